@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::nn::{KvCache, ids};
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Precision, Setup};
 use crate::tape::dims::Dims;
-use crate::tape::{Component, Kind, Tape, Tensor};
+use crate::tape::{Component, Kept, Kind, Tape, Tensor};
 
 /// A model whose parameters are made, ready to run.
 pub trait Forward {
@@ -54,7 +54,7 @@ pub struct Run {
     use_cache: bool,
     cache: RefCell<Option<KvCache>>,
     /// `rope_deltas`, which Qwen models keep from one forward to the next.
-    rope_deltas: RefCell<Option<Tensor>>,
+    rope_deltas: Kept,
     ckpt: Checkpointing,
     /// True if the vision tower, when only it is checkpointed, makes its own inputs require gradients.
     tower_requires_grad: bool,
@@ -71,7 +71,7 @@ impl Run {
             generates: false,
             use_cache: setup.use_cache.unwrap_or(use_cache),
             cache: RefCell::default(),
-            rope_deltas: RefCell::default(),
+            rope_deltas: Kept::default(),
             ckpt: setup.ckpt,
             tower_requires_grad: main_inputs.tower_takes_ids,
             whole_requires_grad: main_inputs.model_takes_ids || enables_gradients(setup.freeze),
@@ -98,8 +98,13 @@ impl Run {
     }
 
     /// Keeps `rope_deltas`, replacing those of the forward before.
-    pub fn keep_rope_deltas(&self, deltas: Tensor) {
-        self.rope_deltas.replace(Some(deltas));
+    pub fn keep_rope_deltas(&self, t: &Tape, deltas: Tensor) {
+        self.rope_deltas.set(t, deltas);
+    }
+
+    /// The attribute that is kept from one forward to the next.
+    pub fn kept(&self) -> &Kept {
+        &self.rope_deltas
     }
 
     /// Returns true if blocks of the part of the model that is running are checkpointed.

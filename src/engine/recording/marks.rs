@@ -117,12 +117,17 @@ impl Marks {
             "forward" => {
                 step.before_forward = at;
                 step.work[0] = work;
-                if !self.in_forward {
-                    step.stretches.push((at, Phase::Forward));
+                match step.stretches.last_mut() {
+                    // What followed the backward made the batch of another micro-batch, and no update.
+                    Some((_, phase @ Phase::Optimizer)) if !step.updated => *phase = Phase::Forward,
+                    _ if !self.in_forward => step.stretches.push((at, Phase::Forward)),
+                    _ => {}
                 }
                 self.in_forward = true;
                 self.loss_at = None;
             }
+            // Numbers that the model computes are a part of its forward.
+            "forward_end" => self.loss_at = None,
             "backward" => {
                 self.in_forward = false;
                 let (loss_at, loss_work) = self.loss_at.unwrap_or((at, work));

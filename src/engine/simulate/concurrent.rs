@@ -82,7 +82,7 @@ mod at_once {
                     }
                     Then::Rest(rest) => {
                         let repeated = repeated.take().unwrap_or_default();
-                        let steady = repeated.step(&rest.updates[1], &rest.zero_grad);
+                        let steady = repeated.step(&rest.updates[1], &rest.zero_grad, rest.replaced);
                         return fresh.finish_heard(&rest, &steady).map(Some);
                     }
                 }

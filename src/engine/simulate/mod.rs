@@ -9,6 +9,7 @@ mod error;
 mod grid;
 mod inference;
 mod large_pool;
+mod micro_batches;
 mod options;
 mod parallel;
 mod parts;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::repeated::Repeated;
 use super::steps::{Step, StepMarks};
-use crate::tape::Mark;
 use crate::tape::log::{Event, StorageId};
+use crate::tape::{Mark, Replaced, RestMarks};
 
 /// Positions of the forwards and backwards of one step.
 #[derive(Debug, Clone, Copy)]
@@ -17,9 +17,20 @@ pub(super) struct Passes {
     pub after_backward: usize,
     /// End of the step's backward, when loss and inputs are dropped.
     pub end: usize,
+    /// Where every step but the first frees what a module keeps of the step before.
+    pub replaced: Option<Replaced>,
 }
 
 impl Passes {
+    /// Where later steps free what a module keeps, relative to the step's own start.
+    fn replaced(&self) -> Option<Replaced> {
+        let at = |replaced: Replaced| replaced.at - self.start;
+        self.replaced.map(|replaced| Replaced {
+            at: at(replaced),
+            ..replaced
+        })
+    }
+
     /// Positions relative to the step's own start, for a step whose update ends at `update`.
     fn marks(&self, update: usize) -> StepMarks {
         StepMarks {
@@ -53,13 +64,16 @@ impl Parts {
         }
     }
 
-    /// Ends of forward and backward, of both updates and of the run, if it was recorded in this form.
-    pub fn ends(&self) -> Option<[usize; 4]> {
+    /// Marks of what follows forward and backward, if the run was recorded in this form.
+    pub fn rest(&self) -> Option<RestMarks> {
         match self {
             Self::Shared {
                 passes,
                 ends: [first, second, end],
-            } => Some([passes.end, *first, *second, *end]),
+            } => Some(RestMarks {
+                ends: [passes.end, *first, *second, *end],
+                replaced: passes.replaced(),
+            }),
             Self::Separate(_) => None,
         }
     }
@@ -135,7 +149,8 @@ fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update,
         from = to;
     }
     repeated.hear(&events[from..passes.end]);
-    let steady = repeated.step(&events[first_update..second_update], &events[second_update..end]);
+    let (update, zero_grad) = (&events[first_update..second_update], &events[second_update..end]);
+    let steady = repeated.step(update, zero_grad, passes.replaced());
     // The remaining events are the first step, kept in place because there are thousands.
     events.truncate(end);
     events.drain(first_update..second_update);

@@ -1,8 +1,8 @@
 //! Builds the steps after the first from the events of the first one.
 
 use super::steps::{Step, StepMarks};
-use crate::tape::Mark;
 use crate::tape::log::{Event, StorageId};
+use crate::tape::{Mark, Replaced};
 
 /// Forward and backward of the first step as every step after it repeats them: without allocations that outlive the
 /// step, and without frees of storages from before it.
@@ -14,6 +14,9 @@ pub(super) struct Repeated {
     first: Option<StorageId>,
     /// By storage from `first` on: the index of its allocation in `events`, or [`DEAD`].
     allocations: Vec<u32>,
+    /// Numbers of heard events before each that was left out.
+    left_out: Vec<usize>,
+    heard: usize,
 }
 
 /// Marks a storage that was freed.
@@ -33,6 +36,7 @@ impl Repeated {
     /// Takes in the next events.
     pub fn hear(&mut self, events: &[Event]) {
         for &event in events {
+            self.heard += 1;
             if event.is_alloc() {
                 let first = *self.first.get_or_insert(event.storage());
                 // Storages are numbered in the order of allocation.
@@ -42,6 +46,7 @@ impl Repeated {
                 *alloc = DEAD;
             } else {
                 // The storage is from before the step.
+                self.left_out.push(self.heard - 1);
                 continue;
             }
             self.events.push(event);
@@ -65,8 +70,12 @@ impl Repeated {
         }
     }
 
-    /// Makes a step after the first, ending with this update and the events that drop the gradients.
-    pub fn step(mut self, update: &[Event], zero_grad: &[Event]) -> Step {
+    /// Makes a step after the first, ending with this update and the events that drop the gradients; `replaced` is
+    /// where it frees what a module keeps of the step before.
+    pub fn step(mut self, update: &[Event], zero_grad: &[Event], replaced: Option<Replaced>) -> Step {
+        if let Some(replaced) = replaced {
+            self.replace(replaced);
+        }
         for &event in zero_grad {
             if let Some(alloc) = self.alloc(event) {
                 *alloc = DEAD;
@@ -81,6 +90,28 @@ impl Repeated {
         marks.after_optimizer = events.len();
         events.extend_from_slice(zero_grad);
         Step { events, marks }
+    }
+
+    /// Adds the free of a storage that the step before left. The step's own, which takes its place, has the same id.
+    fn replace(&mut self, Replaced { at, storage }: Replaced) {
+        let at = at - self.left_out.partition_point(|&left_out| left_out < at);
+        let free = Event::free(storage);
+        self.events.insert(at, free);
+        for alloc in self.allocations.iter_mut().filter(|alloc| **alloc != DEAD) {
+            *alloc += u32::from(*alloc as usize >= at);
+        }
+        let StepMarks {
+            before_forward,
+            after_forward,
+            after_backward,
+            ..
+        } = &mut self.marks;
+        for mark in [before_forward, after_forward, after_backward] {
+            *mark += usize::from(*mark > at);
+        }
+        if let Some(alloc) = self.alloc(free) {
+            *alloc = DEAD;
+        }
     }
 
     /// Drops allocations that are never freed.
@@ -119,7 +150,7 @@ mod tests {
         repeated.hear(&[alloc(state), free(input)]);
         repeated.reach(Mark::AfterBackward);
         let update = [alloc(20), free(20)];
-        let step = repeated.step(&update, &[free(gradient)]);
+        let step = repeated.step(&update, &[free(gradient)], None);
         let passes = [alloc(input), alloc(gradient), free(input)];
         let whole = [&passes[..], &update, &[free(gradient)]].concat();
         assert_eq!(step.events, whole);

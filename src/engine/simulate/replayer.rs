@@ -168,23 +168,23 @@ impl Replayer {
         self.allocator.reset_peaks();
     }
 
-    /// Replays a step `times` times, or until it leaves everything as it found it and no segment was released: it would
-    /// repeat itself from there on. An error carries the number of repetitions before it.
+    /// Replays a step `times` times, or until everything is as it was one or two steps before and no segment was
+    /// released since: the steps would repeat themselves from there on. A tensor that every step makes anew while the old
+    /// one lives takes turns between two addresses. An error carries the number of repetitions before it.
     pub fn repeat(&mut self, events: &[Event], times: u64) -> Result<(), (u64, OutOfMemory)> {
+        let mut one_ago: Option<(Lasting, u64)> = None;
         for number in 0..times {
             // Options that release segments by age or by size do so without a retry.
             let may_end = number + 1 < times && self.allocator.gives_back_by_retries_only();
             let before = may_end.then(|| (self.lasting(), self.allocator.num_alloc_retries()));
             self.restart();
             self.play(events).map_err(|error| (number, error))?;
-            if let Some((lasting, retries)) = before
-                && self.settle(&lasting)
-                && retries == self.allocator.num_alloc_retries()
-            {
+            let retries = self.allocator.num_alloc_retries();
+            let mut known = before.iter().chain(&one_ago);
+            if known.any(|(lasting, then)| *then == retries && self.stayed(lasting) == [true; 2]) {
                 break;
             }
-            // Segments that one pool releases may go to the other, so neither is merely counted.
-            self.settled = [false; 2];
+            one_ago = before;
         }
         Ok(())
     }
@@ -202,21 +202,28 @@ impl Replayer {
         }
     }
 
-    /// Notes the pools that the last step left as they were before it; returns true if both did.
+    /// Notes the pools that the last step left as they were before it; returns true if it did so with both.
     pub fn settle(&mut self, before: &Lasting) -> bool {
-        let stayed = |&(id, address): &(StorageId, u64)| {
-            self.storages
-                .block(id as usize)
-                .is_some_and(|block| self.allocator.address(block) == address)
-        };
-        if self.strays == before.strays
-            && self.allocator.allocated() == before.allocated
-            && before.addresses.iter().all(stayed)
-        {
-            let reserved = self.reserved_by_kind();
-            self.settled = KINDS.map(|kind| reserved[kind as usize] == before.reserved[kind as usize]);
-        }
+        self.settled = self.stayed(before);
         self.settled == [true; 2]
+    }
+
+    /// Returns by kind of pool if it is as it was; false if other storages are live.
+    fn stayed(&self, before: &Lasting) -> [bool; 2] {
+        if self.strays != before.strays || self.allocator.allocated() != before.allocated {
+            return [false; 2];
+        }
+        let reserved = self.reserved_by_kind();
+        let mut stayed = KINDS.map(|kind| reserved[kind as usize] == before.reserved[kind as usize]);
+        for &(id, address) in &before.addresses {
+            let Some(block) = self.storages.block(id as usize) else {
+                return [false; 2];
+            };
+            if self.allocator.address(block) != address {
+                stayed[self.storages.kind(id as usize) as usize] = false;
+            }
+        }
+        stayed
     }
 
     fn reserved_by_kind(&self) -> [Bytes; 2] {

@@ -102,6 +102,7 @@ impl Trainer {
             after_forward,
             after_backward,
             end: t.mark(),
+            replaced: None,
         }
     }
 }

@@ -172,8 +172,12 @@ pub(super) fn record_shared(
 
 /// Makes the model and records a step on this tape.
 pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
-    let tape = tape.clone();
-    let (mut trainer, params) = Trainer::new(model, setup, &tape);
+    let (trainer, params) = Trainer::new(model, setup, tape);
+    record_trainer(tape.clone(), trainer, params)
+}
+
+/// Records a step of a model that was just made, with these parameters.
+pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tensor>) -> Recording {
     let after_model = tape.mark();
     tape.reach(Mark::Model);
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
@@ -232,15 +236,17 @@ fn scaler(setup: &Setup) -> GradScaler {
 /// A model on the tape, with its optimizer and scaler.
 pub(super) struct Trainer {
     tape: Tape,
-    forward: Box<dyn Forward>,
-    run: Run,
+    pub(super) forward: Box<dyn Forward>,
+    pub(super) run: Run,
     pub optimizer: Optimizer,
-    scaler: GradScaler,
+    pub(super) scaler: GradScaler,
     autocast: Option<DType>,
     ema: Option<Ema>,
     pub work: WorkMarks,
     /// Pipeline, if the model is a stage of one.
     pub pipeline: Option<Box<Pipeline>>,
+    /// True if micro-batches that go the way of the one before are repeated and not run.
+    pub repeats: bool,
 }
 
 impl Trainer {
@@ -263,6 +269,7 @@ impl Trainer {
             ema,
             work: WorkMarks::default(),
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
+            repeats: true,
         };
         (trainer, params)
     }
@@ -288,7 +295,7 @@ impl Trainer {
         };
         self.tape
             .revise(|events, allocations| parts.name_states(events, allocations));
-        self.tape.tell_rest(parts.ends());
+        self.tape.tell_rest(parts.rest());
         parts
     }
 
@@ -314,43 +321,6 @@ impl Trainer {
         let passes = self.micro_batches(&t);
         self.update(&t);
         (passes, t.mark())
-    }
-
-    /// Runs forward and backward of each micro-batch of a step.
-    pub fn micro_batches(&mut self, t: &Tape) -> Passes {
-        if let Some(pipeline) = self.pipeline.take() {
-            return self.scheduled(t, pipeline);
-        }
-        let start = t.mark();
-        let (mut before_forward, mut after_forward, mut after_backward) = (start, start, start);
-        for _ in 0..self.run.setup.accum {
-            let batch = self.forward.batch(t, &self.run);
-            before_forward = t.mark();
-            t.reach(Mark::BeforeForward);
-            self.work.before_forward = t.work_mark();
-            let loss = self.output(t, &batch);
-            after_forward = t.mark();
-            t.reach(Mark::AfterForward);
-            self.work.after_forward = t.work_mark();
-            let scaled = self.scaler.scale(t, t.scale(&loss));
-            if scaled.requires_grad() {
-                t.backward(&scaled);
-            } else {
-                t.fail(|| Failure::NoGradient);
-            }
-            drop(scaled);
-            after_backward = t.mark();
-            t.reach(Mark::AfterBackward);
-            self.work.after_backward = t.work_mark();
-            drop((loss, batch));
-        }
-        Passes {
-            start,
-            before_forward,
-            after_forward,
-            after_backward,
-            end: t.mark(),
-        }
     }
 
     /// Runs clipping, the optimizer's step, and the moving average.

@@ -88,6 +88,11 @@ impl Allocations {
         id
     }
 
+    /// Adds storages like those in `range`, whose descriptions they share.
+    pub(super) fn repeat(&mut self, range: std::ops::Range<usize>) {
+        self.of.extend_from_within(range);
+    }
+
     /// Description of a storage that does not share it.
     pub(crate) fn own(&mut self, id: StorageId) -> &mut Allocation {
         &mut self.descriptions[self.of[id as usize] as usize]

@@ -1,6 +1,7 @@
 //! Sends a tape's events to another thread while they are being recorded.
 
 use super::core::Tape;
+use super::kept::Replaced;
 use super::log::Event;
 #[cfg(not(target_family = "wasm"))]
 use super::log::Log;
@@ -51,6 +52,17 @@ pub struct Rest {
     pub updates: [Vec<Event>; 2],
     /// Events that drop the gradients.
     pub zero_grad: Vec<Event>,
+    /// Where every step but the first frees what a module keeps of the step before; counted from the step's first event.
+    pub replaced: Option<Replaced>,
+}
+
+/// Marks of the rest of a run among all its events.
+#[derive(Debug, Clone, Copy)]
+pub struct RestMarks {
+    /// Ends of forward and backward, of both updates, and of the run.
+    pub ends: [usize; 4],
+    /// As in [`Rest`].
+    pub replaced: Option<Replaced>,
 }
 
 /// Receiver of a tape's events.
@@ -76,12 +88,14 @@ impl Follower {
         self.send(log, log.events.len(), then);
     }
 
-    /// Sends the rest of a run; forward and backward, both updates and the whole run end at `ends`.
-    fn hear_rest(mut self, log: &Log, [passes, first, second, end]: [usize; 4]) {
+    /// Sends the rest of a run.
+    fn hear_rest(mut self, log: &Log, marks: RestMarks) {
+        let [passes, first, second, end] = marks.ends;
         let part = |from: usize, to: usize| log.events[from..to].to_vec();
         let rest = Rest {
             updates: [part(passes, first), part(first, second)],
             zero_grad: part(second, end),
+            replaced: marks.replaced,
         };
         self.send(log, passes, Then::Rest(rest));
     }
@@ -139,11 +153,10 @@ impl Tape {
         }
     }
 
-    /// Sends the rest of a run; forward and backward, both updates and the whole run end at `ends`. Without such a
-    /// rest, closes the channel.
-    pub fn tell_rest(&self, ends: Option<[usize; 4]>) {
-        if let (Some(follower), Some(ends)) = (self.0.follower.take(), ends) {
-            follower.hear_rest(&self.0.log.borrow(), ends);
+    /// Sends the rest of a run; without such a rest, closes the channel.
+    pub fn tell_rest(&self, marks: Option<RestMarks>) {
+        if let (Some(follower), Some(marks)) = (self.0.follower.take(), marks) {
+            follower.hear_rest(&self.0.log.borrow(), marks);
         }
     }
 }
@@ -164,5 +177,5 @@ impl Tape {
 
     /// Does nothing.
     #[inline(always)]
-    pub fn tell_rest(&self, _: Option<[usize; 4]>) {}
+    pub fn tell_rest(&self, _: Option<RestMarks>) {}
 }

@@ -44,7 +44,7 @@ impl Event {
 }
 
 /// Description of a storage, as its first tensor sees it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allocation {
     /// Bytes requested from the allocator.
     pub bytes: u64,

@@ -1,6 +1,6 @@
 //! Memory of tensors, freed with its last owner.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::core::Core;
@@ -13,7 +13,7 @@ use super::why::Why;
 pub struct Storage(Rc<Owned>);
 
 struct Owned {
-    id: Option<StorageId>,
+    id: Cell<Option<StorageId>>,
     /// Additional storages that are freed with it.
     pieces: Option<Box<RefCell<Vec<StorageId>>>>,
     core: Rc<Core>,
@@ -21,7 +21,7 @@ struct Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        if let Some(id) = self.id {
+        if let Some(id) = self.id.get() {
             self.core.log.borrow_mut().events.push(Event::free(id));
         }
         if let Some(pieces) = &mut self.pieces {
@@ -35,7 +35,7 @@ impl Storage {
     /// Makes a storage of one piece of memory, or of none.
     pub(super) fn new(core: &Rc<Core>, id: Option<StorageId>) -> Self {
         Self(Rc::new(Owned {
-            id,
+            id: Cell::new(id),
             pieces: None,
             core: core.clone(),
         }))
@@ -44,7 +44,7 @@ impl Storage {
     /// Makes an empty bundle: a storage of many pieces.
     pub(super) fn bundle(core: &Rc<Core>) -> Self {
         Self(Rc::new(Owned {
-            id: None,
+            id: Cell::new(None),
             pieces: Some(Box::default()),
             core: core.clone(),
         }))
@@ -57,7 +57,12 @@ impl Storage {
 
     /// Index in the order of allocation; `None` for empty memory.
     pub fn id(&self) -> Option<StorageId> {
-        self.0.id
+        self.0.id.get()
+    }
+
+    /// Makes this the memory of another storage.
+    pub(super) fn renumber(&self, id: StorageId) {
+        self.0.id.set(Some(id));
     }
 
     /// Returns true if both are the same memory.
@@ -84,7 +89,7 @@ impl Storage {
 
     /// Sets the purpose of the memory, replacing an earlier, less specific one.
     pub fn classify(&self, kind: Kind, why: Why) {
-        if let Some(id) = self.0.id {
+        if let Some(id) = self.0.id.get() {
             let mut log = self.0.core.log.borrow_mut();
             let allocation = log.allocations.own(id);
             allocation.kind = kind;
@@ -94,7 +99,7 @@ impl Storage {
 
     /// Marks the memory as kept for backward, unless it has a more lasting purpose.
     pub fn keep_for_backward(&self, why: Why) {
-        if let Some(id) = self.0.id {
+        if let Some(id) = self.0.id.get() {
             let mut log = self.0.core.log.borrow_mut();
             let allocation = log.allocations.own(id);
             if allocation.kind == Kind::Temporary {

@@ -47,6 +47,7 @@ def read(x: torch.Tensor, what: str, noted: Assumptions, module: int | None) -> 
     noted.note(what, f"every element is {value}", module)
     if isinstance(x, Emulated) and values.covers(x) and x.numel() <= values.limit(x.dtype):
         values.put_constant(x, value)
+        x._vs.assumed = True
     return torch.full((), value, dtype=x.dtype).expand(x.shape).clone()
 
 
@@ -57,6 +58,7 @@ def choose(name: str, args: tuple, kwargs: dict[str, Any], outs: list[Emulated])
     for out in outs:
         if out.dtype.is_floating_point:
             continue
+        out._vs.assumed = True
         if name in ("topk", "sort", "argsort", "kthvalue"):
             how = _ranked(name, x, args, kwargs, out)
         elif name in ("searchsorted", "bucketize"):
@@ -95,4 +97,5 @@ def compare(name: str, outs: list[Emulated]) -> bool:
         if out.dtype != torch.bool:
             return False
         values.put_constant(out, name in TRUE_COMPARISONS)
+        out._vs.assumed = True
     return True

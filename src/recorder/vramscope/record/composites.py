@@ -236,6 +236,16 @@ def widened(op: Any, inner: Any) -> Callable[..., torch.Tensor]:
     return run
 
 
+def one_hot(x: torch.Tensor, num_classes: int = -1) -> torch.Tensor:
+    """Classes as rows of zeros with a one, whose range the host does not look at (`one_hot`, `Onehot.cpp`)."""
+    if num_classes == -1 and x.numel() > 0:
+        num_classes = int(x.max().item()) + 1
+    if num_classes < 1:
+        raise RuntimeError("Class values must be non-negative and their number positive.")
+    out = torch.zeros((*x.shape, num_classes), dtype=x.dtype, device=x.device)
+    return out.scatter_(-1, x.unsqueeze(-1), 1) if x.numel() > 0 else out
+
+
 def weight_norm(v: torch.Tensor, g: torch.Tensor, dim: int = 0) -> torch.Tensor:
     """A weight scaled to a norm, by the fused kernel where PyTorch takes it (`WeightNorm.cpp`)."""
     v, g = v.contiguous(), g.contiguous()
@@ -303,6 +313,7 @@ def install(capability: tuple[int, int]) -> torch.library.Library:
         (aten.linear.default, linear),
         (aten.batch_norm.default, batch_norm),
         (aten._weight_norm.default, weight_norm),
+        (aten.one_hot.default, one_hot),
         (softmax, widened(softmax, aten._softmax.default)),
         (log_softmax, widened(log_softmax, aten._log_softmax.default)),
     )

@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vramscope.record import assumed, gradients, shaped, values
+from vramscope.record import assumed, gradients, indices, shaped, values
 from vramscope.record.errors import CannotEmulate
 from vramscope.record.place import Place
 from vramscope.record.plan import Lines, Out, Plan, Unplannable, make, meta_call, place, scan
@@ -34,7 +34,7 @@ class Recorder(TorchDispatchMode):
         self.place = Place(writer)
         self.noted = assumed.Assumptions()
         self.plans: dict[tuple, Plan] = {}
-        self.names: dict[Any, tuple[str, Any]] = {}
+        self.names: dict[Any, tuple[str, Any, bool]] = {}
         self.storages: dict[int, weakref.ref[Storage]] = {}
         self.next_storage = 0
         self.live_bytes = 0
@@ -107,8 +107,11 @@ class Recorder(TorchDispatchMode):
         named = self.names.get(func)
         if named is None:
             name = func._schema.name.split("::")[-1] if hasattr(func, "_schema") else str(func)
-            named = self.names[func] = (name, shaped.HANDLERS.get(name))
-        name, handler = named
+            named = self.names[func] = (name, shaped.HANDLERS.get(name), name in indices.CHECKS)
+        name, handler, has_indices = named
+        # Backward's indices are forward's.
+        if has_indices and torch._C._current_graph_task_id() == -1:
+            indices.check(func, name, args, kwargs, self.place.module_path())
         if name in gradients.IN_PLACE and torch._C._current_graph_task_id() != -1:
             func = self.counting.in_place(name, func, args)
             name = func._schema.name.split("::")[-1]
@@ -193,6 +196,7 @@ class Recorder(TorchDispatchMode):
             values.mutate(func, name, args, kwargs, tensors)
         elif fresh:
             self.give_values(func, name, args, kwargs, tensors, fresh)
+            values.follow_assumptions(tensors, fresh)
         if plan.single:
             if fresh and plan.kind is HostTensor and isinstance(fresh[0]._vs.values, torch.Tensor):
                 return values.of(fresh[0])

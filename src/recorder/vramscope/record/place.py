@@ -41,6 +41,11 @@ class Place:
         """Id of the innermost module that runs."""
         return self.modules[-1] if self.modules else None
 
+    def module_path(self) -> str:
+        """Path of the innermost module that runs; empty outside of any."""
+        number = self.module()
+        return "" if number is None else self.writer.declared("module", number)
+
     def is_foreign(self, code: CodeType) -> bool:
         """True if `code` is neither PyTorch's nor the recorder's."""
         known = self.foreign.get(code)

@@ -90,6 +90,7 @@ def _result(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any], real: A
             outs.append(out)
         else:
             outs.append(x)
+    values.follow_assumptions(_tensors(args, kwargs), outs)
     r.write_made(func, args, kwargs, outs)
     return outs[0] if isinstance(real, torch.Tensor) else tuple(outs)
 
@@ -131,6 +132,7 @@ def _masked_select(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any]) 
     known = values.of(x)
     if known is not None and count <= values.limit(x.dtype):
         values.put(out, torch.masked_select(known, chosen))
+    values.follow_assumptions(args, [out])
     return out
 
 
@@ -152,6 +154,7 @@ def _index(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     known = values.of(x)
     if known is not None and out.numel() <= values.limit(x.dtype):
         values.put(out, aten.index(known, places))
+    values.follow_assumptions(_tensors(args, kwargs), [out])
     return out
 
 
@@ -187,10 +190,12 @@ def _index_put(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any]) -> A
             func(values.of(x), _places(r, args[1]), values.of(args[2]), *args[3:], **kwargs)
         else:
             x._vs.values = None
+        values.follow_assumptions(_tensors(args, kwargs), [x])
         return x
     copy = torch.empty_like(torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta"))
     out = r.new(x.shape, x.dtype, type(x), copy.stride())
     r.write_made(func, args, kwargs, [out])
     if all(v is not None for v in known) and x.numel() <= values.limit(x.dtype):
         values.put(out, func(values.of(x), _places(r, args[1]), values.of(args[2]), *args[3:], **kwargs))
+    values.follow_assumptions(_tensors(args, kwargs), [out])
     return out

@@ -27,7 +27,7 @@ class Constant:
 class Storage:
     """Memory that tensors share. All tensors of a storage refer to it, so that it dies with the last one."""
 
-    __slots__ = ("__weakref__", "cdata", "id", "nbytes", "recorder", "values")
+    __slots__ = ("__weakref__", "assumed", "cdata", "id", "nbytes", "recorder", "values")
 
     def __init__(self, recorder: Recorder | None, number: int, nbytes: int, cdata: int) -> None:
         """A storage `number` on the card of `recorder`, or on the host if it has no recorder."""
@@ -36,6 +36,7 @@ class Storage:
         self.nbytes = nbytes
         self.cdata = cdata
         self.values: torch.Tensor | Constant | None = None
+        self.assumed = False  # true if the values follow from an assumption
 
     def __del__(self) -> None:
         """Tells the recorder that the memory is free."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -66,6 +67,14 @@ def put_constant(x: Emulated, value: float | bool) -> None:
     x._vs.values = Constant(value)
 
 
+def follow_assumptions(sources: Iterable[Any], outs: Iterable[Any]) -> None:
+    """Marks values that were computed from assumed ones."""
+    if any(isinstance(x, Emulated) and x._vs.assumed for x in sources):
+        for x in outs:
+            if isinstance(x, Emulated):
+                x._vs.assumed = True
+
+
 def covers(x: Emulated) -> bool:
     """True if `x` is all of its storage."""
     return x.numel() * x.element_size() == x._vs.nbytes
@@ -121,6 +130,7 @@ def mutate(func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: l
     if name.startswith("_amp_"):
         return  # no gradient overflows, and the scale stays
     targets = written(func, args, kwargs)
+    follow_assumptions(tensors, targets)
     emulated = [x for x in targets if isinstance(x, Emulated)]
     if not emulated:
         if targets and all(of(t) is not None for t in tensors) and name not in RANDOM:

@@ -110,6 +110,10 @@ class Writer:
         """Id of `key` if it was declared."""
         return self._ids[kind].get(key)
 
+    def declared(self, kind: str, number: int) -> Any:
+        """What was declared with this id."""
+        return list(self._ids[kind])[number]
+
     def meta(self, dtype: torch.dtype, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
         """Id of a way to lie in a storage."""
         known = self._ids["meta"].get((dtype, shape, strides))

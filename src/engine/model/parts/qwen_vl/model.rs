@@ -83,7 +83,7 @@ impl<V: VisionTower> QwenVl<V> {
         let [image_mask, _video_mask] = merge::placeholder_masks(t, ids);
         embeds = t.place_features(&embeds, &image_mask, &images);
         let (position_ids, deltas) = positions::rope_index(t, &layout);
-        run.keep_rope_deltas(deltas);
+        run.keep_rope_deltas(t, deltas);
         let add_features = |t: &Tape, i: usize, h: Tensor| match deepstack.get(i) {
             Some(features) => merge::add_at_images(t, h, &image_mask, features),
             None => h,
