@@ -75,7 +75,7 @@ fn what_has_no_memory_is_no_log() {
 /// Readings that a framework, a callback and a person's prints write under different keys form one series.
 #[test]
 fn two_wordings_of_one_quantity_are_one_series() {
-    let text = "Action 100: GPU memory 18.2 GB\nstep 200 | loss 2.3 | mem 18.5GB\nStep 300: GPU memory 18.9 GB\n\
+    let text = "Step 100: GPU memory 18.2 GB\nstep 200 | loss 2.3 | mem 18.5GB\nStep 300: GPU memory 18.9 GB\n\
                 {'loss': 2.2, 'memory(GiB)': 19.4, 'step': 400}\nStep 500, Allocated: 20.1/24.0 GB";
     let log = log(text);
     assert_eq!(log.series.len(), 1, "{log:?}");

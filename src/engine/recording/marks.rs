@@ -119,7 +119,7 @@ impl Marks {
                 step.work[0] = work;
                 match step.stretches.last_mut() {
                     // What followed the backward made the batch of another micro-batch, and no update.
-                    Some((_, phase @ Phase::Optimizer)) if !step.updated => *phase = Phase::Forward,
+                    Some((_, phase @ Phase::Optimizer)) if step.optimizers.is_empty() => *phase = Phase::Forward,
                     _ if !self.in_forward => step.stretches.push((at, Phase::Forward)),
                     _ => {}
                 }
