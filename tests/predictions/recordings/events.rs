@@ -60,13 +60,8 @@ fn simulated_events_of_a_whole_run_are_the_recorded_ones() {
         let (name, recorded, case) = read(&path);
         let run = record(&Model::from_case(&case).unwrap(), &case.setup, Gpu::H200);
         let steps = [&run.build, &run.first.events, &run.steady.events, &run.steady.events];
-        let mut ours: Vec<i64> = steps.into_iter().flat_map(|events| sizes(&run.log, events)).collect();
-        let mut theirs: Vec<i64> = serde_json::from_value(recorded["events"].clone()).unwrap();
-        if case.model.contains("-vl-") {
-            for sizes in [&mut ours, &mut theirs] {
-                leave_rope_deltas_out(sizes, &case);
-            }
-        }
+        let ours: Vec<i64> = steps.into_iter().flat_map(|events| sizes(&run.log, events)).collect();
+        let theirs: Vec<i64> = serde_json::from_value(recorded["events"].clone()).unwrap();
         assert_eq!(check(name, "run", &ours, &theirs), None);
     }
 }
@@ -105,11 +100,6 @@ fn compare(path: &Path) -> Vec<String> {
         .filter(|(phase, _)| !(skipped && *phase == "optimizer"))
         .filter_map(|(phase, mut ours)| {
             let mut theirs: Vec<i64> = serde_json::from_value(recorded["steady"][phase].clone()).unwrap();
-            if phase == "forward" && case.model.to_lowercase().contains("-vl-") {
-                for sizes in [&mut ours, &mut theirs] {
-                    leave_rope_deltas_out(sizes, &case);
-                }
-            }
             if case.parallel.is_some() && phase == "backward" {
                 // The measuring program does not divide the loss by the number of micro-batches.
                 for sizes in [&mut ours, &mut theirs] {
@@ -119,12 +109,6 @@ fn compare(path: &Path) -> Vec<String> {
             check(name, phase, &ours, &theirs)
         })
         .collect()
-}
-
-/// Removes `rope_deltas`, which these models keep between steps and recreate in each.
-fn leave_rope_deltas_out(sizes: &mut Vec<i64>, case: &Case) {
-    let bytes = 8 * case.setup.batch as i64;
-    sizes.retain(|size| size.abs() != bytes);
 }
 
 fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String> {
