@@ -17,6 +17,8 @@ COMPARISONS = frozenset(
     ["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "logical_not", "signbit", "isposinf", "isneginf"]
 )
 TRUE_COMPARISONS = frozenset(["ne", "isfinite", "logical_not"])
+# What comparing a tensor with itself gives, as `isfinite` and `isnan` do in C++.
+REFLEXIVE = {"eq": True, "ne": False, "lt": False, "le": True, "gt": False, "ge": True}
 
 
 class Assumptions:
@@ -66,7 +68,8 @@ def choose(name: str, args: tuple, kwargs: dict[str, Any], outs: list[Emulated])
         else:
             choices = max(1, x.numel() // max(1, out.numel()))
             how = f"balanced: each of {choices} is chosen as often"
-            values.put(out, (torch.arange(out.numel()) % choices).reshape(out.shape))
+            # From the middle on: a vocabulary's first tokens end a text that is generated.
+            values.put(out, ((torch.arange(out.numel()) + choices // 2) % choices).reshape(out.shape))
     return how
 
 
@@ -91,11 +94,20 @@ def _ranked(name: str, x: torch.Tensor, args: tuple, kwargs: dict[str, Any], out
     return f"balanced: each of {choices} is chosen as often" if name == "topk" else "in the order given"
 
 
-def compare(name: str, outs: list[Emulated]) -> bool:
-    """Gives comparisons of unknown floats a value: nothing is missing, infinite or equal."""
+def compare(name: str, args: tuple, outs: list[Emulated]) -> bool:
+    """Gives comparisons of unknown floats a value: nothing is missing, infinite, or equal to anything but itself."""
+    itself = name in REFLEXIVE and len(args) > 1 and _same(args[0], args[1])
     for out in outs:
         if out.dtype != torch.bool:
             return False
-        values.put_constant(out, name in TRUE_COMPARISONS)
+        values.put_constant(out, REFLEXIVE[name] if itself else name in TRUE_COMPARISONS)
         out._vs.assumed = True
     return True
+
+
+def _same(a: Any, b: Any) -> bool:
+    """True if both are the same elements of one storage."""
+    if not isinstance(a, Emulated) or not isinstance(b, Emulated):
+        return False
+    lie = [(x.storage_offset(), x.shape, x.stride(), x.dtype) for x in (a, b)]
+    return a._vs is b._vs and lie[0] == lie[1]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,25 +26,41 @@ WORK = """send recv_ recv_any_source_ reduce_ gather_ alltoall_base_ barrier mon
     allgather_coalesced_ allgather_into_tensor_coalesced_ reduce_scatter_tensor_coalesced_""".split()
 
 
-def install(patches: Patches, world: int) -> None:
-    """Makes `init_process_group` join a group of `world` ranks of which this is one."""
-    if not dist.is_available() or world < 2:
+def install(patches: Patches) -> None:
+    """Makes `init_process_group` join a group of ranks of which this is the first."""
+    if not dist.is_available():
         return
     real = dist.init_process_group
+    believe = functools.cache(lambda: _believe(patches))
 
-    def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> None:
+    @functools.wraps(real)
+    def init_process_group(*args: Any, **kwargs: Any) -> None:
         """Joins a group that talks to nobody."""
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
+        asked = inspect.signature(real).bind(*args, **kwargs).arguments
+        rank, world = (asked.get(name, -1) for name in ("rank", "world_size"))
+        believe()
         real(
             backend="fake",
-            rank=int(os.environ["RANK"]),
-            world_size=int(os.environ["WORLD_SIZE"]),
+            rank=rank if rank >= 0 else int(os.environ.get("RANK", 0)),
+            world_size=world if world > 0 else int(os.environ.get("WORLD_SIZE", 1)),
             store=FakeStore(),
         )
 
-    for module in (dist, dist.distributed_c10d):
-        patches.set(module, "init_process_group", init_process_group)
+    homes = [dist, dist.distributed_c10d, sys.modules.get("torch.distributed.device_mesh")]
+    for module in homes:
+        patches.set_existing(module, init_process_group=init_process_group)
+
+    def spawn(function: Any, args: tuple = (), nprocs: int = 1, **kwargs: Any) -> None:
+        """Runs the first of the processes that a script starts, here."""
+        function(0, *args)
+
+    patches.set(torch.multiprocessing, "spawn", spawn)
+
+
+def _believe(patches: Patches) -> None:
+    """Lets what works on a group of ranks take emulated tensors, and the group for NCCL's."""
     import torch.nn.parallel.distributed as parallel
     from torch.distributed.tensor import DTensor
 

@@ -293,7 +293,7 @@ class Recorder(TorchDispatchMode):
             how = assumed.choose(name, args, kwargs, fresh)
             self.noted.note(name, how, self.place.module())
         elif name in assumed.COMPARISONS:
-            assumed.compare(name, fresh)
+            assumed.compare(name, args, fresh)
 
     def need(self, x: torch.Tensor, what: str) -> torch.Tensor:
         """Elements of `x` on the host, assumed if nobody knows them."""

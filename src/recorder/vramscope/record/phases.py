@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -136,44 +137,68 @@ class Phases:
     # Backward
 
     def around(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The engine's entry with marks, the outermost only."""
+        """The engine's entry with marks."""
 
         def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if torch._C._current_graph_task_id() != -1 or self.in_backward:
+            with self.backward(tensors):
                 return run(tensors, *args, **kwargs)
-            self.begin_step()
-            self.mark("backward")
-            self.reasons.saved(tensors)
-            self.reasons.held()
-            self.in_backward += 1
-            held, self.recorder.place.modules = self.recorder.place.modules, []
-            try:
-                return run(tensors, *args, **kwargs)
-            finally:
-                self.recorder.place.modules = held
-                self.in_backward -= 1
-                self.reasons.gradients()
-                self.mark("backward_end")
 
         return run_backward
 
+    @contextlib.contextmanager
+    def backward(self, tensors: Any) -> Iterator[None]:
+        """Marks a backward from these tensors, the outermost only."""
+        if torch._C._current_graph_task_id() != -1 or self.in_backward:
+            yield
+            return
+        self.begin_step()
+        self.mark("backward")
+        self.reasons.saved(tensors)
+        self.reasons.held()
+        self.in_backward += 1
+        held, self.recorder.place.modules = self.recorder.place.modules, []
+        try:
+            yield
+        finally:
+            self.recorder.place.modules = held
+            self.in_backward -= 1
+            self.reasons.gradients()
+            self.mark("backward_end")
+
     # Optimizer
 
-    def before_optimizer(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        """Marks the beginning of an update."""
+    @contextlib.contextmanager
+    def update(self, name: str) -> Iterator[None]:
+        """Marks an update that a library does around one of an optimizer or several."""
+        self.begin_update(name)
+        try:
+            yield
+        finally:
+            self.end_update()
+
+    def begin_update(self, name: str) -> None:
+        """Marks the beginning of an update, the outermost only."""
         if self.in_optimizer == 0:
             self.begin_step()
             self.reasons.held()
-            self.mark("optimizer", name=type(optimizer).__name__)
+            self.mark("optimizer", name=name)
         self.in_optimizer += 1
 
-    def after_optimizer(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    def end_update(self) -> None:
         """Marks the end of an update."""
         self.in_optimizer -= 1
         if self.in_optimizer == 0:
-            self.reasons.states(optimizer)
             self.mark("optimizer_end")
-            self.updated = True
+
+    def before_optimizer(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """Begins the update of an optimizer."""
+        self.begin_update(type(optimizer).__name__)
+
+    def after_optimizer(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """Ends the update of an optimizer."""
+        self.reasons.states(optimizer)
+        self.end_update()
+        self.updated = True
 
     def zeroing(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """`zero_grad`, which ends a step after an update."""

@@ -27,6 +27,7 @@ from vramscope.record import (
     refusals,
     saving,
     storages,
+    zero,
 )
 from vramscope.record.cards import Card
 from vramscope.record.errors import Finished, RecordingError
@@ -94,7 +95,7 @@ class recording:
         self.overrides = [autocast.install(casts), composites.install(self.card.capability)]
         self.patches.set(torch, "clear_autocast_cache", casts.clear)
         libraries.install(self.patches)
-        collectives.install(self.patches, int(os.environ.get("WORLD_SIZE", 1)))
+        collectives.install(self.patches)
         kernels.install(self.recorder, self.card, self.patches)
         Methods(self.recorder, self.patches).install()
         checkpoints.weights(self.patches)
@@ -107,6 +108,7 @@ class recording:
                 "torchvision.models._api": lambda m: checkpoints.torchvision(m, self.patches),
                 "safetensors.torch": lambda m: saving.patch(m, self.patches),
                 "bitsandbytes.functional": lambda m: refusals.bitsandbytes(m, self.patches),
+                **zero.actions(self.phases, self.patches),
             }
         )
         self._observe()
