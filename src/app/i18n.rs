@@ -1,6 +1,6 @@
-//! Provides the page's phrases in the user's language. `locales/` has a folder per language and a file per subject,
-//! checked by the build script. The program holds only the places of phrases; the texts of the language in use are a
-//! separate file that `src/app/js/boot.js` fetches.
+//! Provides the page's phrases in the user's language. `locales/` has a folder per language and a file per subject. The
+//! build script checks them and gives each phrase an index. The program holds only these indices; the texts of a
+//! language are one file, a line per phrase in the order of the indices, which `src/app/js/boot.js` fetches.
 
 use std::cell::RefCell;
 
@@ -16,23 +16,24 @@ use crate::part::{Text, text};
     missing_docs,
     non_upper_case_globals,
     non_camel_case_types,
-    reason = "names of phrases"
+    reason = "generated names are the keys of phrases"
 )]
 pub mod phrases {
     use super::{Filled, PhraseIndex, found};
     include!(concat!(env!("OUT_DIR"), "/phrases.rs"));
 }
 
-/// Index of a phrase.
+/// Index of a phrase among those of all subjects.
 #[derive(Debug, Clone, Copy)]
 pub struct PhraseIndex(usize);
 
-/// Finds a phrase among the sorted keys of its subject, the first of which is at `first`.
+/// Finds a phrase among the sorted keys of its subject, whose first phrase has the index `first`; called by generated
+/// code.
 fn found(key: &str, keys: &[&str], first: usize) -> Option<PhraseIndex> {
     keys.binary_search(&key).ok().map(|at| PhraseIndex(first + at))
 }
 
-/// A phrase with values for its placeholders.
+/// A phrase with values for its placeholders; the build script generates a type for each such phrase.
 pub trait Filled<T> {
     /// Index of the phrase.
     const PLACE: PhraseIndex;
@@ -70,6 +71,7 @@ impl Language {
         let text = text.and_then(|text| text.as_string()).unwrap_or_default();
         // Leaked on purpose: any phrase may be on screen as long as the page is open.
         let phrases: &[&str] = text.leak().lines().collect::<Vec<_>>().leak();
+        // A failed fetch leaves no line, and another version most likely another number of them.
         assert!(phrases.len() == phrases::COUNT, "the page's words cannot be read");
         let language = Self { locale, phrases };
         LOADED.with_borrow_mut(|all| all.push(language));
@@ -80,7 +82,9 @@ impl Language {
 /// Source of text for all components.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
+    /// Language on screen.
     now: RwSignal<Language>,
+    /// Language that was asked for last; its phrases may still be loading.
     wanted: StoredValue<Locale>,
 }
 
@@ -100,7 +104,7 @@ impl Words {
         self.now.get().locale
     }
 
-    /// Switches to a language once its phrases are loaded.
+    /// Switches to a language once its phrases are loaded, unless another one is asked for in the meantime.
     pub fn speak(self, locale: Locale) {
         if self.wanted.try_update_value(|wanted| std::mem::replace(wanted, locale)) == Some(locale) {
             return;
@@ -114,8 +118,8 @@ impl Words {
     }
 
     /// Text of a phrase; reactive.
-    pub fn phrase(self, place: PhraseIndex) -> &'static str {
-        self.now.get().phrases[place.0]
+    pub fn phrase(self, index: PhraseIndex) -> &'static str {
+        self.now.get().phrases[index.0]
     }
 
     /// Text of a phrase with its placeholders filled in; reactive.
@@ -124,34 +128,37 @@ impl Words {
         let mut text = String::new();
         pieces(self.phrase(F::PLACE), &mut |piece| match piece {
             Piece::Text(piece) => text.push_str(piece),
-            Piece::Gap(place) => text.push_str(&values[place]),
+            Piece::Gap(number) => text.push_str(&values[number]),
         });
         text
     }
 
-    /// Renders a phrase with views in place of its placeholders.
+    /// Renders a phrase in the current language with views in place of its placeholders. A view can be in one place
+    /// only, so only the first of repeated placeholders shows it.
     pub fn around<F: Filled<AnyView>>(self, phrase: F) -> AnyView {
         let mut values: Vec<_> = phrase.values().into_iter().map(Some).collect();
         let mut views = Vec::new();
         pieces(self.phrase(F::PLACE), &mut |piece| match piece {
             Piece::Text(piece) => views.push(piece.into_any()),
-            Piece::Gap(place) => views.extend(values[place].take()),
+            Piece::Gap(number) => views.extend(values[number].take()),
         });
         views.into_any()
     }
 
     /// Text of a phrase that updates itself when the language changes.
-    pub fn live(self, place: PhraseIndex) -> Text {
-        text(move || self.phrase(place).to_owned())
+    pub fn live(self, index: PhraseIndex) -> Text {
+        text(move || self.phrase(index).to_owned())
     }
 }
 
+/// Part of a phrase.
 enum Piece {
     Text(&'static str),
+    /// Placeholder, by its number in the alphabetical order of names.
     Gap(usize),
 }
 
-/// Splits a phrase at its placeholders; `{0}` is the first one.
+/// Splits a phrase at its placeholders, which `cargo xtask build` numbers: `{{ card }}` in `locales/` is `{0}` here.
 fn pieces(phrase: &'static str, each: &mut dyn FnMut(Piece)) {
     let mut parts = phrase.split(['{', '}']);
     if let Some(text) = parts.next() {
@@ -163,13 +170,13 @@ fn pieces(phrase: &'static str, each: &mut dyn FnMut(Piece)) {
     }
 }
 
-/// Returns the words that the page provides.
+/// Returns the [`Words`] that [`Words::provide`] put into the context.
 pub fn use_i18n() -> Words {
     expect_context()
 }
 
-/// Renders a phrase in a view: `t!(i18n, subject.key)` follows the language; `t!(i18n, subject.key, gap = view)` fills
-/// placeholders with views and does not.
+/// Renders a phrase in a view. `t!(i18n, subject.key)` updates itself when the language changes. `t!(i18n, subject.key,
+/// gap = view)` fills placeholders with views, which it consumes, so it does not update itself.
 macro_rules! t {
     ($i18n:expr, $subject:ident.$key:ident) => {
         $i18n.live($crate::i18n::phrases::$subject::$key)

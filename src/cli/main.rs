@@ -1,7 +1,9 @@
 //! `vramscope`: predicts the GPU memory of training a vision-language model, in a terminal.
 //!
-//! Each command reads its input, calls the engine, and passes the result to [`output`]; no command computes a byte.
+//! Each command reads its input, has another crate compute, or measures the GPU, and passes the result to [`output`].
+//! No prediction is computed here.
 
+// The lint forbids what a browser lacks, such as files and clocks (`clippy.toml`).
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod backends;
@@ -28,9 +30,11 @@ use clap::Parser;
 
 use commands::{Command, examples};
 
+/// Searches make and drop millions of small objects; in the C library's allocator they spent a quarter of their time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+// The doc comment is the first line of `--help`. `--color` comes last in the list of options, hence 900.
 /// See where the GPU memory of training a vision-language model goes, before you rent or crash.
 #[derive(Debug, Parser)]
 #[command(name = "vramscope", version, after_help = examples(EXAMPLES), mut_arg("color", |color| color.display_order(900)))]
@@ -41,6 +45,7 @@ struct Cli {
     color: colorchoice_clap::Color,
 }
 
+/// End of `--help`: pairs of a command and what it shows, then the exit codes.
 const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 --gpu H200
       what one training step holds, and whether it fits the card
   vramscope estimate --config config.json --freeze lora --ckpt full

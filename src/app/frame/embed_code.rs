@@ -1,12 +1,12 @@
-//! Copies the HTML that embeds a widget in another page.
+//! The button for embedding what the page shows in another page.
 
 use leptos::prelude::*;
 
 use crate::i18n::t_string;
 use crate::shell::{CopyButton, Store};
 
-/// Copies the HTML of a widget that shows the current entries. Hidden if the page was opened from a file, since it has
-/// no address that another page could use.
+/// Button that copies the HTML of a `<vramscope-widget>` with the current entries. Hidden if the page was opened from a
+/// file, since it then has no address from which another page could load the widget.
 #[component]
 pub fn CopyEmbedCode() -> impl IntoView {
     let store = Store::get();
@@ -22,7 +22,7 @@ pub fn CopyEmbedCode() -> impl IntoView {
     }
 }
 
-/// Folder that serves the page.
+/// URL of the folder that serves the page, with a slash at its end; `None` if it is not served over HTTP.
 fn home() -> Option<String> {
     let location = window().location();
     let (origin, path) = (location.origin().ok()?, location.pathname().ok()?);
@@ -30,7 +30,9 @@ fn home() -> Option<String> {
     origin.starts_with("http").then(|| format!("{origin}{folder}/"))
 }
 
+/// HTML that loads the widget's script and shows the widget.
 fn code(store: Store, home: &str) -> String {
+    // Each attribute begins with a space. The address is read at the click, where nothing could track it.
     let attributes = untrack(|| store.address()).to_attributes();
     format!("<script src=\"{home}embed.js\" async></script>\n<vramscope-widget{attributes}></vramscope-widget>")
 }

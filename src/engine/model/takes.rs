@@ -1,24 +1,25 @@
-//! Parts of a setup that apply to a model.
+//! Which settings of its inputs and its parts a model takes.
 
-/// Parts of a setup that apply to a model; a frontend shows no others.
+/// Settings that a model takes beyond those of every model, such as `batch`; a frontend shows no others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Takes {
-    /// True if the model has text: `seq` counts, and the language model can take adapters.
+    /// True if the model reads a sequence of tokens whose length is `seq`; its language model can take adapters.
     pub text: bool,
-    /// True if it takes any number of images per sample.
+    /// True if a sample may have any number of images (`images`). Models with one image, or none, have false.
     pub images: bool,
-    /// True if it takes another image size than the configuration's.
+    /// True if the side of a square image (`image`) may differ from the configuration's.
     pub image: bool,
-    /// True if it takes a patch grid for each image.
+    /// True if images are given by their grid of patches (`grid`), as in Qwen's vision-language models.
     pub grid: bool,
-    /// True if it takes frames of a video.
+    /// True if it takes a video, of any number of frames (`frames`).
     pub frames: bool,
-    /// True if it has a vision tower and a connector, which can be frozen or trained alone.
+    /// True if it has a vision tower and a connector, which can be frozen or trained alone. That is also what tells
+    /// vision-language models from others.
     pub parts: bool,
 }
 
 impl Takes {
-    /// Only samples: pure vision models of a fixed size.
+    /// None of these: models whose inputs have fixed sizes, so that only the number of samples varies.
     pub(crate) const SAMPLES: Self = Self {
         text: false,
         images: false,
@@ -28,13 +29,13 @@ impl Takes {
         parts: false,
     };
 
-    /// Decoders.
+    /// Language models without images.
     pub(crate) const TEXT: Self = Self {
         text: true,
         ..Self::SAMPLES
     };
 
-    /// Vision-language models with one image per sample.
+    /// Vision-language models with exactly one image per sample, which `images` therefore does not count.
     pub(crate) const ONE_IMAGE: Self = Self {
         parts: true,
         ..Self::TEXT

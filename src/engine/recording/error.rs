@@ -2,13 +2,15 @@
 
 use super::fault::Fault;
 
-/// Least and greatest value of each size, by name.
+/// Least and greatest value of each size that a structure covers. A size is what `--vary` varies, such as `batch` or
+/// `seq`.
 pub type Ranges = Vec<(String, [u64; 2])>;
 
-/// Error of reading or replaying a recording: the cause, its place, and a remedy.
+/// Error of reading or replaying a recording. Its message names the cause, the line if one is at fault, and where there
+/// is one, the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordingError {
-    /// The file is empty, or not gzipped JSON lines.
+    /// The file is empty, or its first line is not the header of a recording.
     #[error("this is not a recording: its first line is no header; make one with `vramscope record train.py`")]
     NotARecording,
     /// The version of the format is unknown.
@@ -17,7 +19,7 @@ pub enum RecordingError {
          with the recorder of this version"
     )]
     Version(String),
-    /// The last line is not `end`.
+    /// The file stops before its `end` line.
     #[error(
         "the recording is cut: it stops after line {lines} without its `end`; copy the whole file, or record again"
     )]
@@ -30,7 +32,7 @@ pub enum RecordingError {
     Unreadable {
         /// Number of lines read before the failure.
         lines: u64,
-        /// Message of the system.
+        /// Message of the operating system or of the decompressor.
         why: String,
     },
     /// The unpacked file exceeds the limit in bytes.
@@ -44,7 +46,7 @@ pub enum RecordingError {
     Line {
         /// Number of the line, from 1.
         number: u64,
-        /// Description of the fault.
+        /// The fault, worded as the end of a sentence whose subject is the line.
         why: String,
     },
     /// No step ran from its first to its last operation.
@@ -70,19 +72,20 @@ pub enum RecordingError {
         /// Compute capability of the requested card.
         asked: [u32; 2],
     },
-    /// This form of the optimizer cannot be derived from the recorded one.
+    /// The form of the optimizer that has this name (foreach, fused, for-loop) cannot be derived from the recorded one.
     #[error(
         "the {0} form of the optimizer cannot be derived from this recording: forms are derived for AdamW and Adam that \
          update once in each step, the fused one only without a GradScaler; record again with the optimizer in that form"
     )]
     Optimizer(&'static str),
-    /// A setting of the allocator is not supported.
+    /// The recording's settings of the allocator or of workspaces are not simulated. Holds the whole message, which
+    /// depends on the setting.
     #[error("{0}")]
     Setting(String),
-    /// The file covers all sizes, but a single run was requested.
+    /// The file is a `.sizes.gz`, which covers all sizes, but a single run was requested.
     #[error("this file tells all sizes, and one run is needed; name the recording of one size, which ends in .vram.gz")]
     AllSizes,
-    /// The file covers all sizes, but has no structure.
+    /// The file is a `.sizes.gz` without a structure: no sequence of operations was found that several sizes share.
     #[error(
         "the file holds no structure that several sizes share; record more sizes with `--vary`, so that one is left \
          to check"
@@ -96,14 +99,14 @@ pub enum RecordingError {
         /// Names of the sizes that vary.
         known: String,
     },
-    /// No recorded structure is valid at the requested sizes.
+    /// No single structure is known to be valid at the requested sizes: none covers them, or several do.
     #[error("{} {}: valid is {}; record it with `{command}`", uncovered(*.between), sizes(.asked), ranges(.valid))]
     OutOfRange {
         /// Requested sizes, by name.
         asked: Vec<(String, u64)>,
-        /// Least and greatest value of each size, for each structure.
+        /// What each structure covers.
         valid: Vec<Ranges>,
-        /// True if two structures surround the requested sizes.
+        /// True if several structures cover the requested sizes, so that the right one is unknown.
         between: bool,
         /// Command that records at the requested sizes.
         command: String,
@@ -111,6 +114,7 @@ pub enum RecordingError {
 }
 
 impl RecordingError {
+    /// Error for the fault of line `number`, counted from 1.
     pub(super) fn at(number: u64, fault: Fault) -> Self {
         Self::Line {
             number,
@@ -119,7 +123,7 @@ impl RecordingError {
     }
 }
 
-/// Start of the message about sizes at which no structure is valid.
+/// Start of the message of [`RecordingError::OutOfRange`], which the requested sizes follow.
 const fn uncovered(between: bool) -> &'static str {
     match between {
         true => "steps of two structures were recorded around",
@@ -127,7 +131,7 @@ const fn uncovered(between: bool) -> &'static str {
     }
 }
 
-/// Maximum number of structures whose ranges a message lists.
+/// Maximum number of structures whose ranges a message lists, to keep it readable.
 const MOST_LISTED: usize = 8;
 
 /// Formats sizes: `batch 2, seq 256`.
@@ -137,12 +141,12 @@ fn sizes(sizes: &[(String, u64)]) -> String {
 }
 
 /// Formats the ranges of each structure: `batch 2 to 4 and seq 256 to 640`.
-fn ranges(all: &[Ranges]) -> String {
-    let range = |(name, range): &(String, [u64; 2])| match range {
+fn ranges(structures: &[Ranges]) -> String {
+    let of_size = |(name, range): &(String, [u64; 2])| match range {
         [least, most] if least == most => format!("{name} {least}"),
         [least, most] => format!("{name} {least} to {most}"),
     };
-    let of = |ranges: &Ranges| ranges.iter().map(range).collect::<Vec<_>>().join(" and ");
-    let all: Vec<String> = all.iter().take(MOST_LISTED).map(of).collect();
-    all.join("; ")
+    let of_structure = |ranges: &Ranges| ranges.iter().map(of_size).collect::<Vec<_>>().join(" and ");
+    let listed: Vec<String> = structures.iter().take(MOST_LISTED).map(of_structure).collect();
+    listed.join("; ")
 }

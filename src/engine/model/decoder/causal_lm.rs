@@ -7,25 +7,29 @@ use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{Builder, Embedding, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
-/// `LlamaForCausalLM` and its variants in other families.
+/// A text model: a decoder and its head.
 pub struct CausalLm {
     model: Decoder,
+    /// Head; `None` before the last stage of a pipeline.
     lm_head: Option<Linear>,
 }
 
 impl CausalLm {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
-        // If GPUs share the linear maps of a text model, they also share its head, and the embedding tied to it.
-        let table = if c.tie_word_embeddings {
+        // Tensor parallelism splits the head of a text model by its vocabulary, and with it a token embedding tied to
+        // it. A separate embedding stays whole on each GPU. On one GPU, both constructors do the same.
+        let embedding = if c.tie_word_embeddings {
             Embedding::shared
         } else {
             Embedding::new
         };
         let model = b.tape().component("model", Component::LanguageModel, || {
-            Decoder::with_table(b, c, &|| table(b, "embed_tokens", c.vocab, c.hidden))
+            Decoder::with_table(b, c, &|| embedding(b, "embed_tokens", c.vocab, c.hidden))
         });
+        // `lm_head` is an attribute of the outermost module, so its component adds no name to the path.
         let lm_head = b.tape().stage().is_last().then(|| {
             b.tape().component("", Component::Head, || match model.table() {
+                // A tied model is refused as a pipeline, so its table is always here.
                 Some(table) if c.tie_word_embeddings => Linear::gathered_tied(b, "lm_head", table),
                 _ => Linear::gathered(b, "lm_head", c.hidden, c.vocab),
             })
@@ -42,6 +46,7 @@ impl Forward for CausalLm {
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
         let h = t.component("model", Component::LanguageModel, || {
             let embeds = match (&batch.received, &batch.ids) {
+                // In a later stage of a pipeline: hidden states of the stage before.
                 (Some(received), _) => received.clone(),
                 (None, Some(ids)) => self.model.embed(t, run, ids),
                 (None, None) => unreachable!("a text batch has ids"),

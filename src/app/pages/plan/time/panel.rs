@@ -1,4 +1,4 @@
-//! Panel of a step's time.
+//! The plan page's panel on time: the breakdown of a step, then entries for the whole run.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use super::untimed::Untimed;
 use super::waits::Waits;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
-use crate::worker::timing::Timing;
+use crate::worker::timing::{NoTime, Timing};
 
-/// Time on screen, for the components beside it.
+/// The breakdown on screen, provided as context so that [`RunEntries`] can comment on it; `None` while there is none.
 #[derive(Clone, Copy)]
 pub struct Shown(pub Memo<Option<Arc<Timing>>>);
 
@@ -31,8 +31,8 @@ pub fn TimePanel() -> impl IntoView {
     let body = part(move || {
         Some(match times.now.get() {
             None => view! { <p class="muted" role="status">{t!(i18n, time.working)}</p> }.into_any(),
-            Some(Err(why)) => {
-                let words = t_string!(i18n, time.no_card, card = why.0).to_string();
+            Some(Err(NoTime(card))) => {
+                let words = t_string!(i18n, time.no_card, card = card).to_string();
                 view! { <p class="muted" role="status" data-testid="no-time">{words}</p> }.into_any()
             }
             Some(Ok(timing)) => view! {
@@ -46,6 +46,8 @@ pub fn TimePanel() -> impl IntoView {
             .into_any(),
         })
     });
+    // The entries and the explanation stand outside the body, which every new time rebuilds: there they would lose the
+    // focus, and close.
     view! {
         <div class="time-body" aria-busy=move || times.is_waiting.get().to_string() data-testid="time-body">
             {body}

@@ -1,10 +1,11 @@
 //! Attention as matrix products and softmax, forward and backward, like autograd with PyTorch's operations.
 //!
-//! Forward keeps the probabilities of each block. Backward visits the blocks again for the gradients of values,
-//! probabilities, scores, queries and keys. The gradient of the scores takes two kernels and four tensors of their
-//! size, as in PyTorch. With several blocks, results are written in place and the gradients of keys and values are
-//! accumulated there, so no concatenation is needed; autograd instead creates a tensor as long as all keys for each
-//! block and adds those.
+//! A block is a part of the queries with the keys that they see; the algorithm decides how many there are. Forward
+//! keeps the probabilities of each block. Backward visits the blocks again for the gradients of values,
+//! probabilities, scores, queries and keys. The gradient of the scores takes two kernels (a product, and the rest of
+//! softmax's backward) and four tensors of their size, as in PyTorch. Each block writes its rows of the result and of
+//! the queries' gradient in place, and adds to the gradients of keys and values, so nothing is concatenated. Autograd
+//! instead makes a tensor as long as all keys for each block, and adds those.
 
 use std::rc::Rc;
 
@@ -24,40 +25,50 @@ use crate::kernels::work::{Extents, blocks};
 
 /// Kernels and matrix products for a block with a given number of queries and keys.
 struct Shaped {
+    /// Numbers of queries and keys.
     shape: [u64; 2],
     scores: Gemm,
     output: Gemm,
+    /// Product that gives the gradient of the values, as do the next three for what they name.
     of_values: Gemm,
     of_probabilities: Gemm,
     of_queries: Gemm,
     of_keys: Gemm,
     softmax: Function,
     softmax_backward: Function,
+    /// Threads per row of the softmax kernels.
     threads: u32,
-    /// Number of vectors per row.
+    /// Number of vectors of 16 bytes per row of scores.
     vectors: u64,
 }
 
-/// A block of queries, the keys they see, and the offset of their probabilities.
+/// A block of queries and the keys they see.
 struct Block {
+    /// Index of the first query.
     first: u64,
     first_key: u64,
     shaped: Rc<Shaped>,
+    /// Address of the probabilities that forward keeps.
     probabilities: Address,
 }
 
+/// Forward and backward of an attention, prepared on a card.
 pub(super) struct Training<'a> {
     cuda: &'a Cuda,
     blocks: Vec<Block>,
     scale: Function,
     multiply: Function,
+    /// Causal mask.
     hide: Function,
+    /// Selection of the highest scores.
     keep: Function,
-    /// Probabilities of all blocks, then three blocks of scores.
+    /// Probabilities of all blocks, then three buffers as large as the largest block's scores.
     memory: Rc<Buffer>,
+    /// Addresses of these three buffers, which all blocks use in turn.
     work: [Address; 3],
     extents: Extents,
     precision: Precision,
+    /// Number of scores that each query keeps; `None` if it keeps all.
     kept: Option<u64>,
 }
 
@@ -65,7 +76,7 @@ impl<'a> Training<'a> {
     /// Prepares the attention.
     ///
     /// # Errors
-    /// If it does not fit into memory, or a library does not support it.
+    /// If key heads are shared by query heads, the memory does not suffice, or a library does not support a product.
     pub(super) fn ready(
         cuda: &'a Cuda,
         kernel: &Kernel,
@@ -74,18 +85,20 @@ impl<'a> Training<'a> {
     ) -> Result<Ready<'a>, Refusal> {
         let extents = ungrouped(kernel)?;
         let algorithm = kernel.algorithm.unwrap_or(Algorithm::Standard);
-        let cut = blocks(kernel, algorithm);
+        let shapes = blocks(kernel, algorithm);
         let matrices = extents.batch * extents.heads;
         let bytes = |[queries, keys]: [u64; 2]| scores_bytes(matrices * queries * keys, precision);
-        let all: u64 = cut.iter().map(|block| bytes(*block)).sum();
-        let largest = cut.iter().map(|block| bytes(*block)).max().unwrap_or(0);
+        let all: u64 = shapes.iter().map(|block| bytes(*block)).sum();
+        let largest = shapes.iter().map(|block| bytes(*block)).max().unwrap_or(0);
+        // Bytes of the gradient of the queries, and of that of the keys: there are as many.
         let gradient = sets[0].outputs[2].bytes;
-        // When the gradients of queries and keys are computed, one block's probabilities and their product with the
-        // incoming gradient are no longer needed: each buffer is reused for one of the gradients.
-        let alone = cut.len() == 1;
-        let [room, largest] = [all, largest].map(|bytes| if alone { bytes.max(gradient) } else { bytes });
+        // When the gradients of queries and keys are computed, the probabilities and their product with their own
+        // gradient (the second work buffer) are no longer needed. With a single block, each holds one of the gradients
+        // from then on; with several, the next block still needs them.
+        let single = shapes.len() == 1;
+        let [room, largest] = [all, largest].map(|bytes| if single { bytes.max(gradient) } else { bytes });
         let memory = Rc::new(cuda.card.allocate(room + 3 * largest)?);
-        if alone {
+        if single {
             for set in sets.iter_mut() {
                 set.outputs[2] = Buffer::part(&memory, 0, gradient);
                 set.outputs[3] = Buffer::part(&memory, room + largest, gradient);
@@ -106,23 +119,32 @@ impl<'a> Training<'a> {
             precision,
             kept,
         };
-        training.cut(kernel, algorithm, &cut, &sets[0])?;
+        training.add_blocks(kernel, algorithm, &shapes, &sets[0])?;
         let shaped = &training.blocks[0].shaped;
         let name = format!("scores {}, {}", shaped.scores.name(), shaped.softmax.name);
         Ok(Ready {
             implementation: cuda.implementation("cuBLASLt", name, true),
             extra: vec![training.memory.bytes],
-            within: if alone { 2 * gradient.next_multiple_of(512) } else { 0 },
+            // Rounded as the allocator rounds the outputs from whose sum this is subtracted.
+            within: if single { 2 * gradient.next_multiple_of(512) } else { 0 },
             launch: Box::new(move |_, set| training.run(set)),
         })
     }
 
-    fn cut(&mut self, kernel: &Kernel, algorithm: Algorithm, cut: &[[u64; 2]], set: &Tensors) -> Result<(), Refusal> {
+    /// Adds a block for each of `shapes`, numbers of queries and of keys; blocks of the same shape share their kernels.
+    fn add_blocks(
+        &mut self,
+        kernel: &Kernel,
+        algorithm: Algorithm,
+        shapes: &[[u64; 2]],
+        set: &Tensors,
+    ) -> Result<(), Refusal> {
+        // The keys of a window begin half a window before the block's first query.
         let half = (kernel.shape.window.unwrap_or(self.extents.length) / 2).max(1);
         let matrices = self.extents.batch * self.extents.heads;
         let mut made: Vec<Rc<Shaped>> = Vec::new();
         let (mut first, mut probabilities) = (0_u64, self.memory.address);
-        for &[queries, keys] in cut {
+        for &[queries, keys] in shapes {
             let shaped = match made.iter().find(|shaped| shaped.shape == [queries, keys]) {
                 Some(known) => Rc::clone(known),
                 None => {
@@ -146,11 +168,12 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
+    /// Prepares kernels and products for a block; `set` lends memory on which candidates for the products are timed.
     fn shaped(&self, [queries, keys]: [u64; 2], set: &Tensors) -> Result<Shaped, Refusal> {
         let e = self.extents;
         let (width, whole, pairs) = (e.width, e.length * e.width, queries * keys);
         let lt = self.cuda.lt()?;
-        let [scores, others, _] = self.work;
+        let [scores, result, _] = self.work;
         let [query, value, output] = [set.inputs[0].address, set.inputs[2].address, set.outputs[0].address];
         let product = |layout, extents: [u64; 3], rows, steps, operands| {
             let product = Product {
@@ -161,10 +184,11 @@ impl<'a> Training<'a> {
                 count: e.batch * e.heads,
                 steps,
             };
-            // Candidates are timed on memory of the right length; its contents do not matter.
+            // Candidates are timed on operands of the right length; what they hold does not matter, nor which they are.
             lt.product(&product, operands)
         };
-        // Queries or values times keys or values; pairs times rows; transposed pairs times rows.
+        // A matrix of pairs has a row for each query and a column for each key. Scores are queries times keys; the
+        // gradient of probabilities is the result's gradient times values.
         let against = |operands| {
             let extents = [queries, keys, width];
             product(
@@ -175,6 +199,7 @@ impl<'a> Training<'a> {
                 operands,
             )
         };
+        // Pairs times a row for each key: the result, and the gradient of queries.
         let weighted = |operands| {
             let extents = [queries, width, keys];
             product(
@@ -185,6 +210,7 @@ impl<'a> Training<'a> {
                 operands,
             )
         };
+        // Transposed pairs times a row for each query: the gradients of values and of keys.
         let turned = |operands| {
             let extents = [keys, width, queries];
             product(
@@ -196,6 +222,7 @@ impl<'a> Training<'a> {
             )
         };
         let count = vectors(keys, self.precision)?;
+        // Rows that registers cannot hold have kernels of their own.
         let (stem, threads) = match row_plan(count) {
             Some((threads, held)) => (held.to_string(), threads),
             None => ("long".to_owned(), 1024),
@@ -206,7 +233,7 @@ impl<'a> Training<'a> {
             scores: against([query, value, scores])?,
             output: weighted([scores, value, output])?,
             of_values: turned([scores, query, output])?,
-            of_probabilities: against([query, value, others])?,
+            of_probabilities: against([query, value, result])?,
             of_queries: weighted([scores, value, output])?,
             of_keys: turned([scores, query, output])?,
             softmax: function(Source::Rows, &format!("softmax_{stem}"))?,
@@ -221,7 +248,7 @@ impl<'a> Training<'a> {
             self.forward(block, set)?;
         }
         if self.blocks.len() > 1 {
-            // Gradients of keys and values are accumulated.
+            // Each block adds to the gradients of keys and values.
             set.outputs[3].set(0)?;
             set.outputs[4].set(0)?;
         }
@@ -238,7 +265,7 @@ impl<'a> Training<'a> {
         shaped
             .scores
             .run([query + block.first * row, key + block.first_key * row, scores])?;
-        self.scaled(scores, scaled, shaped)?;
+        self.scale_scores(scores, scaled, shaped)?;
         let rows = e.batch * e.heads * queries;
         if e.causal {
             let arguments = Arguments::default().wide(scaled).wide(rows * keys);
@@ -252,10 +279,11 @@ impl<'a> Training<'a> {
             let arguments = Arguments::default().wide(scaled).wide(scores);
             self.keep
                 .launch(rows, 256, &arguments.narrow(keys as u32).narrow(kept as u32))?;
+            // The unscaled scores, no longer needed, made room for the selection.
             scaled = scores;
         }
-        // The rows of a block do not continue with those of another sample's head, so sums are only kept for a single
-        // block.
+        // Softmax writes the log-sum-exp of its nth row as the nth number. That is its place in the output only where a
+        // block has all queries of each head; with several blocks, address 0 tells the kernel to write none.
         let sums = if self.blocks.len() == 1 {
             set.outputs[1].address
         } else {
@@ -265,6 +293,7 @@ impl<'a> Training<'a> {
             .wide(scaled)
             .wide(block.probabilities)
             .narrow(shaped.vectors as u32)
+            // The scores are scaled already.
             .float(1.0)
             .wide(sums);
         shaped.softmax.launch(rows, shaped.threads, &arguments)?;
@@ -274,8 +303,8 @@ impl<'a> Training<'a> {
             .run([block.probabilities, value + block.first_key * row, result])
     }
 
-    /// Divides by the square root of the head size.
-    fn scaled(&self, from: Address, to: Address, shaped: &Shaped) -> Result<(), Refusal> {
+    /// Divides scores, or their gradient, by the square root of the head size.
+    fn scale_scores(&self, from: Address, to: Address, shaped: &Shaped) -> Result<(), Refusal> {
         let vectors = self.extents.batch * self.extents.heads * shaped.shape[0] * shaped.vectors;
         let arguments = Arguments::default()
             .wide(from)
@@ -294,11 +323,12 @@ impl<'a> Training<'a> {
         let (queries, keys) = (block.first * row, block.first_key * row);
         let upstream = upstream + queries;
         let [of_probability, product, of_score] = self.work;
-        let into = |gemm: &Gemm, operands| match self.blocks.len() {
+        // A single block overwrites; several add to what `run` set to zero.
+        let accumulate = |gemm: &Gemm, operands| match self.blocks.len() {
             1 => gemm.run(operands),
             _ => gemm.add(operands),
         };
-        into(&shaped.of_values, [block.probabilities, upstream, of_value + keys])?;
+        accumulate(&shaped.of_values, [block.probabilities, upstream, of_value + keys])?;
         shaped.of_probabilities.run([upstream, value + keys, of_probability])?;
         let rows = e.batch * e.heads * shaped.shape[0];
         let vectors = rows * shaped.vectors;
@@ -314,11 +344,10 @@ impl<'a> Training<'a> {
             .wide(of_score)
             .narrow(shaped.vectors as u32);
         shaped.softmax_backward.launch(rows, shaped.threads, &arguments)?;
-        // The gradient of the probabilities is no longer needed.
-        self.scaled(of_score, of_probability, shaped)?;
-        shaped
-            .of_queries
-            .run([of_probability, key + keys, of_query + queries])?;
-        into(&shaped.of_keys, [of_probability, query + queries, of_key + keys])
+        // The gradient of the probabilities is no longer needed: its memory takes that of the unscaled scores.
+        let of_unscaled = of_probability;
+        self.scale_scores(of_score, of_unscaled, shaped)?;
+        shaped.of_queries.run([of_unscaled, key + keys, of_query + queries])?;
+        accumulate(&shaped.of_keys, [of_unscaled, query + queries, of_key + keys])
     }
 }
