@@ -2,6 +2,7 @@
 //! transformers 5.17: one parameter after the other, in fp32.
 
 use super::Optimizer;
+use super::work::{Form, Pass, in_place, turn};
 use crate::dtype::DType;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
@@ -18,13 +19,23 @@ struct Locals {
 const ROW: usize = 0;
 const COL: usize = 1;
 
+/// One parameter after the other.
+pub(super) static ADAFACTOR: Form = Form {
+    name: "adafactor",
+    lists: None,
+    update: Optimizer::adafactor,
+};
+
+/// `Adafactor.step` of transformers: in-place kernels for a matrix, in fp32.
+const IN_PLACE: [Pass; 4] = [("div_", 1, 1), ("mul_", 1, 1), ("mul_", 2, 1), ("add_", 2, 1)];
+
 impl Optimizer {
-    pub(super) fn adafactor(&mut self, t: &Tape) {
+    fn adafactor(&mut self, t: &Tape) {
         let mut locals = Locals::default();
         let mut states = std::mem::take(&mut self.states);
         for (p, states) in self.params.iter().zip(&mut states) {
             let Some(grad) = p.grad() else { continue };
-            super::work::turn(t, self.name(), p);
+            turn(t, ADAFACTOR.name, p);
             // `grad = p.grad` frees the last turn's copy before `grad.float()` makes this one's.
             locals.grad = None;
             let grad = t.to_dtype(&grad, DType::F32);
@@ -53,7 +64,10 @@ impl Optimizer {
                 locals.update = Some(t.rsqrt(&states.0[ROW]));
             }
             locals.apply(t);
-            self.work_in_place(t, p);
+            in_place(t, p, &IN_PLACE, DType::F32);
+            if p.dtype() != DType::F32 {
+                in_place(t, p, &[("copy_", 2, 1)], p.dtype());
+            }
         }
         self.states = states;
     }

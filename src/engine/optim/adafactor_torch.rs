@@ -2,6 +2,7 @@
 //! parameters' own type.
 
 use super::Optimizer;
+use super::work::{Form, Pass, in_place, turn};
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// The local variables of `_single_tensor_adafactor`, which outlive each turn of its loop.
@@ -14,8 +15,24 @@ struct Locals {
     update: Option<Tensor>,
 }
 
+/// One parameter after the other.
+pub(super) static ADAFACTOR: Form = Form {
+    name: "adafactor_torch",
+    lists: None,
+    update: Optimizer::adafactor_torch,
+};
+
+/// `_single_tensor_adafactor`: in-place kernels for a matrix, in the parameter's type.
+const IN_PLACE: [Pass; 5] = [
+    ("mul_", 1, 1),
+    ("div_", 1, 1),
+    ("rsqrt_", 1, 1),
+    ("mul_", 2, 1),
+    ("add_", 2, 1),
+];
+
 impl Optimizer {
-    pub(super) fn adafactor_torch(&mut self, t: &Tape) {
+    fn adafactor_torch(&mut self, t: &Tape) {
         for (p, states) in self.params.iter().zip(&mut self.states) {
             if let Some(grad) = p.grad().filter(|_| states.0.is_empty()) {
                 states.0 = variances(t, &grad);
@@ -24,7 +41,7 @@ impl Optimizer {
         let mut locals = Locals::default();
         for (p, states) in self.params.iter().zip(&self.states) {
             let Some(grad) = p.grad() else { continue };
-            super::work::turn(t, self.name(), p);
+            turn(t, ADAFACTOR.name, p);
             drop(t.reduce_all(p, "norm"));
             // `param.norm(2).item()`, and the update's below
             t.wait();
@@ -38,7 +55,7 @@ impl Optimizer {
                 drop(t.reduce_all(update, "norm"));
                 t.wait();
             }
-            self.work_in_place(t, p);
+            in_place(t, p, &IN_PLACE, p.dtype());
         }
     }
 }

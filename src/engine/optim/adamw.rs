@@ -1,20 +1,64 @@
 //! `torch.optim.AdamW` in its three forms (`torch/optim/adam.py`).
 
 use super::Optimizer;
+use super::work::{Form, Pass, in_place, turn};
 use crate::dtype::DType;
 use crate::setup;
+use crate::tape::work::Class;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
-impl Optimizer {
-    pub(super) fn adamw(&mut self, t: &Tape) {
-        self.init_adamw(t);
-        match self.kind {
-            setup::Optimizer::Adamw => self.adamw_foreach(t),
-            setup::Optimizer::AdamwLoop => self.adamw_loop(t),
-            _ => {}
-        }
-    }
+/// `_multi_tensor_adam` (`torch/optim/adam.py`), with weight decay and without amsgrad.
+pub(crate) const ADAMW: [Pass; 8] = [
+    ("_foreach_mul_", 1, 1),
+    ("_foreach_lerp_", 2, 1),
+    ("_foreach_mul_", 1, 1),
+    ("_foreach_addcmul_", 2, 1),
+    ("_foreach_sqrt", 1, 1),
+    ("_foreach_div_", 1, 1),
+    ("_foreach_add_", 1, 1),
+    ("_foreach_addcdiv_", 3, 1),
+];
 
+/// `_single_tensor_adam`, parameter by parameter.
+pub(crate) const ADAMW_LOOP: [Pass; 8] = [
+    ("mul_", 1, 1),
+    ("lerp_", 2, 1),
+    ("mul_", 1, 1),
+    ("addcmul_", 2, 1),
+    ("sqrt", 1, 1),
+    ("div", 1, 1),
+    ("add_", 1, 1),
+    ("addcdiv_", 3, 1),
+];
+
+/// `foreach=True`: kernels over whole lists.
+pub(super) static FOREACH: Form = Form {
+    name: "adamw",
+    lists: Some((Class::Foreach, &ADAMW)),
+    update: |optimizer, t| {
+        optimizer.init_adamw(t);
+        optimizer.adamw_foreach(t);
+    },
+};
+
+/// `fused=True`: one kernel, which takes nothing beside the states.
+pub(super) static FUSED: Form = Form {
+    name: "adamw_fused",
+    lists: Some((Class::FusedAdamw, &[("_fused_adamw_", 4, 3)])),
+    update: Optimizer::init_adamw,
+};
+
+/// `foreach=False`: one parameter after the other.
+pub(super) static FOR_LOOP: Form = Form {
+    name: "adamw_loop",
+    lists: None,
+    update: |optimizer, t| {
+        optimizer.init_adamw(t);
+        optimizer.adamw_loop(t);
+    },
+};
+
+impl Optimizer {
     /// First and second moments; the fused form also keeps its step count on the GPU.
     fn init_adamw(&mut self, t: &Tape) {
         let fused = self.kind == setup::Optimizer::AdamwFused;
@@ -47,12 +91,12 @@ impl Optimizer {
     fn adamw_loop(&self, t: &Tape) {
         let mut denom: Option<Tensor> = None;
         for p in self.params.iter().filter(|p| p.grad().is_some()) {
-            super::work::turn(t, self.name(), p);
+            turn(t, FOR_LOOP.name, p);
             let mark = t.work_mark();
             let root = t.empty_like(p, p.dtype(), "sqrt of exp_avg_sq");
             let next = t.empty_like(p, p.dtype(), "denominator of the update");
             t.ran(mark, []);
-            self.work_in_place(t, p);
+            in_place(t, p, &ADAMW_LOOP, p.dtype());
             drop(root);
             denom = Some(next);
         }

@@ -1,9 +1,11 @@
 //! `bitsandbytes.optim.AdamW8bit` and the paged forms (`bitsandbytes/optim/optimizer.py`, 0.50):
 //! one fused kernel for each parameter, which needs nothing beside the states.
 
+use super::work::Form;
 use super::{Optimizer, States};
 use crate::dtype::DType;
 use crate::setup;
+use crate::tape::work::Class;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// Parameters with fewer elements keep their moments in fp32 (`min_8bit_size`).
@@ -24,9 +26,16 @@ pub(super) struct SharedState {
     pub paged: u64,
 }
 
+/// Moments in one byte or in fp32, paged or not.
+pub(super) static ADAMW: Form = Form {
+    name: "adamw_8bit",
+    lists: Some((Class::Foreach, &[("optimizer_update_8bit", 3, 2)])),
+    update: Optimizer::init_bitsandbytes,
+};
+
 impl Optimizer {
     /// Makes the states of parameters that have none; the update itself makes nothing.
-    pub(super) fn bitsandbytes(&mut self, t: &Tape) {
+    fn init_bitsandbytes(&mut self, t: &Tape) {
         for (p, states) in self.params.iter().zip(&mut self.states) {
             if states.0.is_empty() && p.grad().is_some() {
                 t.in_scope(t.scope_of(p), || self.bitsandbytes.init(t, self.kind, p, states));

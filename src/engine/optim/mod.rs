@@ -10,11 +10,12 @@ mod scaler;
 mod sgd;
 mod work;
 
+pub(crate) use adamw::{ADAMW, ADAMW_LOOP};
 pub use clip::clip_grad_norm;
 pub(crate) use clip::in_foreach_norm;
 pub use ema::Ema;
 pub use scaler::GradScaler;
-pub(crate) use work::{ADAMW, ADAMW_LOOP};
+use work::Form;
 
 use crate::setup;
 use crate::tape::{Kind, Tape, Tensor, Why};
@@ -62,16 +63,24 @@ impl Optimizer {
 
     /// One update of every parameter that has a gradient.
     pub fn step(&mut self, t: &Tape) {
-        use setup::Optimizer as O;
         self.work(t);
-        t.no_grad(|| match self.kind {
-            O::Adamw | O::AdamwFused | O::AdamwLoop => self.adamw(t),
-            O::Sgd => {}
-            O::Sgdm => self.momentum(t),
-            O::Adafactor => self.adafactor(t),
-            O::AdafactorTorch => self.adafactor_torch(t),
-            O::Adamw8bit | O::PagedAdamw8bit | O::PagedAdamw => self.bitsandbytes(t),
-        });
+        let update = self.form().update;
+        t.no_grad(|| update(self, t));
+    }
+
+    /// What the step of this optimizer takes.
+    fn form(&self) -> &'static Form {
+        use setup::Optimizer as O;
+        match self.kind {
+            O::Adamw => &adamw::FOREACH,
+            O::AdamwFused => &adamw::FUSED,
+            O::AdamwLoop => &adamw::FOR_LOOP,
+            O::Sgd => &sgd::PLAIN,
+            O::Sgdm => &sgd::MOMENTUM,
+            O::Adafactor => &adafactor::ADAFACTOR,
+            O::AdafactorTorch => &adafactor_torch::ADAFACTOR,
+            O::Adamw8bit | O::PagedAdamw8bit | O::PagedAdamw => &bitsandbytes::ADAMW,
+        }
     }
 
     /// `zero_grad(set_to_none=True)`.
