@@ -11,7 +11,7 @@ use crate::export::{alike, run_in, saved};
 use crate::offline::copy_of_page;
 use crate::page::{with_browser, with_page};
 use crate::recorded::{OF_TESTS, drop_bytes, estimate, said, shows, unpacked};
-use crate::time::{as_said, ask};
+use crate::time::{as_said, ask, come};
 
 /// A recording of all batches from 2 to 4 and lengths from 256 to 640, made for an H100.
 const ALL_SIZES: &str = "tests/data/recordings/qwen2-4layers-bf16.sizes.gz";
@@ -186,6 +186,7 @@ async fn the_time_of_a_recorded_step_is_the_command_lines() {
             |text| untimed.iter().all(|of| text.contains(of[0].as_str().expect("a name"))),
         )
         .await?;
+        come(page).await?;
         as_said(page, &answer).await?;
         assert_eq!(page.value("time-basis").await?.as_deref(), Some("data-sheet"));
         Ok(())

@@ -31,7 +31,7 @@ pub async fn ask(page: &Page) -> WebDriverResult<()> {
 }
 
 /// Waits until the complete time is shown.
-async fn come(page: &Page) -> WebDriverResult<()> {
+pub async fn come(page: &Page) -> WebDriverResult<()> {
     page.find("bottleneck").await?;
     let busy = "return document.querySelector('[data-testid=time-body]')?.ariaBusy ?? 'true'";
     let busy = || async { page.driver.execute(busy, vec![]).await?.convert::<String>() };

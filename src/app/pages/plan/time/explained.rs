@@ -105,24 +105,24 @@ pub fn ToldPanel() -> impl IntoView {
             class="derivation"
             popover="auto"
             role="dialog"
-            aria-labelledby="explained-name"
+            aria-labelledby="told-name"
             tabindex="-1"
             autofocus
-            data-testid="explained"
+            data-testid="told"
         >
             <div class="derivation-head">
-                <h2 id="explained-name">{of(|explained| &explained.name)}</h2>
+                <h2 id="told-name">{of(|explained| &explained.name)}</h2>
                 <CloseButton panel />
             </div>
             <p class="derivation-result">
-                <strong data-testid="explained-result">{of(|explained| &explained.result)}</strong>
+                <strong data-testid="told-result">{of(|explained| &explained.result)}</strong>
                 <span class="basis">{t!(i18n, time.estimated)}</span>
             </p>
             <dl class="derivation-body">
                 <dt>{t!(i18n, derivation.formula)}</dt>
                 <dd>{of(|explained| &explained.formula)}</dd>
                 <dt>{t!(i18n, derivation.numbers)}</dt>
-                <dd data-testid="explained-numbers">{of(|explained| &explained.numbers)}</dd>
+                <dd data-testid="told-numbers">{of(|explained| &explained.numbers)}</dd>
                 <dt>{t!(i18n, derivation.source)}</dt>
                 <dd>{of(|explained| &explained.source)}</dd>
             </dl>
