@@ -2,16 +2,31 @@
 
 use super::SimulateError;
 use crate::model::answers::ImageForm;
+use crate::setup::{Attention, Checkpointing};
 use crate::{Model, Setup};
 
 /// Most patches of a batch; a GPU of 140 GiB holds fewer.
 const MOST_PATCHES: u64 = 1 << 22;
 
-/// Most calls of attention in the vision tower: one for each image or window and block. Each makes about ten tensors.
+/// Most calls of attention in the vision tower, weighted by [`tensors`]: one for each image or window and block. A call of a
+/// fused kernel makes about ten tensors.
 const MOST_ATTENTIONS: u64 = 1 << 19;
 
 /// Most images of a batch that are packed one by one (`pack_image_features`): each makes tensors of its own.
 const MOST_PACKED: u64 = 1 << 13;
+
+/// Tensors of one call of attention in the vision tower, relative to a fused kernel's without checkpointing: eager
+/// attention makes the scores anew for each of its operations, and checkpoints run each call twice.
+const fn tensors(setup: &Setup) -> u64 {
+    let kernel = match setup.attn {
+        Attention::Eager => 3,
+        _ => 1,
+    };
+    match setup.ckpt {
+        Checkpointing::Full | Checkpointing::Vision => 2 * kernel,
+        _ => kernel,
+    }
+}
 
 /// Refuses more images than can be simulated, for models that pack each by itself.
 fn packed_images(setup: &Setup) -> Result<(), SimulateError> {
@@ -50,12 +65,12 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         of_sample = of_sample.saturating_add(rows * columns);
     }
     let all = |n: u64| n.saturating_mul(setup.batch);
-    if all(attentions) > MOST_ATTENTIONS || all(of_sample) > MOST_PATCHES {
+    if all(attentions).saturating_mul(tensors(setup)) > MOST_ATTENTIONS || all(of_sample) > MOST_PATCHES {
         return Err(SimulateError::Patches {
             samples: setup.batch,
             each: of_sample,
             most: MOST_PATCHES,
-            attentions: MOST_ATTENTIONS,
+            attentions: MOST_ATTENTIONS / tensors(setup),
         });
     }
     Ok(())
