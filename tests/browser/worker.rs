@@ -211,8 +211,8 @@ async fn a_long_simulation_is_given_up_in_the_middle_for_a_newer_entry() {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2").await?;
         let small = ran(page).await?;
-        // Takes seconds in a single simulation.
-        let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&accum=64&ckpt=full&precision=amp-bf16'";
+        // Takes seconds in a single simulation: a call of attention for each of 98,304 windows.
+        let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&batch=48&grid=64x64&seq=2048&attn=eager&precision=amp-bf16'";
         script(page, long).await?;
         // A worker that is silent for a second is abandoned.
         tokio::time::sleep(std::time::Duration::from_millis(1300)).await;
