@@ -77,11 +77,21 @@ impl Tape {
     /// Allocates the scratch memory of a reduction over `reduced` dimensions, whose partial results have `accumulator`
     /// bytes.
     pub(crate) fn in_reduction(&self, x: &Tensor, reduced: &[bool], accumulator: u64) {
-        for part in within_32_bits(coalesced(x, reduced), x.dtype().width()) {
-            if let Some((partials, semaphores)) = partial_buffers(&part, &self.0.gpu) {
+        // Halves of halves are mostly equal: buffers are computed once for equal ones in a row.
+        let mut last: Option<(Vec<IterDim>, Option<(u64, u64)>)> = None;
+        within_32_bits(&mut coalesced(x, reduced), x.dtype().width(), &mut |part| {
+            let buffers = match &last {
+                Some((dims, buffers)) if dims == part => *buffers,
+                _ => {
+                    let buffers = partial_buffers(part, &self.0.gpu);
+                    last = Some((part.to_vec(), buffers));
+                    buffers
+                }
+            };
+            if let Some((partials, semaphores)) = buffers {
                 self.reduce_buffers((accumulator * partials, semaphores));
             }
-        }
+        });
     }
 
     /// A norm or mean over one dimension, outside the graph.
@@ -255,7 +265,7 @@ fn partial_buffers(dims: &[IterDim], gpu: &Gpu) -> Option<(u64, u64)> {
     Some((partials, 4 * grid))
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct IterDim {
     extent: u64,
     stride: u64,
@@ -283,9 +293,9 @@ fn coalesced(x: &Tensor, reduced: &[bool]) -> Vec<IterDim> {
     dims
 }
 
-/// Parts in which a reduction runs: a tensor too large for 32-bit byte offsets is halved along its longest run until it
-/// fits (`TensorIteratorBase::with_32bit_indexing`, `get_dim_to_split`).
-fn within_32_bits(dims: Vec<IterDim>, width: u64) -> Vec<Vec<IterDim>> {
+/// Visits the parts in which a reduction runs: a tensor too large for 32-bit byte offsets is halved along its longest run
+/// until it fits (`TensorIteratorBase::with_32bit_indexing`, `get_dim_to_split`). `dims` is the same afterwards.
+fn within_32_bits(dims: &mut [IterDim], width: u64, visit: &mut impl FnMut(&[IterDim])) {
     let run = |d: &IterDim| {
         d.extent
             .saturating_sub(1)
@@ -296,14 +306,14 @@ fn within_32_bits(dims: Vec<IterDim>, width: u64) -> Vec<Vec<IterDim>> {
     let longest = (0..dims.len()).max_by_key(|&i| run(&dims[i]));
     match longest {
         Some(longest) if (i32::MAX as u64 + 1..=MOST_BYTES).contains(&bytes) => {
-            let (mut first, mut second) = (dims.clone(), dims);
-            first[longest].extent /= 2;
-            second[longest].extent -= first[longest].extent;
-            let mut parts = within_32_bits(first, width);
-            parts.extend(within_32_bits(second, width));
-            parts
+            let whole = dims[longest].extent;
+            for extent in [whole / 2, whole - whole / 2] {
+                dims[longest].extent = extent;
+                within_32_bits(dims, width, visit);
+            }
+            dims[longest].extent = whole;
         }
-        _ => vec![dims],
+        _ => visit(dims),
     }
 }
 
@@ -362,11 +372,11 @@ mod tests {
         let tape = Tape::new(Gpu::H200);
         let parts = |rows: u64| {
             let x = tape.empty([rows, 2560], DType::F32, "update");
-            let parts = within_32_bits(coalesced(&x, &[true, false]), 4);
-            parts
-                .iter()
-                .map(|dims| dims.iter().find(|d| d.reduced).map(|d| d.extent))
-                .collect::<Vec<_>>()
+            let mut extents = Vec::new();
+            within_32_bits(&mut coalesced(&x, &[true, false]), 4, &mut |dims| {
+                extents.push(dims.iter().find(|d| d.reduced).map(|d| d.extent));
+            });
+            extents
         };
         assert_eq!(parts(200_000), [Some(200_000)]);
         assert_eq!(parts(262_209), [Some(131_104), Some(131_105)]);

@@ -1,0 +1,123 @@
+//! Compares a simulated step with a recording of it, allocation by allocation:
+//!
+//! ```text
+//! cargo run -p vramscope-engine --example compare_events -- RECORDING.vram CASE.json
+//! ```
+//!
+//! `CASE.json` is a case, as `estimate --case` reads it; a key `config` beside `case` holds the configuration of a model
+//! without a name. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
+//! first difference with the operation and the module that made each tensor.
+
+use std::error::Error;
+use std::fs;
+use std::io::BufReader;
+use std::process::ExitCode;
+
+use serde_json::Value;
+use vramscope_engine::recording;
+use vramscope_engine::simulate::{Step, record};
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::tape::log::{Event, Log};
+use vramscope_engine::{Case, Model};
+
+/// Events that are printed before and after the first difference.
+const AROUND: usize = 6;
+
+/// One allocation (positive) or free (negative) and where its tensor comes from.
+type Row = (i64, String);
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [recording, case] = args.as_slice() else {
+        eprintln!("usage: compare_events RECORDING.vram CASE.json");
+        return ExitCode::from(2);
+    };
+    match compare(recording, case) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints the differences; returns true if there are none.
+fn compare(recording: &str, case: &str) -> Result<bool, Box<dyn Error>> {
+    let given: Value = serde_json::from_str(&fs::read_to_string(case)?)?;
+    let case = Case::from_json(&given.get("case").unwrap_or(&given).to_string())?.ok_or("the case is empty")?;
+    let model = match given.get("config") {
+        Some(config) => Model::from_config_for(&config.to_string(), &case.setup)?,
+        None => Model::from_case(&case)?,
+    };
+    let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
+    let simulated = record(&model, &case.setup, Gpu::H200);
+    let recorded = phases(run.log(), &run.last_step());
+    let mut equal = true;
+    for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady)) {
+        equal &= print_difference(phase, theirs, &ours);
+    }
+    Ok(equal)
+}
+
+/// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
+fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<Row>); 3] {
+    let m = step.marks;
+    let rows = |from: usize, to: usize| in_order(step.events[from..to].iter().map(|event| row(log, event)).collect());
+    [
+        ("forward", rows(m.before_forward, m.after_forward)),
+        ("backward", rows(m.after_forward, m.after_backward)),
+        ("optimizer", rows(m.after_backward, step.events.len())),
+    ]
+}
+
+/// Sorts the frees between two allocations, since their order does not affect the allocator.
+fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
+    for run in rows.chunk_by_mut(|a, b| a.0 < 0 && b.0 < 0) {
+        run.sort();
+    }
+    rows
+}
+
+fn row(log: &Log, event: &Event) -> Row {
+    let allocation = &log.allocations[event.storage() as usize];
+    let bytes = allocation.bytes as i64;
+    let (mut path, mut scope) = (Vec::new(), allocation.scope);
+    while scope != 0 {
+        let module = &log.scopes[scope as usize];
+        path.push(match module.index {
+            Some(index) => format!("{}.{index}", module.name),
+            None => module.name.to_owned(),
+        });
+        scope = module.parent;
+    }
+    path.reverse();
+    let from = format!("{} {:?} {}", allocation.name, allocation.shape, path.join("."));
+    (if event.is_alloc() { bytes } else { -bytes }, from)
+}
+
+/// Prints where two sequences of events differ first; returns true if they are equal.
+fn print_difference(phase: &str, theirs: &[Row], ours: &[Row]) -> bool {
+    let at = theirs.iter().zip(ours).take_while(|(a, b)| a.0 == b.0).count();
+    if at == theirs.len() && at == ours.len() {
+        println!("{phase}: {at} events, all equal");
+        return true;
+    }
+    println!(
+        "{phase}: {} recorded, {} simulated; different from event {at}",
+        theirs.len(),
+        ours.len()
+    );
+    for (name, rows) in [("recorded", theirs), ("simulated", ours)] {
+        println!("  {name}");
+        for (i, (bytes, from)) in rows
+            .iter()
+            .enumerate()
+            .skip(at.saturating_sub(AROUND))
+            .take(2 * AROUND + 1)
+        {
+            println!("  {} {bytes:>14} {from}", if i == at { '>' } else { ' ' });
+        }
+    }
+    false
+}
