@@ -104,7 +104,9 @@ class Indices(unittest.TestCase):
 
     def test_the_host_does_not_look_at_the_classes_of_a_one_hot(self) -> None:
         """The kernel of its scatter does."""
-        found = [name for name, _ in ops(recorded(lambda: F.one_hot(torch.zeros(2, 3, dtype=torch.long, device="cuda"), 4)))]
+        found = [
+            name for name, _ in ops(recorded(lambda: F.one_hot(torch.zeros(2, 3, dtype=torch.long, device="cuda"), 4)))
+        ]
         self.assertEqual(found[1:], ["aten.zeros.default", "aten.unsqueeze.default", "aten.scatter_.value"])
 
     def test_an_index_that_is_assumed_is_not_judged(self) -> None:

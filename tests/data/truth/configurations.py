@@ -5,51 +5,15 @@ usage: configurations.py draw SEED PER_FAMILY CASES.jsonl
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. `run` measures each in a process of its own, several at once: bytes do not depend on it.
 """
-import copy, json, multiprocessing, os, random, sys, tempfile, time, traceback
+import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
 
-R = random.Random()
-def ch(*of): return R.choice(of)
-def maybe(p): return R.random() < p
-def some(p, **keys): return {k: R.choice(v) for k, v in keys.items() if maybe(p)}
+from drawn.common import R, V, ch, clip_vision, decoder, encoder, maybe, side, siglip_vision, some
 
-HEAD_DIMS = [32, 48, 64, 64, 72, 80, 88, 96, 128, 128, 160, 192, 256]
-VOCABS = [1000, 32000, 32064, 50257, 49152, 64000, 100352, 151936]
-V = 32064  # of language models within others; the image token is 32000
+# Other modules of `drawn` add to TEXT and IMAGES below; their `batch(config, given, case, ids, pixels)` adds what a family's
+# forward takes beside tokens, labels and mask.
+GROUPS = [importlib.import_module("drawn." + os.path.basename(path)[:-3])
+          for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "drawn", "*.py"))) if not path.endswith("common.py")]
 
-def rope():
-    kind = ch(None, None, "linear", "dynamic", "yarn", "llama3")
-    more = dict(linear=dict(factor=4.0), dynamic=dict(factor=2.0), yarn=dict(factor=4.0, original_max_position_embeddings=512),
-                llama3=dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=512))
-    return {} if kind is None else dict(rope_scaling=dict(rope_type=kind, rope_theta=10000.0, **more[kind]))
-
-def decoder(t, vocab=None, layers=None):
-    kv, times = ch(1, 2, 4, 8), ch(1, 1, 2, 3, 4, 7)
-    while kv * times > 32: kv //= 2
-    heads, d = kv * times, R.choice(HEAD_DIMS)
-    while heads * d > 4096: d //= 2
-    explicit = t in ("qwen3", "gemma", "gemma2", "gemma3_text") or (t in ("llama", "mistral", "qwen2") and maybe(.3))
-    hidden = heads * d
-    if explicit:  # some classes ask for a multiple of the heads even so
-        hidden = ch(512, 576, 768, 896, 1024, 1152, 1536, 2048, 2304)
-        if t in ("llama", "gemma2", "gemma3_text"): hidden = -(-hidden // (heads * 8)) * heads * 8
-    c = dict(model_type=t, vocab_size=vocab or R.choice(VOCABS), hidden_size=hidden,
-             intermediate_size=ch(hidden * 2, hidden * 4, int(hidden * 2.75) // 8 * 8, hidden * 3 + 40),
-             num_hidden_layers=layers or R.randint(1, 6), num_attention_heads=heads, num_key_value_heads=kv,
-             max_position_embeddings=ch(1024, 2048, 4096, 8192), tie_word_embeddings=maybe(.5), **some(.25, attention_dropout=[0.1]))
-    if explicit: c["head_dim"] = d
-    if t in ("gemma2", "gemma3_text"): c.update(hidden_activation=ch("gelu_pytorch_tanh", "gelu", "silu"), query_pre_attn_scalar=d, sliding_window=ch(64, 256, 1024))
-    else: c["hidden_act"] = ch("silu", "silu", "gelu", "gelu_pytorch_tanh", "relu")
-    if t in ("llama", "qwen3", "gemma", "gemma2", "gemma3_text"): c.update(some(.4, attention_bias=[True]))
-    if t == "llama": c.update(some(.3, mlp_bias=[True]))
-    if t in ("llama", "mistral", "qwen2", "qwen3"): c.update(rope())
-    if t == "mistral": c["sliding_window"] = ch(None, 128, 512, 4096)
-    if t in ("qwen2", "qwen3") and maybe(.5):
-        full = R.randint(0, c["num_hidden_layers"])
-        c.update(use_sliding_window=True, sliding_window=ch(128, 512), max_window_layers=full,
-                 layer_types=["sliding_attention" if i >= full else "full_attention" for i in range(c["num_hidden_layers"])])
-    if t == "gemma2": c.update(some(.5, final_logit_softcapping=[None, 30.0], attn_logit_softcapping=[None, 50.0]))
-    if t == "phi3": c.update(pad_token_id=0, bos_token_id=1, eos_token_id=2, hidden_act=ch("silu", "silu", "gelu"), **some(.4, sliding_window=[128, 512]), **some(.3, resid_pdrop=[.1], partial_rotary_factor=[.5]))
-    return c
 
 def gpt2():
     heads, d = ch(4, 8, 12, 16), ch(32, 64, 80, 128); h = heads * d
@@ -68,21 +32,6 @@ def phi():
     return dict(model_type="phi", vocab_size=ch(1000, 51200), hidden_size=h, num_attention_heads=heads, num_key_value_heads=kv, num_hidden_layers=R.randint(1, 6), intermediate_size=h * ch(2, 4),
                 hidden_act=ch("gelu_new", "gelu", "relu"), tie_word_embeddings=maybe(.3), max_position_embeddings=2048,
                 **some(.4, partial_rotary_factor=[.25, 1.0]), **some(.3, qk_layernorm=[True], resid_pdrop=[.1], embd_pdrop=[.1], attention_dropout=[.1]))
-
-def encoder(least=1):
-    heads, d = ch(4, 8, 12, 16), ch(32, 64, 72, 80, 88, 128); h = heads * d
-    return dict(hidden_size=h, num_attention_heads=heads, intermediate_size=ch(h * 2, h * 4, h * 4 - 304), num_hidden_layers=R.randint(least, 6))
-
-def clip_vision():
-    p = ch(14, 14, 16, 16, 32)
-    return dict(model_type="clip_vision_model", **encoder(3), patch_size=p, image_size=p * (ch(7, 8) if p == 32 else ch(8, 12, 16, 24)), projection_dim=ch(256, 512, 768),
-                hidden_act=ch("quick_gelu", "gelu"), **some(.2, attention_dropout=[.1]))
-
-def siglip_vision():
-    p = ch(14, 16)
-    return dict(model_type="siglip_vision_model", **encoder(2), patch_size=p, image_size=p * ch(8, 14, 16, 24), hidden_act=ch("gelu_pytorch_tanh", "gelu"), vision_use_head=False, **some(.2, attention_dropout=[.1]))
-
-def side(v): return v["image_size"] // v["patch_size"]
 
 def classes(n): return dict(id2label={str(i): str(i) for i in range(n)}, label2id={str(i): i for i in range(n)})
 
@@ -184,6 +133,11 @@ IMAGES = {"llava": llava, "llava_next": llava_next, **{t: (lambda t=t: qwen_vl(t
           **{t: (lambda t=t: idefics3(t)) for t in ("idefics3", "smolvlm")}, "gemma3": gemma3, "mllama": mllama, "blip-2": blip2}
 OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
 
+MORE = {}
+for group in GROUPS:
+    TEXT.update(getattr(group, "TEXT", {})); IMAGES.update(getattr(group, "IMAGES", {}))
+    MORE.update({t: group.batch for t in getattr(group, "IMAGES", {})})
+
 def draw(t):
     case = dict(model=t, batch=ch(1, 1, 2, 3, 4)); config, inputs, more = (TEXT[t](), {}, {}) if t in TEXT else {**IMAGES, **OTHERS}[t]()
     if t in IMAGES: case["images"] = inputs.setdefault("n", 1)
@@ -223,6 +177,7 @@ def maker(line):
                 return dict(input_ids=x, pixel_values=pixels(B, 3, im, im), return_loss=True, **(dict(attention_mask=torch.ones_like(x)) if t == "clip" else {}))
             if t in TEXT: return text(config["vocab_size"])[1]
             x, o = text(31000, given.get("token", 32000), 0 if t in ("paligemma", "blip-2") else 1)
+            if t in MORE: return dict(o, **MORE[t](config, given, c, x, pixels))
             if t.startswith("qwen"):
                 h, w = c["grid"]; per = given["per"]
                 for i in range(n): x[:, i * (per + 2)] = config["vision_start_token_id"]; x[:, i * (per + 2) + 1 + per] = config["vision_end_token_id"]
