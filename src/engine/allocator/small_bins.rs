@@ -1,5 +1,7 @@
 //! Bins of cached blocks of a small pool.
 
+use std::collections::BTreeMap;
+
 use super::arena::NONE;
 use super::bin::Bin;
 use super::bitmap::Bitmap;
@@ -8,6 +10,10 @@ use super::small_pools::{SmallBlock, UNITS};
 /// Bits of a word.
 const WORD: usize = u64::BITS as usize;
 const _: () = assert!(UNITS.is_power_of_two());
+
+/// Longest walk along a bin for the place of a block. A bin that needs more gets an index: runs with a hundred thousand
+/// equal tensors, such as those of windowed attention, leave bins of as many blocks.
+const MOST_STEPS: u32 = 64;
 
 /// The cached blocks of one stream by size, then address.
 #[derive(Debug)]
@@ -19,6 +25,16 @@ pub(super) struct SmallBins {
     /// The block that arrived last, in no bin yet, or [`NONE`]: it is often split or merged again before another
     /// arrives.
     pub loose: u32,
+    /// Blocks of long bins by address.
+    indexes: Vec<Index>,
+}
+
+/// Blocks of a long bin by address. Dropped when the bin is empty.
+#[derive(Debug)]
+struct Index {
+    /// Number of the bin.
+    bin: usize,
+    blocks: BTreeMap<u64, u32>,
 }
 
 impl Default for SmallBins {
@@ -27,11 +43,12 @@ impl Default for SmallBins {
             bins: Box::new([Bin::EMPTY; UNITS]),
             occupied: Bitmap::default(),
             loose: NONE,
+            indexes: Vec::new(),
         }
     }
 }
 
-/// Index of the bin for blocks of this many units, masked so that the compiler drops the bounds check.
+/// Number of the bin for blocks of this many units, masked so that the compiler drops the bounds check.
 #[inline(always)]
 const fn bin(units: u16) -> usize {
     (units as usize).wrapping_sub(1) & (UNITS - 1)
@@ -92,7 +109,7 @@ impl SmallBins {
                 (NONE, first)
             }
             Some(_) => {
-                let before = place(blocks, address, hint);
+                let before = self.place(blocks, number, address, hint);
                 let after = std::mem::replace(&mut blocks[before as usize].after, id);
                 if let Some(after) = blocks.get_mut(after as usize) {
                     after.before = id;
@@ -100,16 +117,47 @@ impl SmallBins {
                 (before, after)
             }
         };
+        if let Some(index) = self.index(number) {
+            index.blocks.insert(address, id);
+        }
         let block = &mut blocks[id as usize];
         (block.before, block.after) = (before, after);
+    }
+
+    /// Finds the block of a bin behind which an address belongs, which is not before all of them; the search begins at
+    /// `hint`.
+    #[inline]
+    fn place(&mut self, blocks: &[SmallBlock], bin: usize, address: u64, hint: u32) -> u32 {
+        if let Some(index) = self.index(bin) {
+            return index.before(address);
+        }
+        walk(blocks, address, hint).unwrap_or_else(|| {
+            let index = Index::new(blocks, bin, self.bins[bin].first);
+            let before = index.before(address);
+            self.indexes.push(index);
+            before
+        })
+    }
+
+    /// Returns the index of a bin that has one.
+    #[inline(always)]
+    fn index(&mut self, bin: usize) -> Option<&mut Index> {
+        self.indexes.iter_mut().find(|index| index.bin == bin)
     }
 
     #[inline(never)]
     pub fn unshelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let SmallBlock {
-            before, after, units, ..
+            before,
+            after,
+            units,
+            address,
+            ..
         } = blocks[id as usize];
         let number = bin(units);
+        if let Some(index) = self.index(number) {
+            index.blocks.remove(&address);
+        }
         let bin = &mut self.bins[number];
         if bin.hint == id {
             bin.hint = if before == NONE { after } else { before };
@@ -120,6 +168,7 @@ impl SmallBins {
             bin.first = after;
             if after == NONE {
                 self.occupied.remove(number);
+                self.indexes.retain(|index| index.bin != number);
             }
         }
         if let Some(after) = blocks.get_mut(after as usize) {
@@ -128,19 +177,36 @@ impl SmallBins {
     }
 }
 
-/// Finds the block of a bin behind which an address belongs, which is not before all of them; the search begins at
-/// `hint`.
-#[inline(never)]
-fn place(blocks: &[SmallBlock], address: u64, hint: u32) -> u32 {
-    let mut at = hint;
-    while blocks[at as usize].address > address {
-        at = blocks[at as usize].before;
-    }
-    loop {
-        let after = blocks[at as usize].after;
-        match blocks.get(after as usize) {
-            Some(block) if block.address < address => at = after,
-            _ => return at,
+impl Index {
+    fn new(blocks: &[SmallBlock], bin: usize, first: u32) -> Self {
+        let next = |&id: &u32| Some(blocks[id as usize].after).filter(|after| *after != NONE);
+        let all = std::iter::successors(Some(first), next);
+        Self {
+            bin,
+            blocks: all.map(|id| (blocks[id as usize].address, id)).collect(),
         }
     }
+
+    /// Returns the last block before an address, or [`NONE`].
+    fn before(&self, address: u64) -> u32 {
+        self.blocks.range(..address).next_back().map_or(NONE, |(_, id)| *id)
+    }
+}
+
+/// Walks from `hint` to the block behind which an address belongs; `None` if that takes too many steps.
+#[inline(never)]
+fn walk(blocks: &[SmallBlock], address: u64, hint: u32) -> Option<u32> {
+    let mut at = hint;
+    for _ in 0..MOST_STEPS {
+        let block = &blocks[at as usize];
+        if block.address > address {
+            at = block.before;
+            continue;
+        }
+        match blocks.get(block.after as usize) {
+            Some(after) if after.address < address => at = block.after,
+            _ => return Some(at),
+        }
+    }
+    None
 }

@@ -76,7 +76,7 @@ pub enum SimulateError {
     /// More patches than are simulated.
     #[error(
         "{samples} samples of {each} patches each are more than is simulated ({most} patches, {attentions} runs of \
-         attention in the vision tower); lower `batch`, `images` or `grid`"
+         attention in the vision tower); lower `batch`, `images`, `grid` or `accum`"
     )]
     Patches {
         /// Samples of the micro-batch.

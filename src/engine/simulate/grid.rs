@@ -12,6 +12,9 @@ const MOST_PATCHES: u64 = 1 << 22;
 /// fused kernel makes about ten tensors.
 const MOST_ATTENTIONS: u64 = 1 << 19;
 
+/// Most of them in all micro-batches of a step. Those that repeat cost less than the first.
+const MOST_IN_STEP: u64 = 1 << 21;
+
 /// Most images of a batch that are packed one by one (`pack_image_features`): each makes tensors of its own.
 const MOST_PACKED: u64 = 1 << 13;
 
@@ -26,6 +29,11 @@ const fn tensors(setup: &Setup) -> u64 {
         Checkpointing::Full | Checkpointing::Vision => 2 * kernel,
         _ => kernel,
     }
+}
+
+/// Most calls of attention in the vision tower that are simulated in a micro-batch.
+fn most_attentions(setup: &Setup) -> u64 {
+    MOST_ATTENTIONS.min(MOST_IN_STEP / setup.accum.max(1)) / tensors(setup)
 }
 
 /// Refuses more images than can be simulated, for models that pack each by itself.
@@ -65,12 +73,12 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         of_sample = of_sample.saturating_add(rows * columns);
     }
     let all = |n: u64| n.saturating_mul(setup.batch);
-    if all(attentions).saturating_mul(tensors(setup)) > MOST_ATTENTIONS || all(of_sample) > MOST_PATCHES {
+    if all(attentions) > most_attentions(setup) || all(of_sample) > MOST_PATCHES {
         return Err(SimulateError::Patches {
             samples: setup.batch,
             each: of_sample,
             most: MOST_PATCHES,
-            attentions: MOST_ATTENTIONS / tensors(setup),
+            attentions: most_attentions(setup),
         });
     }
     Ok(())
@@ -98,6 +106,13 @@ mod tests {
             let huge = check_case(model, &with([24, 24], 65_536)).unwrap_err().to_string();
             assert!(huge.contains("lower `batch`"), "{huge}");
             assert!(check_case(model, &with([u64::MAX, 2], 1)).is_err());
+            let accum = |accum| Setup {
+                accum,
+                ..with([256, 256], 2)
+            };
+            assert_eq!(check_case(model, &accum(2)), Ok(()), "{model}");
+            let long = check_case(model, &accum(1 << 20)).unwrap_err().to_string();
+            assert!(long.contains("`accum`"), "{long}");
         }
     }
 }
