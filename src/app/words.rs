@@ -82,23 +82,24 @@ pub fn reserved(i18n: Words, layout: SegmentLayout, bytes: String) -> String {
 
 /// Reason why a tensor is alive.
 pub fn why(i18n: Words, why: Why) -> String {
+    let message = why.words();
     match why {
-        Why::InUse => t_string!(i18n, why.in_use).to_string(),
-        Why::Batch => t_string!(i18n, why.batch).to_string(),
-        Why::HeldBy(name) => t_string!(i18n, why.held_by, name = name).to_string(),
-        Why::NeededBy(node) => t_string!(i18n, why.needed_by, node = node).to_string(),
-        Why::BlockInput => t_string!(i18n, why.block_input).to_string(),
-        Why::Parameter => t_string!(i18n, why.parameter).to_string(),
-        Why::Buffer => t_string!(i18n, why.buffer).to_string(),
-        Why::Adapter => t_string!(i18n, why.adapter).to_string(),
-        Why::MovingAverage => t_string!(i18n, why.moving_average).to_string(),
-        Why::Gradient => t_string!(i18n, why.gradient).to_string(),
-        Why::State => t_string!(i18n, why.state).to_string(),
-        Why::ParameterSize => t_string!(i18n, why.parameter_size).to_string(),
-        Why::StepCount => t_string!(i18n, why.step_count).to_string(),
-        Why::QuantisationMap => t_string!(i18n, why.quantisation_map).to_string(),
-        Why::AutocastCopy => t_string!(i18n, why.autocast_copy).to_string(),
-        Why::Library => t_string!(i18n, why.library).to_string(),
+        Why::InUse => t_string!(i18n, why.in_use, message = message).to_string(),
+        Why::Batch => t_string!(i18n, why.batch, message = message).to_string(),
+        Why::HeldBy(name) => t_string!(i18n, why.held_by, message = message, name = name).to_string(),
+        Why::NeededBy(node) => t_string!(i18n, why.needed_by, message = message, node = node).to_string(),
+        Why::BlockInput => t_string!(i18n, why.block_input, message = message).to_string(),
+        Why::Parameter => t_string!(i18n, why.parameter, message = message).to_string(),
+        Why::Buffer => t_string!(i18n, why.buffer, message = message).to_string(),
+        Why::Adapter => t_string!(i18n, why.adapter, message = message).to_string(),
+        Why::MovingAverage => t_string!(i18n, why.moving_average, message = message).to_string(),
+        Why::Gradient => t_string!(i18n, why.gradient, message = message).to_string(),
+        Why::State => t_string!(i18n, why.state, message = message).to_string(),
+        Why::ParameterSize => t_string!(i18n, why.parameter_size, message = message).to_string(),
+        Why::StepCount => t_string!(i18n, why.step_count, message = message).to_string(),
+        Why::QuantisationMap => t_string!(i18n, why.quantisation_map, message = message).to_string(),
+        Why::AutocastCopy => t_string!(i18n, why.autocast_copy, message = message).to_string(),
+        Why::Library => t_string!(i18n, why.library, message = message).to_string(),
     }
 }
 

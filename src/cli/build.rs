@@ -1,10 +1,14 @@
-//! Lists the recorder's Python sources, so that the program can carry them.
+//! Lists the recorder's Python sources, so that the program can carry them, and names the phrases that it shares with the
+//! page.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Subjects of the page's phrases that the command line prints too.
+const SHARED: [&str; 5] = ["benchmarks", "diagnose", "plan", "recommend", "time"];
 
 fn main() {
     let root = Path::new("../recorder")
@@ -26,8 +30,12 @@ fn main() {
     }
     listed += "]\n";
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../app/locales");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
     fs::write(out.join("recorder.rs"), listed).expect("cargo's folder takes it");
+    let phrases = vramscope_phrases::read(Path::new("../app/locales")).expect("the page's phrases are whole");
+    let named = vramscope_phrases::english(&phrases, &SHARED);
+    fs::write(out.join("phrases.rs"), named).expect("cargo's folder takes it");
 }
 
 /// Python files of a folder and those within it.

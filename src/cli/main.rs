@@ -15,6 +15,7 @@ mod in_order;
 mod input;
 mod kernels;
 mod output;
+mod phrases;
 mod predict;
 mod recorder;
 mod records;

@@ -126,8 +126,8 @@ impl WordedFinding {
 fn said(step: Action) -> Said {
     let mut said = words::step(step);
     match step {
-        Action::NameSetup => said.key = "v_name_setup".into(),
-        Action::NameCard => said.key = "v_name_card".into(),
+        Action::NameSetup => said.key = "s_name_setup_above".into(),
+        Action::NameCard => said.key = "s_name_card_above".into(),
         _ => {}
     }
     said

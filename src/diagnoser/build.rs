@@ -1,4 +1,4 @@
-//! Lists the phrases of every language, so that the program can carry them. English findings are those of the command
+//! Lists the phrases of findings in every language, so that the program can carry them. English findings are those of the command
 //! line.
 
 #![allow(clippy::disallowed_methods, reason = "a build script runs natively")]
@@ -20,14 +20,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             true => PathBuf::from(FINDINGS),
             false => own,
         };
-        let page = language.file(locales, "diagnose/page.json");
-        let mut words = [String::new(), String::new()];
-        for (words, file) in words.iter_mut().zip([findings, page]) {
-            println!("cargo::rerun-if-changed={}", file.display());
-            let file = file.canonicalize().map_err(|e| format!("{}: {e}", file.display()))?;
-            *words = format!("include_str!({file:?})");
-        }
-        listed += &format!("    ({:?}, [{}]),\n", language.tag, words.join(", "));
+        println!("cargo::rerun-if-changed={}", findings.display());
+        let file = findings
+            .canonicalize()
+            .map_err(|e| format!("{}: {e}", findings.display()))?;
+        listed += &format!("    ({:?}, include_str!({file:?})),\n", language.tag);
     }
     listed += "]\n";
     println!("cargo::rerun-if-changed=build.rs");

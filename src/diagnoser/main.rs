@@ -21,10 +21,10 @@ mod exports {
 
     thread_local!(static SESSION: RefCell<Session> = RefCell::default());
 
-    /// Returns the phrases of findings and of the page in a language: a JSON list of objects.
+    /// Returns the phrases of findings in a language: a JSON object.
     #[wasm_bindgen]
     pub fn phrases(language: &str) -> String {
-        words::phrases(language)
+        words::phrases(language).to_owned()
     }
 
     /// Starts a file of about `size` bytes, unpacked; returns the reason if that is too large.

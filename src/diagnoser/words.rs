@@ -1,37 +1,28 @@
-//! Phrases of findings and of the diagnosis page. They are compiled into this program, so that only visitors of the
-//! page download them.
+//! Phrases of findings. They are compiled into this program, so that only visitors of the page download them.
 
-/// Phrases of findings and of the page, by the tag of their language.
-const WORDS: &[(&str, [&str; 2])] = &include!(concat!(env!("OUT_DIR"), "/words.rs"));
+/// Phrases of findings, by the tag of their language.
+const WORDS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
-/// Returns the phrases of a language as a list of two objects: those of findings, then those of the page.
-pub fn phrases(language: &str) -> String {
+/// Returns the phrases of a language as a JSON object; in English for an unknown language.
+pub fn phrases(language: &str) -> &'static str {
     let known = WORDS.iter().find(|(tag, _)| *tag == language);
-    let [findings, page] = known.unwrap_or(&WORDS[0]).1;
-    format!("[{findings},{page}]")
+    known.unwrap_or(&WORDS[0]).1
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use vramscope_phrases::LANGUAGES;
+    use vramscope_phrases::{LANGUAGES, gaps};
 
     use super::*;
 
     fn read(language: &str) -> BTreeMap<String, String> {
-        let all: Vec<BTreeMap<String, String>> = serde_json::from_str(&phrases(language)).expect("two objects");
-        all.into_iter().flatten().collect()
+        serde_json::from_str(phrases(language)).expect("an object of texts")
     }
 
     #[test]
     fn every_language_says_everything_with_the_same_gaps() {
-        let gaps = |text: &str| {
-            let mut gaps: Vec<String> = text.split("{{ ").skip(1).map(|rest| rest[..1].to_string()).collect();
-            gaps.sort();
-            gaps.dedup();
-            gaps
-        };
         let english = read("en");
         for language in LANGUAGES
             .iter()

@@ -1,12 +1,19 @@
 //! The languages of the page, and the phrases in `locales/`: for the build script, which gives each one a Rust name, and
-//! for `cargo xtask build`, which packs each language for download.
+//! for `cargo xtask build`, which packs each language for download. A phrase names its gaps: `{{ card }}`.
 
 #![allow(clippy::disallowed_methods, reason = "a build script and xtask run natively")]
+
+mod english;
+mod fill;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+
+pub use english::english;
+use fill::pieces;
+pub use fill::{fill, gaps};
 
 /// A language of the page.
 #[derive(Debug)]
@@ -135,24 +142,19 @@ fn phrase((subject, key): (String, String), mut texts: Vec<String>) -> Result<Ph
 }
 
 fn without_gaps(text: &str) -> String {
-    let mut pieces = text.split("{{");
-    let first = pieces.next().unwrap_or_default();
-    pieces
-        .filter_map(|piece| piece.split_once("}}"))
-        .fold(first.to_owned(), |text, (_, rest)| text + rest)
+    let (pieces, last) = pieces(text);
+    pieces.map(|(text, _)| text).collect::<String>() + last
 }
 
 /// Packs the phrases of one language, given by its index in [`LANGUAGES`]: one per line, placeholders as `{0}`.
-#[allow(dead_code, reason = "the build script packs nothing")]
 pub fn packed(phrases: &[Phrase], language: usize) -> String {
     let line = |phrase: &Phrase| {
-        let mut pieces = phrase.texts[language].split("{{");
-        let mut line = pieces.next().unwrap_or_default().to_owned();
-        for (gap, rest) in pieces.filter_map(|piece| piece.split_once("}}")) {
-            let place = phrase.gaps.iter().position(|name| name == gap.trim());
-            line += &format!("{{{}}}{rest}", place.unwrap_or_default());
-        }
-        line
+        let (pieces, last) = pieces(&phrase.texts[language]);
+        let filled = pieces.map(|(text, gap)| {
+            let place = phrase.gaps.iter().position(|name| name == gap);
+            format!("{text}{{{}}}", place.unwrap_or_default())
+        });
+        filled.collect::<String>() + last
     };
     phrases.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -30,6 +30,14 @@ async fn row(page: &Page, id: &str) -> WebDriverResult<(String, usize)> {
     answer(page, said).await
 }
 
+/// Number of headings and labels of the open row that say nothing.
+const UNSAID: &str = "return [...document.querySelectorAll('.course-row :is(h2, h3, th[scope=row])')]\
+    .filter((e) => !e.firstChild?.textContent.trim()).length";
+
+/// Rows that the contents lead to, in order.
+const CONTENTS: &str = "return [...document.querySelectorAll('.course-contents li a')]\
+    .map((a) => new URLSearchParams(a.hash.split('?')[1]).get('row'))";
+
 #[tokio::test]
 async fn every_row_opens_in_three_languages_from_one_file() {
     let path = built().join("vramscope.html");
@@ -41,8 +49,15 @@ async fn every_row_opens_in_three_languages_from_one_file() {
                 turn_to(page, &format!("#/course?row={id}&lang={language}")).await?;
                 let (title, length) = row(page, id).await?;
                 assert!(!title.is_empty() && length > 60, "{language} {id}: {title}");
+                assert_eq!(
+                    answer::<usize>(page, UNSAID).await?,
+                    0,
+                    "{language} {id}: a title or a label is missing"
+                );
                 titles.push(title);
             }
+            let contents: Vec<String> = answer(page, CONTENTS).await?;
+            assert_eq!(contents, ROWS.lines().collect::<Vec<_>>(), "{language}");
         }
         let rows = ROWS.lines().count();
         let differ = (0..rows).filter(|i| titles[*i] != titles[i + rows]).count();

@@ -1,6 +1,7 @@
 //! The course's data and texts in one language.
 
 use serde_json::Value;
+use vramscope_phrases::fill;
 
 /// The course in one language, as built by `cargo xtask build`.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,9 +101,9 @@ impl Book {
         self.texts.get("words").map_or("", |words| text(words, key))
     }
 
-    /// Returns a text shared by all pages, with `{}` replaced.
-    pub fn word_with(&self, key: &str, inside: &str) -> String {
-        self.word(key).replace("{}", inside)
+    /// Returns a text shared by all pages with its gap filled.
+    pub fn word_with(&self, key: &str, value: &str) -> String {
+        fill(self.word(key), &[value])
     }
 
     /// Title of a part.

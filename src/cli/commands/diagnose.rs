@@ -129,7 +129,7 @@ impl Diagnose {
                 .iter_mut()
                 .for_each(|finding| finding.steps.retain(|step| *step != Action::NameSetup));
         }
-        let english = words::english();
+        let english = words::Phrases::english();
         let answer = DiagnosisDocument {
             findings: findings
                 .iter()
@@ -219,7 +219,7 @@ impl Known {
 }
 
 impl<'a> WordedFinding<'a> {
-    fn of(finding: &'a Finding, english: &words::English) -> Self {
+    fn of(finding: &'a Finding, english: &words::Phrases) -> Self {
         let numbers = words::evidence(&finding.cause);
         Self {
             code: finding.cause.code(),

@@ -8,6 +8,8 @@
 //! without a name. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
 //! first difference with the operation and the module that made each tensor.
 
+#![allow(clippy::disallowed_methods, reason = "runs natively only")]
+
 use std::error::Error;
 use std::fs;
 use std::io::BufReader;

@@ -35,6 +35,10 @@ impl Trainer {
         let mut last = self.micro_batch(t);
         let mut later = 0;
         for number in 2..=count {
+            // What follows a failure is never looked at.
+            if t.failure().is_some() {
+                break;
+            }
             let before = std::mem::replace(&mut last, self.micro_batch(t));
             if self.repeats && number < count && self.repeat(t, [&before, &last], count - number) {
                 later = t.mark() - last.end.events;
@@ -86,10 +90,11 @@ impl Trainer {
         t.reach(Mark::AfterForward);
         self.work.after_forward = t.work_mark();
         let scaled = self.scaler.scale(t, t.scale(&loss));
-        if scaled.requires_grad() {
-            t.backward(&scaled);
-        } else {
+        if !scaled.requires_grad() {
             t.fail(|| Failure::NoGradient);
+        }
+        if t.failure().is_none() {
+            t.backward(&scaled);
         }
         drop(scaled);
         let after_backward = t.mark();

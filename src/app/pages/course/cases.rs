@@ -9,6 +9,7 @@ use super::lists::scrolled;
 use super::state::CourseState;
 use crate::charts::kind_class;
 use crate::course::{Block, Case, Columns, Input, Outcome, cases};
+use crate::i18n::t_string;
 use crate::part::{part, text};
 use crate::words;
 use crate::worker::view::Summary;
@@ -91,7 +92,7 @@ impl Table {
                 <th scope="row">
                     {case.label}
                     <a class="small" href=text(move || state.link(&query))>
-                        {self.word("open_planner")}
+                        {t_string!(state.i18n, recommend.open_planner)}
                     </a>
                 </th>
                 {cells}

@@ -8,7 +8,7 @@ use super::figure::{Fields, line_table, no_result};
 use super::state::CourseState;
 use super::text::{marked, paragraphs};
 use crate::course::{Block, Input, Verdict, asked, check, sheet, task};
-use crate::part::{part, text};
+use crate::part::part;
 use crate::state::Key;
 
 /// An exercise with its fields.
@@ -64,10 +64,10 @@ fn Answer(block: Block<'static>, inputs: RwSignal<Vec<Input>>, hints: RwSignal<u
         Some(seed) => book.word_with("variant", &seed.to_string()),
         None => book.word("own_numbers").to_owned(),
     };
-    let value = text(move || {
-        let is_right = |verdict: &Verdict| if verdict.is_right { "right" } else { "wrong" };
-        verdict.with(|verdict| verdict.as_ref().map_or("", is_right).to_owned())
-    });
+    let value = move || {
+        let value = |verdict: &Verdict| if verdict.is_right { "right" } else { "wrong" };
+        verdict.with(|verdict| verdict.as_ref().map(value))
+    };
     let message = part(move || verdict.with(|verdict| verdict.as_ref().map(|verdict| marked(&verdict.message))));
     view! {
         <form class="course-answer" on:submit=submit>

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::phrases::Said;
+use vramscope_diagnose::words::Said;
 
 /// Diagnosis of all files together.
 #[derive(Debug, Clone, Deserialize)]

@@ -6,7 +6,7 @@ use leptos::task::spawn_local;
 use super::answer_data::Check;
 use super::reader::Reader;
 use crate::course::{Book, Marks};
-use crate::i18n::{Locale, t, use_i18n};
+use crate::i18n::{Locale, t, t_string, use_i18n};
 use crate::pages::course::{KEPT, load, marked};
 use crate::part::part;
 use crate::shell::preferences;
@@ -80,6 +80,7 @@ pub fn Checklists() -> impl IntoView {
 /// A checklist item, ticked by the evidence or by hand.
 #[component]
 fn ChecklistItem(tick: String, words: &'static str, marks: RwSignal<Marks>) -> impl IntoView {
+    let i18n = use_i18n();
     let reader = Reader::get();
     let name = tick.clone();
     let check = Memo::new(move |_| {
@@ -104,7 +105,7 @@ fn ChecklistItem(tick: String, words: &'static str, marks: RwSignal<Marks>) -> i
     };
     let said = part(move || {
         let (is_done, said) = check.get()?;
-        let from = is_done.then(|| format!(" ({})", reader.phrase("v_ticked")));
+        let from = is_done.then(|| format!(" ({})", t_string!(i18n, diagnose.ticked)));
         Some(view! { <span class="diagnose-said small muted">" " {said} {from}</span> }.into_any())
     });
     view! {

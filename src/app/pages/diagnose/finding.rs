@@ -1,10 +1,10 @@
 //! A finding of the diagnosis.
 
 use leptos::prelude::*;
+use vramscope_diagnose::words::Said;
 use vramscope_engine::format::difference;
 
 use super::answer_data::{Finding, Fix};
-use super::phrases::Said;
 use super::reader::Reader;
 use super::setup::planner;
 use crate::i18n::{Words, t, t_string, use_i18n};
@@ -85,15 +85,24 @@ fn Saving(step: String) -> impl IntoView {
     part(move || {
         let fix = best.get()?;
         if fix.difference >= 0 {
-            return Some(view! { <span class="diagnose-saves muted">{reader.phrase("v_costs")}</span> }.into_any());
+            return Some(
+                view! { <span class="diagnose-saves muted">{t_string!(i18n, diagnose.saves_nothing)}</span> }
+                    .into_any(),
+            );
         }
         let Fix { key, value, .. } = &fix;
         let (entry, now, then) = entry(i18n, store, key, value);
-        let said = reader.phrase_with("v_saves", [difference(fix.difference), format!("{entry} {now}"), then]);
+        let said = t_string!(
+            i18n,
+            diagnose.saves,
+            bytes = difference(fix.difference),
+            entry = format!("{entry} {now}"),
+            value = then
+        );
         let href = planner(store, &[(key.clone(), value.clone())]);
         let saving = view! {
             <span class="diagnose-saves" data-testid="saving" data-name=key.clone() data-value=fix.difference.to_string()>
-                {said} ". " {verdict(reader, &fix)} " " <a href=href>{reader.phrase("v_open")}</a>
+                {said} ". " {verdict(i18n, &fix)} " " <a href=href>{t_string!(i18n, recommend.open_planner)}</a>
             </span>
         };
         Some(saving.into_any())
@@ -111,11 +120,11 @@ pub fn entry(i18n: Words, store: Store, key: &str, value: &str) -> (String, Stri
 }
 
 /// Verdict on a changed run.
-pub fn verdict(reader: Reader, fix: &Fix) -> String {
+pub fn verdict(i18n: Words, fix: &Fix) -> &'static str {
     match fix.verdict.as_deref() {
-        Some("fits") => reader.phrase("v_fits"),
-        Some("tight") => reader.phrase("v_tight"),
-        Some("oom") => reader.phrase("v_oom"),
-        _ => String::new(),
+        Some("fits") => t_string!(i18n, what_if.fits),
+        Some("tight") => t_string!(i18n, what_if.tight),
+        Some("oom") => t_string!(i18n, diagnose.still_oom),
+        _ => "",
     }
 }

@@ -8,7 +8,7 @@ use super::answer_data::Fix;
 use super::finding::{entry, verdict};
 use super::reader::Reader;
 use super::setup::planner;
-use crate::i18n::use_i18n;
+use crate::i18n::{t_string, use_i18n};
 use crate::part::part;
 use crate::shell::Store;
 
@@ -61,24 +61,24 @@ fn Single() -> impl IntoView {
                         <a href=href>{name} ": " {now} " → " {then}</a>
                     </th>
                     <td class="diagnose-bytes">{difference(fix.difference)}</td>
-                    <td>{verdict(reader, &fix)}</td>
+                    <td>{verdict(i18n, &fix)}</td>
                 </tr>
             }
         });
         let rows: Vec<_> = rows.collect();
         if rows.is_empty() && left.get().is_none() {
-            return Some(view! { <p>{reader.phrase("v_no_fixes")}</p> }.into_any());
+            return Some(view! { <p>{t_string!(i18n, diagnose.no_fixes)}</p> }.into_any());
         }
         Some(view! { <table class="diagnose-table"><tbody>{rows}</tbody></table> }.into_any())
     });
     view! {
         <section class="card" data-testid="fixes">
-            <h2>{move || reader.phrase("v_fixes")}</h2>
-            <p class="muted small">{move || reader.phrase("v_fixes_explain")}</p>
+            <h2>{move || t_string!(i18n, diagnose.fixes)}</h2>
+            <p class="muted small">{move || t_string!(i18n, diagnose.fixes_explain)}</p>
             {rows}
             {part(move || {
                 let (done, left) = left.get()?;
-                let said = reader.phrase_with("v_trying", [done.to_string(), (done + left).to_string()]);
+                let said = t_string!(i18n, diagnose.trying, done = done.to_string(), of = (done + left).to_string());
                 Some(view! { <p class="muted small" role="status">{said}</p> }.into_any())
             })}
         </section>
@@ -97,7 +97,7 @@ fn Ladder() -> impl IntoView {
             .iter()
             .map(|rung| {
                 let what = match &rung.change {
-                    None => reader.phrase("v_asked"),
+                    None => t_string!(i18n, diagnose.as_it_is).to_owned(),
                     Some((key, value)) => {
                         let (name, _, then) = entry(i18n, store, key, value);
                         format!("{name}: {then}")
@@ -107,9 +107,9 @@ fn Ladder() -> impl IntoView {
                     kept.extend(rung.change.clone());
                 }
                 let outcome = match (rung.trains, rung.kept) {
-                    (true, _) => "v_trains",
-                    (false, true) => "v_not_yet",
-                    (false, false) => "v_skipped",
+                    (true, _) => t_string!(i18n, recommend.trains),
+                    (false, true) => t_string!(i18n, recommend.not_yet),
+                    (false, false) => t_string!(i18n, diagnose.skipped),
                 };
                 let peak = rung.peak.map(|peak| gib(Bytes::new(peak as u64)));
                 let bytes = rung.change.as_ref().map(|_| difference(rung.difference));
@@ -118,21 +118,21 @@ fn Ladder() -> impl IntoView {
                         <th scope="row">{what}</th>
                         <td class="diagnose-bytes">{peak}</td>
                         <td class="diagnose-bytes">{bytes}</td>
-                        <td>{reader.phrase(outcome)}</td>
+                        <td>{outcome}</td>
                     </tr>
                 }
             })
             .collect();
         let link = (!kept.is_empty()).then(|| {
             let href = planner(store, &kept);
-            view! { <p><a href=href data-testid="ladder-open">{reader.phrase("v_ladder_open")}</a></p> }
+            view! { <p><a href=href data-testid="ladder-open">{t_string!(i18n, diagnose.ladder_open)}</a></p> }
         });
         let limit = gib(Bytes::new(*limit as u64));
         let view = view! {
             <section class="card" data-testid="ladder">
-                <h2>{reader.phrase("v_ladder")}</h2>
-                <p class="muted small">{reader.phrase_with("v_ladder_explain", [limit])}</p>
-                <div class="diagnose-scroll" tabindex="0" role="region" aria-label=reader.phrase("v_ladder")>
+                <h2>{t_string!(i18n, diagnose.ladder)}</h2>
+                <p class="muted small">{t_string!(i18n, diagnose.ladder_explain, limit = limit)}</p>
+                <div class="diagnose-scroll" tabindex="0" role="region" aria-label=t_string!(i18n, diagnose.ladder)>
                     <table class="diagnose-table"><tbody>{rows}</tbody></table>
                 </div>
                 {link}

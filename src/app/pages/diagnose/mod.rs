@@ -8,7 +8,6 @@ mod fixes;
 mod input;
 mod instants;
 mod levels;
-mod phrases;
 mod reader;
 mod recording;
 mod segments;

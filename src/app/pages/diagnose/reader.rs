@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use vramscope_diagnose::words::Phrases;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::answer_data::{Climbed, Diagnosis, Fix, Recording};
-use super::phrases::Phrases;
 
 #[wasm_bindgen]
 extern "C" {
@@ -36,7 +36,7 @@ pub enum State {
 pub struct Reader {
     /// Current state.
     pub state: RwSignal<State>,
-    /// Phrases in the user's language.
+    /// Phrases of findings in the user's language.
     pub phrases: RwSignal<Phrases>,
     /// Diagnosis; replaced when the run changes.
     pub answer: RwSignal<Option<Arc<Diagnosis>>>,
@@ -90,15 +90,9 @@ impl Reader {
         expect_context()
     }
 
-    /// Text of a phrase; reactive.
+    /// Text of a finding's phrase; reactive.
     pub fn phrase(self, key: &str) -> String {
         self.phrases.with(|phrases| phrases.get(key).to_owned())
-    }
-
-    /// Text of a phrase with its placeholders filled in; reactive.
-    pub fn phrase_with<const N: usize>(self, key: &str, gaps: [String; N]) -> String {
-        self.phrases
-            .with(|phrases| phrases.with(key, gaps.iter().map(String::as_str)))
     }
 
     /// Reads new input in place of the old.

@@ -12,7 +12,8 @@ use super::levels::Levels;
 use super::reader::Reader;
 use super::segments::Segments;
 use super::stack::{SIDES, paths};
-use crate::i18n::{t_string, use_i18n};
+use crate::i18n::phrases::diagnose;
+use crate::i18n::{PhraseIndex, t_string, use_i18n};
 use crate::part::part;
 
 /// Number of columns of the curve; more would not be visible on any screen.
@@ -118,8 +119,8 @@ pub fn RecordingView(index: u32, recording: Recording) -> impl IntoView {
         </section>
         <Segments recording=recording.clone() />
         <section class="card" data-testid="never-freed">
-            <h2>{move || reader.phrase("v_never_freed")}</h2>
-            {groups(reader, recording.never_freed)}
+            <h2>{move || t_string!(i18n, diagnose.never_freed)}</h2>
+            {groups(i18n, reader, recording.never_freed)}
         </section>
     }
 }
@@ -131,47 +132,48 @@ pub fn bytes(bytes: f64) -> String {
 
 #[component]
 fn Tools(look: View) -> impl IntoView {
-    let reader = Reader::get();
-    let tool = move |key: &'static str, sign: &'static str, act: Callback<()>| {
+    let i18n = use_i18n();
+    let tool = move |testid: &'static str, name: PhraseIndex, sign: &'static str, act: Callback<()>| {
         view! {
             <button
                 type="button"
                 class="tool"
-                data-testid=key
-                aria-label=move || reader.phrase(key)
-                title=move || reader.phrase(key)
+                data-testid=testid
+                aria-label=move || i18n.phrase(name)
+                title=move || i18n.phrase(name)
                 on:click=move |_| act.run(())
             >
                 {sign}
             </button>
         }
     };
-    let by = move |key: &'static str, by_frame: bool| {
+    let by = move |testid: &'static str, name: PhraseIndex, by_frame: bool| {
         view! {
             <button
                 type="button"
                 class="tool"
-                data-testid=key
+                data-testid=testid
                 aria-pressed=move || (look.by_frame.get() == by_frame).to_string()
                 on:click=move |_| look.by_frame.set(by_frame)
             >
-                {move || reader.phrase(key)}
+                {move || i18n.phrase(name)}
             </button>
         }
     };
     let span = move || {
         let (from, to) = look.span.get();
-        reader.phrase_with("v_span", [from.to_string(), to.saturating_sub(1).to_string()])
+        let last = to.saturating_sub(1).to_string();
+        t_string!(i18n, diagnose.span, from = from.to_string(), to = last)
     };
     view! {
         <div class="record-tools diagnose-tools">
-            {by("v_by_category", false)}
-            {by("v_by_frame", true)}
-            {tool("v_zoom_in", "+", Callback::new(move |()| look.zoom(0.5)))}
-            {tool("v_zoom_out", "−", Callback::new(move |()| look.zoom(2.0)))}
-            {tool("v_earlier", "◀", Callback::new(move |()| look.pan(-0.5)))}
-            {tool("v_later", "▶", Callback::new(move |()| look.pan(0.5)))}
-            {tool("v_whole", "↔", Callback::new(move |()| look.span.set((0, look.events))))}
+            {by("v_by_category", diagnose::by_category, false)}
+            {by("v_by_frame", diagnose::by_frame, true)}
+            {tool("v_zoom_in", diagnose::zoom_in, "+", Callback::new(move |()| look.zoom(0.5)))}
+            {tool("v_zoom_out", diagnose::zoom_out, "−", Callback::new(move |()| look.zoom(2.0)))}
+            {tool("v_earlier", diagnose::earlier, "◀", Callback::new(move |()| look.pan(-0.5)))}
+            {tool("v_later", diagnose::later, "▶", Callback::new(move |()| look.pan(0.5)))}
+            {tool("v_whole", diagnose::whole, "↔", Callback::new(move |()| look.span.set((0, look.events))))}
             <span class="muted small" data-testid="span">{span}</span>
         </div>
     }
@@ -189,6 +191,7 @@ fn class(by_frame: bool, layer: usize, categories: &[String], frames: usize) -> 
 /// Curve with the instant selected by pointer or keyboard.
 #[component]
 fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_count: usize) -> impl IntoView {
+    let i18n = use_i18n();
     let reader = Reader::get();
     let question = reader.question();
     Effect::new(move || {
@@ -264,7 +267,7 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
             tabindex="0"
             role="slider"
             data-testid="instant-slider"
-            aria-label=move || reader.phrase("v_slider")
+            aria-label=move || t_string!(i18n, diagnose.slider)
             aria-valuemin="0"
             aria-valuemax=(look.events - 1).to_string()
             aria-valuenow=move || look.instant().to_string()
@@ -289,13 +292,14 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
 
 #[component]
 fn Legend(look: View, categories: Vec<String>, frames: Vec<String>) -> impl IntoView {
+    let i18n = use_i18n();
     let reader = Reader::get();
     part(move || {
         let by_frame = look.by_frame.get();
         let names = if by_frame { &frames } else { &categories };
         let items = names.iter().enumerate().map(|(layer, name)| {
             let words = match (by_frame, name.as_str()) {
-                (true, "") => reader.phrase("v_others"),
+                (true, "") => t_string!(i18n, diagnose.other_frames).to_owned(),
                 (true, place) => place.to_owned(),
                 (false, name) => reader.phrase(&format!("c_{}", name.replace('-', "_"))),
             };
@@ -315,6 +319,7 @@ fn Legend(look: View, categories: Vec<String>, frames: Vec<String>) -> impl Into
 /// Simulated step of the named run, drawn on the scale of the recording.
 #[component]
 fn SimulatedCurve(top: Memo<f64>) -> impl IntoView {
+    let i18n = use_i18n();
     let reader = Reader::get();
     part(move || {
         let answer = reader.answer.get()?;
@@ -330,7 +335,7 @@ fn SimulatedCurve(top: Memo<f64>) -> impl IntoView {
             format!("diagnose-{kind}")
         };
         let drawn = paths(columns, top.get(), class);
-        let title = reader.phrase_with("v_simulated", [bytes(*peak)]);
+        let title = t_string!(i18n, diagnose.simulated, peak = bytes(*peak));
         let view = view! {
             <h3>{title}</h3>
             <svg

@@ -3,13 +3,13 @@
 use leptos::prelude::*;
 
 use super::answer_data::Recording;
-use super::reader::Reader;
 use super::recording::bytes;
+use crate::i18n::{t_string, use_i18n};
 
 /// Draws the segments with their holes, largest first, on one scale.
 #[component]
 pub fn Segments(recording: Recording) -> impl IntoView {
-    let reader = Reader::get();
+    let i18n = use_i18n();
     let Recording {
         segments,
         segment_count,
@@ -25,8 +25,8 @@ pub fn Segments(recording: Recording) -> impl IntoView {
         .into_iter()
         .map(|segment| {
             let words = move || {
-                let gaps = [segment.size, segment.live, segment.largest_hole].map(bytes);
-                reader.phrase_with("v_segment", gaps)
+                let [size, held, hole] = [segment.size, segment.live, segment.largest_hole].map(bytes);
+                t_string!(i18n, diagnose.segment, bytes = size, held = held, hole = hole)
             };
             let held: String = segment
                 .held
@@ -42,8 +42,8 @@ pub fn Segments(recording: Recording) -> impl IntoView {
             }
         })
         .collect();
-    let title = move || reader.phrase_with("v_segments", [count.clone(), bytes(reserved)]);
-    let explain = move || reader.phrase_with("v_segments_explain", [shown.clone()]);
+    let title = move || t_string!(i18n, diagnose.segments, count = count.clone(), bytes = bytes(reserved));
+    let explain = move || t_string!(i18n, diagnose.segments_explain, count = shown.clone());
     view! {
         <section class="card" data-testid="segments">
             <h2>{title}</h2>

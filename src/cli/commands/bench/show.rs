@@ -5,6 +5,7 @@ use vramscope_benchmark::{BenchedDevice, Class, Measurement, Outcome, Record};
 use vramscope_engine::units::Bytes;
 
 use crate::output::list::{self, Edge};
+use crate::phrases::phrase;
 
 /// Describes a card in one line.
 pub fn card(device: &BenchedDevice) -> String {
@@ -79,13 +80,13 @@ pub fn why(outcome: &Outcome) -> String {
         Outcome::OutOfMemory {
             needed_bytes,
             free_bytes,
-        } => format!(
-            "does not fit: {} needed, {} free",
-            Bytes::new(*needed_bytes),
-            Bytes::new(*free_bytes)
+        } => phrase!(
+            benchmarks.does_not_fit,
+            needed = Bytes::new(*needed_bytes),
+            free = Bytes::new(*free_bytes)
         ),
         Outcome::Unsupported { reason } => reason.clone(),
-        Outcome::FailedCheck(_) => "wrong result: its time does not count".into(),
+        Outcome::FailedCheck(_) => phrase!(benchmarks.wrong_result).into(),
         Outcome::Failed { reason } => format!("failed: {reason}"),
     }
 }

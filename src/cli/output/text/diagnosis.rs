@@ -11,6 +11,8 @@ use super::curve::curve;
 use super::paint::{self, QUIET, STRONG};
 use super::wrap::wrap;
 
+use crate::phrases::phrase;
+
 /// Width in columns of a finding's confidence.
 const STANDING: usize = 11;
 /// Largest number of changes shown.
@@ -36,7 +38,7 @@ pub fn diagnosis(
         out += &render(finding, &mut told, width);
     }
     if findings.is_empty() {
-        out += "\nNothing in it speaks for or against a cause.\n";
+        out += &format!("\n{}\n", phrase!(diagnose.nothing));
     }
     if let Some(fixes) = fixes {
         out.push('\n');
@@ -149,7 +151,7 @@ fn render(finding: &Finding, told: &mut Vec<Action>, width: usize) -> String {
     let label = finding.confidence.label().to_uppercase();
     let row = format!("course {}", finding.row());
     let room = width.saturating_sub(STANDING);
-    let english = words::english();
+    let english = words::Phrases::english();
     let title = english.say(&words::title(&finding.cause, finding.confidence));
     let indent = " ".repeat(STANDING);
     let mut out = String::new();
@@ -191,9 +193,9 @@ fn lines(text: &str, indent: &str, mark: &str, room: usize) -> String {
 
 /// Formats the savings of single changes, the largest first.
 fn changes(fixes: &Fixes, width: usize) -> String {
-    let mut out = format!("{STRONG}What each change of the setup saves (simulated){STRONG:#}\n");
+    let mut out = format!("{STRONG}{} (simulated){STRONG:#}\n", phrase!(diagnose.fixes));
     if fixes.0.is_empty() {
-        out += "  No single change saves memory.\n";
+        out += &format!("  {}\n", phrase!(diagnose.no_fixes));
     }
     let most = fixes.0.first().map_or(0, |fix| fix.effect.difference.unsigned_abs());
     for fix in fixes.0.iter().take(FIXES) {

@@ -7,6 +7,8 @@ use vramscope_engine::report::Phase;
 use super::paint::{QUIET, STRONG};
 use super::row::Row;
 
+use crate::phrases::phrase;
+
 /// Formats three bars and marks the longest.
 pub fn render(report: &Report, width: usize) -> String {
     let steady = &report.steady;
@@ -15,7 +17,7 @@ pub fn render(report: &Report, width: usize) -> String {
         (Phase::Backward, steady.peak_backward),
         (Phase::Optimizer, steady.peak_optimizer),
     ];
-    let mut out = format!("{STRONG}Peak of each phase{STRONG:#}\n");
+    let mut out = format!("{STRONG}{}{STRONG:#}\n", phrase!(plan.phases));
     for (phase, bytes) in peaks {
         let highest = phase == report.peak_phase;
         let row = Row {

@@ -10,6 +10,7 @@ use super::paint::{self, QUIET, STRONG};
 use super::row::Row;
 use super::setup_words::setup_words;
 use super::wrap::wrap;
+use crate::phrases::phrase;
 
 /// Formats the whole plan: recommendation, reasons, alternatives, ladder, and how the search decided.
 pub fn plan(plan: &Plan, sources: Option<[&str; 2]>, width: usize) -> String {
@@ -63,12 +64,12 @@ fn recommended(plan: &Plan, best: &Choice, width: usize) -> String {
         ));
     }
     match best.next_batch {
-        Some((batch, false)) => sentences.push(format!("A micro-batch of {batch} runs out of memory.")),
-        Some((batch, true)) => sentences.push(format!("A micro-batch of {batch} would train too.")),
+        Some((batch, false)) => sentences.push(phrase!(recommend.next_oom, batch = batch)),
+        Some((batch, true)) => sentences.push(phrase!(recommend.next_trains, batch = batch)),
         None => {}
     }
     if best.retries.unwrap_or(0) > 0 {
-        sentences.push("It runs close to the limit: the allocator gives its cache back on the way.".to_owned());
+        sentences.push(phrase!(recommend.retries).to_owned());
     }
     out += &paragraph(&sentences.join(" "), width);
     out
@@ -92,7 +93,7 @@ fn nothing(plan: &Plan, width: usize) -> String {
         ),
         width,
     );
-    out += "  What stands in the way:\n";
+    out += &format!("  {}:\n", phrase!(recommend.stands));
     for (what, bytes) in &nearest.parts {
         out += &bar(&format!("    {what}"), *bytes, plan.planned, "");
     }
@@ -103,7 +104,7 @@ fn reasons(plan: &Plan, width: usize) -> String {
     if plan.reasons.is_empty() {
         return String::new();
     }
-    let mut out = format!("{STRONG}What is changed, and why{STRONG:#}\n");
+    let mut out = format!("{STRONG}{}{STRONG:#}\n", phrase!(recommend.reasons));
     for reason in &plan.reasons {
         out += &paragraph(&reason_words(reason), width);
     }
@@ -115,7 +116,7 @@ fn reason_words(reason: &Reason) -> String {
     let mut parts = vec![format!("{key}: {from} → {to}")];
     if let Some(saves) = reason.saves {
         parts.push(match saves {
-            ..0 => format!("takes {} more", gib(Bytes::new(saves.unsigned_abs()))),
+            ..0 => phrase!(recommend.takes_more, bytes = gib(Bytes::new(saves.unsigned_abs()))),
             _ => format!("saves {}", gib(Bytes::new(saves.unsigned_abs()))),
         });
     }
@@ -135,24 +136,24 @@ fn reason_words(reason: &Reason) -> String {
 /// Explains the effect of a change.
 fn why(key: &str, to: &str) -> &'static str {
     match (key, to) {
-        ("ckpt", "none") => "Every activation is kept, and nothing computed twice.",
-        ("ckpt", _) => "Only each block's input is kept; backward computes the rest again.",
-        ("optim", "adamw_fused") => "The same update without the temporaries of the foreach form.",
-        ("optim", "adamw_8bit") => "Moments in one byte each, with a scale for each 256.",
-        ("optim", "paged_adamw" | "paged_adamw_8bit") => "Large moments lie in memory that CUDA moves to the host.",
-        ("optim", "adafactor" | "adafactor_torch") => "Second moments by row and column; another optimizer to tune.",
-        ("optim", _) => "It keeps fewer states, and learns in another way.",
-        ("precision", "bf16") => "Weights, gradients and states in two bytes; small updates can round away.",
-        ("precision", _) => "Products in two bytes, weights in four.",
-        ("freeze", "lora") => "Only low-rank adapters are trained: no gradients or states of the rest.",
-        ("freeze", "qlora") => "The same on weights in four bits.",
+        ("ckpt", "none") => phrase!(recommend.why_ckpt_none),
+        ("ckpt", _) => phrase!(recommend.why_ckpt),
+        ("optim", "adamw_fused") => phrase!(recommend.why_fused),
+        ("optim", "adamw_8bit") => phrase!(recommend.why_8bit),
+        ("optim", "paged_adamw" | "paged_adamw_8bit") => phrase!(recommend.why_paged),
+        ("optim", "adafactor" | "adafactor_torch") => phrase!(recommend.why_adafactor),
+        ("optim", _) => phrase!(recommend.why_optim),
+        ("precision", "bf16") => phrase!(recommend.why_bf16),
+        ("precision", _) => phrase!(recommend.why_precision),
+        ("freeze", "lora") => phrase!(recommend.why_lora),
+        ("freeze", "qlora") => phrase!(recommend.why_qlora),
         ("freeze", "vision") => "The vision tower stays as it is.",
         ("freeze", "all-but-connector") => "Only the connector learns.",
-        ("loss", "fused_linear") => "Logits of a few rows at a time, never all (Liger).",
-        ("attn", "eager") => "Scores are kept as a matrix.",
-        ("attn", _) => "Scores are never kept.",
-        ("sample", _) => "A smaller sample, as allowed.",
-        ("strategy", _) => "What each GPU holds of the model, its gradients and states.",
+        ("loss", "fused_linear") => phrase!(recommend.why_loss),
+        ("attn", "eager") => phrase!(recommend.why_eager),
+        ("attn", _) => phrase!(recommend.why_attn),
+        ("sample", _) => phrase!(recommend.why_sample),
+        ("strategy", _) => phrase!(recommend.why_strategy),
         _ => "",
     }
 }
@@ -162,7 +163,8 @@ fn front(plan: &Plan, width: usize) -> String {
         return String::new();
     }
     let mut out = format!(
-        "{STRONG}What no other setup beats{STRONG:#} in fidelity, time and memory, {} of {}\n",
+        "{STRONG}{}{STRONG:#} in fidelity, time and memory, {} of {}\n",
+        phrase!(recommend.front),
         plan.front.len(),
         plan.front_len
     );
@@ -234,21 +236,25 @@ fn offered(offer: &Step) -> String {
 
 fn searched(plan: &Plan, sources: Option<[&str; 2]>, width: usize) -> String {
     let decided = &plan.searched;
-    let mut sentences = vec![format!(
-        "Searched {} setups: {} runs recorded, {} setups put together from them, {} decided by bounds, {} beaten by another \
-         in everything, {} cannot run.",
-        grouped(decided.setups as u64),
-        grouped(decided.recorded as u64),
-        grouped(decided.summed as u64),
-        grouped(decided.bounded as u64),
-        grouped(decided.dominated as u64),
-        grouped(decided.refused as u64),
+    let count = |count: usize| grouped(count as u64);
+    let mut sentences = vec![phrase!(
+        recommend.searched,
+        setups = count(decided.setups),
+        recorded = count(decided.recorded),
+        summed = count(decided.summed),
+        bounded = count(decided.bounded),
+        dominated = count(decided.dominated),
+        refused = count(decided.refused),
     )];
     match sources {
-        Some([kernels, host]) => sentences.push(format!("Times are estimated from {kernels} and {host}.")),
-        None => sentences.push("The card's rates are not known: times are left out.".to_owned()),
+        Some([kernels, host]) => sentences.push(phrase!(recommend.times, kernels = kernels, host = host)),
+        None => sentences.push(phrase!(recommend.no_times).to_owned()),
     }
-    sentences.push(format!("Not searched: {}.", plan.not_searched.join("; ")));
+    sentences.push(format!(
+        "{} {}.",
+        phrase!(recommend.not_searched),
+        plan.not_searched.join("; ")
+    ));
     let mut out = String::new();
     for sentence in sentences {
         for line in wrap(&sentence, width) {

@@ -11,6 +11,8 @@ use super::gantt;
 use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
 
+use crate::phrases::phrase;
+
 /// Columns of a label, of an amount, and of the note after it.
 const LABEL: usize = 22;
 const AMOUNT: usize = 11;
@@ -124,23 +126,11 @@ fn roofline(time: &TimeAnswer<'_>) -> String {
 fn bottleneck(time: &TimeAnswer<'_>) -> Option<String> {
     let first = time.bottlenecks.first()?;
     let (what, remedy) = match first.resource {
-        Resource::Data => (
-            "data",
-            "more workers, or less work for each sample, before any other change",
-        ),
-        Resource::Communication => (
-            "communication",
-            "larger micro-batches, accumulation or fewer bytes; a faster link",
-        ),
-        Resource::Host => ("the host", "larger micro-batches, `torch.compile` or CUDA graphs"),
-        Resource::Arithmetic => (
-            "arithmetic",
-            "a faster card or more of them, fewer tokens or a lower precision",
-        ),
-        Resource::Memory => (
-            "memory traffic",
-            "fused kernels (`torch.compile`, fused optimizers), lower precision, a card with more bandwidth",
-        ),
+        Resource::Data => ("data", phrase!(time.help_data_wait)),
+        Resource::Communication => ("communication", phrase!(time.help_communication)),
+        Resource::Host => ("the host", phrase!(time.help_host_wait)),
+        Resource::Arithmetic => ("arithmetic", phrase!(time.help_arithmetic)),
+        Resource::Memory => ("memory traffic", phrase!(time.help_memory)),
     };
     let second = time.bottlenecks.get(1).map_or_else(String::new, |next| {
         format!(
@@ -158,7 +148,7 @@ fn bottleneck(time: &TimeAnswer<'_>) -> Option<String> {
 
 const fn name(resource: Resource) -> &'static str {
     match resource {
-        Resource::Data => "the wait for data",
+        Resource::Data => phrase!(time.data_wait),
         Resource::Communication => "communication",
         Resource::Host => "the host",
         Resource::Arithmetic => "arithmetic",

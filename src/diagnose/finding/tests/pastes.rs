@@ -33,7 +33,7 @@ fn a_paste_of_everything_is_taken_apart() {
 #[test]
 fn every_finding_has_words_and_numbers() {
     let text = format!("{FULL}\n{LEAK}\nName  CPU %  CUDA %\nDataLoader  25.1%  0.0%\nnccl  1%  20%");
-    let english = words::english();
+    let english = words::Phrases::english();
     let is_filled = |text: &str| text.contains(' ') && !text.contains("{{");
     for finding in of(&text) {
         let title = english.say(&words::title(&finding.cause, finding.confidence));

@@ -1,5 +1,5 @@
 //! Phrases for findings. A [`Said`] is a phrase key and the values for its gaps, so that every frontend can phrase it
-//! in its own language; [`english`] fills in `en.json`.
+//! in its own language; [`Phrases`] are those of one language.
 
 mod evidence;
 mod steps;
@@ -7,6 +7,7 @@ mod steps;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use vramscope_phrases::fill;
 
 pub use evidence::evidence;
 pub use steps::step;
@@ -169,33 +170,40 @@ fn bytes(bytes: vramscope_engine::units::Bytes) -> String {
     }
 }
 
-/// The English phrases.
-#[derive(Debug)]
-pub struct English(BTreeMap<&'static str, String>);
+/// The phrases of findings in one language, by key.
+#[derive(Debug, Clone, Default)]
+pub struct Phrases(BTreeMap<String, String>);
 
-/// Parses the English phrases; call it once and keep the result.
-///
-/// # Panics
-/// Never: tests parse the same file.
-pub fn english() -> English {
-    English(serde_json::from_str(include_str!("en.json")).expect("it is a table of texts"))
-}
-
-impl English {
-    /// The phrase with its gaps filled; the key itself if there is no such phrase.
-    pub fn say(&self, said: &Said) -> String {
-        let mut text = self.phrase(&said.key).to_string();
-        for (name, gap) in ('a'..).zip(&said.gaps) {
-            let filling = match gap {
-                Gap::Text(text) => text,
-                Gap::Phrase(key) => self.phrase(key),
-            };
-            text = text.replace(&format!("{{{{ {name} }}}}"), filling);
-        }
-        text
+impl Phrases {
+    /// Parses a JSON object of texts; `None` if it is something else.
+    pub fn read(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok().map(Self)
     }
 
-    fn phrase<'a>(&'a self, key: &'a str) -> &'a str {
+    /// Parses the English phrases; call it once and keep the result.
+    ///
+    /// # Panics
+    /// Never: tests parse the same file.
+    pub fn english() -> Self {
+        Self::read(include_str!("en.json")).expect("it is a table of texts")
+    }
+
+    /// Returns true if no phrases are loaded.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns a phrase; the key itself if there is no such phrase.
+    pub fn get<'a>(&'a self, key: &'a str) -> &'a str {
         self.0.get(key).map_or(key, String::as_str)
+    }
+
+    /// Returns the phrase with its gaps filled.
+    pub fn say(&self, said: &Said) -> String {
+        let values = said.gaps.iter().map(|gap| match gap {
+            Gap::Text(text) => text.as_str(),
+            Gap::Phrase(key) => self.get(key),
+        });
+        fill(self.get(&said.key), &values.collect::<Vec<_>>())
     }
 }

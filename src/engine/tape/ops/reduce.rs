@@ -78,16 +78,12 @@ impl Tape {
     /// bytes.
     pub(crate) fn in_reduction(&self, x: &Tensor, reduced: &[bool], accumulator: u64) {
         // Halves of halves are mostly equal: buffers are computed once for equal ones in a row.
-        let mut last: Option<(Vec<IterDim>, Option<(u64, u64)>)> = None;
+        let (mut last, mut buffers): (Option<Vec<IterDim>>, _) = (None, None);
         within_32_bits(&mut coalesced(x, reduced), x.dtype().width(), &mut |part| {
-            let buffers = match &last {
-                Some((dims, buffers)) if dims == part => *buffers,
-                _ => {
-                    let buffers = partial_buffers(part, &self.0.gpu);
-                    last = Some((part.to_vec(), buffers));
-                    buffers
-                }
-            };
+            if last.as_deref() != Some(part) {
+                buffers = partial_buffers(part, &self.0.gpu);
+                last = Some(part.to_vec());
+            }
             if let Some((partials, semaphores)) = buffers {
                 self.reduce_buffers((accumulator * partials, semaphores));
             }
