@@ -93,6 +93,16 @@ pub const fn of_transformers(optim: Optimizer) -> Named {
     known(optim).transformers
 }
 
+/// Finds the optimizer of a name in transformers (`OptimizerNames`), its other spellings included.
+pub fn named(name: &str) -> Option<Optimizer> {
+    let name = match name {
+        "adamw_bnb_8bit" => "adamw_8bit",
+        "paged_adamw_32bit" => "paged_adamw",
+        name => name,
+    };
+    in_order().find(|optim| of_transformers(*optim) == Ok(name))
+}
+
 fn in_order() -> impl Iterator<Item = Optimizer> {
     let mut all = Optimizer::ALL.to_vec();
     sort_by_key(&mut all, |optim| known(*optim).place);

@@ -1,0 +1,348 @@
+//! Settings as tools put them, before they become a setup: one meaning for each, whatever a tool calls it.
+
+use serde_json::Value;
+
+/// Type of loaded weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weights {
+    Fp32,
+    Bf16,
+    Fp16,
+    /// As the checkpoint has them.
+    Auto,
+}
+
+/// Settings that were given or are a tool's defaults; `None` where nothing is said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Draft {
+    pub model: Option<String>,
+    pub batch: Option<u64>,
+    pub accum: Option<u64>,
+    pub seq: Option<u64>,
+    pub optim: Option<String>,
+    pub clip: Option<bool>,
+    pub checkpoints: Option<bool>,
+    pub vision_checkpoints: Option<bool>,
+    pub reentrant: Option<bool>,
+    pub attention: Option<&'static str>,
+    pub bf16: Option<bool>,
+    pub fp16: Option<bool>,
+    pub weights: Option<Weights>,
+    pub pure_bf16: Option<bool>,
+    pub adapters: Option<bool>,
+    pub bits: Option<u64>,
+    pub double_quant: Option<bool>,
+    pub rank: Option<u64>,
+    pub dropout: Option<f64>,
+    pub targets: Option<Vec<String>>,
+    pub lora_dtype: Option<Weights>,
+    pub freeze_vision: Option<bool>,
+    pub freeze_connector: Option<bool>,
+    pub freeze_language: Option<bool>,
+    pub liger: Option<bool>,
+    pub use_cache: Option<bool>,
+    pub pixels: Option<u64>,
+    pub gpus: Option<u64>,
+    pub nodes: Option<u64>,
+    pub zero_stage: Option<u64>,
+    pub bucket: Option<f64>,
+    pub is_expandable: Option<bool>,
+}
+
+/// What was done with a value.
+pub(crate) type Set = Result<(), Fault>;
+
+/// Why a value is not taken.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fault {
+    /// It is none that the key takes; the text says which are.
+    Wrong(&'static str),
+    /// The tool takes it, and it is not simulated.
+    NotSimulated(&'static str),
+}
+
+use Fault::{NotSimulated, Wrong};
+
+impl Draft {
+    /// Returns these settings, and those of `other` where nothing is said here.
+    pub fn over(self, other: Self) -> Self {
+        Self {
+            model: self.model.or(other.model),
+            batch: self.batch.or(other.batch),
+            accum: self.accum.or(other.accum),
+            seq: self.seq.or(other.seq),
+            optim: self.optim.or(other.optim),
+            clip: self.clip.or(other.clip),
+            checkpoints: self.checkpoints.or(other.checkpoints),
+            vision_checkpoints: self.vision_checkpoints.or(other.vision_checkpoints),
+            reentrant: self.reentrant.or(other.reentrant),
+            attention: self.attention.or(other.attention),
+            bf16: self.bf16.or(other.bf16),
+            fp16: self.fp16.or(other.fp16),
+            weights: self.weights.or(other.weights),
+            pure_bf16: self.pure_bf16.or(other.pure_bf16),
+            adapters: self.adapters.or(other.adapters),
+            bits: self.bits.or(other.bits),
+            double_quant: self.double_quant.or(other.double_quant),
+            rank: self.rank.or(other.rank),
+            dropout: self.dropout.or(other.dropout),
+            targets: self.targets.or(other.targets),
+            lora_dtype: self.lora_dtype.or(other.lora_dtype),
+            freeze_vision: self.freeze_vision.or(other.freeze_vision),
+            freeze_connector: self.freeze_connector.or(other.freeze_connector),
+            freeze_language: self.freeze_language.or(other.freeze_language),
+            liger: self.liger.or(other.liger),
+            use_cache: self.use_cache.or(other.use_cache),
+            pixels: self.pixels.or(other.pixels),
+            gpus: self.gpus.or(other.gpus),
+            nodes: self.nodes.or(other.nodes),
+            zero_stage: self.zero_stage.or(other.zero_stage),
+            bucket: self.bucket.or(other.bucket),
+            is_expandable: self.is_expandable.or(other.is_expandable),
+        }
+    }
+
+    /// Sets what a key of a table stands for. `null`, and DeepSpeed's "auto", leave the setting as it is.
+    pub fn set(&mut self, knob: &str, value: &Value) -> Set {
+        if value.is_null() || *value == "auto" && !matches!(knob, "weights" | "attention" | "bf16" | "fp16") {
+            return Ok(());
+        }
+        match knob {
+            "model" => self.model = Some(text(value)?),
+            "batch" => self.batch = Some(count(value)?),
+            "accum" => self.accum = Some(count(value)?),
+            "seq" => self.seq = Some(count(value)?),
+            "rank" => self.rank = Some(count(value)?),
+            "gpus" => self.gpus = gpus(value)?,
+            "nodes" => self.nodes = nodes(value)?,
+            "pixels" => self.pixels = Some(count(value)?),
+            "zero_stage" => self.zero_stage = Some(whole(value)?),
+            "bits" => self.bits = bits(value)?,
+            "dropout" => self.dropout = Some(number(value)?),
+            "bucket" => self.bucket = Some(number(value)?),
+            "clip" => self.clip = Some(number(value)? > 0.0),
+            "reentrant" => self.reentrant = Some(truth(value)?),
+            "use_cache" => self.use_cache = Some(truth(value)?),
+            "pure_bf16" => self.pure_bf16 = Some(truth(value)?),
+            "liger" => self.liger = Some(truth(value)?),
+            "vision_checkpoints" | "vision_checkpointing" => self.vision_checkpoints = Some(truth(value)?),
+            "freeze_vision" => self.freeze_vision = Some(truth(value)?),
+            "freeze_connector" => self.freeze_connector = Some(truth(value)?),
+            "freeze_language" => self.freeze_language = Some(truth(value)?),
+            _ => return self.set_word(knob, value),
+        }
+        Ok(())
+    }
+
+    /// Sets what has words of its own.
+    fn set_word(&mut self, knob: &str, value: &Value) -> Set {
+        match knob {
+            "optim" => self.optim = Some(text(value)?.to_ascii_lowercase()),
+            "ds_optim" => self.optim = Some(deepspeed_optimizer(value)?.to_owned()),
+            "checkpointing" => self.checkpoints = Some(checkpoints(value)?),
+            "no_checkpointing" => self.checkpoints = Some(!truth(value)?),
+            "attention" => self.attention = attention(value)?,
+            "flash_attention" if truth(value)? => self.attention = Some("flash_attention_2"),
+            "sdp_attention" if truth(value)? => self.attention = Some("sdpa"),
+            "eager_attention" if truth(value)? => self.attention = Some("eager"),
+            "flash_attention" | "sdp_attention" | "eager_attention" => {}
+            // axolotl's "auto" is what the card can do.
+            "bf16" | "ds_bf16" => self.bf16 = Some(*value == "auto" || *value == "full" || truth(value)?),
+            "fp16" | "ds_fp16" => self.fp16 = Some(*value != "auto" && truth(value)?),
+            "mixed_precision" => self.mixed_precision(&text(value)?)?,
+            "weights" => self.weights = Some(weights(value)?),
+            "weights_float32" if truth(value)? => self.weights = Some(Weights::Fp32),
+            "weights_float32" => {}
+            "lora_dtype" => self.lora_dtype = Some(weights(value)?),
+            "adapter" => self.adapter(&text(value)?)?,
+            "use_peft" => self.adapters = Some(truth(value)?),
+            "load_in_4bit" => self.bits = truth(value)?.then_some(4),
+            "quant_method" if !matches!(text(value)?.as_str(), "bnb" | "bitsandbytes") => {
+                return Err(NotSimulated("only bitsandbytes' NF4 is simulated"));
+            }
+            "quant_type" if text(value)? != "nf4" => return Err(NotSimulated("only NF4 is simulated")),
+            "quant_method" | "quant_type" => {}
+            "double_quant" => self.double_quant = Some(truth(value)?),
+            "targets" => self.targets = Some(targets(value)?),
+            "target_linear" if truth(value)? => self.targets = Some(vec!["all-linear".to_owned()]),
+            "target_linear" => {}
+            "freeze_vision_and_connector" => {
+                let is_frozen = truth(value)?;
+                (self.freeze_vision, self.freeze_connector) = (Some(is_frozen), Some(is_frozen));
+            }
+            "stage" if text(value)? != "sft" && text(value)? != "pt" => {
+                return Err(NotSimulated("only supervised fine-tuning (sft, pt) is simulated"));
+            }
+            "stage" => {}
+            "trl_loss" if text(value)? != "nll" => return Err(NotSimulated("only the loss `nll` is simulated")),
+            "trl_loss" => {}
+            "deepspeed" => self.deepspeed(&text(value)?),
+            "distributed" => distributed(&text(value)?)?,
+            "devices" => self.gpus = self.gpus.or(Some(text(value)?.split(',').count() as u64)),
+            "allocator" => {
+                self.is_expandable = Some(text(value)?.replace(' ', "").contains("expandable_segments:True"))
+            }
+            "pads" => {}
+            _ => return Err(Wrong("a setting that is known here")),
+        }
+        Ok(())
+    }
+
+    fn mixed_precision(&mut self, word: &str) -> Set {
+        match word {
+            "no" => {}
+            "bf16" => self.bf16 = Some(true),
+            "fp16" => self.fp16 = Some(true),
+            "fp8" => return Err(NotSimulated("fp8 is not simulated")),
+            _ => return Err(Wrong("no, bf16, fp16 or fp8")),
+        }
+        Ok(())
+    }
+
+    fn adapter(&mut self, word: &str) -> Set {
+        match word {
+            "lora" => self.adapters = Some(true),
+            "qlora" => (self.adapters, self.bits) = (Some(true), Some(4)),
+            "full" | "" => self.adapters = Some(false),
+            "freeze" => return Err(NotSimulated("training some layers only is not simulated")),
+            _ => return Err(NotSimulated("only full fine-tuning, LoRA and QLoRA are simulated")),
+        }
+        Ok(())
+    }
+
+    /// A file's name, or one of ms-swift's: `zero0` to `zero3`, with `_offload`.
+    fn deepspeed(&mut self, name: &str) {
+        let digit = name
+            .strip_prefix("zero")
+            .and_then(|rest| rest.chars().next()?.to_digit(10));
+        self.zero_stage = self.zero_stage.or(digit.map(u64::from));
+    }
+}
+
+fn text(value: &Value) -> Result<String, Fault> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(truth) => Ok(truth.to_string()),
+        _ => Err(Wrong("a text")),
+    }
+}
+
+fn truth(value: &Value) -> Result<bool, Fault> {
+    match value {
+        Value::Bool(truth) => Ok(*truth),
+        Value::String(text) if ["true", "yes", "on", "1"].contains(&text.to_ascii_lowercase().as_str()) => Ok(true),
+        Value::String(text) if ["false", "no", "off", "0"].contains(&text.to_ascii_lowercase().as_str()) => Ok(false),
+        Value::Number(number) if number.as_u64() == Some(1) => Ok(true),
+        Value::Number(number) if number.as_u64() == Some(0) => Ok(false),
+        _ => Err(Wrong("true or false")),
+    }
+}
+
+fn number(value: &Value) -> Result<f64, Fault> {
+    let read = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    read.filter(|n: &f64| n.is_finite()).ok_or(Wrong("a number"))
+}
+
+fn whole(value: &Value) -> Result<u64, Fault> {
+    value
+        .as_u64()
+        .or_else(|| value.as_str()?.trim().parse().ok())
+        .ok_or(Wrong("a whole number"))
+}
+
+fn count(value: &Value) -> Result<u64, Fault> {
+    whole(value)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or(Wrong("a whole number from 1"))
+}
+
+/// Processes of one machine; `gpu` and `auto` of torchrun are as many as it has.
+fn gpus(value: &Value) -> Result<Option<u64>, Fault> {
+    match value.as_str() {
+        Some("gpu" | "auto") => Ok(None),
+        _ => count(value).map(Some),
+    }
+}
+
+/// Machines; a range such as `1:2` leaves it open.
+fn nodes(value: &Value) -> Result<Option<u64>, Fault> {
+    match value.as_str() {
+        Some(text) if text.contains(':') || text.starts_with('$') => Ok(None),
+        _ => count(value).map(Some),
+    }
+}
+
+fn bits(value: &Value) -> Result<Option<u64>, Fault> {
+    match whole(value)? {
+        4 => Ok(Some(4)),
+        8 => Err(NotSimulated("8-bit weights are not simulated")),
+        _ => Err(NotSimulated("only 4-bit weights are simulated")),
+    }
+}
+
+fn checkpoints(value: &Value) -> Result<bool, Fault> {
+    match value.as_str() {
+        Some("offload" | "offload_disk" | "unsloth") => {
+            Err(NotSimulated("checkpoints that are offloaded are not simulated"))
+        }
+        _ => truth(value),
+    }
+}
+
+fn attention(value: &Value) -> Result<Option<&'static str>, Fault> {
+    match text(value)?.as_str() {
+        "auto" => Ok(None),
+        "sdpa" => Ok(Some("sdpa")),
+        "eager" | "disabled" => Ok(Some("eager")),
+        "fa2" | "flash_attention_2" | "flash_attn" => Ok(Some("flash_attention_2")),
+        "flash_attention_3" | "fa3" | "flex_attention" => {
+            Err(NotSimulated("sdpa, eager and flash_attention_2 are simulated"))
+        }
+        name if name.starts_with("kernels-community/") => Err(NotSimulated("kernels of the hub are not simulated")),
+        _ => Err(Wrong("sdpa, eager or flash_attention_2")),
+    }
+}
+
+fn weights(value: &Value) -> Result<Weights, Fault> {
+    match text(value)?.trim_start_matches("torch.") {
+        "float32" | "fp32" => Ok(Weights::Fp32),
+        "bfloat16" | "bf16" => Ok(Weights::Bf16),
+        "float16" | "fp16" | "half" => Ok(Weights::Fp16),
+        "auto" => Ok(Weights::Auto),
+        _ => Err(Wrong("float32, bfloat16, float16 or auto")),
+    }
+}
+
+/// Names of modules in a list or between commas; `all` is LLaMA-Factory's word for all linear maps.
+fn targets(value: &Value) -> Result<Vec<String>, Fault> {
+    let names: Vec<String> = match value {
+        Value::Array(items) => items.iter().map(text).collect::<Result<_, _>>()?,
+        other => text(other)?.split(',').map(|name| name.trim().to_owned()).collect(),
+    };
+    match names.iter().any(|name| name.contains(['*', '(', '|', '\\'])) {
+        true => Err(NotSimulated(
+            "a regular expression for modules is not simulated; give names",
+        )),
+        false => Ok(names
+            .into_iter()
+            .map(|name| if name == "all" { "all-linear".to_owned() } else { name })
+            .collect()),
+    }
+}
+
+fn deepspeed_optimizer(value: &Value) -> Result<&'static str, Fault> {
+    match text(value)?.as_str() {
+        "AdamW" | "Adam" => Ok("adamw_torch_fused"),
+        _ => Err(NotSimulated("of DeepSpeed's optimizers AdamW is simulated")),
+    }
+}
+
+fn distributed(word: &str) -> Set {
+    match word {
+        "NO" | "MULTI_GPU" | "DEEPSPEED" => Ok(()),
+        "FSDP" => Err(NotSimulated("accelerate's FSDP is not simulated")),
+        _ => Err(NotSimulated("only one GPU and DDP are simulated")),
+    }
+}

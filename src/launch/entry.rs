@@ -1,0 +1,40 @@
+//! Entries of a launch file: one key, its value, and where it stands.
+
+use serde_json::Value;
+
+/// One key with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Key; of nested objects the whole path with dots.
+    pub key: String,
+    /// Value.
+    pub value: Value,
+    /// Line of the file, from 1; the number of the word in a command.
+    pub line: usize,
+}
+
+impl Entry {
+    /// Returns the value as a person would write it.
+    pub fn text(&self) -> String {
+        match &self.value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Adds an entry, or one for each entry of an object.
+pub(crate) fn flatten(key: &str, value: Value, line: usize, out: &mut Vec<Entry>) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (inner, value) in map {
+                flatten(&format!("{key}.{inner}"), value, line, out);
+            }
+        }
+        value => out.push(Entry {
+            key: key.to_owned(),
+            value,
+            line,
+        }),
+    }
+}

@@ -1,0 +1,330 @@
+//! Reads the files and commands that start a run. Each line is accounted for: simulated, without effect on memory, not
+//! simulated, or not known; and the setup that results is a case for the engine. Nothing is executed.
+
+mod command;
+mod draft;
+mod entry;
+mod keys;
+mod resolve;
+mod tool;
+mod yaml;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use self::draft::{Draft, Fault};
+use self::entry::flatten;
+use self::keys::{Meaning, keys};
+
+pub use self::entry::Entry;
+pub use self::keys::{NoEffect, NotSimulated};
+pub use self::tool::Tool;
+
+/// Largest file that is read, in bytes.
+pub const MOST_BYTES: usize = 1 << 20;
+
+/// One file or command that starts a run, or a file that it names.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Name that messages use.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fate {
+    /// The setup takes it.
+    Simulated,
+    /// A later source says otherwise.
+    Replaced,
+    /// It changes nothing in the memory of a step.
+    NoEffect(NoEffect),
+    /// It would change memory, and is switched off.
+    Off(NotSimulated),
+    /// It changes memory and is not simulated.
+    NotSimulated(String),
+    /// The tool would not take this value; the text says what it takes.
+    Wrong(&'static str),
+    /// The tool has no such key that is known here; a similar one, if there is any.
+    Unknown(Option<&'static str>),
+}
+
+/// An entry and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Index of its source.
+    pub source: usize,
+    /// Key, value and place.
+    pub entry: Entry,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// A default of the tool that the setup takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Default {
+    /// Key of the tool.
+    pub key: &'static str,
+    /// Its value.
+    pub value: &'static str,
+}
+
+/// What a run was told, and the setup that results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// Tool that starts the run.
+    pub tool: Tool,
+    /// All entries, in the order of the sources.
+    pub lines: Vec<Line>,
+    /// Defaults of the tool that decide what no line says.
+    pub defaults: Vec<Default>,
+    /// The setup as a case, which [`vramscope_engine::Case`] reads.
+    pub case: Map<String, Value>,
+    /// What the case takes for granted.
+    pub assumed: Vec<String>,
+    /// What has to be given for an estimate, or makes it sharper.
+    pub missing: Vec<String>,
+    /// What is asked for, by lines or defaults together, and not simulated.
+    pub not_simulated: Vec<String>,
+}
+
+impl Launch {
+    /// Returns everything that changes memory and is not simulated, or not known: lines first.
+    pub fn open(&self) -> Vec<String> {
+        let of_line = |line: &Line| {
+            let given = format!("{}: {}", line.entry.key, line.entry.text());
+            match &line.fate {
+                Fate::NotSimulated(why) => Some(format!("{given}: {why}")),
+                Fate::Wrong(takes) => Some(format!("{given}: it takes {takes}")),
+                Fate::Unknown(_) => Some(format!("{given}: not known")),
+                _ => None,
+            }
+        };
+        self.lines
+            .iter()
+            .filter_map(of_line)
+            .chain(self.not_simulated.iter().cloned())
+            .collect()
+    }
+}
+
+/// Why no launch can be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// Nothing was given.
+    #[error("no launch file is given")]
+    Nothing,
+    /// A source is too large.
+    #[error("{name} has {bytes} bytes; a launch file has at most {MOST_BYTES}")]
+    TooLarge {
+        /// Name of the source.
+        name: String,
+        /// Its size.
+        bytes: usize,
+    },
+    /// A source can't be parsed.
+    #[error("{name} can't be read: {reason}")]
+    Unreadable {
+        /// Name of the source.
+        name: String,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// No source is of a known tool.
+    #[error(
+        "{name} is of no tool that is known; known are {}",
+        Tool::ALL.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ")
+    )]
+    UnknownTool {
+        /// Name of the source.
+        name: String,
+    },
+}
+
+/// A source, parsed.
+struct Parsed {
+    tool: Option<Tool>,
+    entries: Vec<Entry>,
+}
+
+fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
+    let (name, text) = (source.name, source.text.trim_start_matches('\u{feff}'));
+    let unreadable = |reason: String| LaunchError::Unreadable {
+        name: name.to_owned(),
+        reason,
+    };
+    if text.len() > MOST_BYTES {
+        return Err(LaunchError::TooLarge {
+            name: name.to_owned(),
+            bytes: text.len(),
+        });
+    }
+    if text.trim_start().starts_with('{') {
+        let value: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        let mut entries = Vec::new();
+        for (key, value) in value.as_object().cloned().unwrap_or_default() {
+            flatten(&key, value, 1, &mut entries);
+        }
+        for entry in &mut entries {
+            let last = entry.key.rsplit('.').next().unwrap_or_default();
+            let place = text.lines().position(|line| line.contains(&format!("\"{last}\"")));
+            entry.line = place.map_or(1, |place| place + 1);
+        }
+        return Ok(Parsed {
+            tool: Tool::of_entries(&entries),
+            entries,
+        });
+    }
+    if command::looks_like(text) {
+        let command = command::read(text).map_err(unreadable)?;
+        return Ok(Parsed {
+            tool: Tool::of_command(&command),
+            entries: command.entries,
+        });
+    }
+    let entries = yaml::read(text).map_err(unreadable)?;
+    Ok(Parsed {
+        tool: Tool::of_entries(&entries),
+        entries,
+    })
+}
+
+/// Reads the sources of one run. Later ones prevail over earlier ones, and a command over the files that it names.
+///
+/// # Errors
+/// See [`LaunchError`].
+pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
+    let parsed = sources
+        .iter()
+        .map(|source| parse(*source))
+        .collect::<Result<Vec<_>, _>>()?;
+    let first = sources.first().ok_or(LaunchError::Nothing)?;
+    // A command without options of its own may name a file of any tool: the more special one is meant.
+    let found = parsed.iter().filter_map(|parsed| parsed.tool);
+    let tool = found.max_by_key(|tool| match tool {
+        tool if tool.is_addition() => 0,
+        Tool::Transformers => 1,
+        _ => 2,
+    });
+    let tool = tool.ok_or_else(|| LaunchError::UnknownTool {
+        name: first.name.to_owned(),
+    })?;
+    let mut reading = Reading::new(tool);
+    for (number, parsed) in parsed.into_iter().enumerate() {
+        let own = parsed.tool.filter(|of| of.is_addition()).unwrap_or(tool);
+        reading.take(number, own, parsed.entries);
+    }
+    Ok(reading.finish())
+}
+
+/// A reading under way.
+struct Reading {
+    tool: Tool,
+    draft: Draft,
+    lines: Vec<Line>,
+    /// Line that set a setting.
+    set: BTreeMap<&'static str, usize>,
+}
+
+impl Reading {
+    fn new(tool: Tool) -> Self {
+        Self {
+            tool,
+            draft: Draft::default(),
+            lines: Vec::new(),
+            set: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the entries of a source.
+    fn take(&mut self, source: usize, tool: Tool, entries: Vec<Entry>) {
+        let known = keys(tool);
+        for entry in entries {
+            let key = entry.key.replace('-', "_");
+            // What is said of a whole object counts for all that is in it.
+            let outer = key.split('.').next().unwrap_or_default();
+            let meaning = known.get(key.as_str()).or_else(|| match known.get(outer) {
+                Some(Meaning::Simulated(..)) | None => None,
+                whole => whole,
+            });
+            let fate = match meaning {
+                Some(Meaning::Simulated(knob, _)) => self.simulate(knob, &entry.value),
+                Some(Meaning::NoEffect(why)) => Fate::NoEffect(*why),
+                Some(Meaning::NotSimulated(why)) if is_off(&entry.value) => Fate::Off(*why),
+                Some(Meaning::NotSimulated(why)) => Fate::NotSimulated(why.text().to_owned()),
+                None => Fate::Unknown(similar(&key, &known)),
+            };
+            self.lines.push(Line { source, entry, fate });
+        }
+    }
+
+    fn simulate(&mut self, knob: &'static str, value: &Value) -> Fate {
+        let fate = match self.draft.set(knob, value) {
+            Ok(()) => Fate::Simulated,
+            Err(Fault::Wrong(takes)) => return Fate::Wrong(takes),
+            Err(Fault::NotSimulated(why)) => Fate::NotSimulated(why.to_owned()),
+        };
+        if !value.is_null()
+            && *value != "auto"
+            && let Some(earlier) = self.set.insert(knob, self.lines.len())
+        {
+            self.lines[earlier].fate = Fate::Replaced;
+        }
+        fate
+    }
+
+    fn finish(mut self) -> Launch {
+        let mut defaults = Vec::new();
+        let given = std::mem::take(&mut self.draft);
+        for (key, meaning) in keys(self.tool) {
+            let Meaning::Simulated(knob, value) = meaning else {
+                continue;
+            };
+            if value.is_empty() || self.set.contains_key(knob) {
+                continue;
+            }
+            // The tables hold values that the draft takes, by test.
+            let _ = self.draft.set(knob, &Value::String(value.to_owned()));
+            defaults.push(Default { key, value });
+        }
+        let draft = given.over(std::mem::take(&mut self.draft));
+        let resolved = resolve::resolve(&draft, self.tool);
+        Launch {
+            tool: self.tool,
+            lines: self.lines,
+            defaults,
+            case: resolved.case,
+            assumed: resolved.assumed,
+            missing: resolved.missing,
+            not_simulated: resolved.not_simulated,
+        }
+    }
+}
+
+/// Returns true for a value that switches a key off.
+fn is_off(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => matches!(
+            text.to_ascii_lowercase().as_str(),
+            "" | "no" | "none" | "false" | "off" | "cpu_none"
+        ),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    }
+}
+
+/// Finds the key of a tool that is nearest to a mistyped one.
+fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'static str> {
+    let score = |name: &&'static str| strsim::jaro_winkler(key, name);
+    let best = known.keys().copied().max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(&best) > 0.9).then_some(best)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Turns what a tool was told into the setup that is simulated, and says what that rests on.
+
+use serde_json::{Map, Value, json};
+
+use crate::draft::{Draft, Weights};
+use crate::tool::Tool;
+
+/// The setup that a launch asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Resolved {
+    /// A case, as `estimate --case` reads it.
+    pub case: Map<String, Value>,
+    /// What the case takes for granted.
+    pub assumed: Vec<String>,
+    /// What has to be given for an estimate, or makes it sharper.
+    pub missing: Vec<String>,
+    /// What is asked for and not simulated.
+    pub not_simulated: Vec<String>,
+}
+
+impl Resolved {
+    fn put(&mut self, key: &str, value: impl Into<Value>) {
+        self.case.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Samples of one step that ms-swift accumulates to if nothing is said (`_init_gradient_accumulation_steps`).
+const SWIFT_SAMPLES: u64 = 16;
+
+/// Turns a draft into a case.
+pub(crate) fn resolve(draft: &Draft, tool: Tool) -> Resolved {
+    let mut out = Resolved::default();
+    match &draft.model {
+        Some(model) => out.put("model", model.as_str()),
+        None => out
+            .missing
+            .push("the model: give its name, or --config with its config.json".to_owned()),
+    }
+    batch(draft, tool, &mut out);
+    optimizer(draft, &mut out);
+    checkpointing(draft, &mut out);
+    trained(draft, &mut out);
+    precision(draft, tool, &mut out);
+    gpus(draft, &mut out);
+    if draft.liger == Some(true) {
+        out.put("loss", "fused_linear");
+        if tool != Tool::Axolotl {
+            out.assumed.push(
+                "of Liger's kernels the fused loss is simulated; its norms and MLPs take less than eager ones".into(),
+            );
+        }
+    }
+    if let Some(attention) = draft.attention {
+        out.put("attn", attention);
+    }
+    if let Some(use_cache) = draft.use_cache {
+        out.put("use_cache", use_cache);
+    }
+    if let Some(pixels) = draft.pixels {
+        let side = pixels.isqrt();
+        out.missing.push(format!(
+            "the size of images: at most {pixels} pixels each, so --image {side} is the largest square"
+        ));
+    }
+    if draft.is_expandable == Some(true) {
+        out.assumed
+            .push("the allocator has expandable segments: add --expandable-segments".to_owned());
+    }
+    out
+}
+
+fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
+    let batch = draft.batch.unwrap_or(1);
+    out.put("batch", batch);
+    match draft.seq {
+        Some(seq) => {
+            out.put("seq", seq);
+            out.assumed
+                .push(format!("every sample is as long as allowed: {seq} positions"));
+        }
+        None => out.missing.push("the length of samples: give --seq".to_owned()),
+    }
+    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    let accum = match (draft.accum, tool) {
+        (Some(accum), _) => accum,
+        (None, Tool::MsSwift) => SWIFT_SAMPLES.div_ceil(batch.saturating_mul(gpus)),
+        (None, _) => 1,
+    };
+    out.put("accum", accum);
+}
+
+fn optimizer(draft: &Draft, out: &mut Resolved) {
+    if let Some(name) = &draft.optim {
+        match vramscope_plan::optimizer_named(name) {
+            Some(optim) => out.put("optim", json!(optim)),
+            None => out.not_simulated.push(format!("optimizer {name}")),
+        }
+    }
+    out.put("clip", draft.clip.unwrap_or(false));
+}
+
+fn checkpointing(draft: &Draft, out: &mut Resolved) {
+    let language = draft.checkpoints.unwrap_or(false);
+    let vision = draft.vision_checkpoints.unwrap_or(language);
+    let word = match (language, vision) {
+        (true, true) => "full",
+        (true, false) => "language",
+        (false, true) => "vision",
+        (false, false) => "none",
+    };
+    out.put("ckpt", word);
+    if (language || vision) && draft.reentrant == Some(true) {
+        out.assumed
+            .push("checkpoints are simulated as non-reentrant ones".to_owned());
+    }
+}
+
+/// Frozen parts and adapters.
+fn trained(draft: &Draft, out: &mut Resolved) {
+    let parts = [draft.freeze_vision, draft.freeze_connector, draft.freeze_language].map(|part| part.unwrap_or(false));
+    if draft.adapters == Some(true) {
+        out.put("freeze", if draft.bits == Some(4) { "qlora" } else { "lora" });
+        if draft.bits == Some(4) && draft.double_quant == Some(false) {
+            out.not_simulated
+                .push("4-bit weights without double quantization".to_owned());
+        }
+        if let Some(rank) = draft.rank {
+            out.put("rank", rank);
+        }
+        if let Some(dropout) = draft.dropout {
+            out.put("lora_dropout", dropout);
+        }
+        match &draft.targets {
+            Some(names) if names.iter().any(|name| name == "all-linear") && draft.freeze_vision == Some(true) => {
+                // The tools leave a frozen tower out of "all".
+                out.put("lora_targets", "projections");
+            }
+            Some(names) if names.len() == 1 && names[0] == "all-linear" => out.put("lora_targets", "all-linear"),
+            Some(names) => out.put("lora_targets", names.join(",")),
+            None => out
+                .missing
+                .push("the modules that get adapters: peft's default for the model is taken as all projections".into()),
+        }
+        if draft.lora_dtype == Some(Weights::Bf16) {
+            out.put("lora_dtype", "bf16");
+        }
+        return;
+    }
+    if draft.bits.is_some() {
+        out.not_simulated.push("quantized weights without adapters".to_owned());
+    }
+    match parts {
+        [false, false, false] => out.put("freeze", "none"),
+        [true, false, false] => out.put("freeze", "vision"),
+        [true, false, true] => out.put("freeze", "all-but-connector"),
+        [vision, connector, language] => {
+            let names = [
+                (vision, "the vision tower"),
+                (connector, "the connector"),
+                (language, "the language model"),
+            ];
+            let frozen: Vec<&str> = names
+                .iter()
+                .filter(|(is_frozen, _)| *is_frozen)
+                .map(|(_, name)| *name)
+                .collect();
+            // A text model has neither, and trains whole.
+            out.put("freeze", if language { "all-but-connector" } else { "vision" });
+            out.not_simulated
+                .push(format!("freezing {} of a vision-language model", frozen.join(" and ")));
+        }
+    }
+}
+
+/// Types of weights and compute.
+fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
+    let [bf16, fp16] = [draft.bf16, draft.fp16].map(|flag| flag.unwrap_or(false));
+    let adapters = draft.adapters == Some(true);
+    let weights = match (tool, draft.weights) {
+        (Tool::LlamaFactory, _) if draft.pure_bf16 == Some(true) => Weights::Bf16,
+        // It loads weights in the type of compute, and then casts those that are trained to fp32.
+        (Tool::LlamaFactory, _) if (bf16 || fp16) && !adapters => Weights::Fp32,
+        (Tool::LlamaFactory, _) if bf16 => Weights::Bf16,
+        (Tool::LlamaFactory, _) if fp16 => Weights::Fp16,
+        (_, Some(Weights::Auto) | None) => {
+            out.assumed
+                .push("weights are loaded in bf16, as most checkpoints have them".to_owned());
+            Weights::Bf16
+        }
+        (_, Some(weights)) => weights,
+    };
+    match (weights, bf16, fp16) {
+        (Weights::Fp32, true, _) => out.put("precision", "amp-bf16"),
+        (Weights::Fp32, false, true) => out.put("precision", "amp-fp16"),
+        (Weights::Fp32, false, false) => out.put("precision", "fp32"),
+        (Weights::Fp16, ..) => {
+            out.put("precision", "bf16");
+            out.not_simulated.push("weights in fp16".to_owned());
+        }
+        (Weights::Bf16 | Weights::Auto, _, true) => {
+            out.put("precision", "bf16");
+            out.not_simulated.push("weights in bf16 under fp16 autocast".to_owned());
+        }
+        (Weights::Bf16 | Weights::Auto, true, false) => {
+            out.put("precision", "bf16");
+            out.assumed
+                .push("weights in bf16 under bf16 autocast are simulated without autocast".to_owned());
+        }
+        (Weights::Bf16 | Weights::Auto, false, false) => out.put("precision", "bf16"),
+    }
+}
+
+fn gpus(draft: &Draft, out: &mut Resolved) {
+    let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    if let Some(stage) = draft.zero_stage {
+        out.not_simulated.push(format!(
+            "DeepSpeed's ZeRO stage {stage}; of its kind, `--strategy zero1` and `--strategy fsdp` are simulated as \
+             PyTorch runs them"
+        ));
+    }
+    if world > 1 {
+        out.put("world", world);
+        out.put("strategy", "ddp");
+        if let Some(bucket) = draft.bucket {
+            out.put("bucket", bucket);
+        }
+    } else if draft.gpus.is_none() {
+        out.assumed.push("one GPU".to_owned());
+    }
+}

@@ -1,0 +1,308 @@
+//! Files as the tools' own examples write them, and what becomes of each line.
+
+use proptest::prelude::*;
+use serde_json::json;
+use vramscope_engine::Case;
+use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision, Strategy, Targets};
+
+use super::*;
+
+fn launch(texts: &[&str]) -> Launch {
+    let sources: Vec<Source<'_>> = texts.iter().map(|text| Source { name: "file", text }).collect();
+    read(&sources).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The case as the engine reads it; the model is left out, since names of hubs are not all known.
+fn case(launch: &Launch) -> Case {
+    let mut case = launch.case.clone();
+    case.insert("model".to_owned(), json!("x"));
+    Case::from_json(&Value::Object(case).to_string())
+        .unwrap_or_else(|error| panic!("{error}: {:?}", launch.case))
+        .expect("it is not empty")
+}
+
+fn fate<'a>(launch: &'a Launch, key: &str) -> &'a Fate {
+    let line = launch.lines.iter().find(|line| line.entry.key == key);
+    &line.unwrap_or_else(|| panic!("{key}: {:?}", launch.lines)).fate
+}
+
+const LLAMA_FACTORY: &str = "### model
+model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct
+image_max_pixels: 262144
+video_max_pixels: 16384
+trust_remote_code: true
+
+### method
+stage: sft
+do_train: true
+finetuning_type: lora
+lora_rank: 8
+lora_target: all
+
+### dataset
+dataset: mllm_demo,identity,alpaca_en_demo
+template: qwen2_vl
+cutoff_len: 2048
+max_samples: 1000
+preprocessing_num_workers: 16
+
+### output
+output_dir: saves/qwen2_5vl-7b/lora/sft
+logging_steps: 10
+save_steps: 500
+plot_loss: true
+overwrite_output_dir: true
+report_to: none
+
+### train
+per_device_train_batch_size: 1
+gradient_accumulation_steps: 8
+learning_rate: 1.0e-4
+num_train_epochs: 3.0
+lr_scheduler_type: cosine
+warmup_ratio: 0.1
+bf16: true
+ddp_timeout: 180000000
+resume_from_checkpoint: null
+";
+
+#[test]
+fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
+    let launch = launch(&[LLAMA_FACTORY]);
+    assert_eq!(launch.tool, Tool::LlamaFactory);
+    let setup = case(&launch).setup;
+    assert_eq!((setup.batch, setup.accum, setup.seq, setup.rank), (1, 8, 2048, 8));
+    assert_eq!(
+        (setup.freeze, setup.ckpt, setup.precision),
+        (Freeze::Lora, Checkpointing::Full, Precision::Bf16)
+    );
+    assert_eq!((setup.optim, setup.clip), (Optimizer::AdamwFused, true));
+    // The frozen tower gets no adapters.
+    assert_eq!(setup.lora_targets, Targets::Projections);
+    assert_eq!(launch.case["model"], "Qwen/Qwen2.5-VL-7B-Instruct");
+    assert!(
+        launch.missing.iter().any(|text| text.contains("--image 512")),
+        "{:?}",
+        launch.missing
+    );
+    assert_eq!(fate(&launch, "learning_rate"), &Fate::NoEffect(NoEffect::Numbers));
+    assert_eq!(fate(&launch, "cutoff_len"), &Fate::Simulated);
+    assert!(matches!(fate(&launch, "video_max_pixels"), Fate::NotSimulated(_)));
+    assert!(
+        !launch.lines.iter().any(|line| matches!(line.fate, Fate::Unknown(_))),
+        "{:?}",
+        launch.lines
+    );
+    assert!(
+        launch
+            .defaults
+            .iter()
+            .any(|default| default.key == "freeze_vision_tower")
+    );
+}
+
+#[test]
+fn full_fine_tuning_in_llama_factory_trains_fp32_weights_unless_it_is_pure() {
+    let full = LLAMA_FACTORY.replace("finetuning_type: lora", "finetuning_type: full");
+    let unfrozen = full.clone() + "freeze_vision_tower: false\nfreeze_multi_modal_projector: false\n";
+    let read = launch(&[&unfrozen]);
+    assert_eq!(
+        (case(&read).setup.precision, case(&read).setup.freeze),
+        (Precision::AmpBf16, Freeze::None)
+    );
+    let pure = launch(&[&(unfrozen + "pure_bf16: true\n")]);
+    assert_eq!(case(&pure).setup.precision, Precision::Bf16);
+    // By default the tower and the connector are frozen, which is no choice of the engine.
+    let frozen = launch(&[&full]);
+    assert!(
+        frozen.open().iter().any(|text| text.contains("connector")),
+        "{:?}",
+        frozen.open()
+    );
+}
+
+const SWIFT: &str = "# 2 * 24GiB
+PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True' \\
+CUDA_VISIBLE_DEVICES=0,1 \\
+NPROC_PER_NODE=2 \\
+MAX_PIXELS=1003520 \\
+swift sft \\
+    --model Qwen/Qwen2.5-VL-7B-Instruct \\
+    --dataset 'AI-ModelScope/LaTeX_OCR:human_handwrite#20000' \\
+    --tuner_type lora \\
+    --torch_dtype bfloat16 \\
+    --per_device_train_batch_size 2 \\
+    --learning_rate 1e-4 \\
+    --lora_rank 16 \\
+    --target_modules all-linear \\
+    --freeze_vit true \\
+    --max_length 4096 \\
+    --deepspeed zero2 \\
+    --split_dataset_ratio 0.01
+";
+
+#[test]
+fn a_command_of_ms_swift_accumulates_to_sixteen_samples() {
+    let launch = launch(&[SWIFT]);
+    assert_eq!(launch.tool, Tool::MsSwift);
+    let case = case(&launch);
+    assert_eq!((case.setup.batch, case.setup.accum, case.setup.seq), (2, 4, 4096));
+    assert_eq!(
+        (case.setup.freeze, case.setup.rank, case.setup.lora_dropout),
+        (Freeze::Lora, 16, 0.05)
+    );
+    let parallel = case.parallel.expect("two GPUs");
+    assert_eq!((parallel.world, parallel.strategy), (2, Strategy::Ddp));
+    assert!(
+        launch.open().iter().any(|text| text.contains("stage 2")),
+        "{:?}",
+        launch.open()
+    );
+    assert!(launch.assumed.iter().any(|text| text.contains("--expandable-segments")));
+    assert_eq!(launch.lines[0].entry.line, 2);
+}
+
+const AXOLOTL: &str = "base_model: NousResearch/Llama-3.2-1B
+load_in_4bit: true
+datasets:
+  - path: teknium/GPT4-LLM-Cleaned
+    type: alpaca
+val_set_size: 0.1
+output_dir: ./outputs/qlora-out
+adapter: qlora
+sequence_len: 2048
+sample_packing: false
+lora_r: 32
+lora_alpha: 16
+lora_dropout: 0.05
+lora_target_modules:
+  - gate_proj
+  - down_proj
+  - q_proj
+gradient_accumulation_steps: 4
+micro_batch_size: 2
+num_epochs: 1
+optimizer: adamw_bnb_8bit
+lr_scheduler: cosine
+learning_rate: 0.0002
+bf16: auto
+tf32: false
+gradient_checkpointing: true
+flash_attention: true
+saves_per_epoch: 1
+weight_decay: 0.0
+special_tokens:
+  pad_token: \"<|end_of_text|>\"
+";
+
+#[test]
+fn a_file_of_axolotl_is_qlora_with_its_modules() {
+    let launch = launch(&[AXOLOTL]);
+    assert_eq!(launch.tool, Tool::Axolotl);
+    let setup = case(&launch).setup;
+    assert_eq!(
+        (setup.freeze, setup.optim, setup.rank),
+        (Freeze::Qlora, Optimizer::Adamw8bit, 32)
+    );
+    assert_eq!(setup.attn, vramscope_engine::setup::Attention::FlashAttention2);
+    assert_eq!(
+        setup.lora_targets,
+        Targets::parse("gate_proj,down_proj,q_proj").unwrap()
+    );
+    assert_eq!(fate(&launch, "sample_packing"), &Fate::Off(NotSimulated::Lengths));
+    assert_eq!(
+        fate(&launch, "special_tokens.pad_token"),
+        &Fate::NoEffect(NoEffect::Data)
+    );
+    assert_eq!(launch.open(), Vec::<String>::new());
+}
+
+#[test]
+fn a_command_of_trl_has_fp32_weights_and_checkpoints_by_default() {
+    let launch = launch(&[
+        "accelerate launch trl/scripts/sft.py --model_name_or_path Qwen/Qwen2-0.5B --dataset_name \
+                           trl-lib/Capybara --learning_rate 2.0e-5 --packing False --use_peft --lora_r 32 \
+                           --per_device_train_batch_size 2 --gradient_accumulation_steps 8 --eos_token '<|im_end|>'",
+    ]);
+    assert_eq!(launch.tool, Tool::TrlSft);
+    let setup = case(&launch).setup;
+    assert_eq!(
+        (setup.precision, setup.ckpt, setup.seq),
+        (Precision::AmpBf16, Checkpointing::Full, 1024)
+    );
+    assert_eq!((setup.freeze, setup.rank, setup.batch), (Freeze::Lora, 32, 2));
+    assert_eq!(launch.open(), Vec::<String>::new());
+}
+
+#[test]
+fn files_of_deepspeed_and_accelerate_add_to_a_tools_own() {
+    let zero = r#"{"bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto",
+        "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
+        "zero_optimization": {"stage": 3, "overlap_comm": true, "reduce_bucket_size": "auto"}}"#;
+    let read = launch(&[
+        "per_device_train_batch_size: 4\noutput_dir: x\nbf16: true\ndeepspeed: ds_z3.json\n",
+        zero,
+    ]);
+    assert_eq!(read.tool, Tool::Transformers);
+    assert_eq!(case(&read).setup.batch, 4);
+    let open = read.open();
+    assert!(open.iter().any(|text| text.contains("stage 3")), "{open:?}");
+    let accelerate = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: bf16\n\
+                      num_machines: 1\nnum_processes: 8\n";
+    let read = launch(&[
+        "python train.py --per_device_train_batch_size 4 --optim adafactor --dtype float32",
+        accelerate,
+    ]);
+    let case = case(&read);
+    assert_eq!(
+        (case.setup.optim, case.setup.precision),
+        (Optimizer::Adafactor, Precision::AmpBf16)
+    );
+    assert_eq!(case.parallel.map(|parallel| parallel.world), Some(8));
+    assert_eq!(read.open(), Vec::<String>::new());
+}
+
+#[test]
+fn later_sources_prevail_and_mistakes_are_told() {
+    let read = launch(&[
+        "stage: sft\ncutoff_len: 2048\nlora_rnk: 4\nflash_attn: fa5\nenable_liger_kernel: yes\n",
+        "llamafactory-cli train x.yaml cutoff_len=4096",
+    ]);
+    assert_eq!(case(&read).setup.seq, 4096);
+    assert_eq!(case(&read).setup.loss, Loss::FusedLinear);
+    assert_eq!(fate(&read, "cutoff_len"), &Fate::Replaced);
+    assert_eq!(fate(&read, "lora_rnk"), &Fate::Unknown(Some("lora_rank")));
+    assert_eq!(
+        fate(&read, "flash_attn"),
+        &Fate::Wrong("sdpa, eager or flash_attention_2")
+    );
+    assert!(read.missing.iter().any(|text| text.contains("model")));
+}
+
+#[test]
+fn what_is_no_launch_file_is_refused_with_the_reason() {
+    let error = |text: &str| read(&[Source { name: "x.yaml", text }]).unwrap_err().to_string();
+    assert!(
+        error("a: 1\n").contains("of no tool that is known; known are transformers"),
+        "{}",
+        error("a: 1\n")
+    );
+    assert!(
+        error("a: [1\n").contains("x.yaml can't be read"),
+        "{}",
+        error("a: [1\n")
+    );
+    assert!(error("{\"a\": }").contains("line 1"), "{}", error("{\"a\": }"));
+    assert!(error(&"#".repeat(MOST_BYTES + 1)).contains("at most"));
+    assert_eq!(read(&[]), Err(LaunchError::Nothing));
+}
+
+proptest! {
+    /// Any text is read or refused.
+    #[test]
+    fn no_text_breaks_the_reader(text in "(stage: sft\n)?((cutoff_len|bf16|optim|deepspeed|lora_target|x)[:=] ?[-a-z0-9.\\[\\]{}\"*&!|,' ]{0,12}\n){0,6}(swift sft --[a-z_]{1,8} [a-z0-9'\"=]{0,8})?") {
+        if let Ok(launch) = read(&[Source { name: "x", text: &text }]) {
+            prop_assert!(launch.lines.iter().all(|line| line.entry.line >= 1));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Tools that start runs, and how their files are told apart.
+
+use crate::command::Command;
+use crate::entry::Entry;
+
+/// A tool whose files are read, at the version named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    /// transformers' `Trainer`.
+    Transformers,
+    /// TRL's `SFTTrainer`.
+    TrlSft,
+    /// LLaMA-Factory.
+    LlamaFactory,
+    /// ms-swift.
+    MsSwift,
+    /// axolotl.
+    Axolotl,
+    /// DeepSpeed's JSON.
+    DeepSpeed,
+    /// accelerate's config file.
+    Accelerate,
+}
+
+impl Tool {
+    /// All tools.
+    pub const ALL: &[Self] = &[
+        Self::Transformers,
+        Self::TrlSft,
+        Self::LlamaFactory,
+        Self::MsSwift,
+        Self::Axolotl,
+        Self::DeepSpeed,
+        Self::Accelerate,
+    ];
+
+    /// Name of its table.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Transformers => "transformers",
+            Self::TrlSft => "trl_sft",
+            Self::LlamaFactory => "llama_factory",
+            Self::MsSwift => "ms_swift",
+            Self::Axolotl => "axolotl",
+            Self::DeepSpeed => "deepspeed",
+            Self::Accelerate => "accelerate",
+        }
+    }
+
+    /// Name and version.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transformers => "transformers 5.17 (Trainer)",
+            Self::TrlSft => "TRL 1.16 (SFT)",
+            Self::LlamaFactory => "LLaMA-Factory 0.9.5",
+            Self::MsSwift => "ms-swift 4.6",
+            Self::Axolotl => "axolotl 0.19",
+            Self::DeepSpeed => "DeepSpeed 0.19",
+            Self::Accelerate => "accelerate 1.15",
+        }
+    }
+
+    /// Keys that only this tool's files have.
+    const fn marks(self) -> &'static [&'static str] {
+        match self {
+            Self::Transformers => &["per_device_train_batch_size", "output_dir"],
+            Self::TrlSft => &[
+                "use_peft",
+                "lora_r",
+                "max_length",
+                "assistant_only_loss",
+                "completion_only_loss",
+                "load_in_4bit",
+            ],
+            Self::LlamaFactory => &["stage", "finetuning_type", "cutoff_len", "template", "lora_target"],
+            Self::MsSwift => &[
+                "tuner_type",
+                "train_type",
+                "freeze_vit",
+                "freeze_aligner",
+                "attn_impl",
+                "split_dataset_ratio",
+            ],
+            Self::Axolotl => &[
+                "base_model",
+                "micro_batch_size",
+                "sequence_len",
+                "adapter",
+                "dataset_prepared_path",
+            ],
+            Self::DeepSpeed => &[
+                "zero_optimization",
+                "train_micro_batch_size_per_gpu",
+                "train_batch_size",
+            ],
+            Self::Accelerate => &[
+                "distributed_type",
+                "num_processes",
+                "compute_environment",
+                "main_training_function",
+            ],
+        }
+    }
+
+    /// Finds the tool of a file by its keys; `None` if none of them is a tool's own.
+    pub(crate) fn of_entries(entries: &[Entry]) -> Option<Self> {
+        let own = |entry: &Entry, mark: &str| entry.key == mark || entry.key.split('.').next() == Some(mark);
+        let score = |tool: Self| {
+            tool.marks()
+                .iter()
+                .filter(|mark| entries.iter().any(|e| own(e, mark)))
+                .count()
+        };
+        // Of equal ones the more special: TRL's and LLaMA-Factory's files hold transformers' keys.
+        let found = Self::ALL
+            .iter()
+            .copied()
+            .max_by_key(|tool| (score(*tool), *tool != Self::Transformers))?;
+        (score(found) > 0).then_some(found)
+    }
+
+    /// Finds the tool of a command by its program, or else by its options.
+    pub(crate) fn of_command(command: &Command) -> Option<Self> {
+        let words: Vec<&str> = command.program.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["swift", ..] => Some(Self::MsSwift),
+            ["llamafactory-cli", ..] => Some(Self::LlamaFactory),
+            ["axolotl", ..] => Some(Self::Axolotl),
+            ["trl", "sft", ..] => Some(Self::TrlSft),
+            ["trl", ..] => None,
+            words if words.iter().any(|word| word.ends_with("sft.py")) => Some(Self::TrlSft),
+            _ => Self::of_entries(&command.entries).or(Some(Self::Transformers)),
+        }
+    }
+
+    /// Returns true if its files only add to another tool's.
+    pub(crate) const fn is_addition(self) -> bool {
+        matches!(self, Self::DeepSpeed | Self::Accelerate)
+    }
+}
