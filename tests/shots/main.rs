@@ -29,7 +29,11 @@ const PAGES: [(&str, &str, &str); 14] = [
     ("plan", "/?", "verdict"),
     ("recorded", "/recorded?", "gallery-item"),
     ("recorded-one", "/recorded?recording=r3d-18&", "verdict"),
-    ("recorded-sizes", "/recorded?recording=run.sizes.gz&limit_gib=6&", "what-if-row"),
+    (
+        "recorded-sizes",
+        "/recorded?recording=run.sizes.gz&limit_gib=6&",
+        "what-if-row",
+    ),
     (
         "recorded-outside",
         "/recorded?recording=run.sizes.gz&sizes=batch%3D9&",
