@@ -7,7 +7,7 @@ use xtask::commands::Build;
 use xtask::page::complete;
 use xtask::static_server::Server;
 
-use crate::page::{Page, built, with_browser, with_page};
+use crate::page::{Page, built, copy, with_browser, with_page};
 
 /// Waits until the service worker has cached everything and controls this page.
 async fn kept(page: &Page) -> WebDriverResult<bool> {
@@ -56,20 +56,6 @@ pub fn copy_of_page(name: &str) -> PathBuf {
     std::fs::remove_dir_all(&folder).ok();
     copy(&built(), &folder).expect("the built page can be copied");
     folder
-}
-
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            std::fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 /// Changes the page as a release would.

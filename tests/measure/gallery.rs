@@ -15,6 +15,8 @@ use crate::{changes, print_changes};
 
 /// Number of times that each recording is opened.
 const ROUNDS: usize = 3;
+/// Number of recordings that one script opens.
+const AT_ONCE: usize = 8;
 /// Number of the slowest recordings that are listed.
 const LISTED: usize = 5;
 /// Recording of several sizes.
@@ -73,13 +75,18 @@ pub async fn print(page: &Page) -> WebDriverResult<()> {
 }
 
 async fn open(page: &Page, names: &[String]) -> WebDriverResult<Vec<Opened>> {
-    let script = include_str!("gallery.js");
-    let answer = page.driver.execute_async(script, vec![json!(names)]).await?;
-    // A text names the recording that failed.
-    if let Some(message) = answer.json().as_str() {
-        panic!("{message}");
+    let mut opened = Vec::new();
+    // The driver's client waits two minutes for one answer.
+    for some in names.chunks(AT_ONCE) {
+        let script = include_str!("gallery.js");
+        let answer = page.driver.execute_async(script, vec![json!(some)]).await?;
+        // A text names the recording that failed.
+        if let Some(message) = answer.json().as_str() {
+            panic!("{message}");
+        }
+        opened.extend(answer.convert::<Vec<Opened>>()?);
     }
-    answer.convert()
+    Ok(opened)
 }
 
 fn median<'a>(of: impl Iterator<Item = &'a Opened>) -> Opened {

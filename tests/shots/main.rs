@@ -14,7 +14,9 @@ use std::time::Duration;
 use serde_json::json;
 use thirtyfour::error::WebDriverResult;
 
-use page::{Page, with_page};
+use page::{Page, built, copy, with_browser};
+use xtask::root;
+use xtask::static_server::Server;
 
 /// Viewport widths in CSS pixels.
 const WIDTHS: [u32; 2] = [1440, 390];
@@ -23,10 +25,20 @@ const WIDTHS: [u32; 2] = [1440, 390];
 const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
 /// Name of each page, its path and entries, and the test id that marks its result.
-const PAGES: [(&str, &str, &str); 12] = [
+const PAGES: [(&str, &str, &str); 14] = [
     ("plan", "/?", "verdict"),
     ("recorded", "/recorded?", "gallery-item"),
     ("recorded-one", "/recorded?recording=r3d-18&", "verdict"),
+    (
+        "recorded-sizes",
+        "/recorded?recording=run.sizes.gz&limit_gib=6&",
+        "what-if-row",
+    ),
+    (
+        "recorded-outside",
+        "/recorded?recording=run.sizes.gz&sizes=batch%3D9&",
+        "copy-sizes-command",
+    ),
     ("recommend", "/recommend?", "course-cards"),
     ("attention", "/attention?", "formula-memory"),
     ("diagnose", "/diagnose?", "diagnose-text"),
@@ -45,7 +57,16 @@ const SETTLED: Duration = Duration::from_millis(2500);
 async fn main() {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/shots"));
     std::fs::create_dir_all(&folder).expect("target is ours");
-    with_page("", async |page| {
+    // A recording of several sizes, which no published page has beside it.
+    let beside = tempfile::tempdir().expect("a folder of this program's own");
+    copy(&built(), beside.path()).expect("the built page can be copied");
+    let sizes = root().join("tests/data/recordings/qwen2-4layers-bf16.sizes.gz");
+    std::fs::copy(sizes, beside.path().join("run.sizes.gz")).expect("it is committed");
+    let server = Server::start(beside.path().to_owned(), 0).expect("a port is free");
+    with_browser(&server.origin(), async |page| {
+        // Whoever asked for the time before sees it at once.
+        page.go("#/?model=gpt2").await?;
+        page.click("estimate-time").await?;
         for width in WIDTHS {
             for theme in ["light", "dark"] {
                 for lang in LANGUAGES {

@@ -172,6 +172,17 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
                 shape = format!("{shape:?}")
             )
         }
+        E::Fails(Failure::LongStep { accum, each, most }) => {
+            let [accum, each, most] = [accum, each, most].map(|n| n.to_string());
+            t_string!(
+                i18n,
+                refusal.long_step,
+                message = m,
+                accum = accum,
+                each = each,
+                most = most
+            )
+        }
         E::Fails(Failure::LlavaNextFull) => t_string!(i18n, refusal.llava_next_full, message = m),
         // Never reached on the page, which simulates one GPU, sets no allocator limit and searches no batch here.
         E::LengthsDecide | E::OutOfMemory(_) | E::Parallel(_) => m,

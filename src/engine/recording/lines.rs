@@ -1,12 +1,13 @@
 //! Lines of a recording, parsed from JSON.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use serde::Deserialize;
 
 use super::fault::Fault;
+use super::keywords::Keywords;
 use super::number::{Count, Reference};
+use super::scan;
 use super::value::Value;
 use crate::dtype::DType;
 
@@ -48,9 +49,31 @@ fn json<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Fault> {
     serde_json::from_str(line).map_err(|error| Fault::Json(error.to_string()))
 }
 
+/// Returns the type of a line that begins with it, as the recorder writes it.
+fn tag(line: &str) -> Option<&str> {
+    let (tag, _) = line.strip_prefix("{\"t\":\"")?.split_once('"')?;
+    Some(tag)
+}
+
 impl<'a> Line<'a> {
     /// Parses a line.
     pub fn read(line: &'a str) -> Result<Self, Fault> {
+        Ok(match tag(line) {
+            Some("op") => match scan::operation(line) {
+                Some(op) => Self::Op(Box::new(op)),
+                None => Self::Op(json(line)?),
+            },
+            Some("free") => match scan::free(line) {
+                Some(free) => Self::Free(free),
+                None => Self::Free(json(line)?),
+            },
+            Some("why") => Self::Why(json(line)?),
+            _ => Self::other(line)?,
+        })
+    }
+
+    /// Parses a line of a rarer type.
+    fn other(line: &'a str) -> Result<Self, Fault> {
         Ok(match &*json::<Tag<'_>>(line)?.t {
             "op" => Self::Op(json(line)?),
             "triton" => Self::Triton(json(line)?),
@@ -195,14 +218,14 @@ impl Param<'_> {
 }
 
 /// Line `op`.
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Default, Deserialize)]
 pub(super) struct Op<'a> {
     #[serde(borrow)]
     pub f: Reference<'a>,
     #[serde(default)]
     pub a: Vec<Value>,
     #[serde(default, borrow)]
-    pub k: HashMap<Cow<'a, str>, Value>,
+    pub k: Keywords<'a>,
     #[serde(default)]
     pub o: Vec<Value>,
     #[serde(default)]
@@ -221,7 +244,7 @@ impl Op<'_> {
     fn into_owned(self) -> Op<'static> {
         Op {
             f: self.f.into_owned(),
-            k: self.k.into_iter().map(|(name, value)| (owned(name), value)).collect(),
+            k: self.k.into_owned(),
             a: self.a,
             o: self.o,
             n: self.n,
@@ -241,11 +264,10 @@ impl Op<'_> {
     /// Returns the operation with its varying arguments replaced by `numbers`.
     pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
         let value = |value: &Value| value.at(numbers);
-        let named = |(name, given): (&Cow<'_, str>, &Value)| Ok((Cow::Owned((**name).to_owned()), value(given)?));
         Ok(Self {
             f: self.f.clone(),
             a: self.a.iter().map(value).collect::<Result<_, Fault>>()?,
-            k: self.k.iter().map(named).collect::<Result<_, Fault>>()?,
+            k: self.k.at(numbers)?,
             o: self.o.clone(),
             n: self.n.clone(),
             ..*self
@@ -261,7 +283,7 @@ pub(super) struct Triton<'a> {
     #[serde(default)]
     pub a: Vec<Value>,
     #[serde(default, borrow)]
-    pub k: HashMap<Cow<'a, str>, Value>,
+    pub k: Keywords<'a>,
     #[serde(default)]
     pub b: u8,
     #[serde(rename = "mod")]
@@ -272,7 +294,7 @@ impl Triton<'_> {
     fn into_owned(self) -> Triton<'static> {
         Triton {
             name: owned(self.name),
-            k: self.k.into_iter().map(|(name, value)| (owned(name), value)).collect(),
+            k: self.k.into_owned(),
             a: self.a,
             b: self.b,
             module: self.module,

@@ -76,6 +76,12 @@ pub(super) enum Reference<'a> {
     Spelled(Cow<'a, str>),
 }
 
+impl Default for Reference<'_> {
+    fn default() -> Self {
+        Self::Number(0)
+    }
+}
+
 impl Reference<'_> {
     /// Returns the number of the declaration.
     pub fn number(&self) -> Result<u64, Fault> {

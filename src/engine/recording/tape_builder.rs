@@ -133,6 +133,9 @@ impl TapeBuilder {
 
     /// Returns the memory that an operation allocates, in the order of its results.
     fn new_memory(&self, line: &lines::Op<'_>) -> Result<Vec<NewMemory>, Fault> {
+        if line.n.is_empty() {
+            return Ok(Vec::new());
+        }
         let first = self.count();
         let mut outputs: BTreeMap<u64, (usize, u32)> = BTreeMap::new();
         for (number, value) in line.o.iter().enumerate() {

@@ -120,7 +120,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
 }
 
 /// Parses a string whose first character gives its type.
-fn of_text(text: &str) -> Option<Value> {
+pub(super) fn of_text(text: &str) -> Option<Value> {
     let rest = text.get(1..)?;
     Some(match text.as_bytes()[0] {
         b'#' => Value::Tensor(tensor(rest)?),

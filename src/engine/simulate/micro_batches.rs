@@ -4,6 +4,9 @@ use super::parts::Passes;
 use super::steps::Trainer;
 use crate::tape::{Failure, Mark, Point, Tape};
 
+/// Most tensors of a step. A model of a hundred blocks makes some twenty thousand in a micro-batch.
+const MOST_TENSORS: u64 = 1 << 23;
+
 /// Positions of one micro-batch.
 #[derive(Clone, Copy)]
 struct MicroBatch {
@@ -33,6 +36,11 @@ impl Trainer {
         let start = t.mark();
         let count = self.run.setup.accum;
         let mut last = self.micro_batch(t);
+        let each = last.end.storages_since(&last.begin);
+        if each.saturating_mul(count) > MOST_TENSORS && count > 1 {
+            let (accum, most) = (count, MOST_TENSORS);
+            t.fail(|| Failure::LongStep { accum, each, most });
+        }
         let mut later = 0;
         for number in 2..=count {
             // What follows a failure is never looked at.

@@ -70,6 +70,16 @@ pub enum Failure {
         /// Extents of the tensor.
         shape: Vec<u64>,
     },
+    /// All micro-batches of a step make more tensors than are simulated.
+    #[error("{accum} micro-batches of {each} tensors each are more than is simulated ({most} tensors); lower `accum`")]
+    LongStep {
+        /// Micro-batches of the step.
+        accum: u64,
+        /// Tensors that one makes.
+        each: u64,
+        /// Most tensors of a step.
+        most: u64,
+    },
 }
 
 /// Dotted path of a module; the root module has none.

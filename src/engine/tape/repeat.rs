@@ -20,6 +20,13 @@ pub struct Point {
     scopes: usize,
 }
 
+impl Point {
+    /// Returns the number of storages that were made since an earlier point.
+    pub fn storages_since(&self, earlier: &Self) -> u64 {
+        (self.storages - earlier.storages) as u64
+    }
+}
+
 /// A part of a log that goes the way of the part before it.
 #[derive(Debug)]
 pub struct Alike {

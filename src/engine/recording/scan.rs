@@ -1,0 +1,260 @@
+//! Parses the commonest lines as the recorder writes them: compact, keys in any order, each once.
+//!
+//! Most of a recording's bytes are lines of operations, and a general JSON parser takes most of the time of reading them.
+//! Whatever is written otherwise yields nothing here, and goes to that parser, which says what is wrong.
+
+use std::borrow::Cow;
+
+use super::keywords::Keywords;
+use super::lines::{Free, Op};
+use super::number::{Count, Reference};
+use super::value::{Value, of_text};
+
+/// Maximum depth of nested lists.
+const MOST_DEPTH: u32 = 16;
+
+/// Parses a line `op`.
+pub(super) fn operation(line: &str) -> Option<Op<'_>> {
+    let mut scan = Scan::after(line, r#"{"t":"op""#)?;
+    let mut op = Op::default();
+    let mut seen = 0u32;
+    while scan.takes(b',') {
+        let key = scan.text()?;
+        scan.expect(b':')?;
+        let bit = match key {
+            "f" => {
+                op.f = Reference::Number(scan.number()?);
+                0
+            }
+            "a" => {
+                op.a = scan.list(|scan| scan.value(0))?;
+                1
+            }
+            "k" => {
+                op.k = scan.keywords()?;
+                2
+            }
+            "o" => {
+                op.o = scan.list(|scan| scan.value(0))?;
+                3
+            }
+            "n" => {
+                op.n = scan.list(Scan::born)?;
+                4
+            }
+            "b" => {
+                op.b = u8::try_from(scan.number()?).ok()?;
+                5
+            }
+            "v" => {
+                op.v = Some(scan.number()?);
+                6
+            }
+            "mod" => {
+                op.module = Some(scan.number()?);
+                7
+            }
+            "l" => {
+                op.l = Some(scan.number()?);
+                8
+            }
+            _ => return None,
+        };
+        let is_new = seen & (1 << bit) == 0;
+        seen |= 1 << bit;
+        if !is_new {
+            return None;
+        }
+    }
+    scan.ends()?;
+    (seen & 1 == 1).then_some(op)
+}
+
+/// Parses a line `free`.
+pub(super) fn free(line: &str) -> Option<Free> {
+    let mut scan = Scan::after(line, r#"{"t":"free","s":"#)?;
+    let s = scan.list(Scan::number)?;
+    scan.ends()?;
+    Some(Free { s })
+}
+
+/// A place in a line.
+struct Scan<'a> {
+    line: &'a str,
+    at: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn after(line: &'a str, start: &str) -> Option<Self> {
+        let at = start.len();
+        line.starts_with(start).then_some(Self { line, at })
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.line.as_bytes().get(self.at).copied()
+    }
+
+    /// Passes a byte if it is the next one.
+    fn takes(&mut self, byte: u8) -> bool {
+        let is_next = self.byte() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        self.takes(byte).then_some(())
+    }
+
+    /// Checks that the object ends here, and the line after it.
+    fn ends(&mut self) -> Option<()> {
+        self.expect(b'}')?;
+        self.line[self.at..].trim_end().is_empty().then_some(())
+    }
+
+    /// Parses a text without escapes.
+    fn text(&mut self) -> Option<&'a str> {
+        self.expect(b'"')?;
+        let rest = &self.line[self.at..];
+        let end = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f))?;
+        self.at += end;
+        self.expect(b'"')?;
+        Some(&rest[..end])
+    }
+
+    /// Parses a nonnegative integer of at most 15 digits.
+    fn number(&mut self) -> Option<u64> {
+        let begin = self.at;
+        let mut value = 0;
+        while let Some(digit) = self.byte().filter(u8::is_ascii_digit) {
+            value = value * 10 + u64::from(digit - b'0');
+            self.at += 1;
+            if self.at - begin > 15 {
+                return None;
+            }
+        }
+        let digits = &self.line.as_bytes()[begin..self.at];
+        let is_plain = digits == b"0" || digits.first().is_some_and(|first| *first != b'0');
+        (is_plain && matches!(self.byte(), Some(b',' | b']' | b'}'))).then_some(value)
+    }
+
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        self.expect(b'[')?;
+        let mut all = Vec::new();
+        if self.takes(b']') {
+            return Some(all);
+        }
+        loop {
+            all.push(item(self)?);
+            if !self.takes(b',') {
+                self.expect(b']')?;
+                return Some(all);
+            }
+        }
+    }
+
+    /// Parses a storage that came to be, and its bytes.
+    fn born(&mut self) -> Option<(u64, Count)> {
+        self.expect(b'[')?;
+        let storage = self.number()?;
+        self.expect(b',')?;
+        let bytes = self.number()?;
+        self.expect(b']')?;
+        Some((storage, Count::Fixed(bytes)))
+    }
+
+    fn keywords(&mut self) -> Option<Keywords<'a>> {
+        self.expect(b'{')?;
+        let mut all = Vec::new();
+        if self.takes(b'}') {
+            return Some(Keywords(all));
+        }
+        loop {
+            let name = self.text()?;
+            self.expect(b':')?;
+            all.push((Cow::Borrowed(name), self.value(0)?));
+            if !self.takes(b',') {
+                self.expect(b'}')?;
+                return Some(Keywords(all));
+            }
+        }
+    }
+
+    fn value(&mut self, depth: u32) -> Option<Value> {
+        match self.byte()? {
+            b'"' => of_text(self.text()?),
+            b'[' if depth < MOST_DEPTH => Some(Value::List(self.list(|scan| scan.value(depth + 1))?)),
+            b'[' | b'{' => None,
+            _ => self.atom(),
+        }
+    }
+
+    /// Parses a number, a truth value or null.
+    fn atom(&mut self) -> Option<Value> {
+        let begin = self.at;
+        if let Some(number) = self.number() {
+            return i64::try_from(number).ok().map(Value::Int);
+        }
+        let rest = &self.line[begin..];
+        let end = rest.bytes().position(|byte| matches!(byte, b',' | b']' | b'}'))?;
+        self.at = begin + end;
+        serde_json::from_str(&rest[..end]).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_of_the_recorder_are_read_as_by_the_general_parser() {
+        for line in [
+            r##"{"t":"op","f":3,"a":["#2:1","#15:7","#4:8"],"k":{"beta":1},"o":["#31:9"],"n":[[31,1179648]],"mod":4,"l":12}"##,
+            r##"{"t":"op","f":9,"a":["#31:9:64",[2,-1,[]],true,null],"o":["#77:7"],"n":[[77,0],[78,5]],"b":1,"v":5,"mod":4,"l":12}"##,
+            r##"{"t":"op","f":0,"a":[0.31947155212313627,-0,1e-5,1.5,99999999999999999999],"k":{"dtype":"%bf16","x":"@cuda:0","y":"=ä","z":"~-inf"}}"##,
+            r##"{"t":"op","f":1}"##,
+            "{\"t\":\"op\",\"f\":1}\n",
+        ] {
+            let read = operation(line).unwrap_or_else(|| panic!("{line}"));
+            let wanted: Op<'_> = serde_json::from_str(line).unwrap();
+            assert_eq!(read, wanted, "{line}");
+        }
+        let line = r#"{"t":"free","s":[29,30]}"#;
+        assert_eq!(free(line).unwrap().s, [29, 30]);
+    }
+
+    #[test]
+    fn what_is_written_otherwise_goes_to_the_general_parser() {
+        for line in [
+            r#"{"t":"op","f": 1}"#,
+            r#"{"t":"op","f":1,"f":2}"#,
+            r#"{"t":"op","a":[]}"#,
+            r#"{"t":"op","f":01}"#,
+            r#"{"t":"op","f":1"#,
+            r#"{"t":"op","f":1}}"#,
+            r#"{"t":"op","f":1,"new":2}"#,
+            r#"{"t":"op","f":1,"a":["=\""]}"#,
+            r#"{"t":"op","f":1,"a":["none"]}"#,
+            r#"{"t":"op","f":1,"a":[1,]}"#,
+            r#"{"t":"op","f":1,"a":[{}]}"#,
+            r#"{"t":"op","f":"x"}"#,
+        ] {
+            assert!(operation(line).is_none(), "{line}");
+        }
+        assert!(free(r#"{"t":"free","s":[-1]}"#).is_none());
+    }
+
+    proptest! {
+        /// Nothing is read otherwise than by the general parser.
+        #[test]
+        fn anything_that_is_read_is_read_as_by_the_general_parser(
+            rest in "(,\"(f|a|k|o|n|b|v|mod|l|st)\":|\\[|\\]|,|\\{|\\}|[0-9]{1,16}|-|\\.5|e3|true|null|\"[#%@=~a-z0-9:]{0,5}\"|:){0,14}",
+        ) {
+            let line = format!("{{\"t\":\"op\",\"f\":1{rest}}}");
+            if let Some(read) = operation(&line) {
+                let wanted: Op<'_> = serde_json::from_str(&line).expect("it is JSON of an operation");
+                prop_assert_eq!(read, wanted);
+            }
+        }
+    }
+}
