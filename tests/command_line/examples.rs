@@ -31,6 +31,10 @@ pub fn folder(name: &str) -> PathBuf {
     let error = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already \
                  allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
     let texts = [
+        (
+            "train.yaml",
+            "model_name_or_path: Qwen/Qwen2.5-VL-3B-Instruct\nstage: sft\nfinetuning_type: lora\ncutoff_len: 1024\nbf16: true\n",
+        ),
         ("train.log", "step 1 mem 18.2 GiB\nstep 2 mem 18.2 GiB\n"),
         ("error.txt", error),
         (

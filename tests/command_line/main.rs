@@ -10,6 +10,7 @@ mod diagnose;
 mod examples;
 mod exports;
 mod help;
+mod launch;
 mod max_batch;
 mod plan;
 mod predictions;

@@ -21,6 +21,9 @@ pub struct Subject {
     /// Model and setup as one JSON object; flags override it
     #[arg(long, value_name = "JSON")]
     case: Option<String>,
+    /// Setup, and model if no other is named, that the files of a launch ask for.
+    #[arg(skip)]
+    launched: Option<Case>,
 }
 
 impl Subject {
@@ -30,7 +33,13 @@ impl Subject {
             model,
             config,
             case: None,
+            launched: None,
         })
+    }
+
+    /// Takes the setup of a launch, and its model unless another is named.
+    pub fn launch(&mut self, case: Case) {
+        self.launched = Some(case);
     }
 
     /// Returns the model in the shape that its setup requires, and the setup with the flags applied. Flags without
@@ -93,15 +102,29 @@ impl Subject {
     /// # Errors
     /// If the case cannot be read.
     pub fn parallel(&self) -> Result<Option<Parallel>, Failure> {
-        let case = self.case.as_deref().map(read_case).transpose()?;
+        let case = self
+            .case
+            .as_deref()
+            .map(read_case)
+            .transpose()?
+            .or_else(|| self.launched.clone());
         Ok(case.and_then(|case| case.parallel))
     }
 
     fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+        let launched = self.launched;
         match (self.model, self.config, self.case) {
-            (Some(name), ..) => from_case(named(name), flags),
-            (_, Some(source), _) => from_config(&source, flags),
+            (Some(model), ..) => {
+                let named = named(model);
+                let setup = launched.map_or(named.setup, |case| case.setup);
+                from_case(Case { setup, ..named }, flags)
+            }
+            (_, Some(source), _) => from_config(&source, launched, flags),
             (.., Some(text)) => from_case(read_case(&text)?, flags),
+            _ if launched.as_ref().is_some_and(|case| case.model.is_empty()) => Err(Failure::Input(
+                "--launch names no model; name one before it, or give --config with its config.json".into(),
+            )),
+            _ if let Some(case) = launched => from_case(case, flags),
             _ => Err(Failure::Input("name a model, or give --config or --case".into())),
         }
     }
@@ -159,12 +182,13 @@ fn from_case(mut case: Case, flags: &SetupFlags) -> Result<(Model, Setup), Failu
     Ok((model, case.setup))
 }
 
-fn from_config(source: &Source, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
-    let mut setup = Setup::default();
+fn from_config(source: &Source, launched: Option<Case>, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+    let is_launched = launched.is_some();
+    let mut setup = launched.map_or_else(Setup::default, |case| case.setup);
     flags.apply(&mut setup);
     let text = source.read_text()?;
     let model = Model::from_config_for(&text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;
-    if !flags.names_seq() {
+    if !flags.names_seq() && !is_launched {
         setup.seq = model.default_seq();
     }
     Ok((model, setup))

@@ -12,6 +12,7 @@ use self::inference::Phase;
 use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::launch::LaunchFlags;
 use crate::input::parallel_flags::ParallelFlags;
 use crate::input::recorded::{OverrideFlags, Sizes};
 use crate::input::room::RoomFlags;
@@ -27,14 +28,17 @@ use crate::output::Format;
 /// phase, which phase holds the peak, what is live there, and whether a card has room for it.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]\n       vramscope estimate --recording FILE [OPTIONS]",
+    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]\n       vramscope estimate --launch FILE.. [MODEL | --config FILE] [OPTIONS]\n       vramscope estimate --recording FILE [OPTIONS]",
     after_help = examples(EXAMPLES),
     allow_negative_numbers = true,
-    group = ArgGroup::new("what").required(true).args(["model", "config", "case", "cases", "recording"]),
+    group = ArgGroup::new("what").args(["model", "config", "case", "cases", "recording"]),
+    group = ArgGroup::new("any").required(true).multiple(true).args(["model", "config", "case", "cases", "recording", "launch"]),
 )]
 pub struct Estimate {
     #[command(flatten)]
     subject: Subject,
+    #[command(flatten)]
+    launch: LaunchFlags,
     /// A file of such objects, one per line, or - for standard input: one line of prediction each
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse, conflicts_with = "limit_gib")]
     cases: Option<Source>,
@@ -75,6 +79,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu H200
   vramscope estimate gpt2 --data read=1,decode=8,workers=8 --samples 1000000
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
+  vramscope estimate --launch train.yaml --gpu H200
   vramscope estimate --recording run.vram.gz --gpu H200
   vramscope estimate --recording run.sizes.gz --at batch=4,seq=512
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";

@@ -14,8 +14,14 @@ impl Estimate {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn run_single(self) -> Result<(), Failure> {
+    pub fn run_single(mut self) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
+        if let Some(launch) = self.launch.read()? {
+            if format == Format::Text {
+                output::print(&text::launch(&launch, terminal::width()))?;
+            }
+            self.subject.launch(self.launch.case(&launch)?);
+        }
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
