@@ -188,13 +188,26 @@ macro_rules! t {
 pub(crate) use t;
 
 /// Formats a phrase in the current language: `t_string!(i18n, subject.key)`, or with placeholders, `t_string!(i18n,
-/// subject.key, gap = text)`.
+/// subject.key, gap = text)`. A variable with the placeholder's name needs no `=`.
 macro_rules! t_string {
     ($i18n:expr, $subject:ident.$key:ident) => {
         $i18n.phrase($crate::i18n::phrases::$subject::$key)
     };
-    ($i18n:expr, $subject:ident.$key:ident, $($gap:ident = $value:expr),+ $(,)?) => {
-        $i18n.filled($crate::i18n::phrases::$subject::$key { $($gap: String::from($value)),+ })
+    ($i18n:expr, $subject:ident.$key:ident, $($gap:ident $(= $value:expr)?),+ $(,)?) => {
+        $i18n.filled($crate::i18n::phrases::$subject::$key {
+            $($gap: String::from($crate::i18n::gap_value!($gap $($value)?))),+
+        })
     };
 }
 pub(crate) use t_string;
+
+/// Value of a placeholder: the given expression, or the variable with its name.
+macro_rules! gap_value {
+    ($gap:ident) => {
+        $gap
+    };
+    ($gap:ident $value:expr) => {
+        $value
+    };
+}
+pub(crate) use gap_value;

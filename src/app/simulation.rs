@@ -10,7 +10,7 @@ use crate::events::{Pending, after};
 use crate::shell::{Prefetch, Store};
 use crate::state::{Draft, Reading};
 use crate::widgets::is_typing;
-use crate::worker::view::{Card, Details, Run};
+use crate::worker::view::{Card, Details, RunView};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
 
 /// Delay after which pending entries mark the shown figures as outdated.
@@ -29,7 +29,7 @@ pub enum Outcome {
     /// No answer yet.
     Waiting,
     /// A finished run.
-    Ready(Arc<Run>),
+    Ready(Arc<RunView>),
     /// No run, for this reason.
     Refused(Refusal),
 }
@@ -38,7 +38,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Detailed {
     /// The run.
-    pub run: Arc<Run>,
+    pub run: Arc<RunView>,
     /// Its details.
     pub details: Box<Details>,
 }
@@ -57,7 +57,7 @@ pub struct Simulation {
     /// Entries that produced the current outcome.
     pub entries: StoredValue<Draft>,
     /// Runs remembered from earlier requests and prefetches, newest last.
-    known: StoredValue<Vec<(Draft, Arc<Run>)>>,
+    known: StoredValue<Vec<(Draft, Arc<RunView>)>>,
     /// Sequence number of the latest entries.
     asked: StoredValue<u32>,
     /// Sequence number of the entries waiting for an answer.
@@ -210,7 +210,7 @@ impl Simulation {
     }
 
     /// Remembers the run of these entries and drops the oldest one if needed.
-    pub fn remember(self, entries: Draft, run: Arc<Run>) {
+    pub fn remember(self, entries: Draft, run: Arc<RunView>) {
         self.known.update_value(|known| {
             known.retain(|(of, _)| *of != entries);
             if known.len() == KNOWN {
@@ -221,7 +221,7 @@ impl Simulation {
     }
 
     /// Returns the remembered run of these entries; simulation is deterministic, so it is still valid.
-    fn known(self, entries: &Draft) -> Option<Arc<Run>> {
+    fn known(self, entries: &Draft) -> Option<Arc<RunView>> {
         self.known.with_value(|known| {
             let found = known.iter().find(|(of, _)| of == entries);
             found.map(|(_, run)| run.clone())
@@ -246,7 +246,7 @@ impl Simulation {
     }
 
     /// Returns the current run; reactive.
-    pub fn run(self) -> Option<Arc<Run>> {
+    pub fn run(self) -> Option<Arc<RunView>> {
         match self.outcome.get() {
             Outcome::Ready(run) => Some(run),
             _ => None,
@@ -254,7 +254,7 @@ impl Simulation {
     }
 
     /// Derives a text from the current run, empty if there is none. An unchanged text causes no update of the page.
-    pub fn text(self, words: impl Fn(&Run) -> String + Send + Sync + 'static) -> Signal<String> {
+    pub fn text(self, words: impl Fn(&RunView) -> String + Send + Sync + 'static) -> Signal<String> {
         Signal::derive(move || match self.outcome.get() {
             Outcome::Ready(run) => words(&run),
             _ => String::new(),
@@ -286,8 +286,8 @@ fn after_paint(f: impl FnOnce() + 'static) {
     request_animation_frame(move || after(Duration::ZERO, f));
 }
 
-impl From<Result<Box<Run>, Refusal>> for Outcome {
-    fn from(run: Result<Box<Run>, Refusal>) -> Self {
+impl From<Result<Box<RunView>, Refusal>> for Outcome {
+    fn from(run: Result<Box<RunView>, Refusal>) -> Self {
         match run {
             Ok(run) => Self::Ready(Arc::from(run)),
             Err(why) => Self::Refused(why),

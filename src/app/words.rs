@@ -195,108 +195,37 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
 
 /// Text of a warning. English, and any warning without a translation yet, uses the engine's own text.
 pub fn warning(i18n: Words, warning: &Warning) -> String {
-    let m = warning.message.clone();
+    let message = warning.message.clone();
     let arg = |name: &str| {
         let found = warning.args.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.clone()).unwrap_or_default()
     };
-    let bytes = arg("bytes");
+    // The phrase's placeholders have the names of the warning's arguments.
+    macro_rules! phrase {
+        ($key:ident $(, $name:ident)*) => {
+            t_string!(i18n, warning.$key, message = message $(, $name = arg(stringify!($name)))*)
+        };
+    }
     match &*warning.code {
-        "generic-decoder" => t_string!(i18n, warning.generic_decoder, message = m, model = arg("model")).to_string(),
-        "optimizer-holds-peak" => {
-            let (temporaries, others) = (arg("temporaries"), arg("others"));
-            t_string!(
-                i18n,
-                warning.optimizer_holds_peak,
-                message = m,
-                temporaries = temporaries,
-                others = others
-            )
-            .to_string()
-        }
-        "logits" => t_string!(i18n, warning.logits, message = m, bytes = bytes).to_string(),
-        "attention-matrices" => t_string!(i18n, warning.attention_matrices, message = m, bytes = bytes).to_string(),
-        "autocast-copies" => t_string!(i18n, warning.autocast_copies, message = m, bytes = bytes).to_string(),
-        "frozen-is-not-free" => t_string!(i18n, warning.frozen_is_not_free, message = m, bytes = bytes).to_string(),
-        "frozen-tower-keeps-graph" => {
-            t_string!(i18n, warning.frozen_tower_keeps_graph, message = m, bytes = bytes).to_string()
-        }
-        "beyond-rotary" => {
-            let (positions, seq) = (arg("positions"), arg("seq"));
-            t_string!(
-                i18n,
-                warning.beyond_rotary,
-                message = m,
-                positions = positions,
-                seq = seq
-            )
-            .to_string()
-        }
-        "recording-one-step" => t_string!(i18n, warning.recording_one_step, message = m),
-        "recording-no-update" => t_string!(i18n, warning.recording_no_update, message = m),
-        "recording-other-pytorch" => {
-            let (version, rules) = (arg("version"), arg("rules"));
-            t_string!(
-                i18n,
-                warning.recording_other_pytorch,
-                message = m,
-                version = version,
-                rules = rules
-            )
-        }
-        "recording-unknown-workspace" => {
-            let (operations, count) = (arg("operations"), arg("count"));
-            t_string!(
-                i18n,
-                warning.recording_unknown_workspace,
-                message = m,
-                operations = operations,
-                count = count
-            )
-        }
-        "recording-untimed" => {
-            let (operations, count) = (arg("operations"), arg("count"));
-            t_string!(
-                i18n,
-                warning.recording_untimed,
-                message = m,
-                operations = operations,
-                count = count
-            )
-        }
-        "recording-assumed" => {
-            let (what, how, count) = (arg("what"), arg("how"), arg("count"));
-            t_string!(
-                i18n,
-                warning.recording_assumed,
-                message = m,
-                what = what,
-                how = how,
-                count = count
-            )
-        }
-        "paged-states" => t_string!(i18n, warning.paged_states, message = m, bytes = bytes).to_string(),
-        "stages" => t_string!(
-            i18n,
-            warning.stages,
-            message = m,
-            most = arg("most"),
-            others = arg("others")
-        )
-        .to_string(),
-        "scaler-skips" => t_string!(i18n, warning.scaler_skips, message = m, states = arg("states")).to_string(),
-        "fragmentation" => t_string!(i18n, warning.fragmentation, message = m, bytes = bytes).to_string(),
-        "first-step-is-higher" => {
-            let (first, steady) = (arg("first"), arg("steady"));
-            t_string!(
-                i18n,
-                warning.first_step_is_higher,
-                message = m,
-                first = first,
-                steady = steady
-            )
-            .to_string()
-        }
-        _ => m,
+        "generic-decoder" => phrase!(generic_decoder, model),
+        "optimizer-holds-peak" => phrase!(optimizer_holds_peak, temporaries, others),
+        "logits" => phrase!(logits, bytes),
+        "attention-matrices" => phrase!(attention_matrices, bytes),
+        "autocast-copies" => phrase!(autocast_copies, bytes),
+        "frozen-is-not-free" => phrase!(frozen_is_not_free, bytes),
+        "frozen-tower-keeps-graph" => phrase!(frozen_tower_keeps_graph, bytes),
+        "beyond-rotary" => phrase!(beyond_rotary, positions, seq),
+        "recording-one-step" => phrase!(recording_one_step),
+        "recording-no-update" => phrase!(recording_no_update),
+        "recording-other-pytorch" => phrase!(recording_other_pytorch, version, rules),
+        "recording-unknown-workspace" => phrase!(recording_unknown_workspace, operations, count),
+        "recording-untimed" => phrase!(recording_untimed, operations, count),
+        "recording-assumed" => phrase!(recording_assumed, what, how, count),
+        "paged-states" => phrase!(paged_states, bytes),
+        "stages" => phrase!(stages, most, others),
+        "scaler-skips" => phrase!(scaler_skips, states),
+        "fragmentation" => phrase!(fragmentation, bytes),
+        "first-step-is-higher" => phrase!(first_step_is_higher, first, steady),
+        _ => message,
     }
 }

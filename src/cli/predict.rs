@@ -6,7 +6,7 @@ use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::{simulate_parallel, simulate_recorded};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
-use vramscope_time::{Clock, Milliseconds, Run};
+use vramscope_time::{Clock, Milliseconds, TimedRun};
 
 use crate::failure::Failure;
 
@@ -30,10 +30,10 @@ pub fn predict_timed<T>(
     model: &Model,
     (setup, parallel): (&Setup, Option<&Parallel>),
     (clock, gpu): (&Clock, Gpu),
-    time: impl FnOnce(&mut Run<'_>) -> T,
+    time: impl FnOnce(&mut TimedRun<'_>) -> T,
 ) -> Result<(Report, T), Failure> {
     guarded(|| {
-        let mut run = Run::record(model, setup, parallel, gpu, clock.network())?;
+        let mut run = TimedRun::record(model, setup, parallel, gpu, clock.network())?;
         let time = time(&mut run);
         let report = simulate_recorded(model, (setup, parallel), run.into_recording())?;
         Ok((report, time))

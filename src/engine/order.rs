@@ -11,7 +11,7 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
 
 /// Sorts, keeping the order of equals.
 pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
-    let mut from = in_order(items.len(), &|a, b| compare(&items[a], &items[b]));
+    let mut from = argsort(items.len(), &|a, b| compare(&items[a], &items[b]));
     // Follow each cycle of the permutation, so that every item is swapped into its final place once.
     for start in 0..items.len() {
         let mut at = start;
@@ -26,7 +26,7 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
 }
 
 /// Returns the indices of `len` items in sorted order.
-fn in_order(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+fn argsort(len: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..len).collect();
     places.sort_by(|&a, &b| compare(a, b));
     places

@@ -143,13 +143,11 @@ mod tests {
                 let is_whole = cells.len() == 3 && (cells[0] == "include" || keys(*tool).contains_key(cells[0]));
                 assert!(is_whole, "{tool:?}: {line}");
             }
-            let names: Vec<&str> = table(*tool)
+            let rows = table(*tool)
                 .lines()
-                .filter_map(|line| line.split('\t').next())
-                .collect();
-            let twice = names.iter().filter(|name| **name != "" && !name.starts_with('#'));
+                .filter(|line| !line.is_empty() && !line.starts_with('#'));
             let mut seen = std::collections::BTreeSet::new();
-            for name in twice {
+            for name in rows.filter_map(|line| line.split('\t').next()) {
                 assert!(seen.insert(name), "{tool:?} lists {name} twice");
             }
         }

@@ -59,7 +59,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool) -> Resolved {
     if let Some(pixels) = draft.pixels {
         let side = pixels.isqrt();
         out.missing.push(format!(
-            "the size of images: at most {pixels} pixels each, so --image {side} is the largest square"
+            "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square"
         ));
     }
     if draft.is_expandable == Some(true) {

@@ -81,7 +81,7 @@ fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
     assert_eq!(setup.lora_targets, Targets::Projections);
     assert_eq!(launch.case["model"], "Qwen/Qwen2.5-VL-7B-Instruct");
     assert!(
-        launch.missing.iter().any(|text| text.contains("--image 512")),
+        launch.missing.iter().any(|text| text.contains("--image-sizes 512x512")),
         "{:?}",
         launch.missing
     );

@@ -44,10 +44,10 @@ pub struct Plan {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearest>,
     /// Measures in the usual order, each added to the ones before, until the setup fits.
-    pub ladder: Vec<Step>,
+    pub ladder: Vec<LadderStep>,
     /// The single measure that saves most, if the first measure of the ladder saves nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub offer: Option<Step>,
+    pub offer: Option<LadderStep>,
     /// Counts of how the setups of the search were decided.
     pub searched: Decided,
     /// Options that this version cannot search.
@@ -125,7 +125,7 @@ pub struct Nearest {
 
 /// One rung of the ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct LadderStep {
     /// Key of the changed setting; `None` for the asked setup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

@@ -52,7 +52,7 @@ impl Axis {
         let takes = model.takes();
         match self.0 {
             // A patch grid is set by the side of a square image.
-            Setting::Image => takes.image || takes.grid,
+            Setting::Image => takes.image_size || takes.grid,
             setting => setting.declaration().needs.met_by(takes),
         }
     }

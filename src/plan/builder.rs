@@ -1,6 +1,6 @@
 //! Builds a plan step by step, so that partial results can be shown.
 
-use super::answer::{Choice, Nearest, Plan, Reason, Step, Target};
+use super::answer::{Choice, LadderStep, Nearest, Plan, Reason, Target};
 use super::ladder::{Ladder, Rung, ladder};
 use super::recommend::{Judge, Settled};
 use super::search::{Candidate, Found, Space, front};
@@ -198,8 +198,8 @@ fn reason(of: &super::reason::Reason) -> Reason {
     }
 }
 
-fn rung(of: &Rung) -> Step {
-    Step {
+fn rung(of: &Rung) -> LadderStep {
+    LadderStep {
         key: of.change.as_ref().map(|change| change.setting().key().to_owned()),
         to: of.change.as_ref().map(Change::text),
         peak: of.peak,
@@ -210,8 +210,8 @@ fn rung(of: &Rung) -> Step {
     }
 }
 
-fn offered(of: &super::ladder::Offer) -> Step {
-    Step {
+fn offered(of: &super::ladder::Offer) -> LadderStep {
+    LadderStep {
         key: Some(of.change.setting().key().to_owned()),
         to: Some(of.change.text()),
         peak: None,

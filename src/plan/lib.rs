@@ -17,7 +17,7 @@ pub mod search;
 mod sweep;
 mod what_if;
 
-pub use answer::{Choice, Nearest, Plan, Reason, Step, Target, less_margin};
+pub use answer::{Choice, LadderStep, Nearest, Plan, Reason, Target, less_margin};
 pub use axis::Axis;
 pub use builder::PlanBuilder;
 pub use change::changes;

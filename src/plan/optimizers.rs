@@ -72,7 +72,7 @@ pub fn distance(asked: Optimizer, now: Optimizer) -> u32 {
 /// AdamW's. Those with states in the host's memory need `offload`.
 pub fn searched(asked: Optimizer, offload: bool) -> Vec<Optimizer> {
     let asked = known(asked).distance;
-    let mut all: Vec<Optimizer> = in_order().collect();
+    let mut all: Vec<Optimizer> = in_search_order().collect();
     all.retain(|optim| {
         let optim = known(*optim);
         (offload || !optim.is_paged) && (asked <= ROUNDED || optim.distance >= asked)
@@ -82,7 +82,7 @@ pub fn searched(asked: Optimizer, offload: bool) -> Vec<Optimizer> {
 
 /// Optimizers that are tried as single changes: one of those that take the same memory.
 pub fn tried() -> impl Iterator<Item = Optimizer> {
-    in_order().filter(|optim| known(*optim).alike.is_none())
+    in_search_order().filter(|optim| known(*optim).alike.is_none())
 }
 
 /// Name of an optimizer in transformers.
@@ -100,10 +100,10 @@ pub fn named(name: &str) -> Option<Optimizer> {
         "paged_adamw_32bit" => "paged_adamw",
         name => name,
     };
-    in_order().find(|optim| of_transformers(*optim) == Ok(name))
+    in_search_order().find(|optim| of_transformers(*optim) == Ok(name))
 }
 
-fn in_order() -> impl Iterator<Item = Optimizer> {
+fn in_search_order() -> impl Iterator<Item = Optimizer> {
     let mut all = Optimizer::ALL.to_vec();
     sort_by_key(&mut all, |optim| known(*optim).place);
     all.into_iter()

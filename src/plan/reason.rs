@@ -23,6 +23,33 @@ pub struct Reason {
     pub needed: bool,
 }
 
+/// The recommended setup without one of its differences from the asked setup.
+struct Without {
+    key: &'static str,
+    from: String,
+    to: String,
+    candidate: Candidate,
+}
+
+impl Without {
+    /// Compares with the recommended setup, whose figures are `now`.
+    fn reason(self, judge: &Judge<'_>, now: &Candidate) -> Reason {
+        let without = judge.figures(&self.candidate).ok();
+        let difference = |without: &Candidate| without.peak.get().cast_signed() - now.peak.get().cast_signed();
+        let seconds = |candidate: &Candidate| candidate.time.map(|_| candidate.seconds_a_sample());
+        Reason {
+            key: self.key,
+            from: self.from,
+            to: self.to,
+            saves: without.as_ref().map(difference),
+            costs: without
+                .as_ref()
+                .and_then(|without| Some(seconds(now)? - seconds(without)?)),
+            needed: without.as_ref().is_some_and(|without| without.peak > judge.limit),
+        }
+    }
+}
+
 /// Explains each setting that differs from the asked setup, by simulating the recommended setup with that setting
 /// unchanged.
 ///
@@ -30,69 +57,74 @@ pub struct Reason {
 /// If the setup itself cannot be recorded.
 pub(super) fn reasons(judge: &Judge<'_>, candidate: &Candidate) -> Result<Vec<Reason>, SimulateError> {
     let now = judge.figures(candidate)?;
+    let differences = without_settings(judge, candidate)
+        .into_iter()
+        .chain(without_sample(judge, candidate))
+        .chain(without_strategy(judge, candidate));
+    Ok(differences.map(|without| without.reason(judge, &now)).collect())
+}
+
+fn without_settings(judge: &Judge<'_>, candidate: &Candidate) -> Vec<Without> {
     let (asked, setup) = (judge.space.asked(), &candidate.setup);
     let is_choice = |entry: Entry| entry != Entry::Batch && !entry.is_asked_for();
-    let changed = Setting::by_group()
+    Setting::by_group()
         .filter(|setting| Entry::of(*setting).is_some_and(is_choice))
-        .filter(|setting| setting.of(asked) != setting.of(setup));
-    let reason = |key, from, to, without: Result<Candidate, SimulateError>| {
-        let without = without.ok();
-        let difference = |without: &Candidate| without.peak.get().cast_signed() - now.peak.get().cast_signed();
-        let seconds = |candidate: &Candidate| candidate.time.map(|_| candidate.seconds_a_sample());
-        Reason {
-            key,
-            from,
-            to,
-            saves: without.as_ref().map(difference),
-            costs: without
-                .as_ref()
-                .and_then(|without| Some(seconds(&now)? - seconds(without)?)),
-            needed: without.as_ref().is_some_and(|without| without.peak > judge.limit),
-        }
-    };
-    let with = |setup: Setup| {
-        judge.figures(&Candidate {
-            setup,
-            ..candidate.clone()
+        .map(|setting| (setting, setting.of(asked), setting.of(setup)))
+        .filter(|(_, from, to)| from != to)
+        .map(|(setting, from, to)| Without {
+            key: setting.key(),
+            from: from.text(),
+            to: to.text(),
+            candidate: Candidate {
+                setup: from.apply(setup),
+                ..candidate.clone()
+            },
         })
-    };
-    let mut reasons: Vec<Reason> = changed
-        .map(|setting| {
-            let (from, to) = (setting.of(asked), setting.of(setup));
-            reason(setting.key(), from.text(), to.text(), with(from.apply(setup)))
-        })
-        .collect();
-    if candidate.input > 0 {
-        let (first, own) = (judge.space.input(0), judge.space.input(candidate.input));
-        let mut without = candidate.clone();
-        without.input = 0;
-        without.setup = Setup {
-            seq: first.seq,
-            images: first.images,
-            image: first.image,
-            grid: first.grid,
-            image_sizes: first.image_sizes.clone(),
-            frames: first.frames,
-            ..setup.clone()
-        };
-        let [from, to] = [first, own].map(sample);
-        reasons.push(reason("sample", from, to, judge.figures(&without)));
+        .collect()
+}
+
+/// The first input of the search instead of another.
+fn without_sample(judge: &Judge<'_>, candidate: &Candidate) -> Option<Without> {
+    if candidate.input == 0 {
+        return None;
     }
-    if let Some(parallel) = &candidate.parallel
-        && let Some(first) = judge.space.parallel(0).filter(|first| first != parallel)
-    {
-        let without = Candidate {
+    let (first, own) = (judge.space.input(0), judge.space.input(candidate.input));
+    let [from, to] = [first, own].map(sample);
+    let setup = Setup {
+        seq: first.seq,
+        images: first.images,
+        image: first.image,
+        grid: first.grid,
+        image_sizes: first.image_sizes.clone(),
+        frames: first.frames,
+        ..candidate.setup.clone()
+    };
+    let candidate = Candidate {
+        input: 0,
+        setup,
+        ..candidate.clone()
+    };
+    Some(Without {
+        key: "sample",
+        from,
+        to,
+        candidate,
+    })
+}
+
+/// The first parallel strategy of the search instead of another.
+fn without_strategy(judge: &Judge<'_>, candidate: &Candidate) -> Option<Without> {
+    let parallel = candidate.parallel.as_ref()?;
+    let first = judge.space.parallel(0).filter(|first| first != parallel)?;
+    Some(Without {
+        key: "strategy",
+        from: shares(&first),
+        to: shares(parallel),
+        candidate: Candidate {
             parallel: Some(first),
             ..candidate.clone()
-        };
-        reasons.push(reason(
-            "strategy",
-            shares(&first),
-            shares(parallel),
-            judge.figures(&without),
-        ));
-    }
-    Ok(reasons)
+        },
+    })
 }
 
 /// Describes a sample: `2 images of 1280×720 in 4096 positions`.

@@ -8,7 +8,7 @@ use super::expense::{Bill, Expense};
 use super::milliseconds::Milliseconds;
 use super::pipeline::Bar;
 use super::roofline::{Point, Roof, points};
-use super::run::{Run, RunTime};
+use super::run::{RunTime, TimedRun};
 use super::several::{ParallelTime, Way};
 use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
@@ -175,7 +175,7 @@ impl StepTime {
     }
 }
 
-impl Run<'_> {
+impl TimedRun<'_> {
     /// Milliseconds of the phases, and the breakdown of the time.
     pub fn answer<'t>(&self, costs: &Costs<'_>, asked: Asked<'t>) -> (Milliseconds, TimeAnswer<'t>) {
         let (time, setup) = (self.time(costs), self.setup());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::Costs;
 use super::resource::Resource;
-use super::run::Run;
+use super::run::TimedRun;
 use vramscope_engine::order::sort_by;
 
 /// A resource and the time it costs.
@@ -20,7 +20,7 @@ pub struct Bottleneck {
 
 /// Returns the bottlenecks of a run, the one whose removal saves most first. Each is the difference of two simulations
 /// in which the other resources stay and take its place.
-pub(super) fn bottlenecks(run: &Run<'_>, costs: &Costs<'_>) -> Vec<Bottleneck> {
+pub(super) fn bottlenecks(run: &TimedRun<'_>, costs: &Costs<'_>) -> Vec<Bottleneck> {
     let time = run.time(costs);
     let now = time.interval();
     let mut without = vec![(Resource::Host, run.without_host(costs))];

@@ -52,7 +52,7 @@ pub use rates::Rates;
 pub use recorded::time_recorded;
 pub use resource::Resource;
 pub use roofline::{Point, Roof};
-pub use run::{Run, RunTime};
+pub use run::{RunTime, TimedRun};
 pub use several::{ParallelTime, Traffic, Way, collective, estimate_parallel};
 pub use step::{Bound, Passes, Share, StepTime, estimate, seconds, step};
 pub use timeline::{Phase, PhaseTime, span};

@@ -39,75 +39,88 @@ pub(super) fn points(record: &Record) -> Vec<Point> {
 
 /// Kinds, dtypes and extents of a kernel in the format of a file of measured kernels.
 fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
-    let shape = &kernel.shape;
-    let n = |extent: Option<u64>| extent.unwrap_or(0);
     if kernel.class == Class::DeviceCopy {
         // A copy counts as elements of either width.
-        let of = |dtype: DType| ("scale", dtype, vec![n(shape.bytes) / dtype.width()]);
+        let bytes = kernel.shape.bytes.unwrap_or(0);
+        let of = |dtype: DType| ("scale", dtype, vec![bytes / dtype.width()]);
         return vec![of(DType::F32), of(DType::Bf16)];
     }
-    let Some(dtype) = dtype(kernel.precision) else {
-        return Vec::new();
+    match (dtype(kernel.precision), kind(kernel)) {
+        (Some(dtype), Some(kind)) => vec![(kind, dtype, extents(kernel))],
+        _ => Vec::new(),
+    }
+}
+
+/// Name of a kernel in a file of measured kernels; `None` if a step does not launch it.
+fn kind(kernel: &Kernel) -> Option<&'static str> {
+    let by_pass = |forward, backward| match kernel.pass {
+        Some(Pass::Backward) => backward,
+        _ => forward,
     };
-    let backward = kernel.pass == Some(Pass::Backward);
-    let by_pass = |forward, gradient| if backward { gradient } else { forward };
-    let rows = vec![n(shape.rows), n(shape.columns)];
-    let flat = vec![n(shape.elements)];
-    let list = vec![shape.tensors.unwrap_or(1), n(shape.elements)];
-    let (kind, extents) = match kernel.class {
-        Class::Gemm => match shape.batch {
-            Some(batch) => (batched(kernel.layout), vec![batch, n(shape.m), n(shape.n), n(shape.k)]),
-            None => (product(kernel.layout), vec![n(shape.m), n(shape.n), n(shape.k)]),
-        },
-        Class::Softmax => (by_pass("softmax", "softmax_bw"), rows),
-        Class::LogSoftmax => (by_pass("log_softmax", "log_softmax_bw"), rows),
-        Class::Nll => (by_pass("nll", "nll_bw"), rows),
-        Class::LayerNorm if kernel.frozen == Some(true) => ("layer_norm_bwx", rows),
-        Class::LayerNorm => (by_pass("layer_norm", "layer_norm_bw"), rows),
-        Class::SumRows => ("mean_last", rows),
-        Class::SumColumns => ("sum_first", rows),
-        Class::Embedding => (
-            by_pass("embedding", "embedding_bw"),
-            vec![n(shape.rows), n(shape.columns), n(shape.entries)],
-        ),
-        Class::RotateHalf => ("half_cat", vec![n(shape.rows) * n(shape.columns), n(shape.columns)]),
-        Class::TransposeCopy => {
-            let elements = shape.batch.unwrap_or(1) * n(shape.length) * n(shape.heads) * n(shape.head_dim);
-            ("transpose_copy", vec![elements, n(shape.head_dim)])
-        }
-        Class::Scale => ("scale", flat),
-        Class::Add => ("add", flat),
-        Class::Fill => ("fill", flat),
-        Class::Cast => ("cast", flat),
-        Class::Dropout => ("dropout", flat),
-        Class::Gelu => (by_pass("gelu", "gelu_bw"), flat),
-        Class::GeluTanh => (by_pass("gelu_tanh", "gelu_tanh_bw"), flat),
-        Class::Silu => (by_pass("silu", "silu_bw"), flat),
-        Class::Tanh => (by_pass("tanh", "tanh_bw"), flat),
-        Class::Sigmoid => ("sigmoid", flat),
-        Class::Adamw => ("fused_adamw", list),
-        Class::ForeachScale => ("foreach_mul_", list),
-        Class::ForeachLerp => ("foreach_lerp_", list),
-        Class::ForeachAddcdiv => ("foreach_addcdiv_", list),
-        Class::ForeachNorm => ("foreach_norm", list),
-        Class::Attention => match fused(kernel) {
-            Some(kind) => {
-                let heads = n(shape.heads).max(1);
-                let kv_heads = shape.kv_heads.unwrap_or(heads);
-                let causal = u64::from(kernel.causal == Some(true));
-                let batch = n(shape.batch).max(1);
-                (
-                    kind,
-                    vec![batch, heads, kv_heads, n(shape.length), n(shape.head_dim), causal, 0],
-                )
-            }
-            None => return Vec::new(),
-        },
+    Some(match kernel.class {
+        Class::Gemm if kernel.shape.batch.is_some() => batched(kernel.layout),
+        Class::Gemm => product(kernel.layout),
+        Class::Softmax => by_pass("softmax", "softmax_bw"),
+        Class::LogSoftmax => by_pass("log_softmax", "log_softmax_bw"),
+        Class::Nll => by_pass("nll", "nll_bw"),
+        Class::LayerNorm if kernel.frozen == Some(true) => "layer_norm_bwx",
+        Class::LayerNorm => by_pass("layer_norm", "layer_norm_bw"),
+        Class::SumRows => "mean_last",
+        Class::SumColumns => "sum_first",
+        Class::Embedding => by_pass("embedding", "embedding_bw"),
+        Class::RotateHalf => "half_cat",
+        Class::TransposeCopy => "transpose_copy",
+        Class::Scale => "scale",
+        Class::Add => "add",
+        Class::Fill => "fill",
+        Class::Cast => "cast",
+        Class::Dropout => "dropout",
+        Class::Gelu => by_pass("gelu", "gelu_bw"),
+        Class::GeluTanh => by_pass("gelu_tanh", "gelu_tanh_bw"),
+        Class::Silu => by_pass("silu", "silu_bw"),
+        Class::Tanh => by_pass("tanh", "tanh_bw"),
+        Class::Sigmoid => "sigmoid",
+        Class::Adamw => "fused_adamw",
+        Class::ForeachScale => "foreach_mul_",
+        Class::ForeachLerp => "foreach_lerp_",
+        Class::ForeachAddcdiv => "foreach_addcdiv_",
+        Class::ForeachNorm => "foreach_norm",
+        Class::Attention => return fused(kernel),
         // Copies by the host or between cards are not kernels of a step. PyTorch launches fused losses, RMSNorm and
         // gated activations as their parts.
-        _ => return Vec::new(),
-    };
-    vec![(kind, dtype, extents)]
+        _ => return None,
+    })
+}
+
+/// Extents of a kernel, as a file of measured kernels lists them for its kind.
+fn extents(kernel: &Kernel) -> Vec<u64> {
+    let shape = &kernel.shape;
+    let n = |extent: Option<u64>| extent.unwrap_or(0);
+    match kernel.class {
+        Class::Gemm => {
+            let product = [n(shape.m), n(shape.n), n(shape.k)];
+            shape.batch.into_iter().chain(product).collect()
+        }
+        Class::Softmax | Class::LogSoftmax | Class::Nll | Class::LayerNorm | Class::SumRows | Class::SumColumns => {
+            vec![n(shape.rows), n(shape.columns)]
+        }
+        Class::Embedding => vec![n(shape.rows), n(shape.columns), n(shape.entries)],
+        Class::RotateHalf => vec![n(shape.rows) * n(shape.columns), n(shape.columns)],
+        Class::TransposeCopy => {
+            let elements = shape.batch.unwrap_or(1) * n(shape.length) * n(shape.heads) * n(shape.head_dim);
+            vec![elements, n(shape.head_dim)]
+        }
+        Class::Adamw | Class::ForeachScale | Class::ForeachLerp | Class::ForeachAddcdiv | Class::ForeachNorm => {
+            vec![shape.tensors.unwrap_or(1), n(shape.elements)]
+        }
+        Class::Attention => {
+            let (batch, heads) = (n(shape.batch).max(1), n(shape.heads).max(1));
+            let kv_heads = shape.kv_heads.unwrap_or(heads);
+            let causal = u64::from(kernel.causal == Some(true));
+            vec![batch, heads, kv_heads, n(shape.length), n(shape.head_dim), causal, 0]
+        }
+        _ => vec![n(shape.elements)],
+    }
 }
 
 fn dtype(precision: Option<Precision>) -> Option<DType> {

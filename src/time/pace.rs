@@ -77,9 +77,9 @@ impl Pace {
             HostOp::Pack => self.named("pack"),
             HostOp::Unpack => self.named("unpack"),
             HostOp::Wait => self.named("wait"),
-            HostOp::Shared(..) => 0.0,
-            HostOp::SharedMap { gradient: false } => self.named("shared map"),
-            HostOp::SharedMap { gradient: true } => self.named("shared map gradient"),
+            HostOp::Collective(..) => 0.0,
+            HostOp::DTensor { gradient: false } => self.named("shared map"),
+            HostOp::DTensor { gradient: true } => self.named("shared map gradient"),
             HostOp::Step(name) => self.us.get(&format!("{name} step")).copied().unwrap_or(0.0) / 1e6,
             HostOp::Parameter(name, matrix) => {
                 let kind = if matrix { "matrix" } else { "vector" };

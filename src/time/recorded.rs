@@ -4,11 +4,11 @@ use vramscope_engine::Setup;
 use vramscope_engine::simulate::Recording;
 
 use crate::pipeline::Pipeline;
-use crate::{Asked, Clock, Expense, Milliseconds, Run, TimeAnswer};
+use crate::{Asked, Clock, Expense, Milliseconds, TimeAnswer, TimedRun};
 
 /// Estimates the milliseconds of each phase of a recorded step and where the time goes, given the
-/// [work](vramscope_engine::recording::Run::take_work) of the step and its
-/// [setup](vramscope_engine::recording::Run::setup).
+/// [work](vramscope_engine::recording::RecordedRun::take_work) of the step and its
+/// [setup](vramscope_engine::recording::RecordedRun::setup).
 ///
 /// The host's work between operations follows from the recorded views, nodes, modules and gradients. Kernels known only
 /// by their memory (`untimed` of [`About`](vramscope_engine::recording::About)) count as copies of it, so the step
@@ -19,7 +19,7 @@ pub fn time_recorded<'c>(
     expense: Expense,
     feed: impl FnOnce(u64) -> Option<Pipeline>,
 ) -> (Milliseconds, TimeAnswer<'c>) {
-    let mut timed = Run::of(work, (setup, None), clock.network());
+    let mut timed = TimedRun::of(work, (setup, None), clock.network());
     timed.feed(feed(setup.batch));
     let sources = clock.sources();
     timed.answer(&clock.costs(), Asked { sources, expense })

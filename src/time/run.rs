@@ -14,7 +14,7 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Setup};
 
 /// A recorded step that can be timed with different costs.
-pub struct Run<'a> {
+pub struct TimedRun<'a> {
     recording: Recording,
     setup: &'a Setup,
     parallel: Option<&'a Parallel>,
@@ -50,7 +50,7 @@ impl RunTime {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> TimedRun<'a> {
     /// Records a setup's step, on a single GPU or on one of several GPUs over a network.
     ///
     /// # Errors

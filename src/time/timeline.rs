@@ -54,7 +54,7 @@ pub(super) fn once(items: &[WorkItem]) -> impl Iterator<Item = (&[WorkItem], u64
 
 /// Step of a repeated sequence, with its seconds.
 #[derive(Debug)]
-enum Step {
+enum TimelineEntry {
     Host(f64),
     Kernel(f64),
     /// The host synchronises with the GPU.
@@ -66,17 +66,17 @@ enum Step {
 /// A sequence of steps that is repeated.
 #[derive(Debug, Default)]
 struct Round {
-    steps: Vec<Step>,
+    steps: Vec<TimelineEntry>,
     /// Number of kernels in it.
     kernels: u64,
 }
 
 impl Round {
-    fn push(&mut self, step: Step) {
+    fn push(&mut self, step: TimelineEntry) {
         self.kernels += match &step {
-            Step::Kernel(_) => 1,
-            Step::Repeat(round, times) => round.kernels * times,
-            Step::Host(_) | Step::Wait => 0,
+            TimelineEntry::Kernel(_) => 1,
+            TimelineEntry::Repeat(round, times) => round.kernels * times,
+            TimelineEntry::Host(_) | TimelineEntry::Wait => 0,
         };
         self.steps.push(step);
     }
@@ -207,20 +207,23 @@ impl Lines {
                     let Price { host, gpu } = costs.price(launch);
                     seen(launch, gpu, times);
                     if !self.in_optimizer {
-                        round.push(Step::Host(host));
+                        round.push(TimelineEntry::Host(host));
                     }
-                    round.push(Step::Kernel(gpu));
+                    round.push(TimelineEntry::Kernel(gpu));
                 }
                 WorkItem::HostOp(host_op) => {
                     if *host_op == HostOp::Wait {
-                        round.push(Step::Wait);
+                        round.push(TimelineEntry::Wait);
                     }
                     if self.waits_for(*host_op) {
-                        round.push(Step::Host(costs.host_op(*host_op)));
+                        round.push(TimelineEntry::Host(costs.host_op(*host_op)));
                     }
                 }
                 WorkItem::Repeat(items, inner) => {
-                    round.push(Step::Repeat(self.price(items, times * inner, costs, seen), *inner));
+                    round.push(TimelineEntry::Repeat(
+                        self.price(items, times * inner, costs, seen),
+                        *inner,
+                    ));
                 }
             }
         }
@@ -279,12 +282,12 @@ impl Lines {
         !self.in_optimizer || matches!(host_op, HostOp::Step(_) | HostOp::Parameter(..))
     }
 
-    fn step(&mut self, step: &Step, costs: &Costs<'_>, out: &mut PhaseTime) {
+    fn step(&mut self, step: &TimelineEntry, costs: &Costs<'_>, out: &mut PhaseTime) {
         match step {
-            Step::Host(seconds) => self.work(*seconds, out),
-            Step::Wait => self.host = self.host.max(self.gpu),
-            Step::Kernel(seconds) => self.kernel(*seconds, costs, out),
-            Step::Repeat(round, times) => self.play(round, *times, costs, out),
+            TimelineEntry::Host(seconds) => self.work(*seconds, out),
+            TimelineEntry::Wait => self.host = self.host.max(self.gpu),
+            TimelineEntry::Kernel(seconds) => self.kernel(*seconds, costs, out),
+            TimelineEntry::Repeat(round, times) => self.play(round, *times, costs, out),
         }
     }
 

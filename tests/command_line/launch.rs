@@ -47,7 +47,7 @@ fn the_text_accounts_for_every_line() {
         "freeze_vision_tower: true",
         "template",
         "taken for granted",
-        "--image 768",
+        "--image-sizes 768x768",
     ] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }

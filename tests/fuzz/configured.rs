@@ -44,6 +44,37 @@ const COUNTS: [i64; 24] = [
     -1,
 ];
 
+const OPTIMIZERS: [&str; 8] = [
+    "adamw",
+    "adamw_fused",
+    "adamw_loop",
+    "sgd",
+    "sgdm",
+    "adafactor",
+    "adafactor_torch",
+    "adamw_8bit",
+];
+
+const LORA_TARGETS: [&str; 6] = [
+    "projections",
+    "attention",
+    "all-linear",
+    "q_proj",
+    "proj,fc1",
+    "nothing",
+];
+
+const STRATEGIES: [&str; 8] = [
+    "ddp",
+    "ddp_view",
+    "zero1",
+    "fsdp",
+    "fsdp_no_reshard",
+    "tensor",
+    "pipeline",
+    "pipeline_gpipe",
+];
+
 /// Default configurations of all families in transformers, of additional families, and of the catalogue.
 fn bases() -> &'static [Value] {
     static BASES: OnceLock<Vec<Value>> = OnceLock::new();
@@ -164,108 +195,57 @@ fn config(random: &mut Random) -> Value {
     config
 }
 
+/// Settings that a case may give: in one of how many cases, the key, and the values to choose from.
+fn settings() -> Vec<(usize, &'static str, Value)> {
+    vec![
+        (2, "batch", json!([1, 2, 3, 8, 64, 65_536, 0])),
+        (
+            2,
+            "seq",
+            json!([1, 2, 16, 77, 512, 1000, 1024, 4096, 131_072, 4_194_304, 0]),
+        ),
+        (3, "images", json!([1, 2, 5, 64, 4096, 0])),
+        (3, "image", json!([1, 14, 30, 224, 336, 1000, 16_384, 0])),
+        (4, "grid", json!([[2, 2], [24, 24], [3, 5], [64, 128], [0, 0]])),
+        (4, "frames", json!([1, 2, 3, 16, 64, 0])),
+        (4, "lengths", json!([[1, 5, 3], [100, 1000], [0], [7, 7]])),
+        (
+            6,
+            "image_sizes",
+            json!([[[480, 640]], [[1, 200], [30, 30]], [[16_000, 100]]]),
+        ),
+        (4, "packing", json!(["padded", "packed"])),
+        (2, "precision", json!(["fp32", "bf16", "amp-bf16", "amp-fp16"])),
+        (2, "optim", json!(OPTIMIZERS)),
+        (2, "ckpt", json!(["none", "full", "vision", "language"])),
+        (2, "attn", json!(["sdpa", "eager", "flash_attention_2"])),
+        (
+            2,
+            "freeze",
+            json!(["none", "vision", "all-but-connector", "lora", "qlora"]),
+        ),
+        (4, "rank", json!([1, 8, 64, 8192, 0])),
+        (4, "lora_targets", json!(LORA_TARGETS)),
+        (4, "accum", json!([1, 2, 3, 64])),
+        (4, "loss", json!(["full", "fused_linear"])),
+        (4, "clip", json!([true, false])),
+        (4, "ema", json!([true, false])),
+        (4, "use_cache", json!([true, false])),
+        (4, "autocast_cache", json!([true, false])),
+    ]
+}
+
 /// A case with some of its settings given.
 fn case(random: &mut Random) -> Value {
     let mut case = Map::from_iter([("model".to_owned(), json!("x"))]);
-    let mut give = |random: &mut Random, often: usize, key: &str, values: &[Value]| {
+    for (often, key, values) in settings() {
         if random.one_in(often) {
+            let values = values.as_array().expect("a list of values");
             case.insert(key.to_owned(), values[random.below(values.len())].clone());
         }
-    };
-    let counts = |of: &[u64]| of.iter().map(|&n| n.into()).collect::<Vec<Value>>();
-    let words = |of: &[&str]| of.iter().map(|&word| word.into()).collect::<Vec<Value>>();
-    let flags = [json!(true), json!(false)];
-    give(random, 2, "batch", &counts(&[1, 2, 3, 8, 64, 65_536, 0]));
-    give(
-        random,
-        2,
-        "seq",
-        &counts(&[1, 2, 16, 77, 512, 1000, 1024, 4096, 131_072, 4_194_304, 0]),
-    );
-    give(random, 3, "images", &counts(&[1, 2, 5, 64, 4096, 0]));
-    give(random, 3, "image", &counts(&[1, 14, 30, 224, 336, 1000, 16_384, 0]));
-    give(
-        random,
-        4,
-        "grid",
-        &[
-            json!([2, 2]),
-            json!([24, 24]),
-            json!([3, 5]),
-            json!([64, 128]),
-            json!([0, 0]),
-        ],
-    );
-    give(random, 4, "frames", &counts(&[1, 2, 3, 16, 64, 0]));
-    give(
-        random,
-        4,
-        "lengths",
-        &[json!([1, 5, 3]), json!([100, 1000]), json!([0]), json!([7, 7])],
-    );
-    give(
-        random,
-        6,
-        "image_sizes",
-        &[json!([[480, 640]]), json!([[1, 200], [30, 30]]), json!([[16_000, 100]])],
-    );
-    give(random, 4, "packing", &words(&["padded", "packed"]));
-    give(
-        random,
-        2,
-        "precision",
-        &words(&["fp32", "bf16", "amp-bf16", "amp-fp16"]),
-    );
-    let optimizers = [
-        "adamw",
-        "adamw_fused",
-        "adamw_loop",
-        "sgd",
-        "sgdm",
-        "adafactor",
-        "adafactor_torch",
-        "adamw_8bit",
-    ];
-    give(random, 2, "optim", &words(&optimizers));
-    give(random, 2, "ckpt", &words(&["none", "full", "vision", "language"]));
-    give(random, 2, "attn", &words(&["sdpa", "eager", "flash_attention_2"]));
-    give(
-        random,
-        2,
-        "freeze",
-        &words(&["none", "vision", "all-but-connector", "lora", "qlora"]),
-    );
-    give(random, 4, "rank", &counts(&[1, 8, 64, 8192, 0]));
-    give(
-        random,
-        4,
-        "lora_targets",
-        &words(&[
-            "projections",
-            "attention",
-            "all-linear",
-            "q_proj",
-            "proj,fc1",
-            "nothing",
-        ]),
-    );
-    give(random, 4, "accum", &counts(&[1, 2, 3, 64]));
-    give(random, 4, "loss", &words(&["full", "fused_linear"]));
-    for key in ["clip", "ema", "use_cache", "autocast_cache"] {
-        give(random, 4, key, &flags);
     }
     if random.one_in(4) {
-        let strategies = [
-            "ddp",
-            "ddp_view",
-            "zero1",
-            "fsdp",
-            "fsdp_no_reshard",
-            "tensor",
-            "pipeline",
-            "pipeline_gpipe",
-        ];
-        case.insert("strategy".into(), one(random, &strategies).into());
+        case.insert("strategy".into(), one(random, &STRATEGIES).into());
         case.insert("world".into(), one(random, &[1, 2, 3, 4, 8]).into());
         case.insert("mp".into(), random.one_in(2).into());
         case.insert("offload".into(), random.one_in(4).into());

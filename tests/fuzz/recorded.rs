@@ -1,6 +1,6 @@
 //! Recordings: read and played, those of all sizes at their first point and beyond.
 
-use vramscope_engine::recording::{self, Opened, Run};
+use vramscope_engine::recording::{self, Opened, RecordedRun};
 
 /// Reads and plays an input; whether it was a recording.
 pub fn feed(input: &[u8]) -> bool {
@@ -20,7 +20,7 @@ pub fn feed(input: &[u8]) -> bool {
     }
 }
 
-fn played(run: Run) -> bool {
+fn played(run: RecordedRun) -> bool {
     recording::report(run).is_ok_and(|played| {
         assert_eq!(played.report.breakdown.bytes, played.report.peak_allocated);
         true

@@ -52,26 +52,7 @@ async fn main() {
         let file = std::path::absolute(file).expect("a file's name");
         return opened::print(&file, &folder).await;
     }
-    let mut first = Vec::new();
-    let mut again = Vec::new();
-    let mut slow = Vec::new();
-    for _ in 0..VISITS {
-        let server = Server::start(folder.clone(), 0).expect("a port is free");
-        with_browser(&server.origin(), async |page| {
-            slow_network(page).await?;
-            slow.push(usable(page).await?);
-            Ok(())
-        })
-        .await;
-        let server = Server::start(folder.clone(), 0).expect("a port is free");
-        with_browser(&server.origin(), async |page| {
-            first.push(usable(page).await?);
-            kept(page).await?;
-            again.push(usable(page).await?);
-            Ok(())
-        })
-        .await;
-    }
+    let visits = visits(&folder).await;
     let server = Server::start(folder.clone(), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
         page.keep_nothing().await?;
@@ -79,18 +60,10 @@ async fn main() {
         page.driver.query(By::Css(".what-if-group")).first().await?;
         print_visit(server.sent(), &folder);
         println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
-        println!("{:<34}{}", "usable, first visit", Quantiles::of(&first));
-        println!("{:<34}{}", "  at 10 Mbit/s and 40 ms", Quantiles::of(&slow));
-        println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&again));
-        print_changes("pasted", &changes(page, list(), "set").await?);
-        page.go(SETUP).await?;
-        let mut all = changes(page, numbers(), "typed").await?;
-        print_changes("typed", &all);
-        page.go(SETUP).await?;
-        let pressed = changes(page, list(), "chosen").await?;
-        print_changes("stepped or chosen", &pressed);
-        all.extend(pressed);
-        print_changes("by any control", &all);
+        println!("{:<34}{}", "usable, first visit", Quantiles::of(&visits.first));
+        println!("{:<34}{}", "  at 10 Mbit/s and 40 ms", Quantiles::of(&visits.slow));
+        println!("{:<34}{}", "usable, kept on the machine", Quantiles::of(&visits.again));
+        print_all_changes(page).await?;
         for card in SEARCHES {
             let [searched, told] = search(page, card).await?;
             println!("{:<34}{searched:>9.0}", format!("100,800 setups searched, {card}"));
@@ -99,6 +72,37 @@ async fn main() {
         gallery::print(page).await
     })
     .await;
+}
+
+/// Milliseconds until the page is usable, of each visit.
+#[derive(Default)]
+struct Visits {
+    first: Vec<f64>,
+    again: Vec<f64>,
+    /// First visits over a slow network.
+    slow: Vec<f64>,
+}
+
+async fn visits(folder: &Path) -> Visits {
+    let mut visits = Visits::default();
+    for _ in 0..VISITS {
+        let server = Server::start(folder.to_owned(), 0).expect("a port is free");
+        with_browser(&server.origin(), async |page| {
+            slow_network(page).await?;
+            visits.slow.push(usable(page).await?);
+            Ok(())
+        })
+        .await;
+        let server = Server::start(folder.to_owned(), 0).expect("a port is free");
+        with_browser(&server.origin(), async |page| {
+            visits.first.push(usable(page).await?);
+            kept(page).await?;
+            visits.again.push(usable(page).await?);
+            Ok(())
+        })
+        .await;
+    }
+    visits
 }
 
 /// Milliseconds from the start of navigation to the first painted result.
@@ -232,6 +236,20 @@ async fn search(page: &Page, card: &str) -> WebDriverResult<[f64; 2]> {
     page.driver.set_script_timeout(Duration::from_secs(300)).await?;
     let answer = page.driver.execute_async(include_str!("search.js"), vec![]).await?;
     answer.convert()
+}
+
+/// Pastes, types and chooses values on the page of the setup, and prints how long their results took.
+async fn print_all_changes(page: &Page) -> WebDriverResult<()> {
+    print_changes("pasted", &changes(page, list(), "set").await?);
+    page.go(SETUP).await?;
+    let mut all = changes(page, numbers(), "typed").await?;
+    print_changes("typed", &all);
+    page.go(SETUP).await?;
+    let pressed = changes(page, list(), "chosen").await?;
+    print_changes("stepped or chosen", &pressed);
+    all.extend(pressed);
+    print_changes("by any control", &all);
+    Ok(())
 }
 
 fn print_changes(how: &str, changes: &[Change]) {

@@ -1,7 +1,7 @@
 //! The course: pages defined by data, with a few kinds of block.
 //!
 //! `parts/PART.json` holds what does not depend on the language: rows, their blocks, formulas, setups and the course's
-//! figures. `LANGUAGE/PART.json` holds the texts of each row, `LANGUAGE/words.json` the texts shared by all pages.
+//! figures. `locales/LANGUAGE/course/PART.json` holds the texts of each row, `words.json` beside it those shared by all pages.
 //! `cargo xtask build` merges both into one file per language.
 //!
 //! Everything here is pure: it computes what a block shows. `pages/course` draws it, and asks the engine for the setups.

@@ -20,9 +20,46 @@ pub fn refusal(i18n: Words, refusal: &Refusal) -> String {
 /// Explains why a setup cannot be simulated.
 pub fn setup(i18n: Words, why: &SimulateError) -> String {
     use SimulateError as E;
-    let m = why.to_string();
+    let message = why.to_string();
     match why.clone() {
-        E::NoForward { model } => t_string!(i18n, refusal.no_forward, message = m, model = model),
+        E::OutOfRange { .. }
+        | E::OneImage { .. }
+        | E::ImageSize { .. }
+        | E::Grid { .. }
+        | E::Patches { .. }
+        | E::TooShort { .. }
+        | E::BeyondPositions { .. }
+        | E::NewTokens { .. } => limit(i18n, message, why.clone()),
+        E::Fails(failure) => fails(i18n, message, failure),
+        E::NoForward { model } => t_string!(i18n, refusal.no_forward, message, model),
+        E::Dropout { given } => t_string!(i18n, refusal.dropout, message, given),
+        E::NoImages { model } => t_string!(i18n, refusal.no_images, message, model),
+        E::NoFlash(NoFlash::Blip2) => t_string!(i18n, refusal.flash_blip2, message),
+        E::NoFlash(NoFlash::Mllama) => t_string!(i18n, refusal.flash_mllama, message),
+        E::NoFlash(NoFlash::Fp32) => t_string!(i18n, refusal.flash_fp32, message),
+        E::NoText { model } => t_string!(i18n, refusal.no_text, message, model),
+        E::EmptySample => t_string!(i18n, refusal.empty_sample, message),
+        E::RaggedFlash => t_string!(i18n, refusal.ragged_flash, message),
+        E::PackedImages { model } => t_string!(i18n, refusal.packed_images, message, model),
+        E::PackedCache => t_string!(i18n, refusal.packed_cache, message),
+        E::Freeze { model, missing } => match missing {
+            Missing::Tower => t_string!(i18n, refusal.freeze_tower, message, model),
+            Missing::Connector => t_string!(i18n, refusal.freeze_connector, message, model),
+            Missing::Maps => t_string!(i18n, refusal.freeze_maps, message, model),
+        },
+        E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message, model),
+        E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message, model),
+        E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message, model),
+        E::NoGeneration { model } => t_string!(i18n, refusal.no_generation, message, model),
+        // Never reached on the page, which simulates one GPU, sets no allocator limit and searches no batch here.
+        E::LengthsDecide | E::OutOfMemory(_) | E::Parallel(_) => message,
+    }
+}
+
+/// Explains a number that is beyond its limit.
+fn limit(i18n: Words, message: String, why: SimulateError) -> String {
+    use SimulateError as E;
+    match why {
         E::OutOfRange {
             entry,
             value,
@@ -31,46 +68,20 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         } => {
             let entry = Key::named(&entry).map_or_else(|| entry.to_string(), |key| label(i18n, key));
             let [value, least, most] = [value, least, most].map(|n| n.to_string());
-            t_string!(
-                i18n,
-                refusal.out_of_range,
-                message = m,
-                entry = entry,
-                value = value,
-                least = least,
-                most = most
-            )
+            t_string!(i18n, refusal.out_of_range, message, entry, value, least, most)
         }
-        E::Dropout { given } => t_string!(i18n, refusal.dropout, message = m, given = given),
-        E::NoImages { model } => t_string!(i18n, refusal.no_images, message = m, model = model),
         E::OneImage { model, images } => {
-            t_string!(
-                i18n,
-                refusal.one_image,
-                message = m,
-                model = model,
-                images = images.to_string()
-            )
+            let images = images.to_string();
+            t_string!(i18n, refusal.one_image, message, model, images)
         }
         E::ImageSize { size, most } => {
-            t_string!(
-                i18n,
-                refusal.image_size,
-                message = m,
-                size = sides(size),
-                most = most.to_string()
-            )
+            let (size, most) = (sides(size), most.to_string());
+            t_string!(i18n, refusal.image_size, message, size, most)
         }
         E::Grid { grid, multiple, most } => {
+            let grid = sides(grid);
             let [multiple, most] = [multiple, most].map(|n| n.to_string());
-            t_string!(
-                i18n,
-                refusal.grid,
-                message = m,
-                grid = sides(grid),
-                multiple = multiple,
-                most = most
-            )
+            t_string!(i18n, refusal.grid, message, grid, multiple, most)
         }
         E::Patches {
             samples,
@@ -79,113 +90,52 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
             attentions,
         } => {
             let [samples, each, most, attentions] = [samples, each, most, attentions].map(|n| n.to_string());
-            t_string!(
-                i18n,
-                refusal.patches,
-                message = m,
-                samples = samples,
-                each = each,
-                most = most,
-                attentions = attentions
-            )
+            t_string!(i18n, refusal.patches, message, samples, each, most, attentions)
         }
         E::TooShort { images, tokens, seq } => {
             let [images, tokens, seq] = [images, tokens, seq].map(|n| n.to_string());
-            t_string!(
-                i18n,
-                refusal.too_short,
-                message = m,
-                images = images,
-                tokens = tokens,
-                seq = seq
-            )
+            t_string!(i18n, refusal.too_short, message, images, tokens, seq)
         }
         E::BeyondPositions { learned, seq } => {
             let [learned, seq] = [learned, seq].map(|n| n.to_string());
-            t_string!(
-                i18n,
-                refusal.beyond_positions,
-                message = m,
-                learned = learned,
-                seq = seq
-            )
+            t_string!(i18n, refusal.beyond_positions, message, learned, seq)
         }
-        E::NoFlash(NoFlash::Blip2) => t_string!(i18n, refusal.flash_blip2, message = m),
-        E::NoFlash(NoFlash::Mllama) => t_string!(i18n, refusal.flash_mllama, message = m),
-        E::NoFlash(NoFlash::Fp32) | E::Fails(Failure::FlashInFp32) => {
-            t_string!(i18n, refusal.flash_fp32, message = m)
-        }
-        E::NoText { model } => t_string!(i18n, refusal.no_text, message = m, model = model),
-        E::EmptySample => t_string!(i18n, refusal.empty_sample, message = m),
-        E::RaggedFlash => t_string!(i18n, refusal.ragged_flash, message = m),
-        E::PackedImages { model } => t_string!(i18n, refusal.packed_images, message = m, model = model),
-        E::PackedCache => t_string!(i18n, refusal.packed_cache, message = m),
-        E::Freeze { model, missing } => match missing {
-            Missing::Tower => t_string!(i18n, refusal.freeze_tower, message = m, model = model),
-            Missing::Connector => t_string!(i18n, refusal.freeze_connector, message = m, model = model),
-            Missing::Maps => t_string!(i18n, refusal.freeze_maps, message = m, model = model),
-        },
-        E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message = m, model = model),
-        E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message = m, model = model),
-        E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message = m, model = model),
         E::NewTokens { given, most } => {
             let [given, most] = [given, most].map(|n| n.to_string());
-            t_string!(i18n, refusal.new_tokens, message = m, given = given, most = most)
+            t_string!(i18n, refusal.new_tokens, message, given, most)
         }
-        E::NoGeneration { model } => t_string!(i18n, refusal.no_generation, message = m, model = model),
-        E::Fails(Failure::NoGradient) => t_string!(i18n, refusal.no_gradient, message = m),
-        E::Fails(Failure::NoTargets { targets, model }) => {
-            t_string!(i18n, refusal.no_targets, message = m, targets = targets, model = model)
-        }
-        E::Fails(Failure::SmolVlmUnderAutocast { features, embeddings }) => {
+        _ => message,
+    }
+}
+
+/// Explains why the simulated code itself would fail.
+fn fails(i18n: Words, message: String, failure: Failure) -> String {
+    match failure {
+        Failure::FlashInFp32 => t_string!(i18n, refusal.flash_fp32, message),
+        Failure::NoGradient => t_string!(i18n, refusal.no_gradient, message),
+        Failure::NoTargets { targets, model } => t_string!(i18n, refusal.no_targets, message, targets, model),
+        Failure::SmolVlmUnderAutocast { features, embeddings } => {
             let [features, embeddings] = [features, embeddings].map(|dtype| dtype.name());
-            t_string!(
-                i18n,
-                refusal.smolvlm_autocast,
-                message = m,
-                features = features,
-                embeddings = embeddings
-            )
+            t_string!(i18n, refusal.smolvlm_autocast, message, features, embeddings)
         }
-        E::Fails(Failure::Shapes {
+        Failure::Shapes {
             layer,
             operation,
             shapes,
-        }) => {
+        } => {
             let shapes: Vec<String> = shapes.iter().map(|shape| format!("{shape:?}")).collect();
-            t_string!(
-                i18n,
-                refusal.shapes,
-                message = m,
-                layer = layer,
-                operation = operation,
-                shapes = shapes.join(", ")
-            )
+            let shapes = shapes.join(", ");
+            t_string!(i18n, refusal.shapes, message, layer, operation, shapes)
         }
-        E::Fails(Failure::TooLarge { layer, tensor, shape }) => {
-            t_string!(
-                i18n,
-                refusal.too_large,
-                message = m,
-                layer = layer,
-                tensor = tensor,
-                shape = format!("{shape:?}")
-            )
+        Failure::TooLarge { layer, tensor, shape } => {
+            let shape = format!("{shape:?}");
+            t_string!(i18n, refusal.too_large, message, layer, tensor, shape)
         }
-        E::Fails(Failure::LongStep { accum, each, most }) => {
+        Failure::LongStep { accum, each, most } => {
             let [accum, each, most] = [accum, each, most].map(|n| n.to_string());
-            t_string!(
-                i18n,
-                refusal.long_step,
-                message = m,
-                accum = accum,
-                each = each,
-                most = most
-            )
+            t_string!(i18n, refusal.long_step, message, accum, each, most)
         }
-        E::Fails(Failure::LlavaNextFull) => t_string!(i18n, refusal.llava_next_full, message = m),
-        // Never reached on the page, which simulates one GPU, sets no allocator limit and searches no batch here.
-        E::LengthsDecide | E::OutOfMemory(_) | E::Parallel(_) => m,
+        Failure::LlavaNextFull => t_string!(i18n, refusal.llava_next_full, message),
     }
 }
 

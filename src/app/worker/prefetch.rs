@@ -3,7 +3,7 @@
 use super::protocol::Answer;
 use super::run::Subject;
 use super::slices::Parts;
-use super::view::Run;
+use super::view::RunView;
 use crate::state::Draft;
 
 /// Prefetched runs of likely next entries, one simulation each; the host keeps none of them.
@@ -28,8 +28,8 @@ impl Parts for PrefetchWork {
 }
 
 /// Simulates the entries; returns the same run that a direct request would, or `None` if it is refused.
-fn run(entries: &Draft) -> Option<Run> {
+fn run(entries: &Draft) -> Option<RunView> {
     let subject = Subject::read(entries).ok()?;
     let ran = subject.run().ok()?;
-    Some(subject.told(Run::NOT_KEPT, &ran))
+    Some(subject.told(RunView::NOT_KEPT, &ran))
 }

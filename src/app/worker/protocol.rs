@@ -11,7 +11,7 @@ use super::coded::Coded;
 use super::export::Export;
 use super::recorded::{Changed, Packed, RecordedAnswer};
 use super::timing::{NoTime, Timing};
-use super::view::{Details, Live, Run, Summary};
+use super::view::{Details, Live, RunView, Summary};
 use crate::state::Draft;
 
 /// Purpose of a question. A newer question replaces the older one of the same slot, whose answers are dropped. Slots
@@ -80,19 +80,19 @@ pub enum Ask {
     },
     /// Details of a kept run: [`Answer::Details`], or no answer if the run is gone.
     Details {
-        /// Id of the run ([`Run::id`]).
+        /// Id of the run ([`RunView::id`]).
         run: u32,
     },
     /// Tensors live at an instant of a kept run: [`Answer::Live`], or no answer if the run is gone.
     Live {
-        /// Id of the run ([`Run::id`]).
+        /// Id of the run ([`RunView::id`]).
         run: u32,
         /// Instant of the timeline.
         instant: Instant,
     },
     /// Export of a kept run: [`Answer::File`], or no answer if the run is gone.
     Export {
-        /// Id of the run ([`Run::id`]).
+        /// Id of the run ([`RunView::id`]).
         run: u32,
         /// File to export.
         file: Export,
@@ -102,7 +102,7 @@ pub enum Ask {
     /// Time of a kept run's step: [`Answer::Time`] as soon as it is known, then again with its bottlenecks; no answer
     /// if the run is gone.
     Time {
-        /// Id of the run ([`Run::id`]).
+        /// Id of the run ([`RunView::id`]).
         run: u32,
         /// Entries beside the setup that affect the run's time.
         entries: TimeEntries,
@@ -120,7 +120,7 @@ pub enum Ask {
     },
     /// Derivation of a number of a kept run: [`Answer::Derivation`], or no answer if the run is gone.
     Derive {
-        /// Id of the run ([`Run::id`]).
+        /// Id of the run ([`RunView::id`]).
         run: u32,
         /// Entries of the other run, for a number that compares two.
         changed: Option<Draft>,
@@ -195,14 +195,14 @@ pub struct Tested {
     /// Effect of the change.
     pub tried: Tried,
     /// Run with the change, if it succeeded; the host does not keep it.
-    pub run: Option<Run>,
+    pub run: Option<RunView>,
 }
 
 /// Answers; a question gets one, or one for each of its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// The run, or the reason for having none.
-    Run(Result<Box<Run>, Refusal>),
+    Run(Result<Box<RunView>, Refusal>),
     /// Memory of a recording, or the fault in it.
     Recorded(Coded<RecordedAnswer>),
     /// Effect of one change to a recorded step.
@@ -214,7 +214,7 @@ pub enum Answer {
     /// Figures of one setup, or the reason for having none.
     Setup(Result<Box<Summary>, Refusal>),
     /// A prefetched run, if it succeeded; the host does not keep it.
-    Prefetch(Option<Box<Run>>),
+    Prefetch(Option<Box<RunView>>),
     /// Effect of one change.
     Tried(Box<Tested>),
     /// Derivation of a number.

@@ -10,7 +10,7 @@ use vramscope_plan::{Effect, Now};
 
 use super::protocol::Answer;
 use super::slices::{Kept, Parts};
-use super::view::Run;
+use super::view::RunView;
 use crate::state::{Draft, Key, named_text, named_texts};
 
 /// A recording as it was given, mostly gzip.
@@ -50,7 +50,7 @@ pub struct RecordedAnswer {
     /// Facts that the recording fixes; `None` if it cannot be read.
     pub facts: Option<Facts>,
     /// Figures that the page shows for any run, or the reason why there are none.
-    pub run: Result<Run, Fault>,
+    pub run: Result<RunView, Fault>,
 }
 
 /// Single change to a recorded step that needs no other recording.

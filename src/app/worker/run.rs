@@ -11,7 +11,7 @@ use vramscope_engine::verdict::Room;
 use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
-use super::view::{Card, Inputs, Run};
+use super::view::{Card, Inputs, RunView};
 use crate::state::{Draft, Reading, Source, Task};
 
 /// Result of a simulation.
@@ -70,8 +70,8 @@ impl Subject {
     }
 
     /// Prepares a run, compared with the card, for the page.
-    pub fn told(&self, id: u32, ran: &Ran) -> Run {
-        Run::of(id, ran, self.inputs(&ran.report), self.card(&ran.report))
+    pub fn told(&self, id: u32, ran: &Ran) -> RunView {
+        RunView::of(id, ran, self.inputs(&ran.report), self.card(&ran.report))
     }
 
     /// Memory available to the run.

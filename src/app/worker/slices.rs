@@ -10,7 +10,7 @@ use super::view::Card;
 
 /// Most recent run, kept to answer questions about it.
 pub struct Kept {
-    /// Id of the run ([`Run::id`]).
+    /// Id of the run ([`RunView::id`](super::view::RunView::id)).
     pub id: u32,
     /// Model, setup and card that were simulated; `None` for a recording.
     pub subject: Option<Subject>,

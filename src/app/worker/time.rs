@@ -12,7 +12,7 @@ use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
 use vramscope_time::{
-    Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, Run, RunTime, time_recorded,
+    Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, RunTime, TimedRun, time_recorded,
 };
 
 use super::coded::Coded;
@@ -178,14 +178,14 @@ impl TimeWork {
     fn record(&self, chosen: &Chosen) -> Option<Recording> {
         let (model, gpu) = self.simulated.as_ref()?;
         // The setup was simulated before, so nothing is refused now.
-        let run = Run::record(model, &self.setup, None, *gpu, chosen.clock.network()).ok()?;
+        let run = TimedRun::record(model, &self.setup, None, *gpu, chosen.clock.network()).ok()?;
         Some(run.into_recording())
     }
 
     /// Runs a query on the recording.
-    fn ask<T>(&mut self, chosen: &Chosen, ask: impl FnOnce(&Run<'_>) -> T) -> Option<T> {
+    fn ask<T>(&mut self, chosen: &Chosen, ask: impl FnOnce(&TimedRun<'_>) -> T) -> Option<T> {
         let setup = &self.setup;
-        let mut run = Run::of(self.recording.take()?, (setup, None), chosen.clock.network());
+        let mut run = TimedRun::of(self.recording.take()?, (setup, None), chosen.clock.network());
         run.feed(self.question.feed.as_ref().map(|feed| feed.of_batch(setup.batch)));
         let told = ask(&run);
         self.recording = Some(run.into_recording());
@@ -232,7 +232,7 @@ impl TimeWork {
 }
 
 /// GPU and host time of each phase.
-fn lines(run: &Run<'_>, time: &RunTime) -> [Line; 3] {
+fn lines(run: &TimedRun<'_>, time: &RunTime) -> [Line; 3] {
     Phase::ALL.map(|phase| {
         let of = run.counted(time).phase(phase);
         Line {
@@ -244,7 +244,7 @@ fn lines(run: &Run<'_>, time: &RunTime) -> [Line; 3] {
 }
 
 /// GPU time by kind of kernel, longest first.
-fn by_kernel(run: &Run<'_>, time: &RunTime) -> Vec<KernelTime> {
+fn by_kernel(run: &TimedRun<'_>, time: &RunTime) -> Vec<KernelTime> {
     run.counted(time)
         .parts()
         .into_iter()
@@ -349,7 +349,7 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
     let device = subject.device.as_ref().ok();
     let chosen = device.and_then(|device| chosen(device, entries.card.as_deref()));
     let time = chosen.as_ref().and_then(|chosen| {
-        let mut run = Run::record(model, setup, None, subject.gpu(), chosen.clock.network()).ok()?;
+        let mut run = TimedRun::record(model, setup, None, subject.gpu(), chosen.clock.network()).ok()?;
         run.feed(question.feed.map(|feed| feed.of_batch(setup.batch)));
         let asked = Asked {
             sources: chosen.clock.sources(),

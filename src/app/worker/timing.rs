@@ -6,7 +6,7 @@ use vramscope_time::{Bill, Bottleneck, Milliseconds};
 /// Time breakdown of a run's step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Id of the run ([`Run::id`](super::view::Run::id)).
+    /// Id of the run ([`RunView::id`](super::view::RunView::id)).
     pub run: u32,
     /// Milliseconds of each phase of a micro-batch, and of the update.
     pub ms: Milliseconds,

@@ -22,7 +22,7 @@ const LARGEST: usize = 7;
 
 /// A simulated run compared with a card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunView {
     /// Identifies the run in questions about it.
     pub id: u32,
     /// Peaks and other single figures.
@@ -149,7 +149,7 @@ pub struct Live {
     pub largest: Vec<LiveTensor>,
 }
 
-impl Run {
+impl RunView {
     /// Id of a run that no host keeps: questions about it get no answer.
     pub const NOT_KEPT: u32 = 0;
 
@@ -199,8 +199,8 @@ impl Summary {
     }
 }
 
-impl From<&Run> for Summary {
-    fn from(run: &Run) -> Self {
+impl From<&RunView> for Summary {
+    fn from(run: &RunView) -> Self {
         Self {
             figures: run.figures.clone(),
             card: run.card.clone(),

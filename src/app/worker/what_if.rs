@@ -6,7 +6,7 @@ use vramscope_plan::{Now, Tried, WhatIf};
 use super::protocol::{Answer, Tested};
 use super::run::{Ran, Subject};
 use super::slices::Parts;
-use super::view::Run;
+use super::view::RunView;
 use crate::state::Draft;
 
 /// Single changes, one simulation each; none if the setup cannot be read.
@@ -38,10 +38,10 @@ impl Parts for WhatIfWork {
 }
 
 /// Builds the run of a changed setup, equal to the one that a direct request would return.
-fn changed(subject: &mut Subject, tried: &Tried, report: Report) -> Run {
+fn changed(subject: &mut Subject, tried: &Tried, report: Report) -> RunView {
     let setup = tried.change.apply(&subject.reading.setup);
     let unchanged = std::mem::replace(&mut subject.reading.setup, setup);
-    let run = subject.told(Run::NOT_KEPT, &Ran { report, pass: None });
+    let run = subject.told(RunView::NOT_KEPT, &Ran { report, pass: None });
     subject.reading.setup = unchanged;
     run
 }
@@ -95,7 +95,7 @@ mod tests {
             entries.set(tried.change.setting(), tried.change.text());
             match (answer(entries), run) {
                 (Some(Answer::Run(Ok(fresh))), Some(run)) => {
-                    assert_eq!(Run { id: fresh.id, ..run }, *fresh, "{:?}", tried.change);
+                    assert_eq!(RunView { id: fresh.id, ..run }, *fresh, "{:?}", tried.change);
                     ran += 1;
                 }
                 (Some(Answer::Run(Err(_))), None) => refused += 1,

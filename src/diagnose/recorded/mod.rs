@@ -13,7 +13,7 @@ use self::happened::Happened;
 use self::told::Told;
 use crate::Snapshot;
 use vramscope_engine::order::sort_by;
-use vramscope_engine::recording::{Played, RecordingError, Run, report};
+use vramscope_engine::recording::{Played, RecordedRun, RecordingError, report};
 use vramscope_engine::tape::log::Event;
 use vramscope_engine::units::Bytes;
 
@@ -97,7 +97,7 @@ const KEPT: usize = 10;
 ///
 /// # Errors
 /// Fails like [`report`].
-pub fn compare(run: Run, snapshots: &[Snapshot]) -> Result<(Vec<Comparison>, Played), RecordingError> {
+pub fn compare(run: RecordedRun, snapshots: &[Snapshot]) -> Result<(Vec<Comparison>, Played), RecordingError> {
     let told = Told::of(&run);
     let mut all = Vec::new();
     for snapshot in snapshots {
@@ -110,7 +110,7 @@ pub fn compare(run: Run, snapshots: &[Snapshot]) -> Result<(Vec<Comparison>, Pla
     Ok((all, played))
 }
 
-fn of_device((run, told): (&Run, &Told<'_>), happened: &Happened<'_>) -> Comparison {
+fn of_device((run, told): (&RecordedRun, &Told<'_>), happened: &Happened<'_>) -> Comparison {
     let beginning = happened.is_from_start.then(|| {
         let upto = told.allocations.len();
         stretch((told, 0..upto), happened, 0)
@@ -185,7 +185,7 @@ fn groups(all: impl Iterator<Item = Made>) -> Vec<Group> {
 }
 
 /// Returns allocations among events except empty ones, which are not requested from the allocator.
-fn allocations<'a>(run: &'a Run, events: &'a [Event]) -> impl Iterator<Item = u32> + 'a {
+fn allocations<'a>(run: &'a RecordedRun, events: &'a [Event]) -> impl Iterator<Item = u32> + 'a {
     let allocations = events
         .iter()
         .filter(|event| event.is_alloc())

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Made, allocations};
-use vramscope_engine::recording::Run;
+use vramscope_engine::recording::RecordedRun;
 use vramscope_engine::tape::log::Log;
 use vramscope_engine::units::Bytes;
 
@@ -16,7 +16,7 @@ pub(super) struct Told<'a> {
 
 impl<'a> Told<'a> {
     /// Collects the allocations of a whole run.
-    pub fn of(run: &'a Run) -> Self {
+    pub fn of(run: &'a RecordedRun) -> Self {
         Self {
             allocations: allocations(run, run.all_events()).collect(),
             log: run.log(),
@@ -24,7 +24,7 @@ impl<'a> Told<'a> {
     }
 
     /// Returns the range of allocations in the last step.
-    pub fn last_step(&self, run: &Run) -> Range<usize> {
+    pub fn last_step(&self, run: &RecordedRun) -> Range<usize> {
         let Some([begin, end]) = run.last_span() else {
             return 0..0;
         };

@@ -14,12 +14,12 @@ use vramscope_engine::allocator::{Action, Block, CachingAllocator, Options, Trac
 
 /// One allocator event, as the simulation of a training step issues it.
 #[derive(Clone, Copy)]
-enum Step {
+enum AllocatorEvent {
     Alloc { slot: usize, bytes: u64 },
     Free { slot: usize },
 }
 
-fn steps(name: &str) -> Vec<Step> {
+fn steps(name: &str) -> Vec<AllocatorEvent> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/data/traces")
         .join(name);
@@ -35,13 +35,13 @@ fn steps(name: &str) -> Vec<Step> {
         match event.action {
             Action::Alloc => {
                 slots.insert(event.address, next);
-                steps.push(Step::Alloc {
+                steps.push(AllocatorEvent::Alloc {
                     slot: next,
                     bytes: event.size,
                 });
                 next += 1;
             }
-            Action::FreeCompleted => steps.push(Step::Free {
+            Action::FreeCompleted => steps.push(AllocatorEvent::Free {
                 slot: slots[&event.address],
             }),
             _ => {}
@@ -50,12 +50,12 @@ fn steps(name: &str) -> Vec<Step> {
     steps
 }
 
-fn play(steps: &[Step], blocks: &mut [Option<Block>], options: &Options) -> u64 {
+fn play(steps: &[AllocatorEvent], blocks: &mut [Option<Block>], options: &Options) -> u64 {
     let mut allocator = CachingAllocator::new(options.clone());
     for &step in steps {
         match step {
-            Step::Alloc { slot, bytes } => blocks[slot] = allocator.alloc(bytes, 0).ok(),
-            Step::Free { slot } => allocator.free(blocks[slot].take().unwrap()),
+            AllocatorEvent::Alloc { slot, bytes } => blocks[slot] = allocator.alloc(bytes, 0).ok(),
+            AllocatorEvent::Free { slot } => allocator.free(blocks[slot].take().unwrap()),
         }
     }
     allocator.peak_reserved().get()

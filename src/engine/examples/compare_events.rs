@@ -65,7 +65,7 @@ fn compare(recording: &str, case: &str) -> Result<bool, Box<dyn Error>> {
 /// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
 fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<Row>); 3] {
     let m = step.marks;
-    let rows = |from: usize, to: usize| in_order(step.events[from..to].iter().map(|event| row(log, event)).collect());
+    let rows = |from: usize, to: usize| sorted(step.events[from..to].iter().map(|event| row(log, event)).collect());
     [
         ("forward", rows(m.before_forward, m.after_forward)),
         ("backward", rows(m.after_forward, m.after_backward)),
@@ -74,7 +74,7 @@ fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<Row>); 3] {
 }
 
 /// Sorts the frees between two allocations, since their order does not affect the allocator.
-fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     for run in rows.chunk_by_mut(|a, b| a.0 < 0 && b.0 < 0) {
         run.sort();
     }

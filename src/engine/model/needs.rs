@@ -9,8 +9,8 @@ impl Needs {
         match self {
             Self::Nothing => true,
             Self::Text => takes.text,
-            Self::Images => takes.images,
-            Self::Image => takes.image,
+            Self::ImageCount => takes.image_count,
+            Self::ImageSize => takes.image_size,
             Self::Grid => takes.grid,
             Self::Frames => takes.frames,
             Self::Parts => takes.parts,

@@ -6,9 +6,9 @@ pub struct Takes {
     /// True if the model reads a sequence of tokens whose length is `seq`; its language model can take adapters.
     pub text: bool,
     /// True if a sample may have any number of images (`images`). Models with one image, or none, have false.
-    pub images: bool,
+    pub image_count: bool,
     /// True if the side of a square image (`image`) may differ from the configuration's.
-    pub image: bool,
+    pub image_size: bool,
     /// True if images are given by their grid of patches (`grid`), as in Qwen's vision-language models.
     pub grid: bool,
     /// True if it takes a video, of any number of frames (`frames`).
@@ -22,8 +22,8 @@ impl Takes {
     /// None of these: models whose inputs have fixed sizes, so that only the number of samples varies.
     pub(crate) const SAMPLES: Self = Self {
         text: false,
-        images: false,
-        image: false,
+        image_count: false,
+        image_size: false,
         grid: false,
         frames: false,
         parts: false,
@@ -43,7 +43,7 @@ impl Takes {
 
     /// Vision-language models with any number of images per sample.
     pub(crate) const IMAGES: Self = Self {
-        images: true,
+        image_count: true,
         ..Self::ONE_IMAGE
     };
 }

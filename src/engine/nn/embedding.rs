@@ -7,7 +7,7 @@ use crate::tape::{Tape, Tensor};
 pub struct Embedding {
     weight: Tensor,
     /// True if each GPU of a group has a part of the entries.
-    shared: bool,
+    is_split: bool,
 }
 
 impl Embedding {
@@ -15,15 +15,15 @@ impl Embedding {
     pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         b.tape().scope(name, || Self {
             weight: b.weight("weight", [entries, width]),
-            shared: false,
+            is_split: false,
         })
     }
 
-    /// Makes a table whose entries are shared by the GPUs of a group (`embedding_rowwise`).
-    pub fn shared(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
+    /// Makes a table whose entries are split over the GPUs of a group (`embedding_rowwise`).
+    pub fn rowwise(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         let group = b.tape().group();
         Self {
-            shared: group > 1,
+            is_split: group > 1,
             ..Self::new(b, name, entries / group, width)
         }
     }
@@ -35,8 +35,8 @@ impl Embedding {
 
     /// [..] → [.., width].
     pub fn forward(&self, t: &Tape, ids: &Tensor) -> Tensor {
-        if self.shared {
-            t.embedding_shared(&self.weight, ids)
+        if self.is_split {
+            t.embedding_rowwise(&self.weight, ids)
         } else {
             t.embedding(&self.weight, ids)
         }

@@ -46,23 +46,23 @@ impl Linear {
         Self::make(b, name, [input, output], bias, true)
     }
 
-    /// Makes a projection that LoRA adapts by default, with its outputs shared by the GPUs of a group.
+    /// Makes a projection that LoRA adapts by default, with its outputs split over the GPUs of a group (`colwise`).
     pub fn columns(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::adapted(b, name, input, output / b.tape().group(), bias).split(b, Split::Columns)
     }
 
-    /// Makes a projection that LoRA adapts by default, with its inputs shared by the GPUs of a group.
+    /// Makes a projection that LoRA adapts by default, with its inputs split over the GPUs of a group (`rowwise`).
     pub fn rows(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::adapted(b, name, input / b.tape().group(), output, bias).split(b, Split::Rows)
     }
 
-    /// Makes a head whose outputs the GPUs of a group share and gather.
+    /// Makes a head whose outputs are split over the GPUs of a group and gathered (`colwise_gather_output`).
     pub fn gathered(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
         Self::new(b, name, input, output / b.tape().group(), false).split(b, Split::Gathered)
     }
 
-    /// Makes a head that shares its weight with the token embedding, with its outputs shared and gathered by the GPUs
-    /// of a group.
+    /// Makes a head that shares its weight with the token embedding, with its outputs split over the GPUs of a group
+    /// and gathered.
     pub fn gathered_tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
         Self::tied(b, name, weight).split(b, Split::Gathered)
     }
@@ -123,11 +123,11 @@ impl Linear {
             Split::Columns => self.multiplied(t, &t.share(x)),
             Split::Gathered => {
                 let part = self.multiplied(t, &t.share(x));
-                t.gather_shared(&part)
+                t.gather_shards(&part)
             }
             Split::Rows => {
                 let part = self.multiplied(t, x);
-                t.sum_shared(&part)
+                t.sum_partials(&part)
             }
         }
     }

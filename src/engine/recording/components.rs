@@ -1,6 +1,6 @@
 //! Assigns modules to components of a model by their names and classes.
 
-use super::marks::Step;
+use super::marks::RecordedStep;
 use super::tables::Module;
 use crate::report::Phase;
 use crate::tape::log::{Event, Log, Scope, ScopeId};
@@ -124,7 +124,7 @@ fn reads_words(module: &Module) -> bool {
 
 /// Assigns to the loss all memory that no module, or only the outermost, allocates between a head and its gradient, and
 /// all that no module allocates from a forward's first operation to the end of its backward.
-pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[Step], root: Option<ScopeId>) {
+pub(super) fn name_losses(log: &mut Log, events: &[Event], steps: &[RecordedStep], root: Option<ScopeId>) {
     let loss = log.scopes.len() as ScopeId;
     log.scopes.push(Scope {
         parent: 0,

@@ -5,7 +5,7 @@ use crate::report::Phase;
 
 /// Completed step. Its instants are numbers of events that precede them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct RecordedStep {
     pub begin: usize,
     pub end: usize,
     /// Beginning of each stretch of a phase, in order; a phase has several if there are several micro-batches.
@@ -46,7 +46,7 @@ impl Update {
     }
 }
 
-impl Step {
+impl RecordedStep {
     /// Moves all positions.
     pub fn moved(&mut self, event: impl Fn(usize) -> usize, work: impl Fn(usize) -> usize) {
         let events = [
@@ -71,8 +71,8 @@ impl Step {
 /// Completed steps, and the current one.
 #[derive(Default)]
 pub(super) struct Marks {
-    steps: Vec<Step>,
-    now: Option<Step>,
+    steps: Vec<RecordedStep>,
+    now: Option<RecordedStep>,
     /// True between a micro-batch's forward and its backward.
     in_forward: bool,
     /// Events and work items before the first of the latest operations that only compute with the loss.
@@ -98,11 +98,11 @@ impl Marks {
         self.settle((at, work));
         let Some(step) = &mut self.now else {
             if name == "step" {
-                self.now = Some(Step {
+                self.now = Some(RecordedStep {
                     begin: at,
                     before_forward: at,
                     stretches: vec![(at, Phase::Forward)],
-                    ..Step::default()
+                    ..RecordedStep::default()
                 });
             }
             // Phases before the first step or between two belong to no step.
@@ -204,7 +204,7 @@ impl Marks {
     }
 
     /// Returns the completed steps.
-    pub fn finish(self) -> Vec<Step> {
+    pub fn finish(self) -> Vec<RecordedStep> {
         self.steps
     }
 }

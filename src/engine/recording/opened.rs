@@ -6,7 +6,7 @@ use super::error::RecordingError;
 use super::header::Format;
 use super::input::Lines;
 use super::limits::{MOST_BYTES, MOST_SIZES_BYTES};
-use super::run::Run;
+use super::run::RecordedRun;
 use super::sizes::Sizes;
 use super::{reader, sizes};
 use crate::tape::Gpu;
@@ -14,7 +14,7 @@ use crate::tape::Gpu;
 /// Content of a recorder's file.
 pub enum Opened {
     /// The steps of one run.
-    Run(Box<Run>),
+    Run(Box<RecordedRun>),
     /// Steps at all sizes.
     Sizes(Box<Sizes>),
 }

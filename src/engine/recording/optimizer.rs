@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::edit::Edit;
 use super::error::RecordingError;
-use super::run::Run;
+use super::run::RecordedRun;
 use crate::dtype::DType;
 use crate::optim::{ADAMW, ADAMW_LOOP};
 use crate::tape::dims::Dims;
@@ -52,7 +52,7 @@ const OPTIMIZERS: [&str; 2] = ["AdamW", "Adam"];
 /// Second moments of the trained parameters, in the optimizer's order, with their first moments.
 struct Moments(Vec<[StorageId; 2]>);
 
-impl Run {
+impl RecordedRun {
     /// Returns the form of the recorded optimizer, if other forms can be derived: it is AdamW or Adam, updates once in
     /// each step, and leaves only its states behind.
     pub fn optimizer_form(&self) -> Option<OptimizerForm> {

@@ -9,7 +9,7 @@ use super::header::{Format, Header};
 use super::input::Lines;
 use super::limits::MOST_BYTES;
 use super::lines::{self, Line};
-use super::run::{About, Assumed, Cue, Run};
+use super::run::{About, Assumed, Cue, RecordedRun};
 use super::settings;
 use super::tape_builder::TapeBuilder;
 use crate::allocator::Options;
@@ -27,12 +27,12 @@ const USUAL_WORK: usize = 1 << 16;
 /// # Errors
 /// If the input is no recording, is cut, has an unknown version, is too large, or has a line that does not follow the
 /// format; if the card runs other kernels than the recorded one; if no step ran to its end.
-pub fn read(input: impl BufRead, gpu: Option<Gpu>) -> Result<Run, RecordingError> {
+pub fn read(input: impl BufRead, gpu: Option<Gpu>) -> Result<RecordedRun, RecordingError> {
     read_at_most(input, gpu, MOST_BYTES)
 }
 
 /// Reads a recording of at most `most` bytes.
-pub(super) fn read_at_most(input: impl BufRead, gpu: Option<Gpu>, most: u64) -> Result<Run, RecordingError> {
+pub(super) fn read_at_most(input: impl BufRead, gpu: Option<Gpu>, most: u64) -> Result<RecordedRun, RecordingError> {
     let mut lines = Lines::new(input, most);
     let header = lines.header()?;
     match header.format()? {
@@ -46,7 +46,7 @@ pub(super) fn read_rest<R: BufRead>(
     mut lines: Lines<R>,
     header: Header,
     gpu: Option<Gpu>,
-) -> Result<Run, RecordingError> {
+) -> Result<RecordedRun, RecordingError> {
     let mut reader = Reader::new(header, gpu)?;
     while !reader.ended {
         let number = lines.number() + 1;
@@ -140,7 +140,7 @@ impl Reader {
     }
 
     /// Returns the run after all lines are read.
-    pub fn finish(self) -> Result<Run, RecordingError> {
+    pub fn finish(self) -> Result<RecordedRun, RecordingError> {
         let Self {
             header,
             options,
@@ -181,7 +181,7 @@ impl Reader {
             unknown: builder.unknown.into_iter().collect(),
             untimed: builder.host.unknown.into_iter().collect(),
         };
-        Ok(Run {
+        Ok(RecordedRun {
             about,
             cues: builder.cues,
             streams: builder.streams,

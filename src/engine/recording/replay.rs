@@ -1,7 +1,7 @@
 //! Replays a run through PyTorch's allocator, step by step.
 
-use super::marks::Step;
-use super::run::{Cue, Question, Run};
+use super::marks::RecordedStep;
+use super::run::{Cue, Question, RecordedRun};
 use crate::allocator::{
     AscendingAddresses, CachingAllocator, DriverAddresses, OutOfMemory, PoolKind, SegmentSource, ShuffledAddresses,
 };
@@ -33,7 +33,7 @@ pub(super) struct Replay {
 pub type Asked = Option<Bytes>;
 
 /// Replays a run in a fresh process, then in used ones with segments placed in other orders.
-pub(super) fn replay(run: &Run) -> Result<Replay, OutOfMemory> {
+pub(super) fn replay(run: &RecordedRun) -> Result<Replay, OutOfMemory> {
     let (mut replay, fresh) = played(run, Box::new(DriverAddresses::default()), false)?;
     replay.reserved.push(Reserved {
         layout: SegmentLayout::FreshProcess,
@@ -72,10 +72,10 @@ enum Mark {
 }
 
 /// Returns all stops of a run, in order.
-fn stops(run: &Run) -> Vec<(usize, Stop)> {
+fn stops(run: &RecordedRun) -> Vec<(usize, Stop)> {
     let mut stops: Vec<(usize, Stop)> = run.cues.iter().map(|&(at, cue)| (at, Stop::Cue(cue))).collect();
     for (number, step) in run.steps.iter().enumerate() {
-        let Step {
+        let RecordedStep {
             begin,
             end,
             before_forward,
@@ -161,7 +161,7 @@ impl Meter {
 }
 
 /// Replays a run in a process that is `used` or fresh, with segments placed by `source`.
-fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Replay, Reserved), OutOfMemory> {
+fn played(run: &RecordedRun, source: Box<dyn SegmentSource>, used: bool) -> Result<(Replay, Reserved), OutOfMemory> {
     let allocator = CachingAllocator::with_source(run.options.clone(), source);
     let mut replayer = Replayer::new(run.log.allocations.requests_from(0), &run.streams, allocator);
     let mut meter = Meter {
@@ -223,7 +223,7 @@ fn played(run: &Run, source: Box<dyn SegmentSource>, used: bool) -> Result<(Repl
 }
 
 /// Returns the bytes of live batch tensors.
-fn inputs(run: &Run, replayer: &Replayer) -> Bytes {
+fn inputs(run: &RecordedRun, replayer: &Replayer) -> Bytes {
     let live = replayer.lasting().storages().into_iter();
     let inputs = live.filter(|&id| run.log.allocations[id as usize].kind == Kind::Input);
     let blocks = replayer.block_bytes();
@@ -231,7 +231,7 @@ fn inputs(run: &Run, replayer: &Replayer) -> Bytes {
 }
 
 /// Returns the large-pool workspaces of libraries, which an earlier run leaves cached.
-fn workspaces(run: &Run) -> Vec<StorageId> {
+fn workspaces(run: &RecordedRun) -> Vec<StorageId> {
     let allocations = run.log.allocations.iter().enumerate();
     allocations
         .filter(|(_, allocation)| {

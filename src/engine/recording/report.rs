@@ -2,7 +2,7 @@
 
 use super::error::RecordingError;
 use super::replay::{Asked, replay};
-use super::run::{About, Run};
+use super::run::{About, RecordedRun};
 use super::warnings::warnings;
 use crate::report::{Breakdown, Phase, Recorded, Report, Timeline};
 use crate::units::Bytes;
@@ -21,7 +21,7 @@ pub struct Played {
 ///
 /// # Errors
 /// If the allocator refuses a request, which does not happen without a limit.
-pub fn report(run: Run) -> Result<Played, RecordingError> {
+pub fn report(run: RecordedRun) -> Result<Played, RecordingError> {
     let replay = replay(&run).map_err(|error| RecordingError::Setting(error.to_string()))?;
     let (Some(first), Some(steady), Some(step)) = (replay.steps.first(), replay.steps.last(), run.steps.last()) else {
         return Err(RecordingError::NoStep);

@@ -47,14 +47,14 @@ pub struct Point {
 
 /// Recorded run including kernels' internal memory, ready to be replayed through the allocator.
 #[derive(Clone)]
-pub struct Run {
+pub struct RecordedRun {
     /// Description of the run.
     pub about: About,
     pub(super) options: Options,
     pub(super) log: Log,
     pub(super) events: Vec<Event>,
     pub(super) cues: Vec<(usize, Cue)>,
-    pub(super) steps: Vec<marks::Step>,
+    pub(super) steps: Vec<marks::RecordedStep>,
     pub(super) streams: Vec<(StorageId, u32)>,
     pub(super) work: Work,
     pub(super) micro_batches: u64,
@@ -118,7 +118,7 @@ impl Question {
     }
 }
 
-impl Run {
+impl RecordedRun {
     /// True if the allocator's segments grow (`expandable_segments`).
     pub fn expandable_segments(&self) -> bool {
         self.options.expandable_segments
@@ -171,7 +171,7 @@ impl Run {
     }
 
     /// Returns a step's events up to `end`, and the beginnings of its phases among them.
-    fn step(&self, step: &marks::Step, end: usize) -> Step {
+    fn step(&self, step: &marks::RecordedStep, end: usize) -> Step {
         Step {
             events: self.events[step.begin..end].to_vec(),
             marks: StepMarks {

@@ -1,6 +1,6 @@
 //! Setup and work of a recorded step, as inputs of the time estimate.
 
-use super::run::Run;
+use super::run::RecordedRun;
 use crate::Setup;
 use crate::dtype::DType;
 use crate::setup::Precision;
@@ -10,7 +10,7 @@ use crate::tape::log::Log;
 use crate::tape::work::{Class, WorkItem};
 use crate::units::Bytes;
 
-impl Run {
+impl RecordedRun {
     /// Takes the work out of the run, as a recording of one step without events and storages.
     pub fn take_work(&mut self) -> Recording {
         let nothing = || Step {

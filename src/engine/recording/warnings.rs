@@ -1,13 +1,13 @@
 //! Warnings about a recorded run, each with a remedy.
 
-use super::run::Run;
+use super::run::RecordedRun;
 use crate::report::{Severity, Warning};
 
 /// Version of PyTorch that the rules of kernels follow.
 const PYTORCH: &str = "2.11";
 
 /// Returns the warnings that follow from the recording itself.
-pub(super) fn warnings(run: &Run) -> Vec<Warning> {
+pub(super) fn warnings(run: &RecordedRun) -> Vec<Warning> {
     let own = [
         one_step(run),
         skipped(run),
@@ -18,7 +18,7 @@ pub(super) fn warnings(run: &Run) -> Vec<Warning> {
     own.into_iter().flatten().chain(assumed(run)).collect()
 }
 
-fn one_step(run: &Run) -> Option<Warning> {
+fn one_step(run: &RecordedRun) -> Option<Warning> {
     (run.steps.len() == 1).then(|| Warning {
         code: "recording-one-step".into(),
         severity: Severity::Warning,
@@ -30,7 +30,7 @@ fn one_step(run: &Run) -> Option<Warning> {
     })
 }
 
-fn skipped(run: &Run) -> Option<Warning> {
+fn skipped(run: &RecordedRun) -> Option<Warning> {
     let updated = run.steps.last().is_some_and(|step| !step.optimizers.is_empty());
     (!updated).then(|| Warning {
         code: "recording-no-update".into(),
@@ -43,7 +43,7 @@ fn skipped(run: &Run) -> Option<Warning> {
     })
 }
 
-fn other_pytorch(run: &Run) -> Option<Warning> {
+fn other_pytorch(run: &RecordedRun) -> Option<Warning> {
     let version = run.about.header.versions.get("torch")?;
     let same = version
         .strip_prefix(PYTORCH)
@@ -59,7 +59,7 @@ fn other_pytorch(run: &Run) -> Option<Warning> {
     })
 }
 
-fn unknown(run: &Run) -> Option<Warning> {
+fn unknown(run: &RecordedRun) -> Option<Warning> {
     let most = run.about.unknown.iter().max_by_key(|(_, count)| *count)?;
     let names: Vec<&str> = run.about.unknown.iter().map(|(name, _)| *name).take(8).collect();
     let (names, count) = (names.join(", "), most.1);
@@ -74,7 +74,7 @@ fn unknown(run: &Run) -> Option<Warning> {
     })
 }
 
-fn untimed(run: &Run) -> Option<Warning> {
+fn untimed(run: &RecordedRun) -> Option<Warning> {
     let count: u64 = run.about.untimed.iter().map(|(_, count)| *count).sum();
     let names: Vec<&str> = run.about.untimed.iter().map(|(name, _)| *name).take(8).collect();
     let (names, count) = (names.join(", "), count.to_string());
@@ -89,7 +89,7 @@ fn untimed(run: &Run) -> Option<Warning> {
     })
 }
 
-fn assumed(run: &Run) -> impl Iterator<Item = Warning> {
+fn assumed(run: &RecordedRun) -> impl Iterator<Item = Warning> {
     run.about.assumed.iter().map(|assumed| {
         let (what, how) = (assumed.what.clone(), assumed.how.clone());
         Warning {

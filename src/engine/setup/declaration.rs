@@ -126,9 +126,9 @@ pub enum Needs {
     /// Text.
     Text,
     /// Any number of images per sample.
-    Images,
+    ImageCount,
     /// Images of another size than the configuration's.
-    Image,
+    ImageSize,
     /// A patch grid for each image.
     Grid,
     /// Frames of a video.

@@ -54,7 +54,7 @@ settings! {
     Images(images: u64 = 1) {
         about: "Images per sample",
         group: Group::Images,
-        needs: Needs::Images,
+        needs: Needs::ImageCount,
         most: Some(4_096),
         start: 0,
         sweep: Some(512),
@@ -68,7 +68,7 @@ settings! {
         value_name: "PIXELS",
         example: "auto",
         group: Group::Images,
-        needs: Needs::Image,
+        needs: Needs::ImageSize,
         step: 14,
         start: 14,
         sweep: Some(4096),

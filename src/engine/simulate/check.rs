@@ -75,7 +75,7 @@ fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         let model = model.name.clone();
         return Err(SimulateError::NoImages { model });
     }
-    if !model.takes().images && setup.image_sizes.len() > 1 {
+    if !model.takes().image_count && setup.image_sizes.len() > 1 {
         return Err(SimulateError::OneImage {
             model: model.name.clone(),
             images: setup.image_sizes.len(),

@@ -88,7 +88,7 @@ pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Sim
     Ok(reported(model, setup, recording, replay))
 }
 
-/// Simulates training from a step that [`Run::record`](vramscope_time::Run::record) recorded: on one GPU as
+/// Simulates training from a step that [`TimedRun::record`](vramscope_time::TimedRun::record) recorded: on one GPU as
 /// [`simulate_on`], or on several as [`simulate_parallel`].
 ///
 /// # Errors

@@ -76,7 +76,7 @@ impl Trainer {
         let before_forward = t.mark();
         self.work.before_forward = t.work_mark();
         let buffers = pipeline.buffers.take().unwrap_or_else(|| pipeline.prepare(t));
-        let mut step = Step {
+        let mut step = ScheduledStep {
             t,
             trainer: self,
             pipeline: &pipeline,
@@ -108,7 +108,7 @@ impl Trainer {
 }
 
 /// A step in progress.
-struct Step<'a> {
+struct ScheduledStep<'a> {
     t: &'a Tape,
     trainer: &'a Trainer,
     pipeline: &'a Pipeline,
@@ -121,7 +121,7 @@ struct Step<'a> {
     losses: Vec<Tensor>,
 }
 
-impl Step<'_> {
+impl ScheduledStep<'_> {
     /// `Schedule1F1B._step_microbatches`; returns the tape and work positions at which the first backward begins.
     ///
     /// The output of the last forward has a variable of its own until the next one returns, and so has the gradient

@@ -90,7 +90,7 @@ pub fn attempt(model: &Model, setup: &Setup, gpu: Gpu, options: &Options, steps:
 
 /// Trains a recorded run under `options`, as [`attempt`] does.
 pub fn attempt_recorded(recording: &Recording, options: &Options, steps: u64) -> Trial {
-    let run = Run {
+    let run = TrialRun {
         recording,
         requests: recording.log.allocations.requests(),
         steps,
@@ -119,7 +119,7 @@ pub fn stops_in_some_order(recording: &Recording, options: &Options, steps: u64)
 
 /// Returns the first of these random orders of segments in which a recorded run stops, if there is one.
 pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, orders: Range<u64>) -> Option<Trial> {
-    let run = Run {
+    let run = TrialRun {
         recording,
         requests: recording.log.allocations.requests(),
         steps,
@@ -148,13 +148,13 @@ pub fn stops_in_orders(recording: &Recording, options: &Options, steps: u64, ord
     })
 }
 
-struct Run<'a> {
+struct TrialRun<'a> {
     recording: &'a Recording,
     requests: Vec<u64>,
     steps: u64,
 }
 
-impl Run<'_> {
+impl TrialRun<'_> {
     fn play(&self, options: &Options, source: impl SegmentSource + 'static, order: SegmentOrder) -> Trial {
         let mut replayer = self.replayer(options, Box::new(source));
         let stopped = self.steps(&mut replayer, self.whole()).err();
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     /// Replays every step, none left out.
-    fn played(run: &Run<'_>, options: &Options, source: impl SegmentSource + 'static) -> (bool, u64, Bytes) {
+    fn played(run: &TrialRun<'_>, options: &Options, source: impl SegmentSource + 'static) -> (bool, u64, Bytes) {
         let mut replayer = run.replayer(options, Box::new(source));
         let [build, first, steady] = run.whole();
         let later = std::iter::repeat_n(steady, run.steps as usize - 1);
@@ -256,7 +256,7 @@ mod tests {
         for name in ["gpt2", "qwen2.5-0.5b", "smolvlm-256m"] {
             let model = Model::from_catalogue(name).unwrap();
             let recording = record(&model, &setup, Gpu::H200);
-            let run = Run {
+            let run = TrialRun {
                 recording: &recording,
                 requests: recording.log.allocations.requests(),
                 steps: 7,

@@ -8,7 +8,7 @@ use crate::{Model, Setup};
 
 /// Warnings of one run.
 pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<Warning> {
-    let run = Run {
+    let run = WarningInputs {
         model,
         setup,
         report,
@@ -59,7 +59,7 @@ pub(super) fn stages(stages: &[(u64, Bytes)]) -> Option<Warning> {
     })
 }
 
-struct Run<'a> {
+struct WarningInputs<'a> {
     model: &'a Model,
     setup: &'a Setup,
     report: &'a Report,
@@ -67,7 +67,7 @@ struct Run<'a> {
     live: Live<'a>,
 }
 
-impl Run<'_> {
+impl WarningInputs<'_> {
     fn sum(&self, of: impl Fn(&Held<'_>) -> bool) -> Bytes {
         self.live.sum(of)
     }

@@ -127,13 +127,13 @@ pub struct Launch {
 
 /// Collective operations of GPUs that each have a part of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Shared {
-    /// An all-reduce.
-    Summed,
-    /// An all-gather.
-    Gathered,
+pub enum CollectiveKind {
+    /// Sum of a tensor over all GPUs.
+    AllReduce,
+    /// Concatenation of the parts of all GPUs.
+    AllGather,
     /// A receive of a tensor that another GPU sends.
-    Received,
+    Receive,
 }
 
 /// Host ops other than launches.
@@ -160,9 +160,9 @@ pub enum HostOp {
     /// Python selects the fused attention backends that may run (`torch.nn.attention.sdpa_kernel`).
     Choose,
     /// A collective of GPUs that each have a part of a model, over this many bytes in total.
-    Shared(Shared, u64),
+    Collective(CollectiveKind, u64),
     /// A linear map that several GPUs share runs its forward or backward: Python around `DTensor`s.
-    SharedMap {
+    DTensor {
         /// True for backward.
         gradient: bool,
     },

@@ -1,9 +1,9 @@
 //! Exports LLaMA-Factory's YAML (0.9.5).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Exported, yaml};
-use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Targets};
+use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Setup, Targets};
 
 /// LLaMA-Factory's `lora_target`; its `all` is peft's `all-linear`.
 fn lora_target(names: &[String]) -> String {
@@ -12,7 +12,6 @@ fn lora_target(names: &[String]) -> String {
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
-    let is_vision_frozen = setup.lora_targets != Targets::AllLinear;
     let attn = match setup.attn {
         Attention::Sdpa => "sdpa",
         Attention::Eager => "disabled",
@@ -42,26 +41,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
         entries.push(("lora_target", json!(lora_target(&of.target_names()))));
     }
-    match setup.freeze {
-        Freeze::None => entries.push(("freeze_vision_tower", json!(false))),
-        Freeze::AllButConnector => {
-            entries.push(("freeze_vision_tower", json!(true)));
-            entries.push(("freeze_multi_modal_projector", json!(false)));
-            entries.push(("freeze_language_model", json!(true)));
-        }
-        Freeze::Vision => {
-            entries.push(("freeze_vision_tower", json!(true)));
-            entries.push(("freeze_multi_modal_projector", json!(false)));
-        }
-        // With `freeze_vision_tower`, LLaMA-Factory adds no adapters to the tower.
-        Freeze::Lora => entries.push(("freeze_vision_tower", json!(is_vision_frozen))),
-        Freeze::Qlora => {
-            entries.push(("freeze_vision_tower", json!(is_vision_frozen)));
-            entries.push(("quantization_bit", json!(4)));
-            entries.push(("quantization_method", json!("bnb")));
-            entries.push(("double_quantization", json!(true)));
-        }
-    }
+    entries.extend(freezing(setup));
     if setup.loss == Loss::FusedLinear {
         entries.push(("enable_liger_kernel", json!(true)));
     }
@@ -75,4 +55,29 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         Precision::AmpFp16 => entries.push(("fp16", json!(true))),
     }
     Ok(yaml::document(&of.notes_with_lines(false), &entries))
+}
+
+/// What is frozen, and how frozen weights are quantized.
+fn freezing(setup: &Setup) -> Vec<(&'static str, Value)> {
+    // With `freeze_vision_tower`, LLaMA-Factory adds no adapters to the tower.
+    let is_vision_frozen = setup.lora_targets != Targets::AllLinear;
+    match setup.freeze {
+        Freeze::None => vec![("freeze_vision_tower", json!(false))],
+        Freeze::AllButConnector => vec![
+            ("freeze_vision_tower", json!(true)),
+            ("freeze_multi_modal_projector", json!(false)),
+            ("freeze_language_model", json!(true)),
+        ],
+        Freeze::Vision => vec![
+            ("freeze_vision_tower", json!(true)),
+            ("freeze_multi_modal_projector", json!(false)),
+        ],
+        Freeze::Lora => vec![("freeze_vision_tower", json!(is_vision_frozen))],
+        Freeze::Qlora => vec![
+            ("freeze_vision_tower", json!(is_vision_frozen)),
+            ("quantization_bit", json!(4)),
+            ("quantization_method", json!("bnb")),
+            ("double_quantization", json!(true)),
+        ],
+    }
 }

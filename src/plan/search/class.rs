@@ -16,6 +16,30 @@ fn peak(pass: &Option<Pass>) -> Option<Bytes> {
     pass.as_ref().map(|pass| pass.peak)
 }
 
+/// The micro-batches of a class, the passes that have been recorded for them, and their times.
+struct Tried {
+    batches: Vec<u64>,
+    passes: Vec<Option<Pass>>,
+    times: Vec<Option<Option<Passes>>>,
+}
+
+impl Tried {
+    fn new(batches: Vec<u64>) -> Self {
+        Self {
+            passes: batches.iter().map(|_| None).collect(),
+            times: vec![None; batches.len()],
+            batches,
+        }
+    }
+
+    /// Index of the recorded pass with the lowest peak.
+    fn least(&self) -> Option<usize> {
+        (0..self.passes.len())
+            .filter(|&at| self.passes[at].is_some())
+            .min_by_key(|&at| peak(&self.passes[at]))
+    }
+}
+
 impl Search<'_> {
     /// Tries every optimizer and micro-batch of a class.
     pub(super) fn look_at(&mut self, class: &Class) -> Result<(), SimulateError> {
@@ -23,87 +47,93 @@ impl Search<'_> {
         if batches.is_empty() {
             return Ok(());
         }
-        let mut passes: Vec<Option<Pass>> = batches.iter().map(|_| None).collect();
-        let mut times: Vec<Option<Option<Passes>>> = vec![None; batches.len()];
-        let mut updates: Vec<(Optimizer, Update)> = Vec::new();
+        let count = batches.len();
         let floor = self.floor(class)?;
         if floor > self.room {
             let optim = self.space.optims.last().copied().unwrap_or_default();
-            let setup = Setup {
-                optim,
-                ..class.setup.clone()
-            };
-            self.beyond.push((floor, setup, class.parallel, class.input));
-            self.found.decided.bounded += self.space.optims.len() * batches.len();
+            self.note_beyond(class, optim, floor);
+            self.found.decided.bounded += self.space.optims.len() * count;
             return Ok(());
         }
+        let updates = self.updates(class, count);
+        let kept = self.unbeaten(&updates);
+        let mut tried = Tried::new(batches);
+        for (at, (optim, update)) in updates.into_iter().enumerate() {
+            if kept.contains(&at) {
+                self.try_batches(class, (optim, &update), &mut tried)?;
+            } else {
+                self.found.decided.dominated += count;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the update of each optimizer that no other makes pointless; the others decide their `count` setups.
+    fn updates(&mut self, class: &Class, count: usize) -> Vec<(Optimizer, Update)> {
+        let mut updates = Vec::new();
         for optim in self.space.optims.clone() {
             if dominated::is_dominated_optimizer(&self.space, optim) {
-                self.found.decided.dominated += batches.len();
+                self.found.decided.dominated += count;
                 continue;
             }
             match self.update(class, optim) {
                 Some(Ok(update)) => updates.push((optim, update)),
                 Some(Err(error)) => {
-                    self.found.decided.refused += batches.len();
+                    self.found.decided.refused += count;
                     self.refuse(error);
                 }
-                None => self.found.decided.refused += batches.len(),
+                None => self.found.decided.refused += count,
             }
         }
-        let kept = self.unbeaten(&updates);
-        for (at, (optim, update)) in updates.into_iter().enumerate() {
-            if !kept.contains(&at) {
-                self.found.decided.dominated += batches.len();
-                continue;
-            }
-            if update.peak > self.room {
-                let setup = Setup {
-                    optim,
-                    ..class.setup.clone()
-                };
-                self.beyond.push((update.peak, setup, class.parallel, class.input));
-                self.found.decided.bounded += batches.len();
-                continue;
-            }
-            if passes.iter().all(Option::is_none) {
-                if self.is_ruled_out(class, &update) {
-                    self.found.decided.bounded += batches.len();
-                    let setup = Setup {
-                        optim,
-                        ..class.setup.clone()
-                    };
-                    self.beyond.push((update.peak, setup, class.parallel, class.input));
-                    continue;
-                }
-                if let Some(at) = self.hint(class, (optim, &update), &batches) {
-                    passes[at] = self.record_pass(class, batches[at]).ok();
-                }
-            }
-            if !self.fits_somewhere(&update, &passes) && passes[0].is_none() {
-                let pass = self.record_pass(class, batches[0])?;
-                passes[0] = Some(pass);
-            }
-            let best = self.largest(class, &update, &batches, &mut passes);
-            self.note_hint(class, optim, best);
-            self.found.decided.summed += 1;
-            self.found.decided.bounded += batches.len() - 1;
-            let least = || {
-                (0..passes.len())
-                    .filter(|&at| passes[at].is_some())
-                    .min_by_key(|&at| peak(&passes[at]))
-            };
-            let Some(at) = best.or_else(least) else { continue };
-            let Some(pass) = &passes[at] else { continue };
-            let time = times[at].get_or_insert_with(|| self.time_within(class, pass));
-            let candidate = self.candidate(class, optim, batches[at], (pass.peak, time.as_ref()), &update);
-            if best.is_some() {
-                self.found.fitting.push(candidate);
-            } else {
-                self.note_nearest(candidate);
-            }
+        updates
+    }
+
+    /// Finds the largest micro-batch that fits with an optimizer, or the one that comes nearest.
+    fn try_batches(
+        &mut self,
+        class: &Class,
+        (optim, update): (Optimizer, &Update),
+        tried: &mut Tried,
+    ) -> Result<(), SimulateError> {
+        let count = tried.batches.len();
+        let is_first = tried.passes.iter().all(Option::is_none);
+        if update.peak > self.room || (is_first && self.is_ruled_out(class, update)) {
+            self.note_beyond(class, optim, update.peak);
+            self.found.decided.bounded += count;
+            return Ok(());
+        }
+        let hint = is_first.then(|| self.hint(class, (optim, update), &tried.batches));
+        if let Some(at) = hint.flatten() {
+            tried.passes[at] = self.record_pass(class, tried.batches[at]).ok();
+        }
+        if !self.fits_somewhere(update, &tried.passes) && tried.passes[0].is_none() {
+            tried.passes[0] = Some(self.record_pass(class, tried.batches[0])?);
+        }
+        let best = self.largest(class, update, &tried.batches, &mut tried.passes);
+        self.note_hint(class, optim, best);
+        self.found.decided.summed += 1;
+        self.found.decided.bounded += count - 1;
+        let Some(at) = best.or_else(|| tried.least()) else {
+            return Ok(());
+        };
+        let Some(pass) = &tried.passes[at] else { return Ok(()) };
+        let time = tried.times[at].get_or_insert_with(|| self.time_within(class, pass));
+        let candidate = self.candidate(class, optim, tried.batches[at], (pass.peak, time.as_ref()), update);
+        if best.is_some() {
+            self.found.fitting.push(candidate);
+        } else {
+            self.note_nearest(candidate);
         }
         Ok(())
+    }
+
+    /// Keeps a class that exceeds the room with an optimizer whatever the micro-batch, and the bytes that it takes at least.
+    fn note_beyond(&mut self, class: &Class, optim: Optimizer, least: Bytes) {
+        let setup = Setup {
+            optim,
+            ..class.setup.clone()
+        };
+        self.beyond.push((least, setup, class.parallel, class.input));
     }
 
     /// Returns true if the smallest micro-batch of a smaller sample already exceeds the room with these states.

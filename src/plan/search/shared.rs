@@ -101,7 +101,7 @@ impl Shared {
 /// Seconds of collective operations.
 fn collective_seconds(items: &[WorkItem], link: &Link, gpus: u64) -> f64 {
     let seconds = |item: &WorkItem| match item {
-        WorkItem::HostOp(HostOp::Shared(what, bytes)) => link.seconds(collective(*what), *bytes as f64, gpus),
+        WorkItem::HostOp(HostOp::Collective(what, bytes)) => link.seconds(collective(*what), *bytes as f64, gpus),
         WorkItem::Repeat(items, times) => *times as f64 * collective_seconds(items, link, gpus),
         _ => 0.0,
     };

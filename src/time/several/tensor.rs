@@ -6,7 +6,7 @@ use super::super::cost::Costs;
 use super::super::timeline::Phase;
 use super::replayer::Replayer;
 use vramscope_engine::simulate::Recording;
-use vramscope_engine::tape::work::{HostOp, Shared, WorkItem};
+use vramscope_engine::tape::work::{CollectiveKind, HostOp, WorkItem};
 
 /// Simulates a step: forward, backward, and the update of this GPU's part, at the host's pace for `DTensor`s if it has
 /// any.
@@ -23,7 +23,7 @@ pub(super) fn step(replayer: &mut Replayer<'_, '_>, recording: &Recording, of_up
 
 /// Runs an item; it waits for a collective whose result it needs.
 fn play(replayer: &mut Replayer<'_, '_>, item: &WorkItem) {
-    let WorkItem::HostOp(HostOp::Shared(what, bytes)) = item else {
+    let WorkItem::HostOp(HostOp::Collective(what, bytes)) = item else {
         return replayer.item(item);
     };
     let ready = replayer.computed();
@@ -32,10 +32,10 @@ fn play(replayer: &mut Replayer<'_, '_>, item: &WorkItem) {
 }
 
 /// The collective that sums, gathers or passes on a tensor of a distributed model.
-pub const fn collective(what: Shared) -> Collective {
+pub const fn collective(what: CollectiveKind) -> Collective {
     match what {
-        Shared::Summed => Collective::AllReduce,
-        Shared::Gathered => Collective::AllGather,
-        Shared::Received => Collective::SendReceive,
+        CollectiveKind::AllReduce => Collective::AllReduce,
+        CollectiveKind::AllGather => Collective::AllGather,
+        CollectiveKind::Receive => Collective::SendReceive,
     }
 }

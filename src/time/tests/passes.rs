@@ -135,10 +135,11 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
             accum: setup.accum.min(2),
             ..setup.clone()
         };
-        let bare = Setup {
-            optim: Optimizer::Sgd,
+        let with = |optim: Optimizer| Setup {
+            optim,
             ..repeated.clone()
         };
+        let bare = with(Optimizer::Sgd);
         let notes = Notes { work: true, sums: true };
         let told = format!("{}: {setup:?}", model.name);
         let counted = |setup: &Setup| {
@@ -154,16 +155,12 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
         let [forward, backward] = pass.work.phases().map(|parts| parts.map(all).sum::<u64>());
         assert_eq!(forward, launches(work.forward()), "{told}");
         assert_eq!(backward, launches(work.backward()), "{told}");
-        let update_input = record_update_input(
-            model,
-            &Setup {
-                batch: 1,
-                accum: 1,
-                ..bare
-            },
-            Gpu::H200.into(),
-        )
-        .unwrap();
+        let one_sample = Setup {
+            batch: 1,
+            accum: 1,
+            ..bare
+        };
+        let update_input = record_update_input(model, &one_sample, Gpu::H200.into()).unwrap();
         for optim in [
             Optimizer::Sgd,
             Optimizer::AdamwFused,
@@ -172,20 +169,8 @@ fn a_pass_and_an_update_by_themselves_are_those_of_a_run() {
             Optimizer::AdafactorTorch,
             setup.optim,
         ] {
-            let ([_, peak, after], work) = counted(&Setup {
-                optim,
-                ..repeated.clone()
-            });
-            let update = record_update(
-                model,
-                &Setup {
-                    optim,
-                    ..repeated.clone()
-                },
-                Gpu::H200.into(),
-                (&update_input, true),
-            )
-            .unwrap();
+            let ([_, peak, after], work) = counted(&with(optim));
+            let update = record_update(model, &with(optim), Gpu::H200.into(), (&update_input, true)).unwrap();
             assert_eq!(update.states, after.saturating_sub(end), "{optim:?}, {told}");
             let [own, run] = [update.peak, peak].map(|peak| peak.max(pass_peak + update.states));
             assert_eq!(own, run, "{optim:?}, {told}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use vramscope_engine::allocator::Options;
-use vramscope_engine::recording::{self, Opened, OptimizerForm, Overrides, Run, Sizes};
+use vramscope_engine::recording::{self, Opened, OptimizerForm, Overrides, RecordedRun, Sizes};
 use vramscope_engine::setup::Optimizer;
 use vramscope_engine::simulate::{attempt_recorded, record, stops_in_some_order};
 use vramscope_engine::tape::Gpu;
@@ -21,7 +21,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/recordings")
 }
 
-fn read(path: &Path) -> Run {
+fn read(path: &Path) -> RecordedRun {
     let file = BufReader::new(GzDecoder::new(File::open(path).unwrap()));
     recording::read(file, None).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
@@ -148,7 +148,7 @@ fn all_sizes_are_their_own_recordings() {
         let at = format!("batch {batch}, seq {seq}");
         assert_eq!(run.build(), own.build(), "{at}");
         assert_eq!(run.last_step().events, own.last_step().events, "{at}");
-        let bytes = |run: &Run| {
+        let bytes = |run: &RecordedRun| {
             run.log()
                 .allocations
                 .iter()

@@ -9,7 +9,7 @@ use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::{Case, Model};
 use vramscope_time::communication::{Link, power_sgd_elements};
 use vramscope_time::pipeline::{By, Pipeline, Stage};
-use vramscope_time::{Asked, Costs, H200, Measured, Network, Rates, Run, TimeAnswer};
+use vramscope_time::{Asked, Costs, H200, Measured, Network, Rates, TimeAnswer, TimedRun};
 
 /// Body of a table of the course, without its first column.
 type Cells = Vec<Vec<String>>;
@@ -25,7 +25,7 @@ fn run(card: &str, case: &str) -> (String, f64, TimeAnswer<'static>) {
     let network = Network::new(Link::of(device).expect("it has a link"), None);
     let gpu = device.gpu().expect("it is driven by CUDA");
     let report = simulate_parallel(&model, &case.setup, &parallel, gpu).expect("it is simulated");
-    let run = Run::record(&model, &case.setup, Some(&parallel), gpu, network).expect("it is simulated");
+    let run = TimedRun::record(&model, &case.setup, Some(&parallel), gpu, network).expect("it is simulated");
     let (_, answer) = run.answer(&costs, Asked::default());
     (gib(report.peak_allocated), report.peak_allocated.get() as f64, answer)
 }

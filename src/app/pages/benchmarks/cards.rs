@@ -91,72 +91,81 @@ fn Head(shown: Shown, i: usize) -> impl IntoView {
     }
 }
 
-fn lines(i18n: Words, shown: &Shown) -> Vec<Line> {
-    let records = shown.plain();
-    let reach: Vec<Reach> = records.iter().map(|record| Reach::of(record)).collect();
-    let sheets: Vec<Option<&Device>> = records.iter().map(|r| Device::by_name(&r.device.name).ok()).collect();
-    let all = |figure: &dyn Fn(&Reach) -> Option<f64>, sheet: &dyn Fn(&Device) -> Option<f64>| {
-        let of_card = |(reach, card): (&Reach, &Option<&Device>)| (figure(reach), card.and_then(sheet));
-        reach.iter().zip(&sheets).map(of_card).collect::<Vec<_>>()
-    };
-    let line = |testid: &str, name: &str, unit, cells| Line {
-        testid: format!("reach-{testid}"),
-        name: name.to_owned(),
-        unit,
-        cells,
-    };
-    let bytes = |rate: Option<vramscope_engine::units::Bandwidth>| rate.map(|rate| rate.as_gb_per_s() * 1e9);
-    let mut lines = vec![line(
-        "memory",
-        t_string!(i18n, benchmarks.memory_rate),
-        Unit::BytesPerSecond,
-        all(&|reach| reach.memory, &|card| bytes(card.bandwidth())),
-    )];
-    for precision in PRECISIONS {
-        let words = t_string!(i18n, benchmarks.product_rate, precision = precision.name()).to_string();
-        lines.push(line(
-            precision.name(),
-            &words,
-            Unit::FlopsPerSecond,
-            all(&|reach| reach.product(precision), &|card| {
-                precision.peak(&card.peak_tflops).map(|peak| peak * 1e12)
-            }),
-        ));
+/// What each card reached, and its data sheet.
+struct Columns(Vec<(Reach, Option<&'static Device>)>);
+
+impl Columns {
+    fn of(shown: &Shown) -> Self {
+        let column = |record: &Record| (Reach::of(record), Device::by_name(&record.device.name).ok());
+        Self(shown.plain().into_iter().map(column).collect())
     }
-    for precision in PRECISIONS {
-        let words = t_string!(i18n, benchmarks.attention_rate, precision = precision.name()).to_string();
-        let of = |reach: &Reach| {
-            reach
-                .attention
+
+    fn line(
+        &self,
+        (testid, name): (&str, String),
+        unit: Unit,
+        figure: &dyn Fn(&Reach) -> Option<f64>,
+        sheet: &dyn Fn(&Device) -> Option<f64>,
+    ) -> Line {
+        Line {
+            testid: format!("reach-{testid}"),
+            name,
+            unit,
+            cells: self
+                .0
                 .iter()
-                .find(|(p, _)| *p == precision)
-                .map(|(_, rate)| *rate)
-        };
-        lines.push(line(
-            &format!("attention-{}", precision.name()),
-            &words,
+                .map(|(reach, card)| (figure(reach), card.and_then(sheet)))
+                .collect(),
+        }
+    }
+}
+
+fn lines(i18n: Words, shown: &Shown) -> Vec<Line> {
+    let columns = Columns::of(shown);
+    let bytes = |rate: Option<vramscope_engine::units::Bandwidth>| rate.map(|rate| rate.as_gb_per_s() * 1e9);
+    let peak = |card: &Device, precision: Precision| precision.peak(&card.peak_tflops).map(|peak| peak * 1e12);
+    let memory = ("memory", t_string!(i18n, benchmarks.memory_rate).to_owned());
+    let mut lines = vec![
+        columns.line(memory, Unit::BytesPerSecond, &|reach| reach.memory, &|card| {
+            bytes(card.bandwidth())
+        }),
+    ];
+    for precision in PRECISIONS {
+        let words = t_string!(i18n, benchmarks.product_rate, precision = precision.name());
+        lines.push(columns.line(
+            (precision.name(), words),
             Unit::FlopsPerSecond,
-            all(&of, &|card| precision.peak(&card.peak_tflops).map(|peak| peak * 1e12)),
+            &|reach| reach.product(precision),
+            &|card| peak(card, precision),
         ));
     }
-    lines.push(line(
-        "to-device",
-        t_string!(i18n, benchmarks.to_device),
-        Unit::BytesPerSecond,
-        all(&|reach| reach.to_device, &|card| bytes(card.pcie())),
-    ));
-    lines.push(line(
-        "to-host",
-        t_string!(i18n, benchmarks.to_host),
-        Unit::BytesPerSecond,
-        all(&|reach| reach.to_host, &|card| bytes(card.pcie())),
-    ));
-    lines.push(line(
-        "launch",
-        t_string!(i18n, benchmarks.launch),
-        Unit::Seconds,
-        all(&|reach| reach.launch.map(|time| time.get()), &|_| None),
-    ));
+    for precision in PRECISIONS {
+        let words = t_string!(i18n, benchmarks.attention_rate, precision = precision.name());
+        lines.push(columns.line(
+            (&format!("attention-{}", precision.name()), words),
+            Unit::FlopsPerSecond,
+            &|reach| {
+                let mut rates = reach.attention.iter();
+                rates.find(|(p, _)| *p == precision).map(|(_, rate)| *rate)
+            },
+            &|card| peak(card, precision),
+        ));
+    }
+    let to_device = ("to-device", t_string!(i18n, benchmarks.to_device).to_owned());
+    lines.push(
+        columns.line(to_device, Unit::BytesPerSecond, &|reach| reach.to_device, &|card| {
+            bytes(card.pcie())
+        }),
+    );
+    let to_host = ("to-host", t_string!(i18n, benchmarks.to_host).to_owned());
+    lines.push(
+        columns.line(to_host, Unit::BytesPerSecond, &|reach| reach.to_host, &|card| {
+            bytes(card.pcie())
+        }),
+    );
+    let launch = ("launch", t_string!(i18n, benchmarks.launch).to_owned());
+    let launch_time = |reach: &Reach| reach.launch.map(|time| time.get());
+    lines.push(columns.line(launch, Unit::Seconds, &launch_time, &|_| None));
     // Drop rows without a value for any card.
     lines.retain(|line| line.cells.iter().any(|(figure, _)| figure.is_some()));
     lines

@@ -1,7 +1,7 @@
 //! Comparison of one benchmark record with another.
 
 use leptos::prelude::*;
-use vramscope_benchmark::{Change, Comparison, Outcome, Part, Record};
+use vramscope_benchmark::{Change, Comparison, Differs, Outcome, Part, Record};
 use vramscope_engine::units::Bytes;
 
 use super::curves::Menu;
@@ -109,65 +109,27 @@ fn found(i18n: Words, old: &Record, new: &Record, all: RwSignal<bool>) -> AnyVie
         gone = comparison.gone.to_string(),
         beyond = Comparison::BEYOND.to_string(),
         least = (100.0 * Comparison::LEAST).to_string()
-    )
-    .to_string();
+    );
     let differ: Vec<_> = comparison
         .machine
         .iter()
-        .map(|differs| {
-            let what = match differs.what {
-                Part::Card => t_string!(i18n, benchmarks.card).to_owned(),
-                Part::Driver => t_string!(i18n, benchmarks.driver).to_owned(),
-                Part::Library(name) => name.to_owned(),
-            };
-            let [before, now] = [differs.before, differs.now].map(|side| side.unwrap_or("—"));
-            view! { <li>{format!("{what}: {before} → {now}")}</li> }
-        })
+        .map(|differs| machine(i18n, differs))
         .collect();
     let shown = if all.get() { changed } else { changed.min(SHOWN) };
-    let mut changes: Vec<&Change> = comparison.changes.iter().collect();
-    // Sorts kernels that failed on either side first, then by the size of the change.
-    let weight = |change: &Change| {
-        change
-            .ratio()
-            .map_or(f64::INFINITY, |ratio| f64::max(ratio, 1.0 / ratio))
-    };
-    vramscope_engine::order::sort_by(&mut changes, |a, b| weight(b).total_cmp(&weight(a)));
-    let rows: Vec<_> = changes
+    let rows: Vec<_> = by_weight(&comparison)
         .into_iter()
         .take(shown)
         .map(|change| row(i18n, change))
         .collect();
     let more = (changed > shown).then(|| {
-        let words = t_string!(i18n, benchmarks.all_changes, changed = changed.to_string()).to_string();
+        let words = t_string!(i18n, benchmarks.all_changes, changed = changed.to_string());
         view! {
             <button type="button" class="tool" data-testid="all-changes" on:click=move |_| all.set(true)>
                 {words}
             </button>
         }
     });
-    let table = (!rows.is_empty()).then(|| {
-        view! {
-            <div
-                class="bench-list"
-                tabindex="0"
-                role="region"
-                aria-label=t_string!(i18n, benchmarks.changes)
-            >
-                <table>
-                    <thead>
-                        <tr>
-                            <th scope="col">{t_string!(i18n, benchmarks.kernel)}</th>
-                            <th scope="col">{t_string!(i18n, benchmarks.before)}</th>
-                            <th scope="col">{t_string!(i18n, benchmarks.now)}</th>
-                            <th scope="col">{t_string!(i18n, benchmarks.change)}</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
-        }
-    });
+    let table = (!rows.is_empty()).then(|| table(i18n, rows));
     view! {
         <p class="small" role="status" data-testid="change-count" data-value=changed.to_string()>
             {summary}
@@ -175,6 +137,53 @@ fn found(i18n: Words, old: &Record, new: &Record, all: RwSignal<bool>) -> AnyVie
         <ul class="small bench-differ">{differ}</ul>
         {table}
         {more}
+    }
+    .into_any()
+}
+
+/// A difference between the two machines.
+fn machine(i18n: Words, differs: &Differs<'_>) -> AnyView {
+    let what = match differs.what {
+        Part::Card => t_string!(i18n, benchmarks.card).to_owned(),
+        Part::Driver => t_string!(i18n, benchmarks.driver).to_owned(),
+        Part::Library(name) => name.to_owned(),
+    };
+    let [before, now] = [differs.before, differs.now].map(|side| side.unwrap_or("—"));
+    view! { <li>{format!("{what}: {before} → {now}")}</li> }.into_any()
+}
+
+/// Kernels that failed on either side first, then by the size of the change.
+fn by_weight<'a>(comparison: &'a Comparison<'a>) -> Vec<&'a Change<'a>> {
+    let weight = |change: &Change<'_>| {
+        change
+            .ratio()
+            .map_or(f64::INFINITY, |ratio| f64::max(ratio, 1.0 / ratio))
+    };
+    let mut changes: Vec<&Change<'_>> = comparison.changes.iter().collect();
+    vramscope_engine::order::sort_by(&mut changes, |a, b| weight(b).total_cmp(&weight(a)));
+    changes
+}
+
+fn table(i18n: Words, rows: Vec<AnyView>) -> AnyView {
+    view! {
+        <div
+            class="bench-list"
+            tabindex="0"
+            role="region"
+            aria-label=t_string!(i18n, benchmarks.changes)
+        >
+            <table>
+                <thead>
+                    <tr>
+                        <th scope="col">{t_string!(i18n, benchmarks.kernel)}</th>
+                        <th scope="col">{t_string!(i18n, benchmarks.before)}</th>
+                        <th scope="col">{t_string!(i18n, benchmarks.now)}</th>
+                        <th scope="col">{t_string!(i18n, benchmarks.change)}</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
     }
     .into_any()
 }

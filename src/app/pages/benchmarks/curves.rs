@@ -102,39 +102,11 @@ pub fn FamilyChart(
         shown: Callback::new(move |()| rows(Unit::words)),
         data: Callback::new(move |()| rows(Unit::exact)),
     };
-    let choices = move || {
-        let name = |family: &Family| (family.kernel.label(), family.kernel.label());
-        all.with(|all| all.iter().map(name).collect())
-    };
-    let heights = move || {
-        let name = |height: Height| (height.name().to_owned(), height.words(i18n).to_owned());
-        Height::ALL.map(name).to_vec()
-    };
     part(move || {
         family.with(Option::is_some).then(|| {
             view! {
                 <ChartFrame figure>
-                    <div class="chart-tools">
-                        <Menu
-                            testid=format!("{id}-family")
-                            label=Signal::derive(move || t_string!(i18n, benchmarks.kernel).to_string())
-                            choices=Signal::derive(choices)
-                            used=Signal::derive(move || {
-                                family.with(|f| f.as_ref().map(|f| f.kernel.label()).unwrap_or_default())
-                            })
-                            choose=Callback::new(move |name| wanted.set(name))
-                        />
-                        <Menu
-                            testid=format!("{id}-height")
-                            label=Signal::derive(move || t_string!(i18n, benchmarks.shown).to_string())
-                            choices=Signal::derive(heights)
-                            used=Signal::derive(move || height.get().name().to_owned())
-                            choose=Callback::new(move |name: String| {
-                                let named = Height::ALL.into_iter().find(|height| height.name() == name);
-                                height.set(named.unwrap_or(Height::Rate));
-                            })
-                        />
-                    </div>
+                    <div class="chart-tools"><FamilyMenu id all family wanted /> <HeightMenu id height /></div>
                     <Lines
                         chart
                         pointed
@@ -150,6 +122,46 @@ pub fn FamilyChart(
             .into_any()
         })
     })
+}
+
+#[component]
+fn FamilyMenu(
+    id: &'static str,
+    all: Memo<Vec<Family>>,
+    family: Memo<Option<Family>>,
+    wanted: RwSignal<String>,
+) -> impl IntoView {
+    let i18n = use_i18n();
+    let name = |family: &Family| (family.kernel.label(), family.kernel.label());
+    view! {
+        <Menu
+            testid=format!("{id}-family")
+            label=Signal::derive(move || t_string!(i18n, benchmarks.kernel).to_string())
+            choices=Signal::derive(move || all.with(|all| all.iter().map(name).collect()))
+            used=Signal::derive(move || {
+                family.with(|f| f.as_ref().map(|f| f.kernel.label()).unwrap_or_default())
+            })
+            choose=Callback::new(move |name| wanted.set(name))
+        />
+    }
+}
+
+#[component]
+fn HeightMenu(id: &'static str, height: RwSignal<Height>) -> impl IntoView {
+    let i18n = use_i18n();
+    let name = move |height: Height| (height.name().to_owned(), height.words(i18n).to_owned());
+    view! {
+        <Menu
+            testid=format!("{id}-height")
+            label=Signal::derive(move || t_string!(i18n, benchmarks.shown).to_string())
+            choices=Signal::derive(move || Height::ALL.map(name).to_vec())
+            used=Signal::derive(move || height.get().name().to_owned())
+            choose=Callback::new(move |name: String| {
+                let named = Height::ALL.into_iter().find(|height| height.name() == name);
+                height.set(named.unwrap_or(Height::Rate));
+            })
+        />
+    }
 }
 
 fn title(i18n: Words, id: &str) -> &'static str {

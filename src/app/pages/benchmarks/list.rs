@@ -33,10 +33,6 @@ pub fn Records() -> impl IntoView {
         })
     });
     let many = move || lines.with(|all| all.len() > 5);
-    let rows = part(move || {
-        let rows: Vec<_> = found.get().into_iter().map(|line| view! { <Row line /> }).collect();
-        (!rows.is_empty()).then(|| rows.into_any())
-    });
     let has_lines = move || lines.with(|all| !all.is_empty());
     let next = move || matches!(page.published.get(), Published::Here(list) if list.next.is_some());
     view! {
@@ -56,20 +52,7 @@ pub fn Records() -> impl IntoView {
             </div>
             <State />
             <Show when=has_lines>
-                <div class="bench-list" tabindex="0" role="region" aria-label=move || t_string!(i18n, benchmarks.records)>
-                    <table data-testid="bench-list" data-value=move || found.with(Vec::len).to_string()>
-                        <thead>
-                            <tr>
-                                <th scope="col">{t!(i18n, benchmarks.card)}</th>
-                                <th scope="col">{t!(i18n, benchmarks.date)}</th>
-                                <th scope="col">{t!(i18n, benchmarks.reached_by)}</th>
-                                <th scope="col">{t!(i18n, benchmarks.driver)}</th>
-                                <th scope="col">{t!(i18n, benchmarks.kernels)}</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows.clone()}</tbody>
-                    </table>
-                </div>
+                <Found found />
             </Show>
             <Show when=next>
                 <button
@@ -83,6 +66,32 @@ pub fn Records() -> impl IntoView {
                 </button>
             </Show>
         </Disk>
+    }
+}
+
+/// Table of the records that the filter leaves.
+#[component]
+fn Found(found: Memo<Vec<Line>>) -> impl IntoView {
+    let i18n = use_i18n();
+    let rows = part(move || {
+        let rows: Vec<_> = found.get().into_iter().map(|line| view! { <Row line /> }).collect();
+        (!rows.is_empty()).then(|| rows.into_any())
+    });
+    view! {
+        <div class="bench-list" tabindex="0" role="region" aria-label=move || t_string!(i18n, benchmarks.records)>
+            <table data-testid="bench-list" data-value=move || found.with(Vec::len).to_string()>
+                <thead>
+                    <tr>
+                        <th scope="col">{t!(i18n, benchmarks.card)}</th>
+                        <th scope="col">{t!(i18n, benchmarks.date)}</th>
+                        <th scope="col">{t!(i18n, benchmarks.reached_by)}</th>
+                        <th scope="col">{t!(i18n, benchmarks.driver)}</th>
+                        <th scope="col">{t!(i18n, benchmarks.kernels)}</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
     }
 }
 

@@ -1,7 +1,7 @@
 //! Roofline chart of the measured kernels.
 
 use leptos::prelude::*;
-use vramscope_benchmark::{Precision, Reach};
+use vramscope_benchmark::{Dot, Precision, Reach, Record};
 use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by;
 
@@ -85,53 +85,35 @@ fn precisions(shown: &Shown) -> Vec<Precision> {
 }
 
 fn chart(i18n: Words, shown: &Shown, precision: Option<Precision>) -> LineChart {
-    let mut series = Vec::new();
     let mut limits: Vec<Limit> = Vec::new();
-    let [mut begin, mut end] = ENDS;
-    for (i, record) in shown.plain().into_iter().enumerate() {
-        let Some(precision) = precision else { break };
-        let dots = record.dots(precision);
-        for dot in dots.iter().filter(|dot| dot.intensity > 0.0) {
-            begin = f64::min(begin, dot.intensity);
-            end = f64::max(end, dot.intensity);
-        }
-        let measured = dots.into_iter().map(|dot| Measured {
-            x: dot.intensity,
-            y: dot.rate,
-            range: None,
-        });
-        series.push((
-            Reach::of(record),
-            shown.names[i].clone(),
-            i,
-            measured.collect::<Vec<_>>(),
-        ));
-        let card = Device::by_name(&record.device.name).ok();
-        let peak = card.and_then(|card| Some((&card.name, precision.peak(&card.peak_tflops)?)));
-        if let Some((name, peak)) = peak {
-            let name = t_string!(i18n, benchmarks.sheet_of, name = name.clone()).to_string();
-            let limit = Limit { y: peak * 1e12, name };
-            if !limits.contains(&limit) {
-                limits.push(limit);
-            }
+    let mut records: Vec<(Reach, Vec<Dot>)> = Vec::new();
+    if let Some(precision) = precision {
+        for record in shown.plain() {
+            records.push((Reach::of(record), record.dots(precision)));
+            let limit = limit(i18n, record, precision);
+            limits.extend(limit.filter(|limit| !limits.contains(limit)));
         }
     }
-    let mut at = Vec::new();
-    let mut x = begin;
-    while x < end {
-        at.push(x);
-        x *= STEP;
-    }
-    at.push(end);
-    let series: Vec<Series> = series
+    let dots = records.iter().flat_map(|(_, dots)| dots);
+    let [begin, end] = dots.filter(|dot| dot.intensity > 0.0).fold(ENDS, |[begin, end], dot| {
+        [begin.min(dot.intensity), end.max(dot.intensity)]
+    });
+    let at = points(begin, end);
+    let series: Vec<Series> = records
         .into_iter()
-        .map(|(reach, name, style, measured)| {
+        .enumerate()
+        .map(|(style, (reach, dots))| {
             let roof = |x: &f64| (*x, precision.and_then(|precision| reach.roof(precision, *x)));
+            let measured = dots.into_iter().map(|dot| Measured {
+                x: dot.intensity,
+                y: dot.rate,
+                range: None,
+            });
             Series {
-                name,
+                name: shown.names[style].clone(),
                 style,
                 points: at.iter().map(roof).collect(),
-                measured,
+                measured: measured.collect(),
             }
         })
         .collect();
@@ -140,26 +122,38 @@ fn chart(i18n: Words, shown: &Shown, precision: Option<Precision>) -> LineChart 
         roof.chain(s.measured.iter().map(|m| m.y)).collect::<Vec<_>>()
     });
     let heights: Vec<f64> = heights.chain(limits.iter().map(|limit| limit.y)).collect();
-    let words = |words: &'static str| words.to_owned();
+    let intensity = t_string!(i18n, benchmarks.intensity).to_owned();
+    let reached = t_string!(i18n, benchmarks.reached).to_owned();
     LineChart {
-        x: Axis::over(
-            Unit::Intensity,
-            true,
-            words(t_string!(i18n, benchmarks.intensity)),
-            at.iter().copied(),
-        )
-        .tight(begin, end),
-        y: Axis::over(
-            Unit::FlopsPerSecond,
-            true,
-            words(t_string!(i18n, benchmarks.reached)),
-            heights,
-        ),
+        x: Axis::over(Unit::Intensity, true, intensity, at.iter().copied()).tight(begin, end),
+        y: Axis::over(Unit::FlopsPerSecond, true, reached, heights),
         series,
         limits,
         marks: Vec::new(),
         pointed: None,
     }
+}
+
+/// The peak that the data sheet of a record's card states.
+fn limit(i18n: Words, record: &Record, precision: Precision) -> Option<Limit> {
+    let card = Device::by_name(&record.device.name).ok()?;
+    let peak = precision.peak(&card.peak_tflops)?;
+    Some(Limit {
+        y: peak * 1e12,
+        name: t_string!(i18n, benchmarks.sheet_of, name = card.name.clone()),
+    })
+}
+
+/// Places at which a roof is drawn.
+fn points(begin: f64, end: f64) -> Vec<f64> {
+    let mut at = Vec::new();
+    let mut x = begin;
+    while x < end {
+        at.push(x);
+        x *= STEP;
+    }
+    at.push(end);
+    at
 }
 
 /// Builds the data table: a row per kernel with its operations per byte and the rate on each card.

@@ -13,7 +13,7 @@ use crate::i18n::{t, use_i18n};
 use crate::part::{text, truth};
 use crate::simulation::Simulation;
 use crate::words;
-use crate::worker::view::Run;
+use crate::worker::view::RunView;
 
 /// Shows the run's memory by part against the card's. Segments keep their elements while their amounts change.
 #[component]
@@ -75,7 +75,7 @@ pub fn MemoryBar() -> impl IntoView {
 fn Limit() -> impl IntoView {
     let simulation = Simulation::get();
     let is_any = Memo::new(move |_| simulation.card().is_some_and(|card| card.is_ok()));
-    let of = move |read: fn(&Run, &Fit) -> String| {
+    let of = move |read: fn(&RunView, &Fit) -> String| {
         simulation.text(move |run| {
             run.card
                 .as_ref()
@@ -114,7 +114,7 @@ fn percent(share: f64) -> String {
     format!("{:.4}%", share * 100.0)
 }
 
-fn spare(run: &Run) -> Bytes {
+fn spare(run: &RunView) -> Bytes {
     run.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.spare())
 }
 
@@ -127,7 +127,7 @@ fn quantity(part: Part) -> Quantity {
 }
 
 /// Bytes that the whole bar stands for: the card's memory, or the run's if that is larger.
-fn scale(run: &Run) -> Bytes {
+fn scale(run: &RunView) -> Bytes {
     match &run.card {
         Ok(card) => card.fit.needed.max(card.fit.room),
         Err(_) => run.figures.peak_reserved,

@@ -10,7 +10,7 @@ use crate::i18n::{Words, use_i18n};
 use crate::part::{part, text};
 use crate::simulation::Simulation;
 use crate::words;
-use crate::worker::view::Run;
+use crate::worker::view::RunView;
 
 /// A figure: the quantity, its formatted and exact value, and the id by which tests and scripts find it.
 #[derive(Clone, PartialEq)]
@@ -93,7 +93,7 @@ pub fn Numbers() -> impl IntoView {
     })
 }
 
-fn figures(i18n: Words, run: &Run) -> Vec<Figure> {
+fn figures(i18n: Words, run: &RunView) -> Vec<Figure> {
     use Quantity as Q;
     let of = &run.figures;
     let outside = run.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.outside_torch());

@@ -11,7 +11,7 @@ use crate::i18n::{t_string, use_i18n};
 use crate::part::{text, truth};
 use crate::simulation::Simulation;
 use crate::words;
-use crate::worker::view::Run;
+use crate::worker::view::RunView;
 
 /// Shows the peak of each phase, and which phase holds the overall peak.
 #[component]
@@ -41,7 +41,7 @@ pub fn Phases() -> impl IntoView {
 fn Row(phase: Phase) -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    let bytes = move |run: &Run| run.figures.steady.peak_of(phase);
+    let bytes = move |run: &RunView| run.figures.steady.peak_of(phase);
     let holds = Memo::new(move |_| simulation.run().is_some_and(|run| run.figures.peak_phase == phase));
     let segments = Signal::derive(move || {
         let run = simulation.run();

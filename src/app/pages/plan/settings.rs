@@ -43,8 +43,8 @@ fn takes() -> Memo<Takes> {
     let source = Memo::new(move |_| reading.with(|r| r.source.clone()));
     let everything = Takes {
         text: true,
-        images: true,
-        image: true,
+        image_count: true,
+        image_size: true,
         grid: false,
         frames: false,
         parts: true,

@@ -6,7 +6,7 @@ use vramscope_plan::export::Form;
 
 use super::page::PlansState;
 use crate::charts::save_text;
-use crate::i18n::{t, t_string, use_i18n};
+use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::CopyButton;
 
@@ -55,22 +55,7 @@ pub fn Exports() -> impl IntoView {
         }
     };
     let has_any = Memo::new(move |_| written.with(Option::is_some));
-    let shown = part(move || {
-        Some(match written.get()? {
-            Ok(text) => view! {
-                <pre
-                    class="command plans-export"
-                    tabindex="0"
-                    aria-label=move || t_string!(i18n, recommend.exports)
-                    data-testid="plan-export"
-                >
-                    <code>{text}</code>
-                </pre>
-            }
-            .into_any(),
-            Err(why) => view! { <p class="refusal-message" data-testid="plan-export-refused">{why}</p> }.into_any(),
-        })
-    });
+    let shown = part(move || written.get().map(|written| configuration(i18n, written)));
     let option = |known: Form| {
         view! { <option value=known.name()>{names(known).0}</option> }
     };
@@ -98,5 +83,23 @@ pub fn Exports() -> impl IntoView {
                 </div>
             </section>
         </Show>
+    }
+}
+
+/// The text of a configuration, or why the tool does not take the setup.
+fn configuration(i18n: Words, written: Result<String, String>) -> AnyView {
+    match written {
+        Ok(text) => view! {
+            <pre
+                class="command plans-export"
+                tabindex="0"
+                aria-label=move || t_string!(i18n, recommend.exports)
+                data-testid="plan-export"
+            >
+                <code>{text}</code>
+            </pre>
+        }
+        .into_any(),
+        Err(why) => view! { <p class="refusal-message" data-testid="plan-export-refused">{why}</p> }.into_any(),
     }
 }

@@ -42,33 +42,6 @@ pub fn Front() -> impl IntoView {
         })
     });
     let has_times = Memo::new(move |_| choices.with(|all| all.iter().any(|choice| choice.samples_per_s.is_some())));
-    let list = move || {
-        part(move || {
-            let plan = page.plan(Plan::clone)?;
-            let rows: Vec<_> = choices
-                .get()
-                .into_iter()
-                .map(|choice| {
-                    let at = memory(&choice);
-                    let words = words(i18n, &plan, &choice);
-                    let text = match planner(store, &choice) {
-                        Some(href) => view! { <a href=href>{words}</a> }.into_any(),
-                        None => view! { <span>{words}</span> }.into_any(),
-                    };
-                    view! {
-                        <li
-                            data-testid="plan-front-row"
-                            data-value=choice.peak_reserved.map(|b| b.get().to_string())
-                            class:plans-here=move || here.get() == Some(at)
-                        >
-                            {text}
-                        </li>
-                    }
-                })
-                .collect();
-            Some(view! { <ol class="plans-front">{rows}</ol> }.into_any())
-        })
-    };
     part(move || {
         (!choices.with(Vec::is_empty)).then(|| {
             let drawn = has_times.get().then(|| {
@@ -88,11 +61,40 @@ pub fn Front() -> impl IntoView {
                 <ChartFrame figure>
                     <p class="muted small">{t!(i18n, recommend.front_explain)}</p>
                     {drawn}
-                    {list()}
+                    <Choices choices here />
                 </ChartFrame>
             }
             .into_any()
         })
+    })
+}
+
+/// List of the setups, each a link to the planner if it can be opened there.
+#[component]
+fn Choices(choices: Memo<Vec<Choice>>, here: Memo<Option<f64>>) -> impl IntoView {
+    let i18n = use_i18n();
+    let (page, store) = (PlansState::get(), Store::get());
+    part(move || {
+        let plan = page.plan(Plan::clone)?;
+        let row = |choice: Choice| {
+            let at = memory(&choice);
+            let words = words(i18n, &plan, &choice);
+            let text = match planner(store, &choice) {
+                Some(href) => view! { <a href=href>{words}</a> }.into_any(),
+                None => view! { <span>{words}</span> }.into_any(),
+            };
+            view! {
+                <li
+                    data-testid="plan-front-row"
+                    data-value=choice.peak_reserved.map(|b| b.get().to_string())
+                    class:plans-here=move || here.get() == Some(at)
+                >
+                    {text}
+                </li>
+            }
+        };
+        let rows: Vec<_> = choices.get().into_iter().map(row).collect();
+        Some(view! { <ol class="plans-front">{rows}</ol> }.into_any())
     })
 }
 

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use vramscope_engine::format::{difference, gib};
 use vramscope_engine::units::Bytes;
-use vramscope_plan::{Plan, Step};
+use vramscope_plan::{LadderStep, Plan};
 
 use super::entries::{name, value};
 use super::page::PlansState;
@@ -43,14 +43,14 @@ pub fn Ladder() -> impl IntoView {
     })
 }
 
-fn measure(i18n: Words, step: &Step) -> String {
+fn measure(i18n: Words, step: &LadderStep) -> String {
     match (&step.key, &step.to) {
         (Some(key), Some(to)) => format!("{}: {}", name(i18n, key), value(i18n, key, to)),
         _ => t_string!(i18n, recommend.as_asked).to_string(),
     }
 }
 
-fn row(i18n: Words, step: &Step, of: Bytes, planned: Bytes) -> AnyView {
+fn row(i18n: Words, step: &LadderStep, of: Bytes, planned: Bytes) -> AnyView {
     let outcome = match (step.trains, step.kept) {
         (true, _) => t_string!(i18n, recommend.trains),
         (false, true) => t_string!(i18n, recommend.not_yet),
@@ -79,7 +79,7 @@ fn row(i18n: Words, step: &Step, of: Bytes, planned: Bytes) -> AnyView {
     .into_any()
 }
 
-fn offered(i18n: Words, offer: &Step) -> String {
+fn offered(i18n: Words, offer: &LadderStep) -> String {
     let (what, bytes) = (measure(i18n, offer), difference(offer.difference));
     match offer.trains {
         true => t_string!(i18n, recommend.offer_trains, what = what, bytes = bytes).to_string(),

@@ -40,16 +40,8 @@ pub fn Ready() -> impl IntoView {
     });
     part(move || {
         let all = all.get();
-        let mut models: Vec<&str> = Vec::new();
-        let mut sizes: Vec<(u64, &str)> = Vec::new();
-        for plan in all.iter() {
-            if !models.contains(&plan.model.as_str()) {
-                models.push(&plan.model);
-            }
-            if !sizes.contains(&(plan.gb, &plan.card)) {
-                sizes.push((plan.gb, &plan.card));
-            }
-        }
+        let models = distinct(all.iter().map(|plan| plan.model.as_str()));
+        let sizes = distinct(all.iter().map(|plan| (plan.gb, plan.card.as_str())));
         if models.is_empty() {
             return None;
         }
@@ -95,6 +87,17 @@ pub fn Ready() -> impl IntoView {
         };
         Some(view.into_any())
     })
+}
+
+/// Each value once, in the order in which they come first.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct
 }
 
 /// Entries and values that describe a plan.

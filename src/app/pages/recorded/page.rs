@@ -17,7 +17,7 @@ use crate::simulation::{Outcome, Simulation};
 use crate::state::{Draft, Key, Reading};
 use crate::widgets::is_typing;
 use crate::worker::recorded::{Facts, Fault, MOST_PACKED, Packed, RecordedAnswer};
-use crate::worker::view::Run;
+use crate::worker::view::RunView;
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot};
 
 /// Delay after which a replay that is still running marks the shown figures as outdated.
@@ -238,7 +238,7 @@ impl RecordedState {
     }
 
     /// Shows a run, or why there is none.
-    fn show(self, engine: Engine, simulation: Simulation, run: Result<Run, Fault>) {
+    fn show(self, engine: Engine, simulation: Simulation, run: Result<RunView, Fault>) {
         let (outcome, state) = match run {
             Ok(run) => (Outcome::Ready(Arc::new(run)), State::Ready),
             Err(fault) => (Outcome::Refused(Refusal::Model(String::new())), State::Fault(fault)),

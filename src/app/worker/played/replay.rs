@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use vramscope_engine::device::Device;
-use vramscope_engine::recording::{self, Header, Opened, OptimizerForm, Overrides, Played, RecordingError, Run, Sizes};
+use vramscope_engine::recording::{
+    self, Header, Opened, OptimizerForm, Overrides, Played, RecordedRun, RecordingError, Sizes,
+};
 use vramscope_engine::tape::Gpu;
 use vramscope_plan::Now;
 
@@ -30,7 +32,7 @@ pub struct Recorded {
 /// What is kept of a file, so that the next answer need not read it again.
 enum Read {
     /// The steps of one run, for a card.
-    Run(Option<Gpu>, Box<Run>),
+    Run(Option<Gpu>, Box<RecordedRun>),
     /// Steps at all sizes.
     Sizes(Rc<Sizes>),
 }
@@ -83,7 +85,7 @@ impl Recorded {
     }
 
     /// Reads the run of some entries for a card.
-    fn run(&self, reading: &Reading, gpu: Option<Gpu>) -> Result<Run, Fault> {
+    fn run(&self, reading: &Reading, gpu: Option<Gpu>) -> Result<RecordedRun, Fault> {
         match &*self.read.borrow() {
             Some(Read::Run(of, run)) if *of == gpu => return Ok((**run).clone()),
             Some(Read::Sizes(all)) => return Ok(at(all, reading, gpu)?),
@@ -165,7 +167,7 @@ impl Recorded {
 }
 
 /// Builds the run of some entries from a recording of all sizes.
-fn at(all: &Sizes, reading: &Reading, gpu: Option<Gpu>) -> Result<Run, RecordingError> {
+fn at(all: &Sizes, reading: &Reading, gpu: Option<Gpu>) -> Result<RecordedRun, RecordingError> {
     all.at(&point(all, reading)?, gpu)
 }
 
@@ -176,7 +178,7 @@ pub(super) fn point(all: &Sizes, reading: &Reading) -> Result<Vec<u64>, Recordin
 }
 
 /// Names of the optimizer's forms that can be derived, the recorded one first.
-fn forms(run: &Run) -> Vec<String> {
+fn forms(run: &RecordedRun) -> Vec<String> {
     let recorded = run.optimizer_form();
     let mut forms = run.optimizer_forms();
     vramscope_engine::order::sort_by_key(&mut forms, |form| Some(*form) != recorded);
@@ -216,7 +218,7 @@ impl Replay for Recorded {
         };
         let answer = RecordedAnswer {
             facts: Some(facts),
-            run: Ok(view::Run::of(id, &ran, inputs, card.clone())),
+            run: Ok(view::RunView::of(id, &ran, inputs, card.clone())),
         };
         let kept = Kept {
             id,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::device::{Card, Facts};
 use super::gemm::Lt;
-use super::libraries::{self, CUBLASLT, CUDNN, DRIVER, NCCL, NVML, NVRTC, Opened};
+use super::libraries::{CUBLASLT, CUDNN, DRIVER, NCCL, NVML, NVRTC, Opened, Sought};
 use super::nvml::Monitor;
 use super::{Cuda, api, collective, cudnn};
 
@@ -74,77 +74,107 @@ pub fn find() -> Found {
 impl Cuda {
     fn gather(card: Rc<Card>, facts: Facts, libraries: &mut Vec<Sighting>) -> Self {
         let [free, all] = card.memory();
-        let mut versions = BTreeMap::new();
-        let mut see = |sought: libraries::Sought, origin: &str, state: Result<String, String>| {
-            if let Ok(version) = &state {
-                versions.insert(sought.name, version.clone());
-            }
-            libraries.push(Sighting {
-                name: sought.name,
-                purpose: sought.purpose,
-                state: state.map(|version| format!("{version}, of {origin}")),
-            });
+        let mut search = Search {
+            libraries,
+            versions: BTreeMap::new(),
         };
-        let opened = NVML.open();
-        let monitor = opened
-            .library
-            .and_then(api::Nvml::load)
-            .and_then(|api| Monitor::open(api, &facts.bus_id).ok_or_else(|| "it does not know this card".to_owned()));
-        let driver = monitor.as_ref().map(|m| m.driver().unwrap_or_default());
-        see(NVML, "the driver", driver.map_err(Clone::clone));
-
+        let monitor = search.nvml(&facts);
         // The order matters: cuDNN loads NVRTC and cuBLASLt by name, and finds them if they are already open.
-        let opened = NVRTC.open();
-        let nvrtc = opened.library.and_then(api::Nvrtc::load);
-        see(
-            NVRTC,
-            opened.origin,
-            nvrtc.as_ref().map(nvrtc_version).map_err(Clone::clone),
-        );
-
-        let opened = CUBLASLT.open();
-        let mut version = None;
-        let lt = opened.library.and_then(|library| {
-            version = api::version_of(&library, "cublasLtGetVersion");
-            let api = api::CublasLt::load(library)?;
-            Lt::start(api, &card).map_err(String::from)
-        });
-        // cuBLASLt numbers 13.1.0 as 130100 and 12.10.0 as 121000.
-        let dotted = |v: usize| format!("{}.{}.{}", v / 10_000, v / 100 % 100, v % 100);
-        let state = lt.as_ref().map(|_| version.map(dotted).unwrap_or_default());
-        see(CUBLASLT, opened.origin, state.map_err(Clone::clone));
-
-        let opened = CUDNN.open();
-        let cudnn = opened.library.and_then(|library| {
-            let version = api::version_of(&library, "cudnnGetVersion").unwrap_or_default();
-            let api = api::Cudnn::load(library)?;
-            cudnn::Library::start(api, version, &card).map_err(String::from)
-        });
-        let state = cudnn
-            .as_ref()
-            .map(|l| format!("{}.{}.{}", l.version / 10_000, l.version / 100 % 100, l.version % 100));
-        see(CUDNN, opened.origin, state.map_err(Clone::clone));
-
-        let opened = match facts.count {
-            0 | 1 => Opened::not_looked_for("not looked for: needs two GPUs, this process sees one"),
-            _ => NCCL.open(),
-        };
-        let nccl = opened.library.and_then(collective::Library::start);
-        let state = nccl.as_ref().map(|library| library.version());
-        see(NCCL, opened.origin, state.map_err(Clone::clone));
+        let nvrtc = search.nvrtc();
+        let lt = search.cublaslt(&card);
+        let cudnn = search.cudnn(&card);
+        let nccl = search.nccl(&facts);
         Self {
             card,
             facts,
-            monitor: monitor.ok(),
+            monitor,
             nvrtc,
             lt,
             cudnn,
             nccl,
             others: RefCell::default(),
-            versions,
+            versions: search.versions,
             modules: RefCell::default(),
             taken: all.saturating_sub(free),
         }
+    }
+}
+
+/// Opens the libraries that a card's kernels come from, and keeps what was found.
+struct Search<'a> {
+    libraries: &'a mut Vec<Sighting>,
+    versions: BTreeMap<&'static str, String>,
+}
+
+impl Search<'_> {
+    /// Keeps the version of a library, or the reason why it cannot be used.
+    fn note(&mut self, sought: Sought, origin: &str, version: Result<String, String>) {
+        if let Ok(version) = &version {
+            self.versions.insert(sought.name, version.clone());
+        }
+        self.libraries.push(Sighting {
+            name: sought.name,
+            purpose: sought.purpose,
+            state: version.map(|version| format!("{version}, of {origin}")),
+        });
+    }
+
+    fn nvml(&mut self, facts: &Facts) -> Option<Monitor> {
+        let monitor =
+            NVML.open().library.and_then(api::Nvml::load).and_then(|api| {
+                Monitor::open(api, &facts.bus_id).ok_or_else(|| "it does not know this card".to_owned())
+            });
+        let driver = monitor.as_ref().map(|m| m.driver().unwrap_or_default());
+        self.note(NVML, "the driver", driver.map_err(Clone::clone));
+        monitor.ok()
+    }
+
+    fn nvrtc(&mut self) -> Result<api::Nvrtc, String> {
+        let opened = NVRTC.open();
+        let nvrtc = opened.library.and_then(api::Nvrtc::load);
+        let version = nvrtc.as_ref().map(nvrtc_version);
+        self.note(NVRTC, opened.origin, version.map_err(Clone::clone));
+        nvrtc
+    }
+
+    fn cublaslt(&mut self, card: &Rc<Card>) -> Result<Rc<Lt>, String> {
+        let opened = CUBLASLT.open();
+        let mut version = None;
+        let lt = opened.library.and_then(|library| {
+            version = api::version_of(&library, "cublasLtGetVersion");
+            let api = api::CublasLt::load(library)?;
+            Lt::start(api, card).map_err(String::from)
+        });
+        // cuBLASLt numbers 13.1.0 as 130100 and 12.10.0 as 121000.
+        let dotted = |v: usize| format!("{}.{}.{}", v / 10_000, v / 100 % 100, v % 100);
+        let version = lt.as_ref().map(|_| version.map(dotted).unwrap_or_default());
+        self.note(CUBLASLT, opened.origin, version.map_err(Clone::clone));
+        lt
+    }
+
+    fn cudnn(&mut self, card: &Rc<Card>) -> Result<Rc<cudnn::Library>, String> {
+        let opened = CUDNN.open();
+        let cudnn = opened.library.and_then(|library| {
+            let version = api::version_of(&library, "cudnnGetVersion").unwrap_or_default();
+            let api = api::Cudnn::load(library)?;
+            cudnn::Library::start(api, version, card).map_err(String::from)
+        });
+        let version = cudnn
+            .as_ref()
+            .map(|l| format!("{}.{}.{}", l.version / 10_000, l.version / 100 % 100, l.version % 100));
+        self.note(CUDNN, opened.origin, version.map_err(Clone::clone));
+        cudnn
+    }
+
+    fn nccl(&mut self, facts: &Facts) -> Result<Rc<collective::Library>, String> {
+        let opened = match facts.count {
+            0 | 1 => Opened::not_looked_for("not looked for: needs two GPUs, this process sees one"),
+            _ => NCCL.open(),
+        };
+        let nccl = opened.library.and_then(collective::Library::start);
+        let version = nccl.as_ref().map(|library| library.version());
+        self.note(NCCL, opened.origin, version.map_err(Clone::clone));
+        nccl
     }
 }
 

@@ -74,6 +74,12 @@ impl Attention {
             .tensor(TensorStorage::Memory(number), self.kind, extents, steps)
     }
 
+    /// Extents of the queries: samples, heads, length, width.
+    fn query_shape(&self) -> [i64; 4] {
+        let e = &self.extents;
+        [e.batch as i64, e.heads as i64, e.length as i64, e.width as i64]
+    }
+
     /// A tensor with one number per query.
     fn per_query(&mut self, place: TensorStorage) -> Result<Tensor, Refusal> {
         let e = &self.extents;
@@ -115,6 +121,81 @@ impl Attention {
         let hidden = self.graph.value(hidden(self.version))?;
         let result = self.pairs(Kind::Float)?;
         self.graph.pointwise(Pointwise::Select, &[scores, hidden, seen], result)
+    }
+
+    /// Dot product of result and gradient for each query.
+    fn dot_products(&mut self, upstream: Tensor, output: Tensor) -> Result<Tensor, Refusal> {
+        let shape = self.query_shape();
+        let wide = [
+            shape[1] * shape[2] * shape[3],
+            shape[2] * shape[3],
+            shape[1] * shape[3],
+            1,
+        ];
+        let product = self.graph.tensor(TensorStorage::Virtual, Kind::Float, shape, wide)?;
+        let product = self
+            .graph
+            .pointwise(Pointwise::Multiply, &[upstream, output], product)?;
+        let per_query = self.per_query(TensorStorage::Virtual)?;
+        let per_query = self.graph.reduce(Reduce::Sum, product, per_query)?;
+        let one = self.graph.value(1.0)?;
+        let products = self.per_query(TensorStorage::Memory(PRODUCTS))?;
+        self.graph.pointwise(Pointwise::Multiply, &[per_query, one], products)
+    }
+
+    /// Probabilities, recomputed from the log-sum-exp of each query.
+    fn recomputed_probabilities(&mut self, query: Tensor, key: Tensor, sums: Tensor) -> Result<Tensor, Refusal> {
+        let scores = self.pairs(Kind::Float)?;
+        let scores = self.graph.product(query, key, scores)?;
+        let scores = self.scaled(scores)?;
+        let below = self.pairs(Kind::Float)?;
+        let below = self.graph.pointwise(Pointwise::Subtract, &[scores, sums], below)?;
+        let below = self.masked(below)?;
+        let probability = self.pairs(Kind::Float)?;
+        self.graph.pointwise(Pointwise::Exponential, &[below], probability)
+    }
+
+    /// Gradient of the unscaled scores, from that of the probabilities.
+    fn score_gradient(
+        &mut self,
+        of_probability: Tensor,
+        products: Tensor,
+        probability: Tensor,
+    ) -> Result<Tensor, Refusal> {
+        let centred = self.pairs(Kind::Float)?;
+        let centred = self
+            .graph
+            .pointwise(Pointwise::Subtract, &[of_probability, products], centred)?;
+        let of_score = self.pairs(Kind::Float)?;
+        let of_score = self
+            .graph
+            .pointwise(Pointwise::Multiply, &[centred, probability], of_score)?;
+        self.scaled(of_score)
+    }
+
+    /// Transposed pairs times a row for each query: the gradient of values or of keys.
+    fn product_over_queries(&mut self, pairs: Tensor, rows: Tensor, gradient: i64) -> Result<(), Refusal> {
+        let turned = self.pairs_turned()?;
+        let turned = self.graph.reshape(pairs, turned)?;
+        let gradient = self.rows(gradient, self.extents.heads)?;
+        self.graph.product(turned, rows, gradient)?;
+        Ok(())
+    }
+
+    /// Gradient of the queries, accumulated in fp32.
+    fn query_gradient(&mut self, of_score: Tensor, key: Tensor) -> Result<(), Refusal> {
+        let shape = self.query_shape();
+        let key_rows = self
+            .graph
+            .tensor(TensorStorage::Virtual, Kind::Float, shape, packed(shape))?;
+        let key_rows = self.graph.reshape(key, key_rows)?;
+        let sum = self
+            .graph
+            .tensor(TensorStorage::Memory(QUERY_SUMS), Kind::Float, shape, packed(shape))?;
+        let sum = self.graph.product(of_score, key_rows, sum)?;
+        let query_gradient = self.rows(QUERY_GRADIENT, self.extents.heads)?;
+        self.graph.pointwise(Pointwise::Identity, &[sum], query_gradient)?;
+        Ok(())
     }
 }
 
@@ -180,66 +261,14 @@ pub fn backward(library: &Rc<Library>, extents: Extents, precision: Precision) -
     let upstream = a.rows(OUTPUT_GRADIENT, heads)?;
     let sums = a.per_query(TensorStorage::Memory(SUMS))?;
 
-    // Dot product of result and gradient for each query.
-    let e = &extents;
-    let shape = [e.batch as i64, e.heads as i64, e.length as i64, e.width as i64];
-    let wide = [
-        shape[1] * shape[2] * shape[3],
-        shape[2] * shape[3],
-        shape[1] * shape[3],
-        1,
-    ];
-    let product = a.graph.tensor(TensorStorage::Virtual, Kind::Float, shape, wide)?;
-    let product = a.graph.pointwise(Pointwise::Multiply, &[upstream, output], product)?;
-    let per_query = a.per_query(TensorStorage::Virtual)?;
-    let per_query = a.graph.reduce(Reduce::Sum, product, per_query)?;
-    let one = a.graph.value(1.0)?;
-    let products = a.per_query(TensorStorage::Memory(PRODUCTS))?;
-    let products = a.graph.pointwise(Pointwise::Multiply, &[per_query, one], products)?;
+    let products = a.dot_products(upstream, output)?;
+    let probability = a.recomputed_probabilities(query, key, sums)?;
+    a.product_over_queries(probability, upstream, VALUE_GRADIENT)?;
 
-    // Recompute the probabilities, then the gradient of the values.
-    let scores = a.pairs(Kind::Float)?;
-    let scores = a.graph.product(query, key, scores)?;
-    let scores = a.scaled(scores)?;
-    let below = a.pairs(Kind::Float)?;
-    let below = a.graph.pointwise(Pointwise::Subtract, &[scores, sums], below)?;
-    let below = a.masked(below)?;
-    let probability = a.pairs(Kind::Float)?;
-    let probability = a.graph.pointwise(Pointwise::Exponential, &[below], probability)?;
-    let turned = a.pairs_turned()?;
-    let turned = a.graph.reshape(probability, turned)?;
-    let value_gradient = a.rows(VALUE_GRADIENT, heads)?;
-    a.graph.product(turned, upstream, value_gradient)?;
-
-    // Gradients of the scores and of the keys.
     let of_probability = a.pairs(Kind::Float)?;
     let of_probability = a.graph.product(upstream, value, of_probability)?;
-    let centred = a.pairs(Kind::Float)?;
-    let centred = a
-        .graph
-        .pointwise(Pointwise::Subtract, &[of_probability, products], centred)?;
-    let of_score = a.pairs(Kind::Float)?;
-    let of_score = a
-        .graph
-        .pointwise(Pointwise::Multiply, &[centred, probability], of_score)?;
-    let scale = a.graph.value(1.0 / (extents.width as f32).sqrt())?;
-    let scaled = a.pairs(Kind::Float)?;
-    let of_score = a.graph.pointwise(Pointwise::Multiply, &[of_score, scale], scaled)?;
-    let turned = a.pairs_turned()?;
-    let turned = a.graph.reshape(of_score, turned)?;
-    let key_gradient = a.rows(KEY_GRADIENT, heads)?;
-    a.graph.product(turned, query, key_gradient)?;
-
-    // Gradient of the queries, accumulated in fp32.
-    let key_rows = a
-        .graph
-        .tensor(TensorStorage::Virtual, Kind::Float, shape, packed(shape))?;
-    let key_rows = a.graph.reshape(key, key_rows)?;
-    let sum = a
-        .graph
-        .tensor(TensorStorage::Memory(QUERY_SUMS), Kind::Float, shape, packed(shape))?;
-    let sum = a.graph.product(of_score, key_rows, sum)?;
-    let query_gradient = a.rows(QUERY_GRADIENT, heads)?;
-    a.graph.pointwise(Pointwise::Identity, &[sum], query_gradient)?;
+    let of_score = a.score_gradient(of_probability, products, probability)?;
+    a.product_over_queries(of_score, query, KEY_GRADIENT)?;
+    a.query_gradient(of_score, key)?;
     a.graph.plan()
 }

@@ -66,6 +66,14 @@ pub struct Given {
     pub real: [f32; 4],
 }
 
+impl Given {
+    /// The bytes of `Numbers` in WGSL.
+    fn bytes(self) -> Vec<u8> {
+        let whole = self.whole.into_iter().flat_map(u32::to_le_bytes);
+        whole.chain(self.real.into_iter().flat_map(f32::to_le_bytes)).collect()
+    }
+}
+
 /// A kernel that can be enqueued.
 pub struct EnqueuedKernel {
     pub(super) pipeline: wgpu::ComputePipeline,
@@ -158,26 +166,7 @@ impl Gpu {
         groups: [u32; 3],
     ) -> Result<EnqueuedKernel, Refusal> {
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let kind = wgpu::BindingType::Buffer {
-            ty: wgpu::BufferBindingType::Storage { read_only: false },
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        };
-        let uniform = wgpu::BindingType::Buffer {
-            ty: wgpu::BufferBindingType::Uniform,
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        };
-        let entry = |binding: u32| wgpu::BindGroupLayoutEntry {
-            binding,
-            visibility: wgpu::ShaderStages::COMPUTE,
-            ty: if binding == 4 { uniform } else { kind },
-            count: None,
-        };
-        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: None,
-            entries: &[0, 1, 2, 3, 4].map(entry),
-        });
+        let layout = self.layout();
         let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
             bind_group_layouts: &[Some(&layout)],
@@ -191,12 +180,9 @@ impl Gpu {
             compilation_options: wgpu::PipelineCompilationOptions::default(),
             cache: None,
         });
-        let mut bytes = Vec::new();
-        bytes.extend(numbers.whole.iter().flat_map(|n| n.to_le_bytes()));
-        bytes.extend(numbers.real.iter().flat_map(|n| n.to_le_bytes()));
         let numbers = self.device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
             label: None,
-            contents: &bytes,
+            contents: &numbers.bytes(),
             usage: wgpu::BufferUsages::UNIFORM,
         });
         let bound: Vec<wgpu::BindGroupEntry<'_>> = (0..)
@@ -219,6 +205,27 @@ impl Gpu {
             }),
             Some(error) => Err(Refusal::Failed(error.to_string())),
         }
+    }
+
+    /// Bindings of every kernel: four buffers, then its numbers.
+    fn layout(&self) -> wgpu::BindGroupLayout {
+        let entry = |binding: u32| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer {
+                ty: match binding {
+                    4 => wgpu::BufferBindingType::Uniform,
+                    _ => wgpu::BufferBindingType::Storage { read_only: false },
+                },
+                has_dynamic_offset: false,
+                min_binding_size: None,
+            },
+            count: None,
+        };
+        self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: None,
+            entries: &[0, 1, 2, 3, 4].map(entry),
+        })
     }
 
     fn module(&self, source: Source, precision: Precision) -> wgpu::ShaderModule {

@@ -39,11 +39,7 @@ impl Job<'_> {
         match (class, backward) {
             (Class::Attention, _) => self.attention(kernel),
             (Class::Launch, _) => self.one((Source::Elements, "empty"), [0; 4], [0.0; 4], [1, 1, 1]),
-            (Class::Gemm, _) => {
-                let [m, n, k, count] = [shape.m, shape.n, shape.k, shape.batch].map(|n| n.unwrap_or(1));
-                let layout = kernel.layout.unwrap_or(Layout::Nn);
-                self.one(PRODUCT, [m, n, k, count], turned(layout, 1.0), tiles([m, n], count))
-            }
+            (Class::Gemm, _) => self.product(kernel),
             (Class::DeviceCopy | Class::Fill, _) => {
                 let elements = self.work.outputs[0].elements;
                 // A fill has no random input.
@@ -89,6 +85,13 @@ impl Job<'_> {
                 "not written in WGSL; NVIDIA's cards measure it through CUDA".into(),
             )),
         }
+    }
+
+    fn product(&mut self, kernel: &Kernel) -> Result<(), Refusal> {
+        let shape = &kernel.shape;
+        let [m, n, k, count] = [shape.m, shape.n, shape.k, shape.batch].map(|n| n.unwrap_or(1));
+        let layout = kernel.layout.unwrap_or(Layout::Nn);
+        self.one(PRODUCT, [m, n, k, count], turned(layout, 1.0), tiles([m, n], count))
     }
 
     fn flat(&mut self, name: &str, whole: [u64; 4], real: [f32; 4]) -> Result<(), Refusal> {

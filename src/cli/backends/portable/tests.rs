@@ -8,56 +8,64 @@ use crate::backends::{Backend, Refusal};
 use crate::kernels::{reference, suite};
 
 fn kernels(precision: Precision) -> Vec<Kernel> {
-    let with = |class, shape| Kernel {
-        precision: Some(precision),
-        shape,
-        ..Kernel::of(class)
-    };
-    let flat = |class| {
-        with(
-            class,
-            Shape {
-                elements: Some(5000),
-                ..Shape::default()
-            },
-        )
-    };
-    let rowed = |class| {
-        with(
-            class,
-            Shape {
-                rows: Some(70),
-                columns: Some(520),
-                ..Shape::default()
-            },
-        )
-    };
-    let mut all: Vec<Kernel> = [None, Some(true), Some(false)]
-        .into_iter()
-        .flat_map(|pinned| {
-            let classes: &[Class] = match pinned {
-                None => &[Class::DeviceCopy],
-                Some(_) => &[Class::HostToDevice, Class::DeviceToHost],
-            };
-            classes.iter().map(move |class| Kernel {
-                shape: Shape {
-                    bytes: Some(1 << 20),
-                    ..Shape::default()
-                },
-                pinned,
-                ..Kernel::of(*class)
-            })
-        })
-        .collect();
+    let mut all = copies();
     for layout in [Layout::Nt, Layout::Nn, Layout::Tn] {
         all.push(suite::gemm(precision, [100, 70, 90], layout));
         all.push(suite::many(precision, 3, [100, 70, 90], layout));
     }
-    let backward = |forward: Kernel| Kernel {
+    all.extend(elementwise(precision));
+    all.extend(of_rows(precision));
+    let shape = Shape {
+        batch: Some(2),
+        length: Some(30),
+        heads: Some(5),
+        head_dim: Some(16),
+        ..Shape::default()
+    };
+    all.push(Kernel {
+        precision: Some(precision),
+        shape,
+        ..Kernel::of(Class::TransposeCopy)
+    });
+    all.extend(attentions(precision));
+    all
+}
+
+fn copies() -> Vec<Kernel> {
+    let copy = |class, pinned| Kernel {
+        shape: Shape {
+            bytes: Some(1 << 20),
+            ..Shape::default()
+        },
+        pinned,
+        ..Kernel::of(class)
+    };
+    vec![
+        copy(Class::DeviceCopy, None),
+        copy(Class::HostToDevice, Some(true)),
+        copy(Class::DeviceToHost, Some(true)),
+        copy(Class::HostToDevice, Some(false)),
+        copy(Class::DeviceToHost, Some(false)),
+    ]
+}
+
+fn backward(forward: Kernel) -> Kernel {
+    Kernel {
         pass: Some(Pass::Backward),
         ..forward
+    }
+}
+
+fn elementwise(precision: Precision) -> Vec<Kernel> {
+    let of = |class| Kernel {
+        precision: Some(precision),
+        shape: Shape {
+            elements: Some(5000),
+            ..Shape::default()
+        },
+        ..Kernel::of(class)
     };
-    let elements = [
+    let forward = [
         Class::Scale,
         Class::Add,
         Class::Mul,
@@ -70,9 +78,22 @@ fn kernels(precision: Precision) -> Vec<Kernel> {
         Class::Sigmoid,
         Class::Adamw,
     ];
-    all.extend(elements.map(flat));
-    all.extend([Class::Gelu, Class::GeluTanh, Class::Silu, Class::Tanh].map(|class| backward(flat(class))));
-    let rows = [
+    let both = [Class::Gelu, Class::GeluTanh, Class::Silu, Class::Tanh];
+    let backward = both.map(|class| backward(of(class)));
+    forward.map(of).into_iter().chain(backward).collect()
+}
+
+fn of_rows(precision: Precision) -> Vec<Kernel> {
+    let of = |class| Kernel {
+        precision: Some(precision),
+        shape: Shape {
+            rows: Some(70),
+            columns: Some(520),
+            ..Shape::default()
+        },
+        ..Kernel::of(class)
+    };
+    let forward = [
         Class::Softmax,
         Class::LogSoftmax,
         Class::LayerNorm,
@@ -82,44 +103,20 @@ fn kernels(precision: Precision) -> Vec<Kernel> {
         Class::SumRows,
         Class::SumColumns,
     ];
-    all.extend(rows.map(rowed));
-    all.extend([Class::Softmax, Class::LogSoftmax].map(|class| backward(rowed(class))));
-    let shape = Shape {
-        batch: Some(2),
-        length: Some(30),
-        heads: Some(5),
-        head_dim: Some(16),
-        ..Shape::default()
-    };
-    all.push(with(Class::TransposeCopy, shape));
-    for heads in [[3, 64], [2, 128]] {
-        let pass = Pass::ForwardBackward;
-        all.push(suite::attention(
-            Algorithm::Standard,
-            precision,
-            heads,
-            200,
-            false,
-            pass,
-        ));
-    }
-    for (algorithm, causal) in [
-        (Algorithm::Flash, false),
-        (Algorithm::Flash, true),
-        (Algorithm::Standard, false),
-    ] {
-        for heads in [[3, 64], [2, 128]] {
-            all.push(suite::attention(
-                algorithm,
-                precision,
-                heads,
-                200,
-                causal,
-                Pass::Forward,
-            ));
-        }
-    }
-    all
+    let backward = [Class::Softmax, Class::LogSoftmax].map(|class| backward(of(class)));
+    forward.map(of).into_iter().chain(backward).collect()
+}
+
+fn attentions(precision: Precision) -> Vec<Kernel> {
+    let cases = [
+        (Algorithm::Standard, false, Pass::ForwardBackward),
+        (Algorithm::Flash, false, Pass::Forward),
+        (Algorithm::Flash, true, Pass::Forward),
+        (Algorithm::Standard, false, Pass::Forward),
+    ];
+    let of = |heads, (algorithm, causal, pass)| suite::attention(algorithm, precision, heads, 200, causal, pass);
+    let wide = cases.map(|case| of([2, 128], case));
+    cases.map(|case| of([3, 64], case)).into_iter().chain(wide).collect()
 }
 
 #[test]

@@ -10,10 +10,10 @@ use vramscope_engine::units::Bytes;
 use vramscope_time::{Clock, Milliseconds};
 
 use crate::failure::Failure;
-use crate::in_order::in_order;
 use crate::input::cases::{Cases, Row};
 use crate::input::source::Source;
 use crate::output::{self, Format, JsonArray, text};
+use crate::parallel::map_ordered;
 use crate::predict::predict_case;
 
 /// The card for which cases are predicted.
@@ -37,7 +37,7 @@ pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
         Ok((report, time)) => (Ok(report), time),
         Err(why) => (Err(why), None),
     };
-    in_order(Cases::open(source)?, answer, |row, (report, time)| match format {
+    map_ordered(Cases::open(source)?, answer, |row, (report, time)| match format {
         Format::Text => output::print(&text::case_line(row, &report)),
         Format::Json => array.push(&Line::new(row.index, &report, card.outside, time)),
         Format::Jsonl => output::print_line(&Line::new(row.index, &report, card.outside, time)),

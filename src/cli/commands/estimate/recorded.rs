@@ -1,7 +1,7 @@
 //! `vramscope estimate --recording`: replays a training script's own steps, recorded without a GPU.
 
 use vramscope_engine::device::Device;
-use vramscope_engine::recording::{self, Header, Opened, Overrides, Played, Run, Sizes};
+use vramscope_engine::recording::{self, Header, Opened, Overrides, Played, RecordedRun, Sizes};
 use vramscope_engine::report::outside;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
@@ -107,7 +107,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn at(&self, named: &[(String, u64)]) -> Result<Run, Failure> {
+    fn at(&self, named: &[(String, u64)]) -> Result<RecordedRun, Failure> {
         let point = self.all.point(named).map_err(|error| failed(self.source, &error))?;
         let run = self.all.at(&point, self.gpu);
         let run = run.and_then(|run| run.with(self.overrides));
@@ -115,12 +115,12 @@ impl Asked<'_> {
     }
 }
 
-fn play(source: &Source, run: Run) -> Result<Played, Failure> {
+fn play(source: &Source, run: RecordedRun) -> Result<Played, Failure> {
     recording::report(run).map_err(|error| failed(source, &error))
 }
 
 /// Plays a run, and writes what came out.
-fn show((source, mut run): (&Source, Run), format: Format, against: &Against<'_>) -> Result<(), Failure> {
+fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Against<'_>) -> Result<(), Failure> {
     let expense = against.time.expense()?;
     let step = (&run.setup(), run.take_work());
     let clock = against.clock.as_ref();

@@ -1,7 +1,7 @@
 //! `vramscope estimate` for one setup.
 
 use vramscope_engine::verdict::Fit;
-use vramscope_time::{Asked, Estimate as EstimateDocument, Run};
+use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 
 use super::Estimate;
 use super::batch::Line;
@@ -30,7 +30,7 @@ impl Estimate {
         let (report, time) = match &clock {
             Some(clock) => {
                 let sources = clock.sources();
-                let ask = |run: &mut Run<'_>| {
+                let ask = |run: &mut TimedRun<'_>| {
                     run.feed(self.time.data(setup.batch));
                     Some(run.answer(&clock.costs(), Asked { sources, expense }))
                 };

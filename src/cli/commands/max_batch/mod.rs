@@ -12,7 +12,6 @@ use vramscope_plan::{Batches, MaxBatch as Found};
 
 use crate::commands::examples;
 use crate::failure::Failure;
-use crate::in_order::in_order;
 use crate::input::cases::{Cases, Row};
 use crate::input::recorded::{OverrideFlags, Sizes};
 use crate::input::room::{self, RoomFlags};
@@ -21,6 +20,7 @@ use crate::input::source::Source;
 use crate::input::subject::Subject;
 use crate::output::target::Target;
 use crate::output::{self, Format, JsonArray, terminal, text};
+use crate::parallel::map_ordered;
 use crate::predict::guarded;
 
 /// Find the largest micro-batch that trains on a card or under a limit
@@ -141,7 +141,7 @@ impl MaxBatch {
         let format = self.format.unwrap_or(Format::Jsonl);
         let mut array = JsonArray::default();
         let answer = |row: &Row| answer_row(row, gpu, limit, self.steps);
-        in_order(Cases::open(source)?, answer, |row, answer| {
+        map_ordered(Cases::open(source)?, answer, |row, answer| {
             let line = Line::new(row.index, &answer);
             match format {
                 Format::Text => output::print(&text::max_batch_line(row, &answer)),

@@ -4,7 +4,7 @@ use vramscope_engine::format::{difference, gib, grouped};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::units::{Bytes, Seconds};
 use vramscope_engine::verdict::Verdict;
-use vramscope_plan::{Choice, Plan, Reason, Step};
+use vramscope_plan::{Choice, LadderStep, Plan, Reason};
 
 use super::paint::{self, QUIET, STRONG};
 use super::row::Row;
@@ -221,7 +221,7 @@ fn ladder(plan: &Plan, width: usize) -> String {
     out
 }
 
-fn offered(offer: &Step) -> String {
+fn offered(offer: &LadderStep) -> String {
     let (key, to) = (offer.key.as_deref().unwrap_or(""), offer.to.as_deref().unwrap_or(""));
     let rest = if offer.trains {
         "with it alone the setup trains"

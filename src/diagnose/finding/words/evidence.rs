@@ -10,6 +10,36 @@ use vramscope_engine::units::Bytes;
 /// The numbers that support a cause, one sentence each.
 pub fn evidence(cause: &Cause) -> Vec<Said> {
     match cause {
+        Cause::OutOfCapacity { .. }
+        | Cause::OtherProcesses { .. }
+        | Cause::Limit { .. }
+        | Cause::RefusedThoughFree { .. }
+        | Cause::OutsideTheCache { .. }
+        | Cause::HostMemory { .. }
+        | Cause::NoNumbers
+        | Cause::Site(_) => failed_request(cause),
+        Cause::Fragmentation { .. } | Cause::ExpandableSegments { .. } | Cause::PrivatePools { .. } => allocator(cause),
+        Cause::AttentionMatrix { .. } | Cause::Logits { .. } | Cause::Tensors { .. } => shapes(cause),
+        Cause::Retries { .. }
+        | Cause::NearlyFull { .. }
+        | Cause::Utilization { .. }
+        | Cause::Leak(_)
+        | Cause::NoLeak { .. }
+        | Cause::LongSample { .. } => counters(cause),
+        Cause::DataLoading { .. }
+        | Cause::Communication { .. }
+        | Cause::Copies { .. }
+        | Cause::Idle { .. }
+        | Cause::AttentionTime { .. }
+        | Cause::HotSpots { .. } => profile(cause),
+        Cause::Peak { .. } | Cause::NeverFreed { .. } | Cause::Unforeseen { .. } => recorded(cause),
+    }
+}
+
+/// Sentences about a request that failed.
+fn failed_request(cause: &Cause) -> Vec<Said> {
+    let asked = |request: &Bytes| say("e_asked", [bytes(*request)]);
+    match cause {
         Cause::OutOfCapacity {
             request,
             total,
@@ -23,7 +53,6 @@ pub fn evidence(cause: &Cause) -> Vec<Said> {
             own,
             processes,
         } => others(*total, *held, *own, processes),
-        Cause::Fragmentation { .. } | Cause::ExpandableSegments { .. } | Cause::PrivatePools { .. } => allocator(cause),
         Cause::Limit {
             allowed,
             reserved,
@@ -31,89 +60,23 @@ pub fn evidence(cause: &Cause) -> Vec<Said> {
             ..
         } => {
             let taken = reserved.map(|reserved| say("e_taken", [bytes(reserved)]));
-            let asked = request.map(|request| say("e_asked", [bytes(request)]));
-            [Some(say("e_limit", [bytes(*allowed)])), taken, asked]
-                .into_iter()
-                .flatten()
-                .collect()
+            let limit = say("e_limit", [bytes(*allowed)]);
+            let lines = [Some(limit), taken, request.as_ref().map(asked)];
+            lines.into_iter().flatten().collect()
         }
         Cause::RefusedThoughFree { request, free } => vec![say("e_refused", [bytes(*request), bytes(*free)])],
-        Cause::OutsideTheCache { asker } => vec![say(
-            match asker {
+        Cause::OutsideTheCache { asker } => {
+            let key = match asker {
                 Asker::Nccl => "e_nccl",
                 Asker::Cublas | Asker::Cudnn => "e_library",
                 _ => "e_driver",
-            },
-            [],
-        )],
-        Cause::HostMemory { request } => request
-            .iter()
-            .map(|request| say("e_asked", [bytes(*request)]))
-            .collect(),
+            };
+            vec![say(key, [])]
+        }
+        Cause::HostMemory { request } => request.iter().map(asked).collect(),
         Cause::NoNumbers => vec![say("e_no_numbers", [])],
         Cause::Site(site) => vec![say(of_site(*site), [])],
-        Cause::AttentionMatrix { .. } | Cause::Logits { .. } | Cause::Tensors { .. } => shapes(cause),
-        Cause::Retries { ooms, retries } => vec![say("e_retries", [ooms.to_string(), retries.to_string()])],
-        Cause::NearlyFull { device, used, total } => vec![say(
-            "e_nearly_full",
-            [device.to_string(), bytes(*used), bytes(*total), share(*used, *total)],
-        )],
-        Cause::Utilization { device, mean, readings } => vec![say(
-            "e_utilization",
-            [device.to_string(), percent(*mean), readings.to_string()],
-        )],
-        Cause::Leak(growth) => leak(growth),
-        Cause::NoLeak { growth, readings } => {
-            let sign = if *growth < 0.0 { "−" } else { "+" };
-            vec![say(
-                "e_no_leak",
-                [format!("{sign}{}", percent(growth.abs())), readings.to_string()],
-            )]
-        }
-        Cause::LongSample {
-            step,
-            bytes: most,
-            usual,
-            length,
-        } => {
-            let length = length.map(|length| say("e_length", [length.to_string()]));
-            let needs = say("e_long_sample", [step.to_string(), bytes(*most), bytes(*usual)]);
-            [Some(needs), length].into_iter().flatten().collect()
-        }
-        Cause::DataLoading { share } => vec![say("e_data", [percent(*share)])],
-        Cause::Communication { share } => vec![say("e_communication", [percent(*share)])],
-        Cause::Copies { share } => vec![say("e_copies", [percent(*share)])],
-        Cause::Idle { busy } => vec![say("e_busy", [percent(*busy)])],
-        Cause::AttentionTime { share } => vec![say("e_attention_time", [percent(*share)])],
-        Cause::HotSpots { spots } => {
-            let spots = spots.iter();
-            spots
-                .map(|spot| say("e_spot", [spot.name.clone(), bytes(spot.bytes)]))
-                .collect()
-        }
-        Cause::Peak {
-            peak,
-            by_category,
-            largest,
-        } => {
-            let categories = by_category
-                .iter()
-                .map(|(category, held)| said("e_category", [Gap::from(*category), bytes(*held).into()]));
-            let live = std::iter::once(say("e_live", [bytes(*peak)]));
-            live.chain(categories).chain(largest.iter().map(group)).collect()
-        }
-        Cause::NeverFreed { bytes: all, groups } => {
-            let all = std::iter::once(say("e_never_freed", [bytes(*all)]));
-            all.chain(groups.iter().take(5).map(group)).collect()
-        }
-        Cause::Unforeseen { recorded, simulated } => vec![say(
-            "e_unforeseen",
-            [
-                bytes(*recorded),
-                bytes(*simulated),
-                difference(recorded.difference_to(*simulated)),
-            ],
-        )],
+        _ => Vec::new(),
     }
 }
 
@@ -187,6 +150,80 @@ fn shapes(cause: &Cause) -> Vec<Said> {
                 say("e_tensor", [what, t.layer.to_string(), bytes(t.bytes)])
             })
             .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Sentences about counters over the run.
+fn counters(cause: &Cause) -> Vec<Said> {
+    match cause {
+        Cause::Retries { ooms, retries } => vec![say("e_retries", [ooms.to_string(), retries.to_string()])],
+        Cause::NearlyFull { device, used, total } => vec![say(
+            "e_nearly_full",
+            [device.to_string(), bytes(*used), bytes(*total), share(*used, *total)],
+        )],
+        Cause::Utilization { device, mean, readings } => vec![say(
+            "e_utilization",
+            [device.to_string(), percent(*mean), readings.to_string()],
+        )],
+        Cause::Leak(growth) => leak(growth),
+        Cause::NoLeak { growth, readings } => {
+            let sign = if *growth < 0.0 { "−" } else { "+" };
+            let growth = format!("{sign}{}", percent(growth.abs()));
+            vec![say("e_no_leak", [growth, readings.to_string()])]
+        }
+        Cause::LongSample {
+            step,
+            bytes: most,
+            usual,
+            length,
+        } => {
+            let length = length.map(|length| say("e_length", [length.to_string()]));
+            let needs = say("e_long_sample", [step.to_string(), bytes(*most), bytes(*usual)]);
+            [Some(needs), length].into_iter().flatten().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Sentences about a profile of the run.
+fn profile(cause: &Cause) -> Vec<Said> {
+    match cause {
+        Cause::DataLoading { share } => vec![say("e_data", [percent(*share)])],
+        Cause::Communication { share } => vec![say("e_communication", [percent(*share)])],
+        Cause::Copies { share } => vec![say("e_copies", [percent(*share)])],
+        Cause::Idle { busy } => vec![say("e_busy", [percent(*busy)])],
+        Cause::AttentionTime { share } => vec![say("e_attention_time", [percent(*share)])],
+        Cause::HotSpots { spots } => spots
+            .iter()
+            .map(|spot| say("e_spot", [spot.name.clone(), bytes(spot.bytes)]))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Sentences about a recording of every allocation.
+fn recorded(cause: &Cause) -> Vec<Said> {
+    match cause {
+        Cause::Peak {
+            peak,
+            by_category,
+            largest,
+        } => {
+            let categories = by_category
+                .iter()
+                .map(|(category, held)| said("e_category", [Gap::from(*category), bytes(*held).into()]));
+            let live = std::iter::once(say("e_live", [bytes(*peak)]));
+            live.chain(categories).chain(largest.iter().map(group)).collect()
+        }
+        Cause::NeverFreed { bytes: all, groups } => {
+            let all = std::iter::once(say("e_never_freed", [bytes(*all)]));
+            all.chain(groups.iter().take(5).map(group)).collect()
+        }
+        Cause::Unforeseen { recorded, simulated } => {
+            let more = difference(recorded.difference_to(*simulated));
+            vec![say("e_unforeseen", [bytes(*recorded), bytes(*simulated), more])]
+        }
         _ => Vec::new(),
     }
 }

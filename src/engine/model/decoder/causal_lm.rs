@@ -19,7 +19,7 @@ impl CausalLm {
         // Tensor parallelism splits the head of a text model by its vocabulary, and with it a token embedding tied to
         // it. A separate embedding stays whole on each GPU. On one GPU, both constructors do the same.
         let embedding = if c.tie_word_embeddings {
-            Embedding::shared
+            Embedding::rowwise
         } else {
             Embedding::new
         };

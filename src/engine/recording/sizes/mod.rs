@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use self::structure::Structure;
 use super::error::{Ranges, RecordingError};
 use super::header::Header;
-use super::run::{Point, Run};
+use super::run::{Point, RecordedRun};
 use crate::tape::Gpu;
 
 pub(super) use read::read_rest;
@@ -107,7 +107,7 @@ impl Sizes {
     ///
     /// # Errors
     /// If no recorded structure is valid there; else like [`read`](super::read).
-    pub fn at(&self, point: &[u64], gpu: Option<Gpu>) -> Result<Run, RecordingError> {
+    pub fn at(&self, point: &[u64], gpu: Option<Gpu>) -> Result<RecordedRun, RecordingError> {
         let structure = self.structure(point)?;
         let mut run = structure.play(&self.header, point, gpu)?;
         run.about.at = Some(Point {

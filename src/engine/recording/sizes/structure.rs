@@ -7,7 +7,7 @@ use super::super::fault::Fault;
 use super::super::header::Header;
 use super::super::lines::Line;
 use super::super::reader::Reader;
-use super::super::run::Run;
+use super::super::run::RecordedRun;
 use super::polynomial::Polynomials;
 use super::spelled::Spelled;
 use crate::tape::Gpu;
@@ -59,7 +59,7 @@ impl Structure {
     }
 
     /// Replays the lines at these sizes.
-    pub fn play(&self, header: &Header, point: &[u64], gpu: Option<Gpu>) -> Result<Run, RecordingError> {
+    pub fn play(&self, header: &Header, point: &[u64], gpu: Option<Gpu>) -> Result<RecordedRun, RecordingError> {
         let mut reader = Reader::new(header.clone(), gpu)?;
         let numbers = self.polynomials.at(point).map_err(|k| {
             let fault = Fault::Json(format!("has polynomial {k}, whose value is not whole at these sizes"));

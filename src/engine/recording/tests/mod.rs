@@ -9,10 +9,10 @@ mod text;
 
 use text::Text;
 
-use super::{RecordingError, Run, read};
+use super::{RecordedRun, RecordingError, read};
 
 /// Reads the run of a text.
-fn run(text: &Text) -> Run {
+fn run(text: &Text) -> RecordedRun {
     read(text.all().as_bytes(), None).unwrap_or_else(|error| panic!("{error}\n{}", text.all()))
 }
 
@@ -25,7 +25,7 @@ fn refused(text: &str) -> RecordingError {
 }
 
 /// Returns the bytes of the last step's allocations, in order.
-fn born(run: &Run) -> Vec<u64> {
+fn born(run: &RecordedRun) -> Vec<u64> {
     let step = run.steps.last().expect("a step");
     let allocations = run.events[step.begin..step.end].iter().filter(|event| event.is_alloc());
     allocations

@@ -27,7 +27,7 @@ impl Subject<'_> {
     /// Positions of one sample that its images take; `None` if it has no images, or images of different sizes.
     pub fn image_tokens(self) -> Option<Derivation> {
         let tokens = self.model.image_tokens(self.setup);
-        let images = match self.model.takes().images {
+        let images = match self.model.takes().image_count {
             true => self.model.prepared(self.setup).images,
             false => 1,
         };

@@ -20,6 +20,7 @@ mod order;
 mod pointwise;
 mod pool;
 mod reduce;
+mod reduce_config;
 mod scan;
 mod segments;
 mod select;

@@ -15,49 +15,87 @@ use crate::worker::timing::Timing;
 #[component]
 pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
     let i18n = use_i18n();
-    let (phases, wait) = (timing.phases(), timing.wait_ms());
-    let host_decides = timing.host_decides();
     let rows = [
-        (
-            t_string!(i18n, time.step),
-            step(i18n, &timing),
-            "step-ms",
-            phases,
-            false,
-        ),
-        (
-            t_string!(i18n, time.gpu),
-            line(i18n, &timing, true),
-            "gpu-ms",
-            timing.busy(),
-            !host_decides,
-        ),
-        (
-            t_string!(i18n, time.host),
-            line(i18n, &timing, false),
-            "host-ms",
-            timing.host_line(),
-            host_decides,
-        ),
+        Row {
+            name: t_string!(i18n, time.step),
+            explained: step(i18n, &timing),
+            testid: "step-ms",
+            ms: timing.phases(),
+            value: timing.step_ms,
+            wait: timing.wait_ms(),
+            decides: false,
+        },
+        Row {
+            name: t_string!(i18n, time.gpu),
+            explained: line(i18n, &timing, true),
+            testid: "gpu-ms",
+            ms: timing.busy(),
+            value: timing.busy().iter().sum(),
+            wait: 0.0,
+            decides: !timing.host_decides(),
+        },
+        Row {
+            name: t_string!(i18n, time.host),
+            explained: line(i18n, &timing, false),
+            testid: "host-ms",
+            ms: timing.host_line(),
+            value: timing.host_line().iter().sum(),
+            wait: 0.0,
+            decides: timing.host_decides(),
+        },
     ];
     let scale = rows
         .iter()
-        .map(|row| row.3.iter().sum::<f64>())
+        .map(|row| row.ms.iter().sum::<f64>())
         .fold(timing.interval_ms, f64::max);
-    let rows = rows.into_iter().map(|(name, explained, testid, of, decides)| {
-        let is_step = testid == "step-ms";
-        let value = if is_step {
-            timing.step_ms
-        } else {
-            of.iter().sum::<f64>()
-        };
+    let many =
+        (timing.micro_batches > 1).then(|| t_string!(i18n, time.phases_of, n = timing.micro_batches.to_string()));
+    view! {
+        <table class="time-lines">
+            <colgroup>
+                <col class="time-name" />
+                <col />
+                <col class="time-amount" />
+            </colgroup>
+            <tbody>{rows.map(|row| row.view(i18n, scale)).into_iter().collect_view()}</tbody>
+        </table>
+        <ul class="legend">{legend(i18n, &timing)}</ul>
+        <p class="muted small">{decides(i18n, &timing)} " " {many}</p>
+    }
+}
+
+/// A line of the chart.
+struct Row {
+    name: &'static str,
+    explained: Explained,
+    testid: &'static str,
+    /// Milliseconds of each phase.
+    ms: [f64; 3],
+    /// Milliseconds that are shown beside the bar.
+    value: f64,
+    /// Milliseconds of waiting for data after the phases.
+    wait: f64,
+    /// True if the step takes as long as this line.
+    decides: bool,
+}
+
+impl Row {
+    fn view(self, i18n: Words, scale: f64) -> impl IntoView + use<> {
+        let Self {
+            name,
+            explained,
+            testid,
+            value,
+            decides,
+            ..
+        } = self;
         let mut segments: Vec<Segment> = Phase::ALL
             .into_iter()
-            .zip(of)
+            .zip(self.ms)
             .map(|(phase, ms)| segment(class(phase), phase_name(i18n, phase), ms, scale))
             .collect();
-        if is_step && wait > 0.0 {
-            segments.push(segment("time-wait", t_string!(i18n, time.wait), wait, scale));
+        if self.wait > 0.0 {
+            segments.push(segment("time-wait", t_string!(i18n, time.wait), self.wait, scale));
         }
         view! {
             <tr class:time-decides=decides>
@@ -71,41 +109,32 @@ pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
                 </td>
             </tr>
         }
-    });
-    let parts = Phase::ALL.into_iter().zip(phases).enumerate().map(|(at, (phase, ms))| {
-        let explained = phase_told(i18n, &timing, at, phase_name(i18n, phase), ms);
-        view! { <Part class=class(phase) name=phase_name(i18n, phase) explained key=key(phase) ms=exact(&timing, phase) /> }
-    });
+    }
+}
+
+/// The phases, and the wait for data if there is one, with their times.
+fn legend(i18n: Words, timing: &Timing) -> impl IntoView + use<> {
+    let phases = Phase::ALL.into_iter().zip(timing.phases()).enumerate();
+    let parts: Vec<_> = phases
+        .map(|(at, (phase, ms))| {
+            let explained = phase_told(i18n, timing, at, phase_name(i18n, phase), ms);
+            view! { <Part class=class(phase) name=phase_name(i18n, phase) explained key=key(phase) ms=exact(timing, phase) /> }
+        })
+        .collect();
+    let wait = timing.wait_ms();
     let waits = (wait > 0.0).then(|| {
-        let explained = wait_told(i18n, &timing);
+        let explained = wait_told(i18n, timing);
         view! { <Part class="time-wait" name=t_string!(i18n, time.wait) explained key="wait" ms=wait /> }
     });
-    let share = format!(
-        "{:.0}",
-        100.0
-            * if host_decides {
-                timing.idle_share
-            } else {
-                1.0 - timing.idle_share
-            }
-    );
-    let decides = match host_decides {
-        true => t_string!(i18n, time.host_decides, share = share),
-        false => t_string!(i18n, time.gpu_decides, share = share),
-    };
-    let many =
-        (timing.micro_batches > 1).then(|| t_string!(i18n, time.phases_of, n = timing.micro_batches.to_string()));
-    view! {
-        <table class="time-lines">
-            <colgroup>
-                <col class="time-name" />
-                <col />
-                <col class="time-amount" />
-            </colgroup>
-            <tbody>{rows.collect_view()}</tbody>
-        </table>
-        <ul class="legend">{parts.collect_view()} {waits}</ul>
-        <p class="muted small">{decides} " " {many}</p>
+    view! { {parts} {waits} }
+}
+
+/// Says whether the GPU or the host decides, and for which share of the time the GPU is idle or busy.
+fn decides(i18n: Words, timing: &Timing) -> String {
+    let share = |part: f64| format!("{:.0}", 100.0 * part);
+    match timing.host_decides() {
+        true => t_string!(i18n, time.host_decides, share = share(timing.idle_share)),
+        false => t_string!(i18n, time.gpu_decides, share = share(1.0 - timing.idle_share)),
     }
 }
 

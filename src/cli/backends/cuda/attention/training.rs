@@ -15,7 +15,7 @@ use vramscope_engine::attention::Algorithm;
 use super::super::Cuda;
 use super::super::api::Address;
 use super::super::compile::{Arguments, Function, Source};
-use super::super::gemm::{Gemm, Product};
+use super::super::gemm::{Gemm, Lt, Product};
 use super::super::job::{Ready, Tensors};
 use super::super::memory::Buffer;
 use super::super::own::{blocks as grid, row_plan, vectors};
@@ -40,6 +40,80 @@ struct Shaped {
     threads: u32,
     /// Number of vectors of 16 bytes per row of scores.
     vectors: u64,
+}
+
+/// The products of a block, whose matrix of pairs has a row for each query and a column for each key.
+struct Products<'a> {
+    lt: &'a Rc<Lt>,
+    extents: Extents,
+    precision: Precision,
+    queries: u64,
+    keys: u64,
+}
+
+impl Products<'_> {
+    /// Queries times keys: the scores; the result's gradient times values: the gradient of probabilities.
+    fn rows_by_rows(&self, operands: [Address; 3]) -> Result<Gemm, Refusal> {
+        let (width, [whole, pairs]) = (self.extents.width, self.steps());
+        let rows = [width, width, self.keys];
+        self.prepare(
+            Layout::Nt,
+            [self.queries, self.keys, width],
+            rows,
+            [whole, whole, pairs],
+            operands,
+        )
+    }
+
+    /// Pairs times a row for each key: the result, and the gradient of queries.
+    fn pairs_by_keys(&self, operands: [Address; 3]) -> Result<Gemm, Refusal> {
+        let (width, [whole, pairs]) = (self.extents.width, self.steps());
+        let rows = [self.keys, width, width];
+        self.prepare(
+            Layout::Nn,
+            [self.queries, width, self.keys],
+            rows,
+            [pairs, whole, whole],
+            operands,
+        )
+    }
+
+    /// Transposed pairs times a row for each query: the gradients of values and of keys.
+    fn pairs_by_queries(&self, operands: [Address; 3]) -> Result<Gemm, Refusal> {
+        let (width, [whole, pairs]) = (self.extents.width, self.steps());
+        let rows = [self.keys, width, width];
+        self.prepare(
+            Layout::Tn,
+            [self.keys, width, self.queries],
+            rows,
+            [pairs, whole, whole],
+            operands,
+        )
+    }
+
+    /// Elements from one head to the next, of queries or keys and of pairs.
+    fn steps(&self) -> [u64; 2] {
+        [self.extents.length * self.extents.width, self.queries * self.keys]
+    }
+
+    fn prepare(
+        &self,
+        layout: Layout,
+        extents: [u64; 3],
+        rows: [u64; 3],
+        steps: [u64; 3],
+        operands: [Address; 3],
+    ) -> Result<Gemm, Refusal> {
+        let product = Product {
+            precision: self.precision,
+            layout,
+            extents,
+            rows,
+            count: self.extents.batch * self.extents.heads,
+            steps,
+        };
+        self.lt.product(&product, operands)
+    }
 }
 
 /// A block of queries and the keys they see.
@@ -170,56 +244,15 @@ impl<'a> Training<'a> {
 
     /// Prepares kernels and products for a block; `set` lends memory on which candidates for the products are timed.
     fn shaped(&self, [queries, keys]: [u64; 2], set: &Tensors) -> Result<Shaped, Refusal> {
-        let e = self.extents;
-        let (width, whole, pairs) = (e.width, e.length * e.width, queries * keys);
-        let lt = self.cuda.lt()?;
+        // What the operands hold does not matter, nor which they are, if their length is right.
         let [scores, result, _] = self.work;
         let [query, value, output] = [set.inputs[0].address, set.inputs[2].address, set.outputs[0].address];
-        let product = |layout, extents: [u64; 3], rows, steps, operands| {
-            let product = Product {
-                precision: self.precision,
-                layout,
-                extents,
-                rows,
-                count: e.batch * e.heads,
-                steps,
-            };
-            // Candidates are timed on operands of the right length; what they hold does not matter, nor which they are.
-            lt.product(&product, operands)
-        };
-        // A matrix of pairs has a row for each query and a column for each key. Scores are queries times keys; the
-        // gradient of probabilities is the result's gradient times values.
-        let against = |operands| {
-            let extents = [queries, keys, width];
-            product(
-                Layout::Nt,
-                extents,
-                [width, width, keys],
-                [whole, whole, pairs],
-                operands,
-            )
-        };
-        // Pairs times a row for each key: the result, and the gradient of queries.
-        let weighted = |operands| {
-            let extents = [queries, width, keys];
-            product(
-                Layout::Nn,
-                extents,
-                [keys, width, width],
-                [pairs, whole, whole],
-                operands,
-            )
-        };
-        // Transposed pairs times a row for each query: the gradients of values and of keys.
-        let turned = |operands| {
-            let extents = [keys, width, queries];
-            product(
-                Layout::Tn,
-                extents,
-                [keys, width, width],
-                [pairs, whole, whole],
-                operands,
-            )
+        let products = Products {
+            lt: self.cuda.lt()?,
+            extents: self.extents,
+            precision: self.precision,
+            queries,
+            keys,
         };
         let count = vectors(keys, self.precision)?;
         // Rows that registers cannot hold have kernels of their own.
@@ -230,12 +263,12 @@ impl<'a> Training<'a> {
         let function = |source, name: &str| self.cuda.function(source, self.precision, name);
         Ok(Shaped {
             shape: [queries, keys],
-            scores: against([query, value, scores])?,
-            output: weighted([scores, value, output])?,
-            of_values: turned([scores, query, output])?,
-            of_probabilities: against([query, value, result])?,
-            of_queries: weighted([scores, value, output])?,
-            of_keys: turned([scores, query, output])?,
+            scores: products.rows_by_rows([query, value, scores])?,
+            output: products.pairs_by_keys([scores, value, output])?,
+            of_values: products.pairs_by_queries([scores, query, output])?,
+            of_probabilities: products.rows_by_rows([query, value, result])?,
+            of_queries: products.pairs_by_keys([scores, value, output])?,
+            of_keys: products.pairs_by_queries([scores, query, output])?,
             softmax: function(Source::Rows, &format!("softmax_{stem}"))?,
             softmax_backward: function(Source::Gradients, &format!("softmax_of_product_{stem}"))?,
             threads,

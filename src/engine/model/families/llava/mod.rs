@@ -60,7 +60,7 @@ impl Family for LlavaConfig {
 
     fn takes(&self) -> Takes {
         Takes {
-            image: true,
+            image_size: true,
             ..Takes::IMAGES
         }
     }

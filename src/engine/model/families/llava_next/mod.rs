@@ -56,7 +56,7 @@ impl Family for LlavaNextConfig {
 
     fn takes(&self) -> Takes {
         Takes {
-            image: true,
+            image_size: true,
             ..Takes::IMAGES
         }
     }

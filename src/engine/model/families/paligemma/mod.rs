@@ -58,7 +58,7 @@ impl Family for PaliGemmaConfig {
 
     fn takes(&self) -> Takes {
         Takes {
-            image: true,
+            image_size: true,
             ..Takes::ONE_IMAGE
         }
     }

@@ -65,7 +65,7 @@ impl Family for VideoMaeConfig {
 
     fn takes(&self) -> Takes {
         Takes {
-            image: true,
+            image_size: true,
             frames: true,
             ..Takes::SAMPLES
         }

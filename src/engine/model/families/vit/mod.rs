@@ -60,7 +60,7 @@ impl Family for VitConfig {
 
     fn takes(&self) -> Takes {
         Takes {
-            image: true,
+            image_size: true,
             ..Takes::SAMPLES
         }
     }

@@ -23,7 +23,7 @@ impl Grid {
 
 /// A run of positions of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum Span {
     /// This many text tokens.
     Text(u64),
     /// The tokens of one image.
@@ -85,15 +85,15 @@ impl Layout {
     }
 
     /// Runs of positions of a sample: a start token, an image, an end token, and so on; the rest is text.
-    pub fn sample(&self, i: u64) -> Vec<Run> {
+    pub fn sample(&self, i: u64) -> Vec<Span> {
         let images = &self.all[i as usize * self.per_sample..][..self.per_sample];
-        let mut runs = vec![Run::Text(1)];
+        let mut runs = vec![Span::Text(1)];
         let mut used = 1;
         for (n, image) in images.iter().enumerate() {
             let last = n + 1 == images.len();
             used += self.tokens_of(image) + 1;
-            runs.push(Run::Image(*image));
-            runs.push(Run::Text(if last {
+            runs.push(Span::Image(*image));
+            runs.push(Span::Text(if last {
                 1 + self.positions_of(i).saturating_sub(used)
             } else {
                 2

@@ -1,6 +1,6 @@
 //! Positions of time, height and width for every token (`get_rope_index`).
 
-use super::layout::{Grid, Layout, Run};
+use super::layout::{Grid, Layout, Span};
 use crate::dtype::DType;
 use crate::nn::{AXES, ids};
 use crate::tape::{Tape, Tensor};
@@ -50,8 +50,8 @@ impl Sample {
         self.parts.clear();
         for run in layout.sample(i) {
             match run {
-                Run::Text(n) => self.parts.push(text_positions(t, n)),
-                Run::Image(grid) => self.image(t, &grid, layout.merge),
+                Span::Text(n) => self.parts.push(text_positions(t, n)),
+                Span::Image(grid) => self.image(t, &grid, layout.merge),
             }
         }
         let positions = layout.positions_of(i);

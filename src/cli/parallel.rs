@@ -14,7 +14,7 @@ type Promised<A> = Receiver<(Row, A)>;
 ///
 /// # Errors
 /// If a row cannot be read, after the answers before it; or if an answer cannot be passed on.
-pub fn in_order<A: Send>(
+pub fn map_ordered<A: Send>(
     rows: Cases,
     answer: impl Fn(&Row) -> A + Sync,
     mut tell: impl FnMut(&Row, A) -> Result<(), Failure>,
