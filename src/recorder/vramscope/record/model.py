@@ -19,15 +19,17 @@ AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 def run(options: argparse.Namespace, out: str) -> None:
     """Records `--steps` steps of `--model` to the file at `out`."""
-    positions = 0
-    if inputs.takes_images(read_config(options.model)) and options.images:
-        with recording(os.devnull, gpu=options.gpu):
-            config = read_config(options.model)
-            positions = inputs.image_positions(make(config, options), config, options)
+    form = inputs.Form()
+    with recording(os.devnull, gpu=options.gpu):
+        config = read_config(options.model)
+        model = make(config, options)
+        if inputs.takes_images(model):
+            form = inputs.find(model, config, options)
+        del model
     session = recording(out, gpu=options.gpu, steps=options.steps, command=None, progress=progress(options.steps))
     with session:
         config = read_config(options.model)
-        train(make(config, options), config, options, positions)
+        train(make(config, options), config, options, form)
     if session.done == 0:
         raise RecordingError(f"No step of {options.model} was recorded.")
 
@@ -85,7 +87,7 @@ def make(config: Any, options: argparse.Namespace) -> Any:
             part.use_cache = False
     cls = model_class(config)
     with torch.device("cuda"):
-        model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn)
+        model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn or None)
     if options.lora:
         from peft import LoraConfig, get_peft_model
 
@@ -109,14 +111,14 @@ def optimizer(model: Any, name: str) -> torch.optim.Optimizer:
     return torch.optim.SGD(trained, lr=1e-6, momentum=0.9 if name == "sgdm" else 0.0)
 
 
-def train(model: Any, config: Any, options: argparse.Namespace, positions: int) -> None:
-    """Trains until the recording has its steps."""
+def train(model: Any, config: Any, options: argparse.Namespace, form: inputs.Form) -> None:
+    """Trains on such batches until the recording has its steps."""
     stepper = optimizer(model, options.optim)
     low = AUTOCAST.get(options.precision)
     scaler = torch.amp.GradScaler("cuda", enabled=low is torch.float16)
     try:
         while True:
-            batch = inputs.batch(model, config, options, positions)
+            batch = inputs.batch(model, config, options, form)
             with torch.autocast("cuda", dtype=low, enabled=low is not None):
                 loss = inputs.loss(model(**batch))
             scaler.scale(loss).backward()
