@@ -1,0 +1,84 @@
+"""`vramscope record --model` over families of transformers, small ones of their default configurations.
+
+python3 usual.py OUT.jsonl FAMILY,...|images|text|all: `images` are the image-text families, `text` the causal language
+models. Families that OUT holds are not recorded again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from typing import Any
+
+from player import apart
+
+DEADLINE_SECONDS = 300
+POSITIONS = 1024
+
+
+def family(name: str, cls: Any, folder: str) -> dict[str, Any]:
+    """Two steps of one family from its config.json, by the command line."""
+    from vramscope.record.__main__ import main
+
+    import families
+
+    config = families.configuration(name)
+    for part in families.parts(config):
+        layers = getattr(part, "per_layer_config", None)
+        if layers:
+            part.per_layer_config = {k: v for k, v in layers.items() if int(k) < families.LAYERS}
+    config.architectures = [cls if isinstance(cls, str) else cls[0]]
+    path = os.path.join(folder, "config.json")
+    config.to_json_file(path, use_diff=False)
+    out = os.path.join(folder, "run.vram.gz")
+    began, said = time.monotonic(), io.StringIO()
+    with contextlib.redirect_stderr(said):
+        words = ["--model", path, "--steps", "2", "-o", out]
+    status = main([*words, "--seq", str(POSITIONS)])
+    needed = re.search(r"need --seq (\d+)", said.getvalue())
+    if status and needed:
+        status = main([*words, "--seq", needed[1]])
+    found: dict[str, Any] = dict(seconds=round(time.monotonic() - began, 1))
+    if status:
+        return found | dict(error=said.getvalue()[-1500:])
+    return found | dict(file_kib=os.path.getsize(out) >> 10)
+
+
+def main() -> None:
+    """Records families one by one and counts them."""
+    import torch._dynamo  # noqa: F401  (before any recording replaces what it looks at)
+    import vramscope  # noqa: F401
+    from transformers.models.auto import modeling_auto as auto
+
+    import families  # noqa: F401
+
+    out, wanted = sys.argv[1:3]
+    images, text = auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES, auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    known = {**text, **images}
+    sets = {"images": images, "text": [n for n in text if n not in images], "all": known}
+    names = list(sets.get(wanted, wanted.split(",")))
+    rows: dict[str, dict[str, Any]] = {}
+    if os.path.exists(out):
+        with open(out, encoding="utf-8") as file:
+            rows = {row["family"]: row for row in map(json.loads, file)}
+    for name in names:
+        if name in rows:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            row = apart(family, name, known[name], folder, deadline=DEADLINE_SECONDS)
+        rows[name] = {"family": name} | row
+        with open(out, "a", encoding="utf-8") as file:
+            file.write(json.dumps(rows[name]) + "\n")
+        print(name, row.get("seconds"), row.get("error", "")[-300:], flush=True)
+    failed = [n for n in names if "error" in rows[n]]
+    print(f"{len(names) - len(failed)} of {len(names)} recorded; not {', '.join(failed) or 'one'}.")
+
+
+if __name__ == "__main__":
+    main()
