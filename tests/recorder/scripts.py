@@ -21,8 +21,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "src", "recorder"), HERE]
 
-import stand_ins  # noqa: E402
 from replay import Replay  # noqa: E402
+
+import stand_ins  # noqa: E402
 
 DEADLINE_SECONDS = 600
 
