@@ -22,6 +22,16 @@ DEADLINE_SECONDS = 300
 POSITIONS = 1024
 
 
+def leave_layers(config: dict[str, Any], count: int) -> None:
+    """Leaves out what a configuration says of layers that it no longer has."""
+    layers = config.get("per_layer_config")
+    if layers:
+        config["per_layer_config"] = {i: settings for i, settings in layers.items() if int(i) < count}
+    for part in config.values():
+        if isinstance(part, dict):
+            leave_layers(part, count)
+
+
 def family(name: str, cls: Any, folder: str) -> dict[str, Any]:
     """Two steps of one family from its config.json, by the command line."""
     from vramscope.record.__main__ import main
@@ -29,21 +39,23 @@ def family(name: str, cls: Any, folder: str) -> dict[str, Any]:
     import families
 
     config = families.configuration(name)
-    for part in families.parts(config):
-        layers = getattr(part, "per_layer_config", None)
-        if layers:
-            part.per_layer_config = {k: v for k, v in layers.items() if int(k) < families.LAYERS}
     config.architectures = [cls if isinstance(cls, str) else cls[0]]
     path = os.path.join(folder, "config.json")
     config.to_json_file(path, use_diff=False)
+    with open(path, encoding="utf-8") as file:
+        known = json.load(file)
+    leave_layers(known, families.LAYERS)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(known, file)
     out = os.path.join(folder, "run.vram.gz")
+    words = ["--model", path, "--steps", "2", "-o", out]
     began, said = time.monotonic(), io.StringIO()
     with contextlib.redirect_stderr(said):
-        words = ["--model", path, "--steps", "2", "-o", out]
-    status = main([*words, "--seq", str(POSITIONS)])
-    needed = re.search(r"need --seq (\d+)", said.getvalue())
-    if status and needed:
-        status = main([*words, "--seq", needed[1]])
+        status = main([*words, "--seq", str(POSITIONS)])
+        needed = re.search(r"need --seq (\d+)", said.getvalue())
+        if status and needed:
+            said.truncate(said.seek(0))
+            status = main([*words, "--seq", needed[1]])
     found: dict[str, Any] = dict(seconds=round(time.monotonic() - began, 1))
     if status:
         return found | dict(error=said.getvalue()[-1500:])
