@@ -52,7 +52,7 @@ def family(name: str, cls: Any, folder: str) -> dict[str, Any]:
     began, said = time.monotonic(), io.StringIO()
     with contextlib.redirect_stderr(said):
         status = main([*words, "--seq", str(POSITIONS)])
-        needed = re.search(r"need --seq (\d+)", said.getvalue())
+        needed = re.search(r"--seq (\d+) or", said.getvalue())
         if status and needed:
             said.truncate(said.seek(0))
             status = main([*words, "--seq", needed[1]])

@@ -24,9 +24,9 @@ MISMATCH = re.compile(r"tokens:? *(\d+)\D{1,20}features:? *(\d+)")
 
 @dataclass(frozen=True)
 class Form:
-    """How a batch is made: which form of images, positions of one image in the text, and what labels are."""
+    """How a batch is made: which of the forms of images, positions of one image in the text, and what labels are."""
 
-    images: int | None = None
+    images: str | None = None
     positions: int = 0
     classes: bool = False
 
@@ -42,22 +42,32 @@ def find(model: Any, config: Any, options: argparse.Namespace) -> Form:
     if not takes_images(model) or (not options.images and "input_ids" in taken):
         return Form()
     failed: Exception | None = None
-    for i, form in enumerate(Pictures(model, config, options).forms()):
-        given = form()
+    for name, make in Pictures(model, config, options).forms().items():
+        given = make()
         if not given:
             continue
         for classes in (True, False) if "input_ids" not in taken else (False,):
             try:
-                return _tried(model, config, options, Form(i, classes=classes), given)
+                return _tried(model, config, options, Form(name, classes=classes), given)
             except RecordingError:
                 raise
             except Exception as e:
                 failed = failed or e
+    refuse_length(config, options, failed)
     raise RecordingError(
         f"No batch of images was found that {type(model).__name__} takes. Give the folder of the model with its "
         "preprocessor_config.json, record its text alone with --images 0, or record a script that trains it.\n"
         f"The likeliest batch raised: {type(failed).__name__}: {failed}"
-    )
+    ) from failed
+
+
+def refuse_length(config: Any, options: argparse.Namespace, failed: Exception | None) -> None:
+    """Raises if a forward failed on more positions than the model has."""
+    known = first(config.get_text_config(), ("max_position_embeddings", "n_positions"))
+    if isinstance(known, int) and options.seq > known:
+        raise RecordingError(
+            f"The model has {known} positions. Give --seq {known} or less; {options.seq} was given."
+        ) from failed
 
 
 def _tried(model: Any, config: Any, options: argparse.Namespace, form: Form, given: Batch) -> Form:
@@ -119,15 +129,20 @@ def vocabulary(config: Any) -> int:
     return next(n for n in (getattr(part, "vocab_size", None) for part in sizes) if n is not None)
 
 
-def text(config: Any, options: argparse.Namespace, positions: int) -> torch.Tensor:
-    """Token ids [batch, positions], with a run of image tokens for each image."""
-    known = vocabulary(config)
-    token = first(config, IMAGE_TOKENS)
+def refuse_short(options: argparse.Namespace, positions: int) -> None:
+    """Raises if images of so many positions don't fit into the text."""
     needed = options.images * (positions + 2) + 2 if positions else 0
     if needed > options.seq:
         raise RecordingError(
             f"{options.images} images of {positions} positions need --seq {needed} or more; {options.seq} was given."
         )
+
+
+def text(config: Any, options: argparse.Namespace, positions: int) -> torch.Tensor:
+    """Token ids [batch, positions], with a run of image tokens for each image."""
+    known = vocabulary(config)
+    token = first(config, IMAGE_TOKENS)
+    refuse_short(options, positions)
     ids = torch.randint(5, max(6, min(known - 8, 200)), (options.batch, options.seq), device="cuda")
     if not positions or token is None:
         return ids
@@ -164,8 +179,8 @@ def batch(model: Any, config: Any, options: argparse.Namespace, form: Form) -> B
     else:
         made["labels"] = text(config, options, 0)
     if form.images is not None:
-        # What a processor says of its images (a mask of patches) is said last.
-        made |= Pictures(model, config, options).forms()[form.images]()
+        # A processor's mask is that of its patches where a model reads no text.
+        made = Pictures(model, config, options).forms()[form.images]() | made
     return {name: x for name, x in made.items() if name in taken}
 
 
@@ -183,9 +198,15 @@ def _extra(made: Batch, taken: set[str], config: Any, options: argparse.Namespac
     if "bbox" in taken:
         made["bbox"] = torch.zeros(*ids.shape, 4, dtype=torch.long, device="cuda")
     if "image_embeds_position_mask" in taken:
+        positions = getattr(config, "latent_query_num", 64)
+        refuse_short(options, positions)
         places = torch.arange(options.seq, device="cuda") - 2
-        shown = (places >= 0) & (places < getattr(config, "latent_query_num", 64))
+        shown = (places >= 0) & (places < positions)
         made["image_embeds_position_mask"] = shown.long().expand(options.batch, -1).contiguous()
+    if "state" in taken and hasattr(config, "max_state_dim"):
+        made["state"] = torch.randn(options.batch, config.max_state_dim, device="cuda")
+        made["actions"] = torch.randn(options.batch, config.chunk_size, config.max_action_dim, device="cuda")
+        made["pixel_attention_mask"] = torch.ones(options.batch, options.images, dtype=torch.bool, device="cuda")
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import Any
 
 import torch
@@ -29,6 +30,8 @@ def run(options: argparse.Namespace, out: str) -> None:
     session = recording(out, gpu=options.gpu, steps=options.steps, command=None, progress=progress(options.steps))
     with session:
         config = read_config(options.model)
+        if form.images is not None:
+            session.recorder.noted.note("batch", form.images, None)
         train(make(config, options), config, options, form)
     if session.done == 0:
         raise RecordingError(f"No step of {options.model} was recorded.")
@@ -86,8 +89,11 @@ def make(config: Any, options: argparse.Namespace) -> Any:
         if hasattr(part, "use_cache"):
             part.use_cache = False
     cls = model_class(config)
-    with torch.device("cuda"):
-        model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn or None)
+    try:
+        with torch.device("cuda"):
+            model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn or None)
+    except ModuleNotFoundError as e:
+        raise RecordingError(f"{cls.__name__} needs the package {e.name}: install it in {sys.executable}.") from e
     if options.lora:
         from peft import LoraConfig, get_peft_model
 
@@ -128,3 +134,6 @@ def train(model: Any, config: Any, options: argparse.Namespace, form: inputs.For
             del loss, batch
     except Finished:
         return
+    except (RuntimeError, IndexError, ValueError) as e:
+        inputs.refuse_length(config, options, e)
+        raise

@@ -52,8 +52,8 @@ def number(value: Any, default: int = 0) -> int:
 
 def vision(config: Any) -> Any:
     """Configuration of the part that sees, the whole one if there is no such part."""
-    for part in parts(config):
-        for name in ("vision_config", "encoder"):
+    for name in ("vision_config", "encoder"):
+        for part in parts(config):
             found = getattr(part, name, None)
             if hasattr(found, "to_dict"):
                 return found
@@ -77,9 +77,15 @@ class Pictures:
         self.count = options.batch * max(1, options.images)
         self.channels = number(first(self.vision, ("num_channels", "in_channels", "in_chans")), 3)
 
-    def forms(self) -> list[Callable[[], Batch]]:
-        """Ways to give the images, the likeliest first."""
-        return [*self.processed(), self.gridded, self.flat, self.nested, self.filmed]
+    def forms(self) -> dict[str, Callable[[], Batch]]:
+        """Ways to give the images, in the words of the recording, the likeliest first."""
+        return {
+            **self.processed(),
+            "patches of images with their grids, as the configuration has them": self.gridded,
+            "images one after another, as the configuration has them": self.flat,
+            "images by sample, as the configuration has them": self.nested,
+            "frames by sample, as the configuration has them": self.filmed,
+        }
 
     def size(self) -> tuple[int, int]:
         """Width and height in pixels: as asked for, else the model's own."""
@@ -95,15 +101,21 @@ class Pictures:
 
     # By the processor
 
-    def processed(self) -> list[Callable[[], Batch]]:
+    def processed(self) -> dict[str, Callable[[], Batch]]:
         """By the image processor: with the settings of its folder, with those of the model, with its own."""
+        forms: dict[str, Callable[[], Batch]] = {}
         folder = self.options.model if os.path.isdir(self.options.model) else os.path.dirname(self.options.model)
         path = os.path.join(folder, "preprocessor_config.json")
-        forms = [lambda: self.by_processor(self.fitted), lambda: self.by_processor(lambda kind: {})]
         if os.path.isfile(path):
             with open(path, encoding="utf-8") as file:
                 settings = json.load(file)
-            forms.insert(0, lambda: self.by_processor(lambda kind: settings))
+            forms["images processed by preprocessor_config.json"] = lambda: self.by_processor(lambda kind: settings)
+        forms["images processed by the model's class, at the sizes of its configuration"] = lambda: self.by_processor(
+            self.fitted
+        )
+        forms["images processed by the model's class, at the sizes of that class"] = lambda: self.by_processor(
+            lambda kind: {}
+        )
         return forms
 
     def by_processor(self, settings: Callable[[Any], dict[str, Any]]) -> Batch:

@@ -12,7 +12,7 @@ from vramscope.record.tensors import CPU, Constant, Emulated
 
 # Elements up to which values are kept.
 INTEGERS = 1 << 27
-FLOATS = 1 << 16
+FLOATS = 1 << 24
 
 # Operations whose floating-point results depend on chance.
 RANDOM = frozenset(
@@ -138,10 +138,10 @@ def mutate(func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: l
         return
     if not any(x._vs.values is not None for x in emulated) and not _begins(name, emulated, tensors):
         return
-    for x in emulated:
-        spell_out(x)
     known = all(of(t) is not None for t in tensors)
     if known and (name not in RANDOM or not emulated[0].dtype.is_floating_point):
+        for x in emulated:
+            spell_out(x)
         try:
             evaluate(func, args, kwargs)
             return
