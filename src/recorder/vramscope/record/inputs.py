@@ -49,7 +49,8 @@ def find(model: Any, config: Any, options: argparse.Namespace) -> Form:
         for classes in (True, False) if "input_ids" not in taken else (False,):
             try:
                 return _tried(model, config, options, Form(name, classes=classes), given)
-            except RecordingError:
+            except RecordingError as e:
+                refuse_length(config, options, e)
                 raise
             except Exception as e:
                 failed = failed or e

@@ -134,6 +134,6 @@ def train(model: Any, config: Any, options: argparse.Namespace, form: inputs.For
             del loss, batch
     except Finished:
         return
-    except (RuntimeError, IndexError, ValueError) as e:
+    except (RecordingError, RuntimeError, IndexError, ValueError) as e:
         inputs.refuse_length(config, options, e)
         raise
