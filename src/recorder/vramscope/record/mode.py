@@ -45,11 +45,6 @@ class Recorder(TorchDispatchMode):
         self.finished = False
         self.counting = gradients.UseCounts()
 
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        """Lets Dynamo trace while this mode runs, which PyTorch's own shape inference leaves out."""
-        return True
-
     # Memory
 
     def storage(self, bare_tensor: torch.Tensor, kind: type[Emulated], nbytes: int) -> Storage:

@@ -22,7 +22,6 @@ from vramscope.record import (
     collectives,
     composites,
     cuda,
-    inductor,
     kernels,
     libraries,
     refusals,
@@ -101,7 +100,7 @@ class recording:
         Methods(self.recorder, self.patches).install()
         checkpoints.weights(self.patches)
         storages.install(self.recorder, self.patches)
-        inductor.Compiler(self.recorder, self.phases, self.patches).install()
+        refusals.compiler(self.recorder, self.patches)
         self.watcher = OnImport(
             {
                 "transformers.modeling_utils": lambda m: checkpoints.patch(m, self.patches),
