@@ -94,6 +94,7 @@ def make(config: Any, options: argparse.Namespace) -> Any:
             model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn or None)
     except ModuleNotFoundError as e:
         raise RecordingError(f"{cls.__name__} needs the package {e.name}: install it in {sys.executable}.") from e
+    model.cuda()  # `torch.normal`, which a few classes call, makes its tensor on the host whatever the default is
     if options.lora:
         from peft import LoraConfig, get_peft_model
 
