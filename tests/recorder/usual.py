@@ -16,10 +16,12 @@ import tempfile
 import time
 from typing import Any
 
-from player import apart
+from player import Results, apart
 
 DEADLINE_SECONDS = 300
+# Positions, image tokens included, and those of text alone: some models of state spaces step through them one by one.
 POSITIONS = 1024
+TEXT_POSITIONS = 256
 
 
 def leave_layers(config: dict[str, Any], count: int) -> None:
@@ -51,7 +53,7 @@ def family(name: str, cls: Any, folder: str) -> dict[str, Any]:
     words = ["--model", path, "--steps", "2", "-o", out]
     began, said = time.monotonic(), io.StringIO()
     with contextlib.redirect_stderr(said):
-        status = main([*words, "--seq", str(POSITIONS)])
+        status = main([*words, "--seq", str(POSITIONS if name in families.CLASSES else TEXT_POSITIONS)])
         needed = re.search(r"--seq (\d+) or", said.getvalue())
         if status and needed:
             said.truncate(said.seek(0))
@@ -75,20 +77,15 @@ def main() -> None:
     known = {**text, **images}
     sets = {"images": images, "text": [n for n in text if n not in images], "all": known}
     names = list(sets.get(wanted, wanted.split(",")))
-    rows: dict[str, dict[str, Any]] = {}
-    if os.path.exists(out):
-        with open(out, encoding="utf-8") as file:
-            rows = {row["family"]: row for row in map(json.loads, file)}
+    results = Results(out, "family")
     for name in names:
-        if name in rows:
+        if name in results.rows:
             continue
         with tempfile.TemporaryDirectory() as folder:
             row = apart(family, name, known[name], folder, deadline=DEADLINE_SECONDS)
-        rows[name] = {"family": name} | row
-        with open(out, "a", encoding="utf-8") as file:
-            file.write(json.dumps(rows[name]) + "\n")
+        results.add({"family": name} | row)
         print(name, row.get("seconds"), row.get("error", "")[-300:], flush=True)
-    failed = [n for n in names if "error" in rows[n]]
+    failed = [n for n in names if "error" in results.rows[n]]
     print(f"{len(names) - len(failed)} of {len(names)} recorded; not {', '.join(failed) or 'one'}.")
 
 

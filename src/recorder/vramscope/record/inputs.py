@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from vramscope.record import image_text
 from vramscope.record.errors import RecordingError
 from vramscope.record.pictures import Batch, Pictures, first, forward_arguments, parts, vision
 
-IMAGE_TOKENS = ("image_token_id", "image_token_index", "media_placeholder_token_id")
-STARTS = ("vision_start_token_id", "image_start_token_id", "boi_token_id", "boi_token_index")
-ENDS = ("vision_end_token_id", "image_end_token_id", "eoi_token_id", "eoi_token_index")
 PIXELS = ("pixel_values", "pixel_values_images", "pixel_values_videos", "flattened_patches")
 
 # What models of transformers say where text holds another number of image tokens than there are.
@@ -73,7 +70,7 @@ def refuse_length(config: Any, options: argparse.Namespace, failed: Exception | 
 
 def _tried(model: Any, config: Any, options: argparse.Namespace, form: Form, given: Batch) -> Form:
     """The form with the positions of an image; raises if the model doesn't take such a batch."""
-    if "input_ids" in forward_arguments(model) and first(config, IMAGE_TOKENS) is not None:
+    if "input_ids" in forward_arguments(model) and first(config, image_text.IMAGE_TOKENS) is not None:
         form = Form(form.images, image_positions(model, config, options, given), form.classes)
     try:
         with torch.no_grad():
@@ -90,38 +87,11 @@ def _tried(model: Any, config: Any, options: argparse.Namespace, form: Form, giv
 
 
 def image_positions(model: Any, config: Any, options: argparse.Namespace, given: Batch) -> int:
-    """Text positions that one image takes: what the model's own `get_image_features` gives."""
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    inner = getattr(base, "model", base)
-    function = getattr(base, "get_image_features", None) or getattr(inner, "get_image_features", None)
-    if function is None:
-        return 0
-    parameters = inspect.signature(function).parameters
-    anything = any(p.kind == p.VAR_KEYWORD for p in parameters.values())
+    """Text positions that one image takes: rows of what the model makes of images alone."""
     ids = torch.full((options.batch, options.seq), 5, device="cuda")
-    given = {**given, **_extra({"input_ids": ids}, forward_arguments(model), config, options)}
-    given.pop("input_ids")
-    given = {n: x for n, x in given.items() if n in parameters or anything}
-    for name in ("vision_feature_layer", "vision_feature_select_strategy"):
-        if name in parameters and parameters[name].default is inspect.Parameter.empty:
-            given[name] = getattr(config, name, None)
-    with torch.no_grad():
-        features = function(**given)
-    pooled = getattr(features, "pooler_output", None)
-    pooled = pooled if pooled is not None else getattr(features, "last_hidden_state", features)
-    return _rows(pooled) // (options.batch * options.images)
-
-
-def _rows(features: Any) -> int:
-    """Rows of features, those of lists summed; of several levels of the same images the first."""
-    if isinstance(features, torch.Tensor):
-        return features.numel() // features.shape[-1]
-    if not isinstance(features, (list, tuple)) or not features:
-        return 0
-    width = features[0].shape[-1] if isinstance(features[0], torch.Tensor) else -1
-    if all(isinstance(x, torch.Tensor) and x.shape[-1] == width for x in features):
-        return sum(map(_rows, features))
-    return _rows(features[0])
+    extra = _extra({"input_ids": ids}, forward_arguments(model), config, options)
+    extra.pop("input_ids")
+    return image_text.rows(image_text.features(model, config, {**given, **extra})) // (options.batch * options.images)
 
 
 def vocabulary(config: Any) -> int:
@@ -142,22 +112,15 @@ def refuse_short(options: argparse.Namespace, positions: int) -> None:
 def text(config: Any, options: argparse.Namespace, positions: int) -> torch.Tensor:
     """Token ids [batch, positions], with a run of image tokens for each image."""
     known = vocabulary(config)
-    token = first(config, IMAGE_TOKENS)
+    token = first(config, image_text.IMAGE_TOKENS)
     refuse_short(options, positions)
-    ids = torch.randint(5, max(6, min(known - 8, 200)), (options.batch, options.seq), device="cuda")
+    ids = torch.randint(5, min(known - 1, 200), (options.batch, options.seq), device="cuda")
     if not positions or token is None:
         return ids
     if token >= known:
         raise RecordingError(f"The image token {token} is outside of the vocabulary of {known}.")
-    ids = torch.where(ids == token, torch.tensor(5 if token != 5 else 6, device="cuda"), ids)
-    start, end = first(config, STARTS), first(config, ENDS)
-    for i in range(options.images):
-        at = 2 + i * (positions + 2)
-        ids[:, at : at + positions] = token
-        for edge, place in ((start, at - 1), (end, at + positions)):
-            if edge is not None and edge < known:
-                ids[:, place] = edge
-    return ids
+    edges = (first(config, image_text.STARTS), first(config, image_text.ENDS))
+    return image_text.place_images(ids, token, edges, positions, options.images, known)
 
 
 def batch(model: Any, config: Any, options: argparse.Namespace, form: Form) -> Batch:
@@ -169,7 +132,7 @@ def batch(model: Any, config: Any, options: argparse.Namespace, form: Form) -> B
         made["input_ids"] = ids
         made["attention_mask"] = torch.ones_like(ids)
         made["labels"] = ids.clone()
-        token = first(config, IMAGE_TOKENS)
+        token = first(config, image_text.IMAGE_TOKENS)
         if "mm_token_type_ids" in taken and token is not None:
             made["mm_token_type_ids"] = (ids == token).int()
         if "token_type_ids" in taken and token is not None:
