@@ -121,7 +121,7 @@ class Pictures:
     def by_processor(self, settings: Callable[[Any], dict[str, Any]]) -> Batch:
         """What the model's image processor makes of images, nothing if it has none."""
         width, height = self.size()
-        picture = torch.zeros(3, height, width, dtype=torch.uint8)
+        picture = torch.full((3, height, width), 127, dtype=torch.uint8)
         nested = [[picture] * self.options.images for _ in range(self.options.batch)]
         for kind in self.kinds():
             for given in (nested, [picture] * self.count):
@@ -171,14 +171,14 @@ class Pictures:
         frames = number(first(v, ("temporal_patch_size",)), 1)
         merge = number(first(v, ("spatial_merge_size", "merge_size")), 2)
         rows, columns = (max(1, side // (patch * merge)) * merge for side in reversed(self.size()))
-        pixels = torch.zeros(self.count * rows * columns, self.channels * frames * patch * patch)
+        pixels = torch.rand(self.count * rows * columns, self.channels * frames * patch * patch)
         grid = torch.tensor([[1, rows, columns]] * self.count)
         return self.sent(dict(pixel_values=pixels, image_grid_thw=grid, image_grid_hws=grid[:, 1:]))
 
     def plain(self, *shape: int) -> Batch:
-        """Pixels of this shape, and the size of each image."""
+        """Pixels of this shape, and the size of each image. An image of zeros is padding to some models."""
         width, height = self.size()
-        pixels = torch.zeros(*shape, self.channels, height, width)
+        pixels = torch.rand(*shape, self.channels, height, width)
         sizes = torch.tensor([[height, width]] * self.count)
         return self.sent(
             dict(pixel_values=pixels, pixel_values_images=pixels, pixel_values_videos=pixels, image_sizes=sizes)
