@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shlex
 import subprocess
 import sys
 import tempfile
 import unittest
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
@@ -17,7 +19,10 @@ import torch  # noqa: E402
 import vramscope  # noqa: E402
 from vramscope.record.sizes import Fit  # noqa: E402
 
-from player import lines  # noqa: E402
+from player import apart, lines  # noqa: E402
+
+# What programs of this folder import beside PyTorch.
+PACKAGES = ("transformers", "datasets", "PIL", "tokenizers", "diffusers")
 
 
 def python(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -26,6 +31,31 @@ def python(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-S", *words], env={**env, **variables}, capture_output=True, text=True, check=False
     )
+
+
+def started(path: str) -> dict[str, Any]:
+    """A program as far as it goes by being imported, in a process of its own."""
+    sys.path[:] = [HERE] + [place for place in sys.path if not place.startswith(os.path.dirname(HERE))]
+    for name in os.listdir(HERE):
+        sys.modules.pop(name.removesuffix(".py"), None)
+    try:
+        runpy.run_path(path, run_name="started")
+    except ModuleNotFoundError as e:
+        return {"missing": e.name}
+    return {}
+
+
+class Commands(unittest.TestCase):
+    """Programs of this folder."""
+
+    def test_each_can_be_started(self) -> None:
+        """What it imports is there, but for packages that only it needs."""
+        for name in sorted(os.listdir(HERE)):
+            if name.endswith(".py"):
+                with self.subTest(name):
+                    found = apart(started, os.path.join(HERE, name), deadline=60)
+                    self.assertNotIn("error", found)
+                    self.assertIn(found.get("missing"), (None, *PACKAGES))
 
 
 class Checkpoints(unittest.TestCase):
