@@ -17,6 +17,8 @@ sys.path[:0] = [SOURCE, HERE]
 
 import torch  # noqa: E402
 import vramscope  # noqa: E402
+from vramscope.record import __main__ as record_command  # noqa: E402
+from vramscope.record import vary  # noqa: E402
 from vramscope.record.sizes import Fit  # noqa: E402
 
 from player import apart, lines  # noqa: E402
@@ -101,6 +103,17 @@ class Prints(unittest.TestCase):
 
 class Sizes(unittest.TestCase):
     """Polynomials through few sizes."""
+
+    def test_each_size_is_recorded_by_words_that_the_recorder_takes(self) -> None:
+        """With every flag of the model as it was given, and none that was not."""
+        given = ["--model", "config.json", "--vary", "batch,seq", "--images", "2", "--lora", "8", "--ckpt"]
+        options = record_command.parser().parse_args(given)
+        varied, grid = vary.points(options)
+        self.assertEqual((grid[0], grid[-1], len(grid)), ((2, 1024), (4, 1408), 12))
+        words = vary.command(options, [], varied, grid[-1], "out.vram.gz")
+        told = vars(record_command.parser().parse_args(words))
+        expected = {**vars(options), "out": "out.vram.gz", "vary": [], "batch": 4, "seq": 1408}
+        self.assertEqual(told, expected)
 
     def test_a_size_that_does_not_vary_needs_no_points(self) -> None:
         """Of one batch, a square in the length through three lengths and a fourth to check."""

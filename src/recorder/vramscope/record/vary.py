@@ -99,7 +99,7 @@ def command(
         given = getattr(options, name)
         for size, n in zip(varied, point, strict=True):
             given = n if size.name == name else given
-        if given != "":
+        if given not in ("", None):
             words += [f"--{name}", str(given)]
     return [*words, "--ckpt"] if options.ckpt else words
 
