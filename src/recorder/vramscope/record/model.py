@@ -13,6 +13,7 @@ from vramscope.record import inputs
 from vramscope.record.errors import Finished, RecordingError
 from vramscope.record.script import progress
 from vramscope.record.session import recording
+from vramscope.record.vary import model_words
 
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "amp-bf16": torch.float32, "amp-fp16": torch.float32}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
@@ -27,7 +28,8 @@ def run(options: argparse.Namespace, out: str) -> None:
         if inputs.takes_images(model):
             form = inputs.find(model, config, options)
         del model
-    session = recording(out, gpu=options.gpu, steps=options.steps, command=None, progress=progress(options.steps))
+    command = model_words(options, {})
+    session = recording(out, gpu=options.gpu, steps=options.steps, command=command, progress=progress(options.steps))
     with session:
         config = read_config(options.model)
         if form.images is not None:
