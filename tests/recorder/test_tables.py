@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import statistics
@@ -70,6 +71,61 @@ class Fronts(unittest.TestCase):
             self.assertEqual(file.read(), fronts_table())
 
 
+def usual_table() -> str:
+    """`usual_recorded.md`."""
+    found = rows("usual_recorded.jsonl")
+    done = [row for row in found if "error" not in row]
+    failed = [row for row in found if "error" in row]
+    lines = [
+        "# The usual step of every family, recorded",
+        "",
+        "`vramscope record --model config.json` over the image-text families and causal language models of transformers",
+        "5.17: default configurations with four layers, repaired where no device can run them (`recorder/repairs.py`,",
+        "`SETTINGS` of `recorder/usual.py`). One sample; one image and 1,024 positions, or as many as the image needs;",
+        "256 positions of text alone. Made by `tests/recorder/usual.py`; `test_tables.py` beside it holds the limits.",
+        "",
+        f"{len(done)} of {len(found)} record. The rest raises before a step begins:",
+        "",
+        "| family | what is said |",
+        "| --- | --- |",
+        *(f"| {row['family']} | {_first_line(row['error'])} |" for row in failed),
+        "",
+        "| family | file, KiB |",
+        "| --- | --: |",
+        *(f"| {row['family']} | {row['file_kib']} |" for row in done),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _first_line(said: str) -> str:
+    return said.splitlines()[0].replace("|", "/")[:200]
+
+
+class Usual(unittest.TestCase):
+    """`--model` over families of transformers."""
+
+    def test_every_family_was_tried(self) -> None:
+        """Those of `coverage/configs.jsonl.gz`."""
+        self.assertEqual(sorted(row["family"] for row in rows("usual_recorded.jsonl")), sorted(set(coverage())))
+
+    def test_what_is_not_recorded_can_not_be_built(self) -> None:
+        """Six text models whose default configuration transformers can't build on any device."""
+        failed = [row["family"] for row in rows("usual_recorded.jsonl") if "error" in row]
+        self.assertEqual([name for name in failed if coverage()[name] is not None], [])
+        self.assertLessEqual(len(failed), 6)
+
+    def test_the_table_is_of_these_results(self) -> None:
+        """Remade with `python3 tests/recorder/test_tables.py tables`."""
+        with open(os.path.join(DATA, "usual_recorded.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), usual_table())
+
+
+def coverage() -> dict[str, int | None]:
+    """Parameters of every family's default configuration, None where it can't be built."""
+    with gzip.open(os.path.join(DATA, "coverage", "configs.jsonl.gz"), "rt", encoding="utf-8") as file:
+        return {row["type"]: row["params"] for row in map(json.loads, file)}
+
+
 class FiveSizes(unittest.TestCase):
     """Polynomials in batch and length of eight models, at sizes that were not used to find them."""
 
@@ -107,5 +163,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["tables"]:
         with open(os.path.join(DATA, "fronts_recorded.md"), "w", encoding="utf-8") as file:
             file.write(fronts_table())
+        with open(os.path.join(DATA, "usual_recorded.md"), "w", encoding="utf-8") as file:
+            file.write(usual_table())
     else:
         unittest.main()

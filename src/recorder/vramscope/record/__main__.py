@@ -119,7 +119,8 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as e:
         from vramscope.record.script import complaint
 
-        print(f"vramscope record: the script failed.\n{complaint(e, e.__traceback__)}", file=sys.stderr)
+        what = "script" if script else "model's step"
+        print(f"vramscope record: the {what} failed.\n{complaint(e, e.__traceback__)}", file=sys.stderr)
         return 1
 
 

@@ -11,7 +11,7 @@ import torch
 
 from vramscope.record import inputs
 from vramscope.record.errors import Finished, RecordingError
-from vramscope.record.script import progress
+from vramscope.record.script import complaint, progress
 from vramscope.record.session import recording
 from vramscope.record.vary import model_words
 
@@ -96,6 +96,11 @@ def make(config: Any, options: argparse.Namespace) -> Any:
             model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn or None)
     except ModuleNotFoundError as e:
         raise RecordingError(f"{cls.__name__} needs the package {e.name}: install it in {sys.executable}.") from e
+    except (TypeError, ValueError, AttributeError, KeyError) as e:
+        raise RecordingError(
+            f"{cls.__name__} can't be built from this configuration: {complaint(e, e.__traceback__)}\n"
+            "Compare it with the config.json of a published model of this family."
+        ) from e
     model.cuda()  # `torch.normal`, which a few classes call, makes its tensor on the host whatever the default is
     if options.lora:
         from peft import LoraConfig, get_peft_model
