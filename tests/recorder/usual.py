@@ -35,6 +35,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lfm2_moe": dict(layer_types=["conv", "full_attention"] * 2),
     "ministral": dict(head_dim=128),
     "nemotron": dict(head_dim=128, num_key_value_heads=48),
+    "reformer": dict(is_decoder=True, axial_pos_shape=[16, 16]),
+    "xmod": dict(default_language="en_XX"),
+    "zamba": dict(layers_block_type=["mamba", "hybrid"] * 2),
 }
 
 

@@ -96,7 +96,7 @@ def make(config: Any, options: argparse.Namespace) -> Any:
             model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn or None)
     except ModuleNotFoundError as e:
         raise RecordingError(f"{cls.__name__} needs the package {e.name}: install it in {sys.executable}.") from e
-    except (TypeError, ValueError, AttributeError, KeyError) as e:
+    except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as e:
         raise RecordingError(
             f"{cls.__name__} can't be built from this configuration: {complaint(e, e.__traceback__)}\n"
             "Compare it with the config.json of a published model of this family."
