@@ -14,7 +14,6 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -23,8 +22,11 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as CLASSES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
+SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
+sys.path[:0] = [path for path in (HERE, SOURCE) if path not in sys.path]
+
+from vramscope.record import image_text  # noqa: E402
+from vramscope.record.pictures import parts  # noqa: E402
 
 import repairs  # noqa: E402
 from repairs import Making, first_of  # noqa: E402
@@ -39,15 +41,6 @@ NUMBERED = (
     "global_attn_indexes",
     "full_attention_layers",
 )
-
-
-def parts(config: Any) -> Iterator[Any]:
-    """A configuration and all within it."""
-    yield config
-    for name in getattr(config, "sub_configs", {}) or {}:
-        part = getattr(config, name, None)
-        if part is not None and hasattr(part, "to_dict"):
-            yield from parts(part)
 
 
 def shrink(config: Any) -> None:
@@ -89,7 +82,7 @@ def configuration(family: str) -> Any:
 
 def image_token(config: Any) -> int | None:
     """The token that stands for images."""
-    return first_of(config, "image_token_id", "image_token_index", "media_placeholder_token_id")
+    return first_of(config, *image_text.IMAGE_TOKENS)
 
 
 def images(family: str, making: Making, accepted: set[str]) -> dict[str, torch.Tensor]:
@@ -113,35 +106,7 @@ def features(family: str, model: Any, config: Any, vision: dict[str, torch.Tenso
     """What the model makes of images alone, or None if it can't say."""
     if "pixel_values" not in vision or family in repairs.UNCOUNTED:
         return None
-    base = getattr(model, "model", model)
-    count = getattr(model, "get_image_features", None) or getattr(base, "get_image_features", None)
-    if count is None:
-        return None
-    taken = inspect.signature(count).parameters
-    open_ended = any(p.kind == p.VAR_KEYWORD for p in taken.values())
-    given = {n: v for n, v in vision.items() if n in taken or open_ended}
-    for name in ("vision_feature_layer", "vision_feature_select_strategy"):
-        if name in taken and taken[name].default is inspect._empty:
-            given[name] = getattr(config, name, None)
-    with torch.no_grad():
-        return count(**given)
-
-
-def rows(found: Any) -> int:
-    """Image tokens in what a model makes of images."""
-    pooled = getattr(found, "pooler_output", None)
-    return _rows(pooled if pooled is not None else getattr(found, "last_hidden_state", found))
-
-
-def _rows(found: Any) -> int:
-    if isinstance(found, torch.Tensor):
-        return found.numel() // found.shape[-1]
-    if not isinstance(found, (list, tuple)):
-        return 0
-    width = found[0].shape[-1] if isinstance(found[0], torch.Tensor) else -1
-    if all(isinstance(x, torch.Tensor) and x.shape[-1] == width for x in found):
-        return sum(map(_rows, found))
-    return _rows(found[0])
+    return image_text.features(model, config, vision)
 
 
 def build(family: str, samples: int = 2, positions: int = 256) -> tuple[Any, dict[str, Any], Any]:
@@ -159,7 +124,7 @@ def build(family: str, samples: int = 2, positions: int = 256) -> tuple[Any, dic
         return model, repairs.BATCHES[family](making), None
     batch: dict[str, Any] = dict(images(family, making, accepted))
     seen = features(family, model, config, batch)
-    counted = repairs.COUNTS.get(family, rows(seen) // samples)
+    counted = repairs.COUNTS.get(family, image_text.rows(seen) // samples)
     positions = max(positions, counted + 32)
     x, token = tokens(config, making, positions, counted), image_token(config)
     if "input_ids" in accepted:
@@ -184,18 +149,10 @@ def tokens(config: Any, making: Making, positions: int, counted: int) -> torch.T
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     token, low = image_token(config), min(text.vocab_size - 1, 200)
     x = torch.randint(5, low, (making.batch, positions), device="cuda")
-    begin = first_of(config, "vision_start_token_id", "image_start_token_id", "boi_token_id", "boi_token_index")
-    end = first_of(config, "vision_end_token_id", "image_end_token_id", "eoi_token_id", "eoi_token_index")
     if token is None or not counted:
         return x
-    if token < low:
-        x = torch.where(x == token, making.tensor(low - 1), x)
-    x[:, 2 : 2 + counted] = token
-    if begin is not None and begin < text.vocab_size:
-        x[:, 1] = begin
-    if end is not None and end < text.vocab_size:
-        x[:, 2 + counted] = end
-    return x
+    edges = (first_of(config, *image_text.STARTS), first_of(config, *image_text.ENDS))
+    return image_text.place_images(x, token, edges, counted, 1, text.vocab_size)
 
 
 def returned(output: Any) -> torch.Tensor:

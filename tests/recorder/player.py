@@ -62,6 +62,24 @@ def off(ours: float, theirs: float) -> float:
     return round(100 * (ours / theirs - 1), 4)
 
 
+class Results:
+    """Rows of a file, to which each is added as soon as it is known: what was stopped goes on where it was."""
+
+    def __init__(self, path: str, key: str) -> None:
+        """Those that the file holds, by their `key`."""
+        self.path, self.key = path, key
+        self.rows: dict[Any, dict[str, Any]] = {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.rows = {row[key]: row for row in map(json.loads, file)}
+
+    def add(self, row: dict[str, Any]) -> None:
+        """One more."""
+        self.rows[row[self.key]] = row
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
 def apart(work: Callable[..., dict[str, Any]], *args: Any, deadline: float) -> dict[str, Any]:
     """Result of `work` in a process of its own, or why there is none: what a recording leaves behind goes with it."""
     context = multiprocessing.get_context("fork")

@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "src", "recorder"), HERE]
 
 import stand_ins  # noqa: E402
-from replay import Replay  # noqa: E402
+from player import lines  # noqa: E402
 
 DEADLINE_SECONDS = 600
 
@@ -223,11 +223,10 @@ def run(script: Script, checkouts: str) -> tuple[bool, str]:
             return False, (done.stdout[-1500:] if "-v" in sys.argv else "") + done.stderr[-3500:]
         if keep := os.environ.get("KEEP"):
             shutil.copy(out, os.path.join(keep, script.name.replace(" ", "_") + ".vram.gz"))
-        played = Replay(out)
+        *_, end = lines(out)
         where = f"{script.repository}@{COMMITS[script.repository]}"
         words = f"`{script.folder}/{script.words}`".replace("./", "")
-        steps = played.end["steps"]
-        return True, f"| {where} | {words} | {steps} | {played.end['ops']} | {seconds:.0f} |"
+        return True, f"| {where} | {words} | {end['steps']} | {end['ops']} | {seconds:.0f} |"
 
 
 def path(home: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import sys
 import tempfile
@@ -10,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import zoo
-from player import MARKS, apart
+from player import MARKS, apart, lines, play
 
 NAMES = """aya_vision blip blip-2 cohere2_vision deepseek_vl evolla fuyu gemma4_unified idefics3 internvl janus kosmos-2
     llava llava_next paligemma pi0 qwen2_vl udop video_llava vision-encoder-decoder""".split()
@@ -42,6 +44,29 @@ class Families(unittest.TestCase):
                     self.assertLessEqual(max(abs(off["marks"][mark]) for mark in MARKS), MEMORY, off)
                     self.assertLessEqual(abs(off["peak"]), MEMORY, off)
                     self.assertLessEqual(abs(off["reserved"]), RESERVED, off)
+
+    def test_a_cache_that_was_given_back_explains_shieldgemma2(self) -> None:
+        """Measured beside three processes on one card, it could not get the first gradient of its embedding at once.
+
+        PyTorch then gives free segments back and asks again. The same recording with that line has every measured
+        byte, and without it those of gemma3, whose operations it has.
+        """
+        truth = zoo.measured()["shieldgemma2"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.vram.gz")
+            row = apart(zoo.record, "shieldgemma2", path, deadline=200)
+            self.assertNotIn("error", row, row.get("trace"))
+            self.assertEqual(row["first"]["end"], zoo.measured()["gemma3"]["first"]["end"])
+            found = list(lines(path))
+            gradient = next(x["id"] for x in found if x.get("name") == "aten.embedding_dense_backward.default")
+            at = next(i for i, x in enumerate(found) if x.get("f") == gradient and x["n"][0][1] > 1 << 30)
+            with gzip.open(path, "wt", encoding="utf-8") as file:
+                for x in [*found[:at], {"t": "empty_cache"}, *found[at:]]:
+                    file.write(json.dumps(x) + "\n")
+            played = play(path)
+        for step in ("first", "steady"):
+            self.assertEqual({mark: played[step][mark] for mark in MARKS}, {m: truth[step][m] for m in MARKS})
+        self.assertEqual(played["reserved"]["fresh-process"], truth["reserved_peak"])
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shlex
 import subprocess
 import sys
 import tempfile
 import unittest
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
@@ -15,9 +17,14 @@ sys.path[:0] = [SOURCE, HERE]
 
 import torch  # noqa: E402
 import vramscope  # noqa: E402
+from vramscope.record import __main__ as record_command  # noqa: E402
+from vramscope.record import vary  # noqa: E402
 from vramscope.record.sizes import Fit  # noqa: E402
 
-from player import lines  # noqa: E402
+from player import apart, lines  # noqa: E402
+
+# What programs of this folder import beside PyTorch.
+PACKAGES = ("transformers", "datasets", "PIL", "tokenizers", "diffusers")
 
 
 def python(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -26,6 +33,31 @@ def python(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-S", *words], env={**env, **variables}, capture_output=True, text=True, check=False
     )
+
+
+def started(path: str) -> dict[str, Any]:
+    """A program as far as it goes by being imported, in a process of its own."""
+    sys.path[:] = [HERE] + [place for place in sys.path if not place.startswith(os.path.dirname(HERE))]
+    for name in os.listdir(HERE):
+        sys.modules.pop(name.removesuffix(".py"), None)
+    try:
+        runpy.run_path(path, run_name="started")
+    except ModuleNotFoundError as e:
+        return {"missing": e.name}
+    return {}
+
+
+class Commands(unittest.TestCase):
+    """Programs of this folder."""
+
+    def test_each_can_be_started(self) -> None:
+        """What it imports is there, but for packages that only it needs."""
+        for name in sorted(os.listdir(HERE)):
+            if name.endswith(".py"):
+                with self.subTest(name):
+                    found = apart(started, os.path.join(HERE, name), deadline=60)
+                    self.assertNotIn("error", found)
+                    self.assertIn(found.get("missing"), (None, *PACKAGES))
 
 
 class Checkpoints(unittest.TestCase):
@@ -71,6 +103,17 @@ class Prints(unittest.TestCase):
 
 class Sizes(unittest.TestCase):
     """Polynomials through few sizes."""
+
+    def test_each_size_is_recorded_by_words_that_the_recorder_takes(self) -> None:
+        """With every flag of the model as it was given, and none that was not."""
+        given = ["--model", "config.json", "--vary", "batch,seq", "--images", "2", "--lora", "8", "--ckpt"]
+        options = record_command.parser().parse_args(given)
+        varied, grid = vary.points(options)
+        self.assertEqual((grid[0], grid[-1], len(grid)), ((2, 1024), (4, 1408), 12))
+        words = vary.command(options, [], varied, grid[-1], "out.vram.gz")
+        told = vars(record_command.parser().parse_args(words))
+        expected = {**vars(options), "out": "out.vram.gz", "vary": [], "batch": 4, "seq": 1408}
+        self.assertEqual(told, expected)
 
     def test_a_size_that_does_not_vary_needs_no_points(self) -> None:
         """Of one batch, a square in the length through three lengths and a fourth to check."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import statistics
+import sys
 import unittest
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import versions  # noqa: E402
+
 DATA = os.path.join(os.path.dirname(HERE), "data")
 
 FRONTS = {"trainer": "Trainer", "trl_sft": "TRL SFT", "trl_dpo": "TRL DPO", "loop": "loop"}
@@ -70,6 +76,84 @@ class Fronts(unittest.TestCase):
             self.assertEqual(file.read(), fronts_table())
 
 
+def usual_table() -> str:
+    """`usual_recorded.md`."""
+    found = rows("usual_recorded.jsonl")
+    done = [row for row in found if "error" not in row]
+    failed = [row for row in found if "error" in row]
+    lines = [
+        "# The usual step of every family, recorded",
+        "",
+        "`vramscope record --model config.json` over the image-text families and causal language models of",
+        "transformers 5.17: default configurations with four layers, repaired where no device can run them",
+        "(`recorder/repairs.py`, `SETTINGS` of `recorder/usual.py`). One sample; one image and 1,024 positions, or as",
+        "many as the image needs; 256 positions of text alone. Made by `tests/recorder/usual.py`; `test_tables.py`",
+        "beside it holds the limits.",
+        "",
+        f"{len(done)} of {len(found)} record. The rest raises before a step begins:",
+        "",
+        "| family | what is said |",
+        "| --- | --- |",
+        *(f"| {row['family']} | {_first_line(row['error'])} |" for row in failed),
+        "",
+        "| family | file, KiB |",
+        "| --- | --: |",
+        *(f"| {row['family']} | {row['file_kib']} |" for row in done),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _first_line(said: str) -> str:
+    return said.splitlines()[0].replace("|", "/")[:200]
+
+
+class Usual(unittest.TestCase):
+    """`--model` over families of transformers."""
+
+    def test_every_family_was_tried(self) -> None:
+        """Those of `coverage/configs.jsonl.gz`."""
+        self.assertEqual(sorted(row["family"] for row in rows("usual_recorded.jsonl")), sorted(set(coverage())))
+
+    def test_what_is_not_recorded_can_not_be_built(self) -> None:
+        """Six text models whose default configuration transformers can't build on any device."""
+        failed = [row["family"] for row in rows("usual_recorded.jsonl") if "error" in row]
+        self.assertEqual([name for name in failed if coverage()[name] is not None], [])
+        self.assertLessEqual(len(failed), 6)
+
+    def test_the_table_is_of_these_results(self) -> None:
+        """Remade with `python3 tests/recorder/test_tables.py tables`."""
+        with open(os.path.join(DATA, "usual_recorded.md"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), usual_table())
+
+
+def coverage() -> dict[str, int | None]:
+    """Parameters of every family's default configuration, None where it can't be built."""
+    with gzip.open(os.path.join(DATA, "coverage", "configs.jsonl.gz"), "rt", encoding="utf-8") as file:
+        return {row["type"]: row["params"] for row in map(json.loads, file)}
+
+
+class Versions(unittest.TestCase):
+    """Twenty families in other versions of PyTorch and transformers."""
+
+    def test_versions_of_pytorch_agree(self) -> None:
+        """Highest bytes are within 0.01% of those under PyTorch 2.11 with the same transformers."""
+        known = {(row["torch"], row["transformers"]): row["families"] for row in rows("recorder_versions.jsonl")}
+        self.assertEqual(len(known[versions.REFERENCE]), 20)
+        compared = 0
+        for (torch, transformers), found in known.items():
+            usual = known[versions.REFERENCE[0], transformers]
+            for name, row in found.items():
+                if "bytes" in row and "bytes" in usual[name]:
+                    self.assertLessEqual(abs(off([row["bytes"], usual[name]["bytes"]])), 0.01, (torch, name))
+                    compared += torch != versions.REFERENCE[0]
+        self.assertGreaterEqual(compared, 6 * 19)
+
+    def test_readme_has_these_results(self) -> None:
+        """As `versions.py` prints them."""
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            self.assertIn(versions.table(rows("recorder_versions.jsonl")), file.read())
+
+
 class FiveSizes(unittest.TestCase):
     """Polynomials in batch and length of eight models, at sizes that were not used to find them."""
 
@@ -102,10 +186,10 @@ class FiveSizes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    import sys
-
     if sys.argv[1:] == ["tables"]:
         with open(os.path.join(DATA, "fronts_recorded.md"), "w", encoding="utf-8") as file:
             file.write(fronts_table())
+        with open(os.path.join(DATA, "usual_recorded.md"), "w", encoding="utf-8") as file:
+            file.write(usual_table())
     else:
         unittest.main()

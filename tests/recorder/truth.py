@@ -13,7 +13,7 @@ import tempfile
 import time
 from typing import Any
 
-from player import MARKS, ROOT, apart, asked, off, play
+from player import MARKS, ROOT, Results, apart, asked, off, play
 
 DEADLINE_SECONDS = 1500
 
@@ -58,18 +58,14 @@ def main() -> None:
 
     out, wanted = sys.argv[1], [int(number) for number in sys.argv[2:]]
     keep = os.environ.get("KEEP", tempfile.gettempdir())
-    done: set[int] = set()
-    if os.path.exists(out):
-        with open(out, encoding="utf-8") as file:
-            done = {row["row"] for row in map(json.loads, file)}
+    results = Results(out, "row")
     for number, row in enumerate(measured()):
-        if number in done or (wanted and number not in wanted):
+        if number in results.rows or (wanted and number not in wanted):
             continue
         path = os.path.join(keep, f"row{number}.vram.gz")
         found = apart(record, number, row["case"], path, deadline=DEADLINE_SECONDS)
         found = dict(row=number, model=row["case"]["model"]) | found
-        with open(out, "a", encoding="utf-8") as file:
-            file.write(json.dumps(found) + "\n")
+        results.add(found)
         distance = off(found["peak"], row["peak_steady"]) if "peak" in found and "steady" in row else ""
         print(number, found["model"], distance, found.get("steady") == found.get("simulated"), flush=True)
 

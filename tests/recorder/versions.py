@@ -115,8 +115,8 @@ def tried(python: str, folder: str) -> dict[str, Any]:
     return dict(failed=failed, families=json.loads(said.stdout.splitlines()[-1]) if said.returncode == 0 else {})
 
 
-def families() -> dict[str, Any]:
-    """Operations and highest bytes of twenty small families in this environment, or why one can't be recorded."""
+def families(wanted: list[str]) -> dict[str, Any]:
+    """Operations and highest bytes of twenty small families, or those wanted, or why one can't be recorded."""
     sys.path.insert(0, HERE)
     import torch._dynamo  # noqa: F401  (before any recording replaces what it looks at)
     import vramscope  # noqa: F401
@@ -125,7 +125,7 @@ def families() -> dict[str, Any]:
     from player import apart
     from test_families import NAMES
 
-    return {name: apart(_family, name, deadline=300) for name in NAMES}
+    return {name: apart(_family, name, deadline=300) for name in wanted or NAMES}
 
 
 def _family(name: str) -> dict[str, Any]:
@@ -155,12 +155,12 @@ def table(rows: list[dict[str, Any]]) -> str:
         found = row["families"]
         there = {n: f for n, f in found.items() if "absent" not in f}
         done = {n: f for n, f in there.items() if "bytes" in f}
-        resized = [n for n, f in done.items() if f["params"] != first[n]["params"]]
+        resized = [n for n, f in done.items() if f.get("params", first[n]["params"]) != first[n]["params"]]
         apart = {n: 100 * (f["bytes"] / first[n]["bytes"] - 1) for n, f in done.items() if n not in resized}
         differ = ", ".join(f"{n} {p:+.2f}%" for n, p in sorted(apart.items()) if abs(p) >= 0.01)
         failed = ", ".join(n for n in there if n not in done)
         count = f"{len(done)} of {len(there)}" + (f" (not {failed})" if failed else "")
-        passed = ", ".join(row["failed"]) or "pass"
+        passed = ", ".join(row["failed"]) or "pass" if "failed" in row else "not run"
         said.append(f"| {' | '.join((*pair, passed, count, differ or 'none', ', '.join(resized) or 'none'))} |")
     return "\n".join(said)
 
@@ -195,7 +195,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["families"]:
-        print(json.dumps(families()))
+    if sys.argv[1:2] == ["families"]:
+        print(json.dumps(families(sys.argv[2:])))
         sys.exit(0)
     sys.exit(main())

@@ -15,7 +15,7 @@ import tempfile
 import time
 from typing import Any
 
-from player import MARKS, ROOT, apart, off, play
+from player import MARKS, ROOT, Results, apart, off, play
 
 DEADLINE_SECONDS = 400
 TRUTH = os.path.join(ROOT, "tests", "data", "recordings", "families_h100.jsonl")
@@ -92,20 +92,15 @@ def main() -> None:
     truths = measured()
     names = {"all": list(families.CLASSES), "measured": list(truths)}.get(wanted, wanted.split(","))
     keep = os.environ.get("KEEP", tempfile.gettempdir())
-    rows: dict[str, dict[str, Any]] = {}
-    if os.path.exists(out):
-        with open(out, encoding="utf-8") as file:
-            rows = {row["family"]: row for row in map(json.loads, file)}
+    results = Results(out, "family")
     for name in names:
-        if name in rows:
+        if name in results.rows:
             continue
         row = apart(record, name, os.path.join(keep, f"{name}.vram.gz"), deadline=DEADLINE_SECONDS)
-        rows[name] = {"family": name} | row
-        with open(out, "a", encoding="utf-8") as file:
-            file.write(json.dumps(rows[name]) + "\n")
+        results.add({"family": name} | row)
         shown = compared(row, truths[name]) if name in truths and "error" not in row else ""
         print(name, shown, row.get("error", "")[:200], flush=True)
-    print(summary([rows[name] for name in names]))
+    print(summary([results.rows[name] for name in names]))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     usual.add_argument("--precision", default="bf16", choices=("bf16", "fp32", "amp-bf16", "amp-fp16"))
     usual.add_argument("--optim", default="adamw_fused", choices=("adamw_fused", "adamw", "adamw_loop", "sgd", "sgdm"))
     usual.add_argument("--ckpt", action="store_true", help="gradient checkpointing, not reentrant")
-    usual.add_argument("--attn", default="sdpa", choices=("sdpa", "eager"))
+    usual.add_argument("--attn", choices=("sdpa", "eager"), help="attention (default: sdpa where the model has it)")
     usual.add_argument(
         "--lora", type=int, default=0, metavar="RANK", help="low-rank adapters on all linear layers (peft)"
     )
@@ -119,7 +119,8 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as e:
         from vramscope.record.script import complaint
 
-        print(f"vramscope record: the script failed.\n{complaint(e, e.__traceback__)}", file=sys.stderr)
+        what = "script" if script else "model's step"
+        print(f"vramscope record: the {what} failed.\n{complaint(e, e.__traceback__)}", file=sys.stderr)
         return 1
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from typing import Any
 
 import torch
 
 from vramscope.record import values
-from vramscope.record.tensors import Emulated
+from vramscope.record.tensors import CPU, Emulated
 
 CHOICES = frozenset(
     """topk sort argsort argmax argmin max min multinomial searchsorted bucketize kthvalue median mode""".split()
@@ -50,7 +51,7 @@ def read(x: torch.Tensor, what: str, noted: Assumptions, module: int | None) -> 
     if isinstance(x, Emulated) and values.covers(x) and x.numel() <= values.limit(x.dtype):
         values.put_constant(x, value)
         x._vs.assumed = True
-    return torch.full((), value, dtype=x.dtype).expand(x.shape).clone()
+    return torch.full((), value, dtype=x.dtype, device=CPU).expand(x.shape).clone()
 
 
 def choose(name: str, args: tuple, kwargs: dict[str, Any], outs: list[Emulated]) -> str:
@@ -69,7 +70,7 @@ def choose(name: str, args: tuple, kwargs: dict[str, Any], outs: list[Emulated])
             choices = max(1, x.numel() // max(1, out.numel()))
             how = f"balanced: each of {choices} is chosen as often"
             # From the middle on: a vocabulary's first tokens end a text that is generated.
-            values.put(out, ((torch.arange(out.numel()) + choices // 2) % choices).reshape(out.shape))
+            values.put(out, ((torch.arange(out.numel(), device=CPU) + choices // 2) % choices).reshape(out.shape))
     return how
 
 
@@ -84,10 +85,11 @@ def _ranked(name: str, x: torch.Tensor, args: tuple, kwargs: dict[str, Any], out
     choices = x.shape[dim] if x.dim() else 1
     chosen = out.shape[dim] if out.dim() else 1
     rows = out.numel() // max(1, chosen)
+    arange = functools.partial(torch.arange, device=CPU)
     if name == "topk":
-        picked = (torch.arange(rows)[:, None] * chosen + torch.arange(chosen)[None]) % max(1, choices)
+        picked = (arange(rows)[:, None] * chosen + arange(chosen)[None]) % max(1, choices)
     else:
-        picked = torch.arange(chosen)[None].expand(rows, chosen)
+        picked = arange(chosen)[None].expand(rows, chosen)
     rest = list(out.shape[:dim]) + list(out.shape[dim + 1 :])
     picked = picked.reshape([*rest, chosen]).movedim(-1, dim) if out.dim() else picked.reshape(())
     values.put(out, picked.contiguous())

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch._prims_common import suggest_memory_format
 
-from vramscope.record.tensors import META
+from vramscope.record.tensors import CPU, META
 
 aten = torch.ops.aten
 Meta = Callable[..., Any]
@@ -64,7 +64,7 @@ def _convolution_backward(func: Any, grad: Any, x: Any, weight: Any, bias: Any, 
 def _efficient_attention(func: Any, *args: Any, **kwargs: Any) -> Any:
     """Seed and offset of dropout are on the host unless a CUDA graph is captured."""
     out, sums, *rest = func(*args, **kwargs)
-    host = [torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.int64)]
+    host = [torch.zeros((), dtype=torch.int64, device=CPU) for _ in range(2)]
     return (out, sums, *host, *rest[2:])
 
 

@@ -209,7 +209,7 @@ class Methods:
         if type(x) is not CudaTensor or not isinstance(value, (bool, int, float, complex)):
             return value
         with _disable_current_modes(), torch._C.DisableTorchFunction():
-            return torch.full((), value, dtype=x.dtype)
+            return torch.full((), value, dtype=x.dtype, device=CPU)
 
     def places(self, x: Emulated, at: Any) -> Any:
         """An index with tensors in place of lists, which C++ would make on `meta`, without their values."""

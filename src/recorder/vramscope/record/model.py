@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import Any
 
 import torch
 
 from vramscope.record import inputs
 from vramscope.record.errors import Finished, RecordingError
-from vramscope.record.script import progress
+from vramscope.record.script import complaint, progress
 from vramscope.record.session import recording
+from vramscope.record.vary import model_words
 
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "amp-bf16": torch.float32, "amp-fp16": torch.float32}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
@@ -19,15 +21,20 @@ AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 def run(options: argparse.Namespace, out: str) -> None:
     """Records `--steps` steps of `--model` to the file at `out`."""
-    positions = 0
-    if inputs.takes_images(read_config(options.model)) and options.images:
-        with recording(os.devnull, gpu=options.gpu):
-            config = read_config(options.model)
-            positions = inputs.image_positions(make(config, options), config, options)
-    session = recording(out, gpu=options.gpu, steps=options.steps, command=None, progress=progress(options.steps))
+    form = inputs.Form()
+    with recording(os.devnull, gpu=options.gpu):
+        config = read_config(options.model)
+        model = make(config, options)
+        if inputs.takes_images(model):
+            form = inputs.find(model, config, options)
+        del model
+    command = model_words(options, {})
+    session = recording(out, gpu=options.gpu, steps=options.steps, command=command, progress=progress(options.steps))
     with session:
         config = read_config(options.model)
-        train(make(config, options), config, options, positions)
+        if form.images is not None:
+            session.recorder.noted.note("batch", form.images, None)
+        train(make(config, options), config, options, form)
     if session.done == 0:
         raise RecordingError(f"No step of {options.model} was recorded.")
 
@@ -84,8 +91,17 @@ def make(config: Any, options: argparse.Namespace) -> Any:
         if hasattr(part, "use_cache"):
             part.use_cache = False
     cls = model_class(config)
-    with torch.device("cuda"):
-        model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn)
+    try:
+        with torch.device("cuda"):
+            model = cls._from_config(config, dtype=DTYPES[options.precision], attn_implementation=options.attn or None)
+    except ModuleNotFoundError as e:
+        raise RecordingError(f"{cls.__name__} needs the package {e.name}: install it in {sys.executable}.") from e
+    except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as e:
+        raise RecordingError(
+            f"{cls.__name__} can't be built from this configuration: {complaint(e, e.__traceback__)}\n"
+            "Compare it with the config.json of a published model of this family."
+        ) from e
+    model.cuda()  # `torch.normal`, which a few classes call, makes its tensor on the host whatever the default is
     if options.lora:
         from peft import LoraConfig, get_peft_model
 
@@ -109,14 +125,14 @@ def optimizer(model: Any, name: str) -> torch.optim.Optimizer:
     return torch.optim.SGD(trained, lr=1e-6, momentum=0.9 if name == "sgdm" else 0.0)
 
 
-def train(model: Any, config: Any, options: argparse.Namespace, positions: int) -> None:
-    """Trains until the recording has its steps."""
+def train(model: Any, config: Any, options: argparse.Namespace, form: inputs.Form) -> None:
+    """Trains on such batches until the recording has its steps."""
     stepper = optimizer(model, options.optim)
     low = AUTOCAST.get(options.precision)
     scaler = torch.amp.GradScaler("cuda", enabled=low is torch.float16)
     try:
         while True:
-            batch = inputs.batch(model, config, options, positions)
+            batch = inputs.batch(model, config, options, form)
             with torch.autocast("cuda", dtype=low, enabled=low is not None):
                 loss = inputs.loss(model(**batch))
             scaler.scale(loss).backward()
@@ -126,3 +142,6 @@ def train(model: Any, config: Any, options: argparse.Namespace, positions: int) 
             del loss, batch
     except Finished:
         return
+    except (RecordingError, RuntimeError, IndexError, ValueError) as e:
+        inputs.refuse_length(config, options, e)
+        raise

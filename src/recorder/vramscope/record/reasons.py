@@ -57,24 +57,26 @@ class Reasons:
         """Declares parameters and buffers of a root."""
         for trainable, found in ((True, root.named_parameters()), (False, root.named_buffers())):
             for name, x in found:
-                if type(x) is CudaTensor:
-                    self.parameter(root, name, x, buffer=not trainable)
+                # ZeRO-3 keeps this rank's part beside the parameter, which is empty between uses.
+                kept = getattr(x, "ds_tensor", x)
+                if type(kept) is CudaTensor:
+                    self.parameter(root, name, x, kept, buffer=not trainable)
 
-    def parameter(self, root: torch.nn.Module, name: str, x: Any, buffer: bool) -> None:
-        """Declares one parameter or buffer."""
+    def parameter(self, root: torch.nn.Module, name: str, x: Any, kept: Any, buffer: bool) -> None:
+        """Declares one parameter or buffer, whose memory is that of `kept`."""
         writer = self.recorder.writer
         number = writer.declare(
             "param",
             (id(root), name),
             name=name,
             module=writer.known("module", name.rpartition(".")[0]),
-            s=x._vs.id,
-            m=writer.meta(x.dtype, tuple(x.shape), tuple(x.stride())),
+            s=kept._vs.id,
+            m=writer.meta(kept.dtype, tuple(kept.shape), tuple(kept.stride())),
             trainable=x.requires_grad,
             buffer=True if buffer else None,
         )
         self.ids[id(x)] = (weakref.ref(x), number)
-        self.explained.add(x._vs.id)
+        self.explained.add(kept._vs.id)
 
     def number(self, x: Any) -> int | None:
         """Id of a parameter."""

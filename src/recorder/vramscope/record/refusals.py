@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,9 @@ from vramscope.record.patches import Patches
 
 BITSANDBYTES = """optimizer_update_8bit_blockwise optimizer_update_32bit quantize_blockwise dequantize_blockwise
     quantize_4bit dequantize_4bit int8_vectorwise_quant igemmlt gemv_4bit""".split()
+
+
+FLEX = "torch.nn.attention.flex_attention"
 
 
 def refuse(what: str, instead: str) -> Callable[..., Any]:
@@ -33,16 +37,29 @@ def bitsandbytes(module: ModuleType, patches: Patches) -> None:
 
 
 def compiler(recorder: Recorder, patches: Patches) -> None:
-    """Refuses compiled models; a compiled function runs as it is written, which the file says."""
+    """Refuses compiled models and FlexAttention; another compiled function runs as it is written, which the file says.
+
+    Inductor's graph of backward is traced by autograd's C++ threads, which want a CUDA context.
+    """
     instead = "Record without torch.compile; `vramscope estimate` tells what compiling changes for built-in models."
+    refused = refuse("torch.compile of a model", instead)
 
     def compile_(model: Any = None, **kwargs: Any) -> Any:
         if model is None:
             return lambda function: compile_(function, **kwargs)
+        if kwargs.get("disable"):
+            return model
         if isinstance(model, torch.nn.Module):
-            return refuse("torch.compile of a model", instead)()
+            return refused()
+        if getattr(model, "__module__", None) == FLEX:
+            # Uncompiled it would keep the scores of all positions, which its kernel never has.
+            return refuse("FlexAttention", 'Record with attn_implementation="sdpa".')
         recorder.noted.note("torch.compile", "a compiled function allocates what it does uncompiled", None)
         return model
 
     patches.set(torch, "compile", compile_)
     patches.set(torch.nn.Module, "compile", refuse("Module.compile", instead))
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")
+    if dynamo is not None:
+        # Compiled before the recording began; Dynamo would leave it out while a dispatch mode runs.
+        patches.set(dynamo.OptimizedModule, "__call__", refused)

@@ -12,7 +12,7 @@ from vramscope.record.tensors import CPU, Constant, Emulated
 
 # Elements up to which values are kept.
 INTEGERS = 1 << 27
-FLOATS = 1 << 16
+FLOATS = 1 << 24
 
 # Operations whose floating-point results depend on chance.
 RANDOM = frozenset(
@@ -40,7 +40,7 @@ def of(x: torch.Tensor) -> torch.Tensor | None:
     if values is None:
         return None
     if type(values) is Constant:
-        return torch.full((), values.value, dtype=x.dtype).expand(x.shape)
+        return torch.full((), values.value, dtype=x.dtype, device=CPU).expand(x.shape)
     if values.dtype != x.dtype:
         try:
             values = values.view(x.dtype)
@@ -57,7 +57,7 @@ def put(x: Emulated, real: torch.Tensor) -> None:
         flat = real.reshape(-1)
         x._vs.values = flat.clone() if flat.untyped_storage().nbytes() != elements * flat.element_size() else flat
         return
-    flat = torch.zeros(elements, dtype=x.dtype)
+    flat = torch.zeros(elements, dtype=x.dtype, device=CPU)
     flat.as_strided(x.shape, x.stride(), x.storage_offset()).copy_(real.reshape(x.shape))
     x._vs.values = flat
 
@@ -88,7 +88,7 @@ def spell_out(x: Emulated) -> None:
         if elements > limit(x.dtype):
             x._vs.values = None
         else:
-            x._vs.values = torch.full((elements,), values.value, dtype=x.dtype)
+            x._vs.values = torch.full((elements,), values.value, dtype=x.dtype, device=CPU)
 
 
 def on_host(value: Any) -> Any:
@@ -101,7 +101,7 @@ def on_host(value: Any) -> Any:
 def _stand_in(x: torch.Tensor) -> torch.Tensor:
     """Elements of `x`, or zeros of its shape for an operation that does not look at them."""
     known = of(x)
-    return known if known is not None else torch.zeros((), dtype=x.dtype).expand(x.shape)
+    return known if known is not None else torch.zeros((), dtype=x.dtype, device=CPU).expand(x.shape)
 
 
 def evaluate(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -138,10 +138,10 @@ def mutate(func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: l
         return
     if not any(x._vs.values is not None for x in emulated) and not _begins(name, emulated, tensors):
         return
-    for x in emulated:
-        spell_out(x)
     known = all(of(t) is not None for t in tensors)
     if known and (name not in RANDOM or not emulated[0].dtype.is_floating_point):
+        for x in emulated:
+            spell_out(x)
         try:
             evaluate(func, args, kwargs)
             return
@@ -158,7 +158,7 @@ def _begins(name: str, targets: list[Emulated], tensors: list[torch.Tensor]) -> 
         return False
     if x.numel() > limit(x.dtype) or not all(of(t) is not None for t in tensors if t is not x):
         return False
-    x._vs.values = torch.zeros(x._vs.nbytes // x.element_size(), dtype=x.dtype)
+    x._vs.values = torch.zeros(x._vs.nbytes // x.element_size(), dtype=x.dtype, device=CPU)
     return True
 
 

@@ -95,11 +95,15 @@ def command(
         for size, n in zip(varied, point, strict=True):
             changed = replaced(changed, size.argument, n)
         return words + changed
+    return words + model_words(options, {s.name: n for s, n in zip(varied, point, strict=True)})
+
+
+def model_words(options: argparse.Namespace, sizes: dict[str, int]) -> list[str]:
+    """Flags that record the usual step of the same model, at these sizes where they name one."""
+    words: list[str] = []
     for name in ("model", "batch", "seq", "images", "image", "precision", "optim", "attn", "lora"):
-        given = getattr(options, name)
-        for size, n in zip(varied, point, strict=True):
-            given = n if size.name == name else given
-        if given != "":
+        given = sizes.get(name, getattr(options, name))
+        if given not in ("", None):
             words += [f"--{name}", str(given)]
     return [*words, "--ckpt"] if options.ckpt else words
 

@@ -50,7 +50,12 @@ def engine(module: ModuleType, phases: Phases, patches: Patches) -> None:
 
     def take_model_step(self: Any, *args: Any, **kwargs: Any) -> None:
         """An update, after which the engine has let go of gradients."""
-        with phases.update(type(self.basic_optimizer or self.optimizer).__name__):
+        optimizer = self.basic_optimizer or self.optimizer
+        for group in optimizer.param_groups:
+            for x in group["params"]:
+                if phases.reasons.number(x) is None:
+                    phases.reasons.tell(x, "state", name="master")
+        with phases.update(type(optimizer).__name__):
             update(self, *args, **kwargs)
         if phases.updated:
             phases.end_step()
