@@ -66,11 +66,13 @@ fn main() -> ExitCode {
         let input = mutator.next();
         *watched.lock().expect("the watch does not panic") = (Instant::now(), input.clone());
         let (started, before) = (Instant::now(), worked());
+        // A thread may still be dropping what the input before made.
+        let held_before = HEAP.current_usage();
         HEAP.reset_peak_usage();
         let result = std::panic::catch_unwind(|| feed(reader, &input));
         let took = busiest(&before, &worked()).unwrap_or_else(|| started.elapsed());
         slowest = slowest.max(took);
-        let held = HEAP.peak_usage() as u64 >> 10;
+        let held = HEAP.peak_usage().saturating_sub(held_before) as u64 >> 10;
         most_held = most_held.max(held);
         let Ok(is_understood) = result else {
             return fail(&left, &input, "panicked");
