@@ -1,7 +1,5 @@
 //! Lines that hold numbers, and the numbers in them.
 
-use std::io::Write as _;
-
 /// A line whose numbers are written as differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
@@ -46,9 +44,21 @@ pub fn integer(text: &[u8], at: usize) -> Option<(i64, usize)> {
     (end > begin).then_some((if negative { -value } else { value }, end))
 }
 
-/// Writes an integer.
+/// Writes an integer: most of unpacking, so that a formatter's generality would be felt.
 pub fn write(out: &mut Vec<u8>, value: i64) {
-    write!(out, "{value}").expect("a vector takes any bytes");
+    if value < 0 {
+        out.push(b'-');
+    }
+    let (begin, mut left) = (out.len(), value.unsigned_abs());
+    // Its digits, the last one first.
+    loop {
+        out.push(b'0' + (left % 10) as u8);
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out[begin..].reverse();
 }
 
 /// Copies a line, and has `number` write each number after `key` anew: one, or a list if the key ends with a bracket.

@@ -49,31 +49,12 @@ fn json<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Fault> {
     serde_json::from_str(line).map_err(|error| Fault::Json(error.to_string()))
 }
 
-/// Returns the type of a line that begins with it, as the recorder writes it.
-fn tag(line: &str) -> Option<&str> {
-    let (tag, _) = line.strip_prefix("{\"t\":\"")?.split_once('"')?;
-    Some(tag)
-}
-
 impl<'a> Line<'a> {
     /// Parses a line.
     pub fn read(line: &'a str) -> Result<Self, Fault> {
-        Ok(match tag(line) {
-            Some("op") => match scan::operation(line) {
-                Some(op) => Self::Op(Box::new(op)),
-                None => Self::Op(json(line)?),
-            },
-            Some("free") => match scan::free(line) {
-                Some(free) => Self::Free(free),
-                None => Self::Free(json(line)?),
-            },
-            Some("why") => Self::Why(json(line)?),
-            _ => Self::other(line)?,
-        })
-    }
-
-    /// Parses a line of a rarer type.
-    fn other(line: &'a str) -> Result<Self, Fault> {
+        if let Some(common) = scan::line(line) {
+            return Ok(common);
+        }
         Ok(match &*json::<Tag<'_>>(line)?.t {
             "op" => Self::Op(json(line)?),
             "triton" => Self::Triton(json(line)?),
@@ -303,7 +284,7 @@ impl Triton<'_> {
 }
 
 /// Line `free`.
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub(super) struct Free {
     pub s: Vec<u64>,
 }
@@ -332,7 +313,7 @@ pub(super) struct Setting {
 }
 
 /// Line `why`.
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Default, Deserialize)]
 pub(super) struct Why<'a> {
     pub s: u64,
     #[serde(borrow)]

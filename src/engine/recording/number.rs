@@ -35,6 +35,16 @@ pub(super) fn varied(polynomial: u32, numbers: &[i64]) -> Result<i64, Fault> {
     value.copied().ok_or(Fault::Undeclared("polynomial", polynomial.into()))
 }
 
+/// Parses the decimal digits that a text begins with, and returns the rest; `None` without digits, or beyond 64 bits.
+pub(super) fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at(length);
+    let value = digits.iter().try_fold(0u64, |value, digit| {
+        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })?;
+    (length > 0).then_some((value, rest))
+}
+
 /// Parses `$k`, the number of a polynomial.
 pub(super) fn polynomial(text: &str) -> Option<u32> {
     let digits = text.strip_prefix('$')?;

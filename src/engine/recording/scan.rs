@@ -6,22 +6,30 @@
 use std::borrow::Cow;
 
 use super::keywords::Keywords;
-use super::lines::{Free, Op};
-use super::number::{Count, Reference};
+use super::lines::{Free, Line, Op, Why};
+use super::number::{Count, Reference, digits, polynomial};
 use super::value::{Value, of_text};
 
 /// Maximum depth of nested lists.
 const MOST_DEPTH: u32 = 16;
 
+/// Parses a line of a common type.
+pub(super) fn line(line: &str) -> Option<Line<'_>> {
+    match line.as_bytes().get(6)? {
+        b'o' => Some(Line::Op(Box::new(operation(line)?))),
+        b'f' => Some(Line::Free(free(line)?)),
+        b'w' => Some(Line::Why(why(line)?)),
+        _ => None,
+    }
+}
+
 /// Parses a line `op`.
-pub(super) fn operation(line: &str) -> Option<Op<'_>> {
+fn operation(line: &str) -> Option<Op<'_>> {
     let mut scan = Scan::after(line, r#"{"t":"op""#)?;
     let mut op = Op::default();
-    let mut seen = 0u32;
+    let mut seen = 0;
     while scan.takes(b',') {
-        let key = scan.text()?;
-        scan.expect(b':')?;
-        let bit = match key {
+        let bit = match scan.key()? {
             "f" => {
                 op.f = Reference::Number(scan.number()?);
                 0
@@ -58,20 +66,62 @@ pub(super) fn operation(line: &str) -> Option<Op<'_>> {
                 op.l = Some(scan.number()?);
                 8
             }
+            "st" => {
+                op.st = u32::try_from(scan.number()?).ok()?;
+                9
+            }
             _ => return None,
         };
-        let is_new = seen & (1 << bit) == 0;
-        seen |= 1 << bit;
-        if !is_new {
-            return None;
-        }
+        mark(&mut seen, bit)?;
     }
     scan.ends()?;
     (seen & 1 == 1).then_some(op)
 }
 
+/// Parses a line `why`.
+fn why(line: &str) -> Option<Why<'_>> {
+    let mut scan = Scan::after(line, r#"{"t":"why""#)?;
+    let mut why = Why::default();
+    let mut seen = 0;
+    while scan.takes(b',') {
+        let bit = match scan.key()? {
+            "s" => {
+                why.s = scan.number()?;
+                0
+            }
+            "is" => {
+                why.is = Cow::Borrowed(scan.text()?);
+                1
+            }
+            "v" => {
+                why.v = Some(scan.number()?);
+                2
+            }
+            "p" => {
+                why.p = Some(scan.number()?);
+                3
+            }
+            "name" => {
+                why.name = Some(Cow::Borrowed(scan.text()?));
+                4
+            }
+            _ => return None,
+        };
+        mark(&mut seen, bit)?;
+    }
+    scan.ends()?;
+    (seen & 0b11 == 0b11).then_some(why)
+}
+
+/// Marks a key as seen, unless it was seen before.
+fn mark(seen: &mut u32, bit: u32) -> Option<()> {
+    let is_new = *seen & (1 << bit) == 0;
+    *seen |= 1 << bit;
+    is_new.then_some(())
+}
+
 /// Parses a line `free`.
-pub(super) fn free(line: &str) -> Option<Free> {
+fn free(line: &str) -> Option<Free> {
     let mut scan = Scan::after(line, r#"{"t":"free","s":"#)?;
     let s = scan.list(Scan::number)?;
     scan.ends()?;
@@ -121,20 +171,22 @@ impl<'a> Scan<'a> {
         Some(&rest[..end])
     }
 
-    /// Parses a nonnegative integer of at most 15 digits.
+    /// Parses the name of a field, and the colon after it.
+    fn key(&mut self) -> Option<&'a str> {
+        let key = self.text()?;
+        self.expect(b':')?;
+        Some(key)
+    }
+
+    /// Parses a nonnegative integer, if that is all that stands here.
     fn number(&mut self) -> Option<u64> {
-        let begin = self.at;
-        let mut value = 0;
-        while let Some(digit) = self.byte().filter(u8::is_ascii_digit) {
-            value = value * 10 + u64::from(digit - b'0');
-            self.at += 1;
-            if self.at - begin > 15 {
-                return None;
-            }
-        }
-        let digits = &self.line.as_bytes()[begin..self.at];
-        let is_plain = digits == b"0" || digits.first().is_some_and(|first| *first != b'0');
-        (is_plain && matches!(self.byte(), Some(b',' | b']' | b'}'))).then_some(value)
+        let begin = &self.line.as_bytes()[self.at..];
+        let (value, rest) = digits(begin)?;
+        let length = begin.len() - rest.len();
+        // JSON forbids leading zeros.
+        let is_plain = begin[0] != b'0' || length == 1;
+        self.at += length;
+        (is_plain && matches!(rest.first(), Some(b',' | b']' | b'}'))).then_some(value)
     }
 
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
@@ -157,9 +209,12 @@ impl<'a> Scan<'a> {
         self.expect(b'[')?;
         let storage = self.number()?;
         self.expect(b',')?;
-        let bytes = self.number()?;
+        let bytes = match self.byte()? {
+            b'"' => Count::Varied(polynomial(self.text()?)?),
+            _ => Count::Fixed(self.number()?),
+        };
         self.expect(b']')?;
-        Some((storage, Count::Fixed(bytes)))
+        Some((storage, bytes))
     }
 
     fn keywords(&mut self) -> Option<Keywords<'a>> {
@@ -169,8 +224,7 @@ impl<'a> Scan<'a> {
             return Some(Keywords(all));
         }
         loop {
-            let name = self.text()?;
-            self.expect(b':')?;
+            let name = self.key()?;
             all.push((Cow::Borrowed(name), self.value(0)?));
             if !self.takes(b',') {
                 self.expect(b'}')?;
@@ -192,7 +246,7 @@ impl<'a> Scan<'a> {
     fn atom(&mut self) -> Option<Value> {
         let begin = self.at;
         if let Some(number) = self.number() {
-            return i64::try_from(number).ok().map(Value::Int);
+            return Some(i64::try_from(number).map_or(Value::Other, Value::Int));
         }
         let rest = &self.line[begin..];
         let end = rest.bytes().position(|byte| matches!(byte, b',' | b']' | b'}'))?;
@@ -212,6 +266,8 @@ mod tests {
             r##"{"t":"op","f":3,"a":["#2:1","#15:7","#4:8"],"k":{"beta":1},"o":["#31:9"],"n":[[31,1179648]],"mod":4,"l":12}"##,
             r##"{"t":"op","f":9,"a":["#31:9:64",[2,-1,[]],true,null],"o":["#77:7"],"n":[[77,0],[78,5]],"b":1,"v":5,"mod":4,"l":12}"##,
             r##"{"t":"op","f":0,"a":[0.31947155212313627,-0,1e-5,1.5,99999999999999999999],"k":{"dtype":"%bf16","x":"@cuda:0","y":"=ä","z":"~-inf"}}"##,
+            r##"{"t":"op","f":2,"a":["$3","#h:4"],"o":["#5:6"],"n":[[5,"$12"]],"st":7}"##,
+            r##"{"t":"op","f":2,"a":[0,9223372036854775807,9223372036854775808,18446744073709551615]}"##,
             r##"{"t":"op","f":1}"##,
             "{\"t\":\"op\",\"f\":1}\n",
         ] {
@@ -219,8 +275,15 @@ mod tests {
             let wanted: Op<'_> = serde_json::from_str(line).unwrap();
             assert_eq!(read, wanted, "{line}");
         }
+        for line in [
+            r#"{"t":"why","s":2,"is":"saved","v":0}"#,
+            r#"{"t":"why","s":2,"is":"state","p":7,"name":"exp_avg_ä"}"#,
+        ] {
+            let wanted: Why<'_> = serde_json::from_str(line).unwrap();
+            assert_eq!(why(line), Some(wanted), "{line}");
+        }
         let line = r#"{"t":"free","s":[29,30]}"#;
-        assert_eq!(free(line).unwrap().s, [29, 30]);
+        assert_eq!(free(line), serde_json::from_str(line).unwrap());
     }
 
     #[test]
@@ -241,14 +304,25 @@ mod tests {
         ] {
             assert!(operation(line).is_none(), "{line}");
         }
-        assert!(free(r#"{"t":"free","s":[-1]}"#).is_none());
+        for line in [
+            r#"{"t":"free","s":[-1]}"#,
+            r#"{"t":"free","s":[1],"s":[2]}"#,
+            r#"{"t":"why","s":2}"#,
+            r#"{"t":"why","s":2,"is":"saved","is":"saved"}"#,
+            r#"{"t":"why","s":2,"is":"held","name":null}"#,
+            r#"{"t":"why","s":2,"is":"\u0020"}"#,
+            r#"{"t":"mark","at":"step"}"#,
+            "{}",
+        ] {
+            assert!(super::line(line).is_none(), "{line}");
+        }
     }
 
     proptest! {
         /// Nothing is read otherwise than by the general parser.
         #[test]
         fn anything_that_is_read_is_read_as_by_the_general_parser(
-            rest in "(,\"(f|a|k|o|n|b|v|mod|l|st)\":|\\[|\\]|,|\\{|\\}|[0-9]{1,16}|-|\\.5|e3|true|null|\"[#%@=~a-z0-9:]{0,5}\"|:){0,14}",
+            rest in "(,\"(f|a|k|o|n|b|v|mod|l|st)\":|\\[|\\]|,|\\{|\\}|[0-9]{1,21}|-|\\.5|e3|true|null|\"[#%@=~$a-z0-9:]{0,5}\"|:){0,14}",
         ) {
             let line = format!("{{\"t\":\"op\",\"f\":1{rest}}}");
             if let Some(read) = operation(&line) {

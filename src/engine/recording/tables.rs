@@ -18,6 +18,8 @@ pub(super) struct Tables {
     pub params: Vec<Param>,
     /// Values of the polynomials, if the recording covers all sizes.
     pub numbers: Vec<i64>,
+    /// True if a parameter is trained.
+    pub trains: bool,
     places: u64,
     /// Bytes of all names so far.
     named: usize,
@@ -155,6 +157,7 @@ impl Tables {
         let scope = self.scope(line.module)?;
         let own = line.name.rsplit('.').next().unwrap_or_default();
         let name = self.keep(own)?;
+        self.trains |= line.trainable;
         self.params.push(Param {
             name,
             scope,

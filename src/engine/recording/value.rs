@@ -139,16 +139,20 @@ pub(super) fn of_text(text: &str) -> Option<Value> {
 
 /// Parses a tensor, `S:M` or `S:M:O`.
 fn tensor(text: &str) -> Option<TensorRef> {
-    let mut parts = text.split(':');
-    let storage = match parts.next()? {
-        "h" => None,
-        id => Some(id.parse().ok()?),
+    let (storage, rest) = match text.as_bytes() {
+        [b'h', rest @ ..] => (None, rest),
+        text => {
+            let (id, rest) = number::digits(text)?;
+            (Some(u32::try_from(id).ok()?), rest)
+        }
     };
-    let meta = parts.next()?.parse().ok()?;
-    if let Some(offset) = parts.next() {
-        offset.parse::<u64>().ok()?;
-    }
-    parts.next().is_none().then_some(TensorRef { storage, meta })
+    let (meta, rest) = number::digits(rest.strip_prefix(b":")?)?;
+    let rest = match rest {
+        [b':', offset @ ..] => number::digits(offset)?.1,
+        rest => rest,
+    };
+    let meta = u32::try_from(meta).ok()?;
+    rest.is_empty().then_some(TensorRef { storage, meta })
 }
 
 /// Parses the short name of a dtype.

@@ -18,8 +18,10 @@ use crate::names::Name;
 
 /// Returns an operation's name without namespace and overload: `mm` of `aten.mm.default`.
 pub(super) fn short(name: Name) -> Name {
-    let name = name.split_once('.').map_or(name, |(_, rest)| rest);
-    name.split_once('.').map_or(name, |(name, _)| name)
+    // Names are short: bytes are compared faster than a search begins.
+    let dot = |text: &str| text.bytes().position(|byte| byte == b'.');
+    let name = dot(name).map_or(name, |at| &name[at + 1..]);
+    dot(name).map_or(name, |at| &name[..at])
 }
 
 /// Returns the label of memory that an operation allocates.

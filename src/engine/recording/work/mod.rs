@@ -86,7 +86,7 @@ impl Host {
             return call.tape.host_op(HostOp::View);
         }
         let forward = line.b == 0 && line.module.is_some();
-        if forward && tables.params.iter().any(|param| param.trainable) {
+        if forward && tables.trains {
             call.tape.host_op(HostOp::Record);
         }
         let (class, dtype, extents, shared) = classes::of(name, call, line, tables);
