@@ -19,6 +19,7 @@ pub mod paligemma;
 pub mod phi;
 pub mod qwen2_5_vl;
 pub mod qwen2_vl;
+pub mod qwen3_5_text;
 pub mod qwen3_vl;
 pub mod siglip;
 pub mod videomae;
@@ -30,6 +31,7 @@ use super::decoder::DecoderConfig;
 use super::facts::{Entry, Facts, ModelType};
 use super::family::Family;
 use super::forward::Forward;
+use super::parts::delta_decoder::DeltaDecoderConfig;
 use crate::nn::Builder;
 
 /// Family as the registry knows it.
@@ -89,6 +91,8 @@ families! {
     Qwen25Vl(qwen2_5_vl::Qwen25VlConfig),
     /// Qwen3-VL.
     Qwen3Vl(qwen3_vl::Qwen3VlConfig),
+    /// Qwen3.5's language model.
+    Qwen35Text(DeltaDecoderConfig),
     /// InternVL 2.5 and 3.
     InternVl(internvl::InternVlConfig),
     /// PaliGemma 1 and 2.

@@ -1,6 +1,7 @@
 //! Parts of models that several families have.
 
 pub mod clip_vision;
+pub(crate) mod delta_decoder;
 pub(crate) mod encoder;
 pub(crate) mod image_tokens;
 pub mod llava_vision;
