@@ -33,11 +33,19 @@ def qwen3_5():
     config = dict(text_config=text, vision_config=vision, image_token_id=last - 3, vision_start_token_id=last - 5, vision_end_token_id=last - 4, video_token_id=last - 2, tie_word_embeddings=text["tie_word_embeddings"])
     return config, dict(per=grid[0] * grid[1] // 4, token=last - 3, patch=6 * p * p, n=ch(1, 1, 2, 3)), dict(grid=grid)
 
+def lfm2(vocab=None):
+    kv, times, d = ch(1, 2, 4, 8), ch(1, 2, 4), ch(32, 64, 80, 128)
+    while kv * times * d > 2048: d //= 2
+    heads, layers = kv * times, R.randint(1, 6); hidden = heads * d; types = [ch("conv", "conv", "full_attention") for _ in range(layers)]; types[0 if maybe(.5) else -1] = "conv"
+    which = ch(dict(layer_types=types), dict(full_attn_idxs=[i for i, kind in enumerate(types) if kind != "conv"]))
+    return dict(model_type="lfm2", vocab_size=vocab or ch(1000, 32000, 65536), hidden_size=hidden, intermediate_size=ch(hidden * 2, hidden * 3, hidden * 4 + 40), num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv,
+                max_position_embeddings=ch(2048, 128000), tie_word_embeddings=maybe(.6), conv_L_cache=ch(3, 3, 4, 2), **which, **some(.4, conv_bias=[True], block_multiple_of=[64, 128]), **some(.3, block_auto_adjust_ff_dim=[False], block_ffn_dim_multiplier=[1.5, .75]))
+
 def batch(config, given, case, ids, pixels):
     import torch
     n, per, (h, w) = given["n"], given["per"], case["grid"]
     for i in range(n): ids[:, i * (per + 2)] = config["vision_start_token_id"]; ids[:, i * (per + 2) + 1 + per] = config["vision_end_token_id"]
     return dict(labels=ids.clone(), pixel_values=pixels(case["batch"] * n * h * w, given["patch"]), image_grid_thw=torch.tensor([[1, h, w]] * (case["batch"] * n), device="cuda"), mm_token_type_ids=(ids == given["token"]).int())
 
-TEXT = dict(qwen3_5_text=qwen3_5_text)
+TEXT = dict(qwen3_5_text=qwen3_5_text, lfm2=lfm2)
 IMAGES = dict(qwen3_5=qwen3_5)

@@ -6,6 +6,7 @@ use super::config::DeltaDecoderConfig;
 use super::layer::{Layer, LayerContext, norm};
 use crate::model::decoder::block::BlockContext;
 use crate::model::forward::Run;
+use crate::model::parts::qwen_vl::{Deepstack, LanguageModel};
 use crate::nn::{self, AXES, Builder, Embedding, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -17,6 +18,28 @@ pub struct DeltaDecoder {
     is_linear: Vec<bool>,
     norm: RmsNorm,
     rotary: Rotary,
+}
+
+impl LanguageModel for DeltaDecoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
+    }
+
+    fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        (positions, _): (&Tensor, MropeLayout),
+        padding: &Tensor,
+        _: Deepstack<'_>,
+    ) -> Tensor {
+        self.forward(t, run, embeds, PositionIds::Axes(positions), Some(padding))
+    }
+
+    fn next_logits(&self, _: &Tape, _: &Run, _: &Linear, _: &Tensor) -> Option<Tensor> {
+        None
+    }
 }
 
 /// Positions of tokens.
