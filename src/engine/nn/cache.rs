@@ -19,6 +19,8 @@ struct Held {
     layers: RefCell<Vec<Layer>>,
     /// Index of the next block in `layers`.
     next: Cell<usize>,
+    /// States of blocks without keys and values.
+    others: RefCell<Vec<Tensor>>,
 }
 
 /// Keys and values of one block, each [batch, heads, positions, width].
@@ -66,6 +68,11 @@ impl KvCache {
         }
         let [keys, values] = grown;
         (keys, values)
+    }
+
+    /// Keeps a state of a block without keys and values (`LinearAttentionLayer`).
+    pub fn keep(&self, state: Tensor) {
+        self.0.others.borrow_mut().push(state);
     }
 
     /// A block's cached keys and values, without new ones (cross-attention to an image seen before).

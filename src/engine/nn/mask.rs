@@ -104,6 +104,18 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     Some(as_mask(t, attn, allowed, embeds))
 }
 
+/// `create_recurrent_attention_mask`: the padding mask [batch, seq] if something is padded.
+pub fn recurrent_mask(t: &Tape, padding: &Tensor) -> Option<Tensor> {
+    if padding.size(1) == 1 {
+        return None;
+    }
+    let marked = t.compute(padding, DType::Bool, "comparison");
+    let all = t.all(&marked);
+    drop(marked);
+    drop(all);
+    t.is_padded().then(|| padding.clone())
+}
+
 /// Mask of samples packed into one row, separated by their `positions` [1, seq]: there is no padding, and always a
 /// mask.
 fn packed_mask(t: &Tape, attn: Attention, embeds: &Tensor, positions: &Tensor, pattern: Pattern<'_>) -> Mask {

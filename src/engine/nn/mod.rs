@@ -8,6 +8,7 @@ mod activation;
 mod attention;
 mod builder;
 mod cache;
+mod delta;
 mod embedding;
 mod gate;
 mod linear;
@@ -25,16 +26,17 @@ pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, attention, capped_attention, soft_cap};
 pub use builder::{Builder, Trained};
 pub use cache::KvCache;
+pub use delta::{DeltaCall, chunk_gated_delta_rule};
 pub use embedding::{Embedding, ScaledEmbedding};
 pub use gate::gated;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss};
-pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask, position_ids, text_mask};
+pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask, position_ids, recurrent_mask, text_mask};
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
-pub use norm::{LayerNorm, RmsNorm, RmsScale};
+pub use norm::{GatedRmsNorm, LayerNorm, RmsNorm, RmsScale};
 pub use rope::{
-    Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, inverse_frequencies,
+    Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part, inverse_frequencies,
     inverse_frequencies_again, rotate_half,
 };

@@ -90,3 +90,37 @@ impl RmsNorm {
         }
     }
 }
+
+/// An RMS norm whose result a gate multiplies, operation by operation (`Qwen3_5RMSNormGated`).
+pub struct GatedRmsNorm(Tensor);
+
+impl GatedRmsNorm {
+    /// Makes a norm with a weight of `width`.
+    pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
+        b.tape().scope(name, || Self(b.weight("weight", [width])))
+    }
+
+    /// [.., width], and a gate of the same shape → [.., width].
+    pub fn forward(&self, t: &Tape, x: &Tensor, gate: &Tensor) -> Tensor {
+        let mut h = t.to_dtype(x, DType::F32);
+        let _variance = {
+            let squares = t.pow(&h);
+            t.mean_last(&squares)
+        };
+        let inverse = {
+            let shifted = t.shift(&_variance);
+            t.rsqrt(&shifted)
+        };
+        h = t.mul(&h, &inverse);
+        drop(inverse);
+        h = {
+            let narrowed = t.to_dtype(&h, x.dtype());
+            t.mul(&self.0, &narrowed)
+        };
+        h = {
+            let opened = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
+            t.mul(&h, &opened)
+        };
+        t.to_dtype(&h, x.dtype())
+    }
+}

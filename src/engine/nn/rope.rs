@@ -126,6 +126,18 @@ pub fn apply_partial_rotary(
     (whole, held)
 }
 
+/// Rotates the first elements of each head, both queries and keys before either is concatenated with its other elements
+/// (Qwen3.5). A rotated part is freed once it is.
+pub fn apply_rotary_to_part(t: &Tape, x: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
+    let parts = x.map(|x| turned_part(t, x, cos.last()));
+    let turned = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
+    let mut rests = parts.map(|(_, rest)| rest).into_iter();
+    turned.map(|turned| {
+        let rest = rests.next().unwrap_or_else(|| turned.clone());
+        t.cat(&[&turned, &rest], turned.dim() - 1)
+    })
+}
+
 /// Rotates the first elements of each head, concatenating the queries before the keys are rotated (Phi-3).
 pub fn apply_partial_rotary_in_turn(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
     let parts = [q, k].map(|x| turned_part(t, x, cos.last()));

@@ -15,11 +15,16 @@ pub struct Mlp {
 
 impl Mlp {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self::of(b, [c.hidden, c.intermediate], c.mlp_bias, c.activation)
+    }
+
+    /// Makes a gated MLP of these widths.
+    pub fn of(b: &Builder, [hidden, intermediate]: [u64; 2], bias: bool, activation: Activation) -> Self {
         Self {
-            gate_proj: Linear::columns(b, "gate_proj", c.hidden, c.intermediate, c.mlp_bias),
-            up_proj: Linear::columns(b, "up_proj", c.hidden, c.intermediate, c.mlp_bias),
-            down_proj: Linear::rows(b, "down_proj", c.intermediate, c.hidden, c.mlp_bias),
-            activation: c.activation,
+            gate_proj: Linear::columns(b, "gate_proj", hidden, intermediate, bias),
+            up_proj: Linear::columns(b, "up_proj", hidden, intermediate, bias),
+            down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
+            activation,
         }
     }
 

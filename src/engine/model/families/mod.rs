@@ -11,6 +11,7 @@ pub mod gemma3;
 pub mod gpt2;
 pub mod idefics3;
 pub mod internvl;
+pub mod lfm2;
 pub mod llava;
 pub mod llava_next;
 pub mod mllama;
@@ -19,6 +20,8 @@ pub mod paligemma;
 pub mod phi;
 pub mod qwen2_5_vl;
 pub mod qwen2_vl;
+pub mod qwen3_5;
+pub mod qwen3_5_text;
 pub mod qwen3_vl;
 pub mod siglip;
 pub mod videomae;
@@ -30,6 +33,8 @@ use super::decoder::DecoderConfig;
 use super::facts::{Entry, Facts, ModelType};
 use super::family::Family;
 use super::forward::Forward;
+use super::parts::delta_decoder::DeltaDecoderConfig;
+use super::parts::lfm2_decoder::Lfm2Config;
 use crate::nn::Builder;
 
 /// Family as the registry knows it.
@@ -89,6 +94,10 @@ families! {
     Qwen25Vl(qwen2_5_vl::Qwen25VlConfig),
     /// Qwen3-VL.
     Qwen3Vl(qwen3_vl::Qwen3VlConfig),
+    /// Qwen3.5.
+    Qwen35(qwen3_5::Qwen35Config),
+    /// Qwen3.5's language model.
+    Qwen35Text(DeltaDecoderConfig),
     /// InternVL 2.5 and 3.
     InternVl(internvl::InternVlConfig),
     /// PaliGemma 1 and 2.
@@ -115,6 +124,8 @@ families! {
     Opt(opt::OptConfig),
     /// Phi-1 to Phi-2.
     Phi(phi::PhiConfig),
+    /// LFM2.
+    Lfm2(Lfm2Config),
     /// Decoders like Llama's: those of [`decoders`].
     Decoder(DecoderConfig),
 }

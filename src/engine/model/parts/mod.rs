@@ -1,8 +1,11 @@
 //! Parts of models that several families have.
 
 pub mod clip_vision;
+pub(crate) mod delta_decoder;
 pub(crate) mod encoder;
 pub(crate) mod image_tokens;
+pub(crate) mod lfm2_decoder;
 pub mod llava_vision;
+pub mod qwen3_vision;
 pub mod qwen_vl;
 pub mod siglip_vision;

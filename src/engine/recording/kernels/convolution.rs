@@ -2,6 +2,7 @@
 
 use super::super::layout::Layout;
 use super::call::Call;
+use crate::dtype::DType;
 use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Tape, Tensor};
 
@@ -51,6 +52,20 @@ impl Steps {
     }
 }
 
+/// Returns true if PyTorch's own kernels convolve each channel of a sequence by itself, which take no workspace; cuDNN does
+/// so in fp16 (`use_cudnn_depthwise` in `aten/src/ATen/native/Convolution.cpp`).
+fn is_depthwise(x: &Tensor, weight: &Tensor, steps: &Steps) -> bool {
+    let channels = x.shape().get(1).copied().unwrap_or(0);
+    x.dim() == 3
+        && weight.dim() == 3
+        && channels > 1
+        && u64::try_from(steps.groups) == Ok(channels)
+        && weight.size(0) == channels
+        && !steps.transposed
+        && matches!(x.dtype(), DType::F32 | DType::Bf16)
+        && x.numel() <= i32::MAX as u64
+}
+
 /// Returns true if an image or volume has channels last.
 fn has_channels_last(x: &Tensor) -> bool {
     matches!(x.dim(), 4 | 5) && !x.is_contiguous() && {
@@ -82,7 +97,14 @@ pub(super) fn forward(call: &Call<'_>) -> bool {
     let (Some(x), Some(weight)) = (call.tensor(0, "input"), call.tensor(1, "weight")) else {
         return false;
     };
-    let known = weight.dim() > 2 && Steps::of(call, 3).cuts_patches(&x, &weight);
+    let steps = Steps::of(call, 3);
+    if is_depthwise(&x, &weight, &steps) {
+        let dense = call.tape.dense_copy(&x);
+        call.make();
+        drop(dense);
+        return true;
+    }
+    let known = weight.dim() > 2 && steps.cuts_patches(&x, &weight);
     if has_channels_last(&x) || known && is_product(&weight) {
         call.make();
         drop(weight_like(call, &x, &weight));
@@ -113,8 +135,15 @@ pub(super) fn backward(call: &Call<'_>) -> bool {
     let (Some(grad), Some(x), Some(weight)) = tensors else {
         return false;
     };
-    let known = weight.dim() > 2 && grad.dim() == x.dim() && Steps::of(call, 4).cuts_patches(&x, &weight);
-    if has_channels_last(&x) || known && is_product(&weight) {
+    let steps = Steps::of(call, 4);
+    let depthwise = grad.dim() == x.dim() && is_depthwise(&x, &weight, &steps);
+    let known = depthwise || weight.dim() > 2 && grad.dim() == x.dim() && steps.cuts_patches(&x, &weight);
+    let held = depthwise.then(|| call.tape.dense_copy(&x));
+    if depthwise {
+        let dense = call.tape.dense_copy(&grad);
+        call.make_only(&[1, 0]);
+        drop(dense);
+    } else if has_channels_last(&x) || known && is_product(&weight) {
         call.make_only(&[0, 1]);
         drop(weight_like(call, &x, &weight));
     } else if known {
@@ -130,5 +159,6 @@ pub(super) fn backward(call: &Call<'_>) -> bool {
         let reduced: Vec<bool> = (0..grad.dim()).map(|i| i != 1).collect();
         super::reductions::sum_of(call.tape, &grad, &reduced);
     }
+    drop(held);
     known
 }

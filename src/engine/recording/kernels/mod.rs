@@ -62,6 +62,7 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "native_batch_norm" | "_native_batch_norm_legit" => return norms::batch_norm(call),
         "native_batch_norm_backward" => return norms::batch_norm_backward(call),
         "cudnn_batch_norm" | "cudnn_batch_norm_backward" => return norms::cudnn(call),
+        "linalg_solve_triangular" => products::triangular_solve(call),
         "sort" => return order::sort(call),
         "topk" => return order::topk(call),
         "_unique2" | "unique_dim" | "_unique" => return false,

@@ -72,3 +72,11 @@ pub(super) fn grouped(call: &Call<'_>) -> bool {
     drop((of(OF_MULTIPROCESSOR * call.tape.gpu().sms), operands));
     call.name.starts_with("aten._grouped_mm") && a.dtype() == DType::Bf16 && call.tape.gpu().capability == (9, 0)
 }
+
+/// Replays `linalg_solve_triangular(a, b, …)`.
+pub(super) fn triangular_solve(call: &Call<'_>) {
+    call.make();
+    if let Some(a) = call.tensor(0, "self").filter(|a| a.dim() > 1) {
+        call.tape.in_triangular_solve(&a);
+    }
+}

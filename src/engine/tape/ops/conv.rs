@@ -1,7 +1,8 @@
-//! Convolutions (patch embeddings: kernel and stride are equal).
+//! Convolutions of patches (kernel and stride are equal), and depthwise ones along a sequence.
 
 use smallvec::smallvec;
 
+use super::super::autograd::{Backward, Grads};
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
@@ -67,6 +68,54 @@ impl Tape {
             }
             grads
         })
+    }
+
+    /// `torch.nn.functional.conv1d(x, weight, bias, padding=padding, groups=channels)`:
+    /// [n, channels, length] × [channels, 1, kernel] → [n, channels, length + 2 × padding + 1 − kernel].
+    ///
+    /// PyTorch's own kernels run it without workspaces, in fp32 and bf16 (`use_cudnn_depthwise` in
+    /// `aten/src/ATen/native/Convolution.cpp`, `native/cuda/DepthwiseConv2d.cu`).
+    pub fn conv1d_depthwise(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, padding: u64) -> Tensor {
+        let bias = bias.map(|b| self.cast_low(b));
+        let weight = &self.cast_low(weight);
+        let x = &self.cast_low(x);
+        let mut inputs = vec![x, weight];
+        inputs.extend(bias.as_ref());
+        let mut rec = self.record("ConvolutionBackward0", &inputs);
+        rec.save(self, x);
+        rec.save(self, weight);
+        let mut shape = *x.shape();
+        shape[2] = (shape[2] + 2 * padding + 1).saturating_sub(weight.size(2));
+        self.fits(x.size(1) == weight.size(0), "depthwise convolution", x, weight);
+        let dense = self.dense_copy(x);
+        let mark = self.work_mark();
+        let out = self.empty(shape, x.dtype(), "convolution");
+        let extents = [out.numel() / out.size(1), out.size(1), weight.size(2), 0];
+        let bytes = [bytes_of(x) + bytes_of(weight), bytes_of(&out)];
+        self.ran_as(mark, ("convolution", Class::Convolution), x.dtype(), bytes, extents);
+        drop(dense);
+        let has_bias = bias.is_some();
+        rec.finish(self, out, move |t, bw| t.depthwise_backward(bw, has_bias, extents))
+    }
+
+    /// `convolution_backward` of a depthwise convolution: the weight's gradient comes before the input's.
+    fn depthwise_backward(&self, bw: &Backward<'_>, has_bias: bool, extents: [u64; 4]) -> Grads {
+        let (x, weight) = (&bw.saved[0], &bw.saved[1]);
+        let dense = self.dense_copy(x);
+        let dense_grad = self.dense_copy(bw.grad());
+        let mark = self.work_mark();
+        let dw = bw.want(1, || self.empty(*weight.shape(), weight.dtype(), "convolution backward"));
+        let dx = bw.want(0, || self.empty(*x.shape(), x.dtype(), "convolution backward"));
+        let bytes = [bytes_of(x) + bytes_of(bw.grad()), bytes_of(weight)];
+        let kernel = ("convolution backward", Class::ConvolutionBackward);
+        self.ran_as(mark, kernel, x.dtype(), bytes, extents);
+        drop(dense_grad);
+        let mut grads = smallvec![dx, dw];
+        if has_bias {
+            grads.push(bw.want(2, || self.bias_of_channels(bw.grad())));
+        }
+        drop(dense);
+        grads
     }
 
     /// Allocates the workspace of cuDNN for patches `x` and `weight`, which make `out`.

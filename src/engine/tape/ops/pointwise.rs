@@ -182,6 +182,11 @@ impl Tape {
         })
     }
 
+    /// `torch.nn.functional.softplus(x)`; autocast computes it in fp32.
+    pub fn softplus(&self, x: &Tensor) -> Tensor {
+        self.activation("SoftplusBackward0", &self.cast_high(x), "softplus")
+    }
+
     /// `torch.pow(x, n)` for a number `n`: backward is `grad * (n * x.pow(n - 1))`.
     pub fn pow(&self, x: &Tensor) -> Tensor {
         let x = &self.cast_high(x);

@@ -101,6 +101,13 @@ impl Tape {
         self.view(&out, Dims::new(&[]))
     }
 
+    /// `torch.all(x)` of booleans, outside the graph: [..] → [].
+    pub fn all(&self, x: &Tensor) -> Tensor {
+        let out = self.empty([], DType::Bool, "all");
+        self.in_reduction(x, &vec![true; x.dim()], 1);
+        out
+    }
+
     fn reduce_buffers(&self, (partials, semaphores): (u64, u64)) {
         let make = |bytes, name| self.storage_of_bytes(bytes, &Dims::new(&[bytes]), DType::U8, name, Kind::Temporary);
         let partials = make(partials, "partial sums of thread blocks");

@@ -1,11 +1,35 @@
 //! Running sums.
 
+use smallvec::smallvec;
+
 use super::super::core::Tape;
 use super::super::tensor::Tensor;
 use super::cub;
 use crate::dtype::DType;
 
 impl Tape {
+    /// `x.cumsum(-1)` of numbers, in fp32 under autocast. Backward is `grad.flip(-1).cumsum(-1).flip(-1)`.
+    pub fn cumsum_last(&self, x: &Tensor) -> Tensor {
+        let x = &self.cast_high(x);
+        let rec = self.record("CumsumBackward0", &[x]);
+        let out = self.cumsum_raw(x);
+        rec.finish(self, out, |t, bw| {
+            let flipped = t.empty_like(bw.grad(), bw.grad().dtype(), "flip");
+            let sums = t.cumsum_raw(&flipped);
+            let out = t.empty_like(&sums, sums.dtype(), "flip");
+            drop((sums, flipped));
+            smallvec![Some(out)]
+        })
+    }
+
+    fn cumsum_raw(&self, x: &Tensor) -> Tensor {
+        let out = self.empty(*x.shape(), x.dtype(), "cumsum");
+        if x.numel() == x.last() {
+            self.in_cumsum_of_row(x, x.dtype());
+        }
+        out
+    }
+
     /// `x.cumsum(-1)` of integers, outside the graph. A single row goes through CUB's scan, several
     /// through a kernel without scratch memory (`scan_dim` in `aten/src/ATen/native/cuda/ScanUtils.cuh`).
     pub fn running_sum(&self, x: &Tensor) -> Tensor {

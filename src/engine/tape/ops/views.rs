@@ -240,6 +240,32 @@ impl Tape {
         })
     }
 
+    /// `x.to(dtype, memory_format=torch.contiguous_format)`.
+    pub fn to_contiguous(&self, x: &Tensor, dtype: DType) -> Tensor {
+        if x.dtype() == dtype && x.is_contiguous() {
+            return x.clone();
+        }
+        let rec = self.record("ToCopyBackward0", &[x]);
+        let out = self.empty(*x.shape(), dtype, "to dtype");
+        if self.works() && out.numel() > 0 {
+            self.reads(&out, &[x]);
+        }
+        let from = x.dtype();
+        rec.finish(self, out, move |t, b| {
+            let g = b.grad().clone();
+            smallvec![Some(if g.dtype() == from { g } else { t.to_dtype_raw(&g, from) })]
+        })
+    }
+
+    /// `x.repeat_interleave(n, dim)`: each element of a dimension, `n` times in a row.
+    pub fn repeat_each(&self, x: &Tensor, n: u64, dim: usize) -> Tensor {
+        let between = x.shape().inserted(dim + 1, n);
+        let copies = self.contiguous_copy(&self.expand(&self.unsqueeze(x, dim + 1), between));
+        let mut shape = *x.shape();
+        shape[dim] *= n;
+        self.view(&copies, shape)
+    }
+
     /// `x.to(dtype)` outside the graph.
     pub(in super::super) fn to_dtype_raw(&self, x: &Tensor, dtype: DType) -> Tensor {
         self.empty_like(x, dtype, "to dtype")

@@ -100,3 +100,9 @@ def _elementwise_loss(func: Any, x: torch.Tensor, target: torch.Tensor, *args: A
         return out
     whole = torch.empty(torch.broadcast_shapes(x.shape, target.shape), dtype=out.dtype, device=META)
     return whole.as_strided((), ())
+
+
+@meta("softplus_backward")
+def _softplus_backward(func: Any, grad: torch.Tensor, x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """Lies as the gradient does (`TORCH_META_FUNC(softplus_backward)` in `aten/src/ATen/native/Activation.cpp`)."""
+    return torch.mul(grad, x)

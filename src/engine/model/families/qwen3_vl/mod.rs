@@ -3,7 +3,7 @@
 mod config;
 mod forward;
 
-pub use config::{Qwen3VlConfig, Qwen3VlVisionConfig};
+pub use config::Qwen3VlConfig;
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};

@@ -1,4 +1,4 @@
-//! Vision tower of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, and the model around it.
+//! Parts of the vision towers of Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5, and the model around them.
 
 mod attention;
 mod block;
@@ -18,7 +18,7 @@ pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
 pub(crate) use interpolation::interpolation;
 pub(crate) use layout::Layout;
 pub(crate) use merger::Merger;
-pub(crate) use model::{QwenVl, VisionOutput, VisionTower};
+pub(crate) use model::{Deepstack, LanguageModel, QwenVl, VisionOutput, VisionTower};
 pub use patches::QwenPatches;
 pub(crate) use rotary::VisionRotary;
 pub(crate) use vision_ids::VisionIds;

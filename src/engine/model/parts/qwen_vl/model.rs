@@ -1,4 +1,4 @@
-//! Model around the vision tower that Qwen2-VL, Qwen2.5-VL and Qwen3-VL share
+//! Model around a vision tower that Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5 share
 //! (`transformers/models/qwen2_vl/modeling_qwen2_vl.py`, `transformers/vision_utils.py`).
 
 use super::layout::Layout;
@@ -12,7 +12,7 @@ use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{Builder, Linear, MropeLayout, ids};
 use crate::tape::{Component, Kind, Tape, Tensor};
 
-/// A vision tower of one of the three.
+/// A vision tower of one of them.
 pub trait VisionTower {
     /// Assignment of the language model's rotary frequencies to the axes.
     const MROPE: MropeLayout;
@@ -34,10 +34,58 @@ pub struct VisionOutput {
     pub deepstack: Vec<Tensor>,
 }
 
+/// Features of inner blocks of the tower, added to the outputs of the first layers: their number, and the function that
+/// takes each layer's index and output.
+pub type Deepstack<'a> = (usize, &'a dyn Fn(&Tape, usize, Tensor) -> Tensor);
+
+/// A language model without its head.
+pub trait LanguageModel {
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor;
+
+    /// Embeddings [batch, seq, hidden] at positions [3, batch, seq] of time, height and width → last hidden states.
+    /// `padding` is the padding mask, [batch, seq].
+    fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        positions: (&Tensor, MropeLayout),
+        padding: &Tensor,
+        deepstack: Deepstack<'_>,
+    ) -> Tensor;
+
+    /// Returns the logits [batch, 1, vocab] after one new token of each sample, ids [batch, 1]; `None` if generation is
+    /// not simulated.
+    fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Option<Tensor>;
+}
+
+impl LanguageModel for Decoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
+    }
+
+    fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        positions: (&Tensor, MropeLayout),
+        _padding: &Tensor,
+        deepstack: Deepstack<'_>,
+    ) -> Tensor {
+        self.forward_multimodal(t, run, embeds, positions, deepstack)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, lm_head: &Linear, ids: &Tensor) -> Option<Tensor> {
+        Some(self.next_logits(t, run, lm_head, ids))
+    }
+}
+
 /// `Qwen2VLForConditionalGeneration` and its variants.
-pub struct QwenVl<V> {
+pub struct QwenVl<V, L = Decoder> {
     visual: V,
-    language_model: Decoder,
+    language_model: L,
     lm_head: Option<Linear>,
     patches: QwenPatches,
 }
@@ -45,12 +93,23 @@ pub struct QwenVl<V> {
 impl<V: VisionTower> QwenVl<V> {
     /// Makes the parameters: the tower by `visual`, the language model, the head.
     pub fn new(b: &Builder, (patches, text): (QwenPatches, &DecoderConfig), visual: impl FnOnce() -> V) -> Self {
+        let head = |model: &Decoder| model.head(b, text);
+        Self::around(b, patches, visual, (|| Decoder::new(b, text), head))
+    }
+}
+
+impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
+    /// Makes the parameters: the tower by `visual`, then the language model and its head.
+    pub fn around(
+        b: &Builder,
+        patches: QwenPatches,
+        visual: impl FnOnce() -> V,
+        (text, head): (impl FnOnce() -> L, impl FnOnce(&L) -> Option<Linear>),
+    ) -> Self {
         let t = b.tape();
         let visual = t.component("model.visual", Component::VisionTower, visual);
-        let language_model = t.component("model.language_model", Component::LanguageModel, || {
-            Decoder::new(b, text)
-        });
-        let lm_head = language_model.head(b, text);
+        let language_model = t.component("model.language_model", Component::LanguageModel, text);
+        let lm_head = head(&language_model);
         Self {
             visual,
             language_model,
@@ -90,21 +149,23 @@ impl<V: VisionTower> QwenVl<V> {
         };
         let h = t.component("model.language_model", Component::LanguageModel, || {
             let positions = (&position_ids, V::MROPE);
+            let features: Deepstack<'_> = (deepstack.len(), &add_features);
             self.language_model
-                .forward_multimodal(t, run, embeds, positions, (deepstack.len(), add_features))
+                .forward(t, run, embeds, positions, &batch.others[PADDING], features)
         });
         drop(kept);
         h
     }
 }
 
-/// Indices in [`Batch::others`], after the padding mask.
+/// Indices in [`Batch::others`].
+const PADDING: usize = 0;
 const GRID: usize = 1;
 const TYPES: usize = 2;
 
-impl<V: VisionTower> Forward for QwenVl<V> {
+impl<V: VisionTower, L: LanguageModel> Forward for QwenVl<V, L> {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+        self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids)
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {

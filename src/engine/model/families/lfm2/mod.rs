@@ -1,0 +1,89 @@
+//! LFM2: short convolutions in most layers, attention in the others.
+
+mod forward;
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::parts::lfm2_decoder::Lfm2Config;
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+static FACTS: Facts = Facts {
+    model_types: &[ModelType {
+        name: "lfm2",
+        classes: &["Lfm2ForCausalLM"],
+    }],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for Lfm2Config {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s)
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::Lfm2Lm::new(b, self))
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        Fidelity::Exact
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::TEXT
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Rotary(self.max_positions)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads {
+            query: self.heads,
+            key_value: self.kv_heads,
+            width: self.head_dim,
+        }
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, _: &Setup) -> u64 {
+        0
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Stacked
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::FIXED
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: true,
+                tower_takes_ids: false,
+            },
+            adapters: AdapterMaps::Usual,
+            liger: Liger::Unknown,
+            no_flash: None,
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Configuration of decoders with gated DeltaNet.
+
+use crate::model::ModelError;
+use crate::model::answers::Heads;
+use crate::model::config::section::Section;
+use crate::model::config::{Activation, Rope, limits};
+
+/// A decoder with gated DeltaNet in most layers and gated attention in the others.
+///
+/// Source: `transformers/models/qwen3_5/configuration_qwen3_5.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeltaDecoderConfig {
+    /// Entries of the vocabulary.
+    pub vocab: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside the gated MLP.
+    pub intermediate: u64,
+    /// For each layer, true if it is gated DeltaNet.
+    pub is_linear: Vec<bool>,
+    /// Query heads of attention.
+    pub heads: u64,
+    /// Key and value heads of attention.
+    pub kv_heads: u64,
+    /// Elements of one head of attention.
+    pub head_dim: u64,
+    /// Rotary embedding.
+    pub rope: Rope,
+    /// Longest sequence that the model was made for.
+    pub max_positions: u64,
+    /// True if the head shares the token embedding's weight.
+    pub tie_word_embeddings: bool,
+    /// True if the projections of attention have biases.
+    pub attention_bias: bool,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Activation of the MLP, and of the convolution.
+    pub activation: Activation,
+    /// Gated DeltaNet.
+    pub delta: DeltaNetConfig,
+}
+
+/// Sizes of gated DeltaNet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeltaNetConfig {
+    /// Query and key heads.
+    pub key_heads: u64,
+    /// Value heads, a multiple of `key_heads`.
+    pub value_heads: u64,
+    /// Elements of a query or key head.
+    pub key_width: u64,
+    /// Elements of a value head.
+    pub value_width: u64,
+    /// Positions that the convolution sees.
+    pub kernel: u64,
+}
+
+impl DeltaNetConfig {
+    /// Elements of all queries, or of all keys.
+    pub const fn keys(&self) -> u64 {
+        self.key_heads * self.key_width
+    }
+
+    /// Elements of all values.
+    pub const fn values(&self) -> u64 {
+        self.value_heads * self.value_width
+    }
+
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        let delta = Self {
+            key_heads: s.size("linear_num_key_heads", 16, limits::HEADS)?,
+            value_heads: s.size("linear_num_value_heads", 32, limits::HEADS)?,
+            key_width: s.size("linear_key_head_dim", 128, limits::HEAD_DIM)?,
+            value_width: s.size("linear_value_head_dim", 128, limits::HEAD_DIM)?,
+            kernel: s.size("linear_conv_kernel_dim", 4, limits::COUNT)?,
+        };
+        s.divide(
+            ("linear_num_value_heads", delta.value_heads),
+            ("linear_num_key_heads", delta.key_heads),
+        )?;
+        Ok(delta)
+    }
+}
+
+impl DeltaDecoderConfig {
+    /// Reads `Qwen3_5TextConfig`.
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let heads = s.size("num_attention_heads", 16, limits::HEADS)?;
+        let kv_heads = s.size("num_key_value_heads", 4, limits::HEADS)?;
+        s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
+        let vocab = s.size("vocab_size", 248_320, limits::VOCAB)?;
+        s.padding(vocab)?;
+        Ok(Self {
+            vocab,
+            hidden: s.size("hidden_size", 4096, limits::WIDTH)?,
+            intermediate: s.size("intermediate_size", 12_288, limits::WIDTH * 4)?,
+            is_linear: layers(s)?,
+            heads,
+            kv_heads,
+            head_dim: s.size("head_dim", 256, limits::HEAD_DIM)?,
+            rope: Rope::read(s, 10_000.0, 0.25)?,
+            max_positions: s.size_or("max_position_embeddings", 32_768, limits::POSITIONS)?,
+            tie_word_embeddings: s.flag("tie_word_embeddings", false)?,
+            attention_bias: s.flag("attention_bias", false)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+            activation: s.activation("hidden_act", Activation::Silu)?,
+            delta: DeltaNetConfig::read(s)?,
+        })
+    }
+
+    /// Heads of attention.
+    pub(crate) const fn attention_heads(&self) -> Heads {
+        Heads {
+            query: self.heads,
+            key_value: self.kv_heads,
+            width: self.head_dim,
+        }
+    }
+}
+
+/// Reads which layers are gated DeltaNet: `layer_types`, or all but each `full_attention_interval`-th.
+fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
+    let count = s.size("num_hidden_layers", 32, limits::LAYERS)?;
+    let Some(types) = s.value("layer_types") else {
+        let interval = s.size("full_attention_interval", 4, limits::LAYERS)?;
+        return Ok((1..=count).map(|layer| !layer.is_multiple_of(interval)).collect());
+    };
+    let allowed = format!("{count} entries, each \"linear_attention\" or \"full_attention\"");
+    let wrong = || s.wrong("layer_types", types, &allowed);
+    let list = types
+        .as_array()
+        .filter(|list| list.len() as u64 == count)
+        .ok_or_else(wrong)?;
+    list.iter()
+        .map(|kind| match kind.as_str() {
+            Some("linear_attention") => Ok(true),
+            Some("full_attention") => Ok(false),
+            _ => Err(wrong()),
+        })
+        .collect()
+}

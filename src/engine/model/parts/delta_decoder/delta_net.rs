@@ -1,0 +1,139 @@
+//! Gated DeltaNet as transformers runs it without flash-linear-attention and causal-conv1d (`Qwen3_5GatedDeltaNet`).
+
+use super::config::{DeltaDecoderConfig, DeltaNetConfig};
+use crate::dtype::DType;
+use crate::model::config::Activation;
+use crate::nn::{self, Builder, DeltaCall, GatedRmsNorm, KvCache, Linear};
+use crate::tape::{Tape, Tensor};
+
+/// `Qwen3_5GatedDeltaNet`.
+pub struct GatedDeltaNet {
+    /// Weight of `conv1d`, [channels, 1, kernel].
+    conv1d: Tensor,
+    dt_bias: Tensor,
+    a_log: Tensor,
+    norm: GatedRmsNorm,
+    out_proj: Linear,
+    in_proj_qkv: Linear,
+    in_proj_z: Linear,
+    in_proj_b: Linear,
+    in_proj_a: Linear,
+    sizes: DeltaNetConfig,
+    activation: Activation,
+}
+
+impl GatedDeltaNet {
+    pub fn new(b: &Builder, c: &DeltaDecoderConfig) -> Self {
+        let (t, d) = (b.tape(), c.delta);
+        let channels = 2 * d.keys() + d.values();
+        let conv1d = t.scope("conv1d", || b.weight("weight", [channels, 1, d.kernel]));
+        let dt_bias = b.weight("dt_bias", [d.value_heads]);
+        // `A`, whose logarithm is the parameter, is a variable of the constructor.
+        let initial = t.empty([d.value_heads], b.dtype(), "A");
+        let linear = |name, input, output| Linear::new(b, name, input, output, false);
+        let made = Self {
+            conv1d,
+            dt_bias,
+            a_log: b.weight("A_log", [d.value_heads]),
+            norm: GatedRmsNorm::new(b, "norm", d.value_width),
+            out_proj: linear("out_proj", d.values(), c.hidden),
+            in_proj_qkv: linear("in_proj_qkv", c.hidden, channels),
+            in_proj_z: linear("in_proj_z", c.hidden, d.values()),
+            in_proj_b: linear("in_proj_b", c.hidden, d.value_heads),
+            in_proj_a: linear("in_proj_a", c.hidden, d.value_heads),
+            sizes: d,
+            activation: c.activation,
+        };
+        drop(initial);
+        made
+    }
+
+    /// Runs `_init_weights` at the end of the constructor of the model that contains this.
+    pub fn initialise(&self, t: &Tape) {
+        drop(t.empty([self.sizes.value_heads], self.a_log.dtype(), "A"));
+    }
+
+    /// [batch, seq, hidden] → the same; `padding` [batch, seq] marks positions that are not padding.
+    pub fn forward(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, mut x: Tensor) -> Tensor {
+        if let Some(padding) = padding {
+            x = t.mul(&x, &t.unsqueeze(padding, 2));
+        }
+        let d = &self.sizes;
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let mut mixed = t.scope("in_proj_qkv", || self.in_proj_qkv.forward(t, &x));
+        mixed = t.transpose(&mixed, 1, 2);
+        let heads = |x: &Tensor, heads, width| t.view(x, [batch, seq, heads, width]);
+        let mut z = t.scope("in_proj_z", || self.in_proj_z.forward(t, &x));
+        z = heads(&z, d.value_heads, d.value_width);
+        let b = t.scope("in_proj_b", || self.in_proj_b.forward(t, &x));
+        let a = t.scope("in_proj_a", || self.in_proj_a.forward(t, &x));
+        if let Some(cache) = cache {
+            cache.keep(t.empty([batch, mixed.size(1), d.kernel], mixed.dtype(), "convolution state"));
+        }
+        mixed = self.convolve(t, &mixed);
+        if cache.is_some() {
+            mixed = t.narrow(&mixed, 2, seq);
+        }
+        mixed = t.transpose(&mixed, 1, 2);
+        let [mut query, mut key, value] = {
+            let parts = t.split(&mixed, 2, &[d.keys(), d.keys(), d.values()]);
+            let keys = [&parts[0], &parts[1]].map(|x| heads(x, d.key_heads, d.key_width));
+            let [query, key] = keys;
+            [query, key, heads(&parts[2], d.value_heads, d.value_width)]
+        };
+        let beta = t.sigmoid(&b);
+        let decay = self.decay(t, &a);
+        let times = d.value_heads / d.key_heads;
+        if times > 1 {
+            query = t.repeat_each(&query, times, 2);
+            key = t.repeat_each(&key, times, 2);
+        }
+        let call = DeltaCall {
+            query: &query,
+            key: &key,
+            value: &value,
+            decay: &decay,
+            beta: &beta,
+            returns_state: cache.is_some(),
+        };
+        let (mut out, state) = nn::chunk_gated_delta_rule(t, &call);
+        if let (Some(cache), Some(state)) = (cache, &state) {
+            cache.keep(t.empty_like(state, state.dtype(), "recurrent state"));
+        }
+        out = t.view(&out, [batch * seq * d.value_heads, d.value_width]);
+        z = t.view(&z, *out.shape());
+        out = t.scope("norm", || self.norm.forward(t, &out, &z));
+        out = t.view(&out, [batch, seq, d.values()]);
+        t.scope("out_proj", || self.out_proj.forward(t, &out))
+    }
+
+    /// `causal_conv1d_fn`, [batch, channels, seq] → the same.
+    fn convolve(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let weight = t.squeeze(&self.conv1d, 1);
+        let mut out = {
+            let cast = t.to_dtype(x, weight.dtype());
+            let padding = self.sizes.kernel - 1;
+            let out = t.conv1d_depthwise(&cast, &t.unsqueeze(&weight, 1), None, padding);
+            t.slice(&out, 2, x.size(2))
+        };
+        out = nn::activate(t, self.activation, out);
+        t.to_dtype(&out, x.dtype())
+    }
+
+    /// `-A_log.float().exp() * softplus(a.float() + dt_bias)`.
+    fn decay(&self, t: &Tape, a: &Tensor) -> Tensor {
+        let rate = {
+            let log = t.to_dtype(&self.a_log, DType::F32);
+            let exp = t.exp(&log);
+            drop(log);
+            t.neg(&exp)
+        };
+        let step = {
+            let wide = t.to_dtype(a, DType::F32);
+            let shifted = t.add(&wide, &self.dt_bias);
+            drop(wide);
+            t.softplus(&shifted)
+        };
+        t.mul(&rate, &step)
+    }
+}

@@ -1,0 +1,85 @@
+//! Layers of decoders with gated DeltaNet (`Qwen3_5DecoderLayer`).
+
+use super::attention::GatedAttention;
+use super::config::DeltaDecoderConfig;
+use super::delta_net::GatedDeltaNet;
+use crate::model::decoder::block::BlockContext;
+use crate::model::decoder::mlp::Mlp;
+use crate::nn::{Builder, RmsNorm, RmsScale};
+use crate::tape::{Tape, Tensor};
+
+/// `Qwen3_5DecoderLayer`.
+pub struct Layer {
+    mixer: Mixer,
+    mlp: Mlp,
+    input_layernorm: RmsNorm,
+    post_attention_layernorm: RmsNorm,
+}
+
+/// The part of a layer that mixes positions.
+enum Mixer {
+    LinearAttention(GatedDeltaNet),
+    SelfAttention(GatedAttention),
+}
+
+/// State that all layers of one forward share.
+pub struct LayerContext {
+    /// What attention needs.
+    pub block: BlockContext,
+    /// Positions that are not padding, [batch, seq]; `None` if nothing is padded.
+    pub padding: Option<Tensor>,
+}
+
+/// A norm of `1 + weight`.
+pub(super) fn norm(b: &Builder, name: &'static str, width: u64) -> RmsNorm {
+    RmsNorm::scaled(b, name, width, RmsScale::OnePlusWeight)
+}
+
+impl Layer {
+    pub fn new(b: &Builder, c: &DeltaDecoderConfig, is_linear: bool) -> Self {
+        let t = b.tape();
+        Self {
+            mixer: match is_linear {
+                true => Mixer::LinearAttention(t.scope("linear_attn", || GatedDeltaNet::new(b, c))),
+                false => Mixer::SelfAttention(t.scope("self_attn", || GatedAttention::new(b, c))),
+            },
+            mlp: t.scope("mlp", || {
+                Mlp::of(b, [c.hidden, c.intermediate], false, c.activation)
+            }),
+            input_layernorm: norm(b, "input_layernorm", c.hidden),
+            post_attention_layernorm: norm(b, "post_attention_layernorm", c.hidden),
+        }
+    }
+
+    /// Runs `_init_weights` at the end of the constructor of the model that contains this.
+    pub fn initialise(&self, t: &Tape) {
+        if let Mixer::LinearAttention(delta_net) = &self.mixer {
+            delta_net.initialise(t);
+        }
+    }
+
+    /// [batch, seq, hidden] → the same.
+    pub fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let _weights;
+        (h, _weights) = match &self.mixer {
+            Mixer::LinearAttention(delta_net) => {
+                let cache = shared.block.cache.as_ref();
+                let out = t.scope("linear_attn", || {
+                    delta_net.forward(t, shared.padding.as_ref(), cache, h)
+                });
+                (out, None)
+            }
+            Mixer::SelfAttention(attention) => t.scope("self_attn", || attention.forward(t, &shared.block, h)),
+        };
+        h = t.add(&residual, &h);
+        let residual = h.clone();
+        h = t.scope("post_attention_layernorm", || {
+            self.post_attention_layernorm.forward(t, &h)
+        });
+        h = t.scope("mlp", || self.mlp.forward(t, h));
+        t.add(&residual, &h)
+    }
+}

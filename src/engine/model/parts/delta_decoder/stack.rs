@@ -1,0 +1,147 @@
+//! Decoders with gated DeltaNet without their head (`Qwen3_5TextModel`).
+
+use std::rc::Rc;
+
+use super::config::DeltaDecoderConfig;
+use super::layer::{Layer, LayerContext, norm};
+use crate::model::decoder::block::BlockContext;
+use crate::model::forward::Run;
+use crate::model::parts::qwen_vl::{Deepstack, LanguageModel};
+use crate::nn::{self, AXES, Builder, Embedding, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
+use crate::tape::{Component, Tape, Tensor};
+
+/// `Qwen3_5TextModel`: embeddings, layers, last norm.
+pub struct DeltaDecoder {
+    embed_tokens: Embedding,
+    layers: Vec<Rc<Layer>>,
+    /// For each layer, true if it is gated DeltaNet.
+    is_linear: Vec<bool>,
+    norm: RmsNorm,
+    rotary: Rotary,
+}
+
+impl LanguageModel for DeltaDecoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
+    }
+
+    fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        (positions, _): (&Tensor, MropeLayout),
+        padding: &Tensor,
+        _: Deepstack<'_>,
+    ) -> Tensor {
+        self.forward(t, run, embeds, PositionIds::Axes(positions), Some(padding))
+    }
+
+    fn next_logits(&self, _: &Tape, _: &Run, _: &Linear, _: &Tensor) -> Option<Tensor> {
+        None
+    }
+}
+
+/// Positions of tokens.
+#[derive(Clone, Copy)]
+pub enum PositionIds<'a> {
+    /// Each sample begins at 0.
+    Text,
+    /// Of samples packed into one row, [1, seq].
+    Packed(&'a Tensor),
+    /// Of time, height and width, [3, batch, seq].
+    Axes(&'a Tensor),
+}
+
+impl DeltaDecoder {
+    pub fn new(b: &Builder, c: &DeltaDecoderConfig) -> Self {
+        let t = b.tape();
+        let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
+        let layer = |(i, &is_linear): (usize, &bool)| t.layer("layers", i, || Rc::new(Layer::new(b, c, is_linear)));
+        let layers: Vec<Rc<Layer>> = c.is_linear.iter().enumerate().map(layer).collect();
+        let norm = norm(b, "norm", c.hidden);
+        let rotary = Rotary::new(b, c.rope.rotated(c.head_dim));
+        layers.iter().for_each(|layer| layer.initialise(t));
+        Self {
+            embed_tokens,
+            layers,
+            is_linear: c.is_linear.clone(),
+            norm,
+            rotary: rotary.initialised(t),
+        }
+    }
+
+    /// Makes the output projection, tied to the token embedding or separate.
+    pub fn head(&self, b: &Builder, c: &DeltaDecoderConfig) -> Linear {
+        b.tape().component("", Component::Head, || match c.tie_word_embeddings {
+            true => Linear::tied(b, "lm_head", self.embed_tokens.weight()),
+            false => Linear::new(b, "lm_head", c.hidden, c.vocab, false),
+        })
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+    }
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape. `padding` is the padding mask,
+    /// [batch, seq], of samples that are not packed.
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        positions: PositionIds<'_>,
+        padding: Option<&Tensor>,
+    ) -> Tensor {
+        let cache = run.cache(&[]);
+        let [batch, seq] = [embeds.size(0), embeds.size(1)];
+        let (text_ids, packed) = match positions {
+            PositionIds::Text => (Some(nn::position_ids(t, &embeds)), None),
+            PositionIds::Packed(ids) => (Some(ids.clone()), Some(ids)),
+            PositionIds::Axes(_) => (None, None),
+        };
+        let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
+        let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
+        let (cos, sin) = t.scope("rotary_emb", || {
+            let axes = match (positions, &text_ids) {
+                (PositionIds::Axes(axes), _) => axes.clone(),
+                (_, Some(ids)) => t.expand(&t.unsqueeze(ids, 0), [AXES, batch, seq]),
+                (_, None) => unreachable!("text has positions"),
+            };
+            self.rotary.multimodal(t, &embeds, &axes, MropeLayout::Interleaved)
+        });
+        let shared = Rc::new(LayerContext {
+            block: BlockContext {
+                attn: run.attn,
+                mask,
+                cos,
+                sin,
+                splits_last: false,
+                cache,
+                _position_ids: text_ids,
+            },
+            padding,
+        });
+        self.run(t, run, embeds, &shared)
+    }
+
+    /// Runs all layers and the last norm.
+    fn run(&self, t: &Tape, run: &Run, embeds: Tensor, shared: &Rc<LayerContext>) -> Tensor {
+        let mut h = embeds.clone();
+        let kinds: Vec<u64> = self.is_linear.iter().map(|&is_linear| u64::from(is_linear)).collect();
+        t.stack(&kinds, &mut |i| {
+            let (layer, shared) = (self.layers[i].clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+            // The caller's variable holds a layer's input until the layer returns.
+            let input = h.clone();
+            h = t.layer("layers", i, || match run.checkpoints(t) {
+                true => t.checkpoint(input, Rc::new(forward)),
+                false => forward(t, input),
+            });
+        });
+        let out = t.scope("norm", || self.norm.forward(t, &h));
+        drop((h, embeds));
+        out
+    }
+}

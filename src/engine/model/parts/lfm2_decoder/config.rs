@@ -1,0 +1,114 @@
+//! Configuration of LFM2.
+
+use serde_json::Value;
+
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+
+/// LFM2: short convolutions in most layers and attention in the others.
+///
+/// Source: `transformers/models/lfm2/configuration_lfm2.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lfm2Config {
+    /// Entries of the vocabulary.
+    pub vocab: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside the gated MLP.
+    pub intermediate: u64,
+    /// For each layer, true if it is a short convolution.
+    pub is_conv: Vec<bool>,
+    /// Query heads of attention.
+    pub heads: u64,
+    /// Key and value heads of attention.
+    pub kv_heads: u64,
+    /// Elements of one head of attention.
+    pub head_dim: u64,
+    /// Longest sequence that the model was made for.
+    pub max_positions: u64,
+    /// True if the head shares the token embedding's weight.
+    pub tie_word_embeddings: bool,
+    /// True if the convolution and its projections have biases.
+    pub conv_bias: bool,
+    /// Positions that the convolution sees.
+    pub kernel: u64,
+}
+
+impl Lfm2Config {
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let hidden = s.size("hidden_size", 2560, limits::WIDTH)?;
+        let heads = s.size("num_attention_heads", 32, limits::HEADS)?;
+        let kv_heads = s.size("num_key_value_heads", 8, limits::HEADS)?;
+        s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
+        let head_dim = match s.optional_size("head_dim", limits::HEAD_DIM)? {
+            Some(given) => given,
+            None => s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?,
+        };
+        let vocab = s.size("vocab_size", 65_536, limits::VOCAB)?;
+        s.padding(vocab)?;
+        let tied = s.flag("tie_word_embeddings", true)?;
+        Ok(Self {
+            vocab,
+            hidden,
+            intermediate: intermediate(s)?,
+            is_conv: layers(s)?,
+            heads,
+            kv_heads,
+            head_dim,
+            max_positions: s.size_or("max_position_embeddings", 128_000, limits::POSITIONS)?,
+            tie_word_embeddings: s.flag("tie_embedding", tied)?,
+            conv_bias: s.flag("conv_bias", false)?,
+            kernel: s.size("conv_L_cache", 3, limits::COUNT)?,
+        })
+    }
+}
+
+/// Width inside the MLP: two thirds of the stated one, rounded up to a multiple (`Lfm2MLP`).
+fn intermediate(s: &Section) -> Result<u64, ModelError> {
+    let most = limits::WIDTH * 4;
+    let own = s.size("intermediate_size", 12_288, most)?;
+    let stated = s.size_or("block_ff_dim", own, most)?;
+    if !s.flag("block_auto_adjust_ff_dim", true)? {
+        return Ok(stated);
+    }
+    let part = 2 * stated / 3;
+    let given = s.value("block_ffn_dim_multiplier");
+    let multiplier = match (s.has("block_ffn_dim_multiplier"), given) {
+        (true, None | Some(Value::Null)) => return Ok(part),
+        _ => s.optional_number("block_ffn_dim_multiplier")?.unwrap_or(1.0),
+    };
+    let multiple = s.size("block_multiple_of", 256, limits::WIDTH)?;
+    let scaled = (multiplier * part as f64) as u64;
+    match (1..=most).contains(&scaled) {
+        true => Ok(scaled.next_multiple_of(multiple)),
+        false => Err(s.wrong(
+            "block_ffn_dim_multiplier",
+            &multiplier.into(),
+            "a factor that leaves the MLP a width",
+        )),
+    }
+}
+
+/// Reads which layers are convolutions: `layer_types`, or all but those of `full_attn_idxs`, by default none.
+fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
+    let count = s.size("num_hidden_layers", 32, limits::LAYERS)?;
+    let Some(types) = s.value("layer_types") else {
+        let attention = s.optional_indices("full_attn_idxs", limits::LAYERS)?;
+        let is_conv = |layer: u64| attention.as_ref().is_some_and(|list| !list.contains(&layer));
+        return Ok((0..count).map(is_conv).collect());
+    };
+    let allowed = format!("{count} entries, each \"conv\" or \"full_attention\"");
+    let wrong = || s.wrong("layer_types", types, &allowed);
+    let list = types
+        .as_array()
+        .filter(|list| list.len() as u64 == count)
+        .ok_or_else(wrong)?;
+    list.iter()
+        .map(|kind| match kind.as_str() {
+            Some("conv") => Ok(true),
+            Some("full_attention") => Ok(false),
+            _ => Err(wrong()),
+        })
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! Layers of LFM2 (`Lfm2DecoderLayer`).
+
+use super::config::Lfm2Config;
+use super::short_conv::ShortConv;
+use crate::dtype::DType;
+use crate::model::decoder::block::BlockContext;
+use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
+use crate::tape::{Tape, Tensor};
+
+/// `Lfm2DecoderLayer`.
+pub struct Layer {
+    operator: Operator,
+    feed_forward: Mlp,
+    operator_norm: RmsNorm,
+    ffn_norm: RmsNorm,
+}
+
+/// The part of a layer that mixes positions.
+enum Operator {
+    Conv(ShortConv),
+    SelfAttention(SelfAttention),
+}
+
+/// State that all layers of one forward share.
+pub struct LayerContext {
+    /// What attention needs.
+    pub block: BlockContext,
+    /// Positions that are not padding, [batch, seq]; `None` if nothing is padded.
+    pub padding: Option<Tensor>,
+}
+
+/// `Lfm2Attention`.
+struct SelfAttention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    out_proj: Linear,
+    q_layernorm: RmsNorm,
+    k_layernorm: RmsNorm,
+    head_dim: u64,
+}
+
+/// `Lfm2MLP`.
+struct Mlp {
+    w1: Linear,
+    w3: Linear,
+    w2: Linear,
+}
+
+impl Layer {
+    pub fn new(b: &Builder, c: &Lfm2Config, is_conv: bool) -> Self {
+        let t = b.tape();
+        let linear = |name, input, output| Linear::new(b, name, input, output, false);
+        Self {
+            operator: match is_conv {
+                true => Operator::Conv(t.scope("conv", || ShortConv::new(b, c))),
+                false => Operator::SelfAttention(t.scope("self_attn", || SelfAttention::new(b, c))),
+            },
+            feed_forward: t.scope("feed_forward", || Mlp {
+                w1: linear("w1", c.hidden, c.intermediate),
+                w3: linear("w3", c.hidden, c.intermediate),
+                w2: linear("w2", c.intermediate, c.hidden),
+            }),
+            operator_norm: RmsNorm::new(b, "operator_norm", c.hidden),
+            ffn_norm: RmsNorm::new(b, "ffn_norm", c.hidden),
+        }
+    }
+
+    /// [batch, seq, hidden] → the same.
+    pub fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let normed = t.scope("operator_norm", || self.operator_norm.forward(t, &x));
+        let (mut h, _weights) = match &self.operator {
+            Operator::Conv(conv) => {
+                let cache = shared.block.cache.as_ref();
+                let out = t.scope("conv", || conv.forward(t, shared.padding.as_ref(), cache, normed));
+                (out, None)
+            }
+            Operator::SelfAttention(attention) => {
+                t.scope("self_attn", || attention.forward(t, &shared.block, normed))
+            }
+        };
+        drop(x);
+        h = t.add(&h, &residual);
+        let fed = {
+            let normed = t.scope("ffn_norm", || self.ffn_norm.forward(t, &h));
+            t.scope("feed_forward", || self.feed_forward.forward(t, &normed))
+        };
+        t.add(&h, &fed)
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &Lfm2Config) -> Self {
+        let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
+        let adapted = |name, output| Linear::adapted(b, name, c.hidden, output, false);
+        Self {
+            q_proj: adapted("q_proj", q),
+            k_proj: adapted("k_proj", kv),
+            v_proj: adapted("v_proj", kv),
+            out_proj: Linear::new(b, "out_proj", q, c.hidden, false),
+            q_layernorm: RmsNorm::new(b, "q_layernorm", c.head_dim),
+            k_layernorm: RmsNorm::new(b, "k_layernorm", c.head_dim),
+            head_dim: c.head_dim,
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let project = |name, proj: &Linear| {
+            let flat = t.scope(name, || proj.forward(t, &x));
+            t.view(&flat, [batch, seq, flat.last() / self.head_dim, self.head_dim])
+        };
+        let normed = |name, heads: Tensor, norm: &RmsNorm| {
+            let normed = t.scope(name, || norm.forward(t, &heads));
+            t.transpose(&normed, 1, 2)
+        };
+        let mut q = normed("q_layernorm", project("q_proj", &self.q_proj), &self.q_layernorm);
+        let mut k = normed("k_layernorm", project("k_proj", &self.k_proj), &self.k_layernorm);
+        let mut v = t.transpose(&project("v_proj", &self.v_proj), 1, 2);
+        {
+            let cos = t.unsqueeze(&shared.cos, 1);
+            let sin = t.unsqueeze(&shared.sin, 1);
+            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+            (q, k) = turned;
+        }
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: shared.mask.as_ref(),
+            dropout: 0.0,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
+        (out, weights)
+    }
+}
+
+impl Mlp {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let product = {
+            let gate = {
+                let opened = t.scope("w1", || self.w1.forward(t, x));
+                t.activation("SiluBackward0", &opened, "silu")
+            };
+            let up = t.scope("w3", || self.w3.forward(t, x));
+            t.mul(&gate, &up)
+        };
+        t.scope("w2", || self.w2.forward(t, &product))
+    }
+}

@@ -1,0 +1,64 @@
+//! LFM2's short convolution, as transformers runs it without causal-conv1d (`Lfm2ShortConv`).
+
+use super::config::Lfm2Config;
+use crate::nn::{Builder, KvCache, Linear};
+use crate::tape::{Tape, Tensor};
+
+/// `Lfm2ShortConv`.
+pub struct ShortConv {
+    /// Weight of `conv`, [hidden, 1, kernel].
+    weight: Tensor,
+    bias: Option<Tensor>,
+    in_proj: Linear,
+    out_proj: Linear,
+    kernel: u64,
+}
+
+impl ShortConv {
+    pub fn new(b: &Builder, c: &Lfm2Config) -> Self {
+        let (weight, bias) = b.tape().scope("conv", || {
+            let weight = b.weight("weight", [c.hidden, 1, c.kernel]);
+            (weight, c.conv_bias.then(|| b.weight("bias", [c.hidden])))
+        });
+        Self {
+            weight,
+            bias,
+            in_proj: Linear::new(b, "in_proj", c.hidden, 3 * c.hidden, c.conv_bias),
+            out_proj: Linear::new(b, "out_proj", c.hidden, c.hidden, c.conv_bias),
+            kernel: c.kernel,
+        }
+    }
+
+    /// [batch, seq, hidden] → the same; `padding` [batch, seq] marks positions that are not padding.
+    pub fn forward(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, x: Tensor) -> Tensor {
+        let seq = x.size(1);
+        let mut h = match padding {
+            Some(padding) => t.mul(&x, &t.unsqueeze(padding, 2)),
+            None => x.clone(),
+        };
+        let projected = t.scope("in_proj", || self.in_proj.forward(t, &h));
+        let parts = t.split(&t.transpose(&projected, 1, 2), 1, &[projected.last() / 3; 3]);
+        h = t.mul(&parts[0], &parts[2]);
+        if let Some(cache) = cache {
+            cache.keep(t.empty([h.size(0), h.size(1), self.kernel], h.dtype(), "convolution state"));
+        }
+        h = self.convolve(t, &h);
+        if cache.is_some() {
+            h = t.narrow(&h, 2, seq);
+        }
+        let mut y = t.mul(&parts[1], &h);
+        y = t.contiguous(&t.transpose(&y, 1, 2));
+        t.scope("out_proj", || self.out_proj.forward(t, &y))
+    }
+
+    /// `causal_conv1d_fn`, [batch, hidden, seq] → the same.
+    fn convolve(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let weight = t.squeeze(&self.weight, 1);
+        let out = {
+            let cast = t.to_dtype(x, weight.dtype());
+            let out = t.conv1d_depthwise(&cast, &t.unsqueeze(&weight, 1), self.bias.as_ref(), self.kernel - 1);
+            t.slice(&out, 2, x.size(2))
+        };
+        t.to_dtype(&out, x.dtype())
+    }
+}

@@ -1,0 +1,95 @@
+//! LFM2 without its head (`Lfm2Model`).
+
+use std::rc::Rc;
+
+use super::config::Lfm2Config;
+use super::layer::{Layer, LayerContext};
+use crate::model::decoder::block::BlockContext;
+use crate::model::forward::Run;
+use crate::nn::{self, Builder, Embedding, Linear, Pattern, RmsNorm, Rotary};
+use crate::tape::{Component, Tape, Tensor};
+
+/// `Lfm2Model`: embeddings, layers, last norm.
+pub struct Lfm2Decoder {
+    embed_tokens: Embedding,
+    layers: Vec<Rc<Layer>>,
+    /// For each layer, true if it is a short convolution.
+    is_conv: Vec<bool>,
+    rotary: Rotary,
+    embedding_norm: RmsNorm,
+}
+
+impl Lfm2Decoder {
+    pub fn new(b: &Builder, c: &Lfm2Config) -> Self {
+        let t = b.tape();
+        let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
+        let layer = |(i, &is_conv): (usize, &bool)| t.layer("layers", i, || Rc::new(Layer::new(b, c, is_conv)));
+        let layers = c.is_conv.iter().enumerate().map(layer).collect();
+        let rotary = Rotary::new(b, c.head_dim);
+        let embedding_norm = RmsNorm::new(b, "embedding_norm", c.hidden);
+        Self {
+            embed_tokens,
+            layers,
+            is_conv: c.is_conv.clone(),
+            rotary: rotary.initialised(t),
+            embedding_norm,
+        }
+    }
+
+    /// Makes the output projection, tied to the token embedding or separate.
+    pub fn head(&self, b: &Builder, c: &Lfm2Config) -> Linear {
+        b.tape().component("", Component::Head, || match c.tie_word_embeddings {
+            true => Linear::tied(b, "lm_head", self.embed_tokens.weight()),
+            false => Linear::new(b, "lm_head", c.hidden, c.vocab, false),
+        })
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+    }
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape: of samples at the positions `packed`,
+    /// [1, seq], or of samples with the padding mask `padding`, [batch, seq].
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        packed: Option<&Tensor>,
+        padding: Option<&Tensor>,
+    ) -> Tensor {
+        let cache = run.cache(&[]);
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
+        let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
+        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let shared = Rc::new(LayerContext {
+            block: BlockContext {
+                attn: run.attn,
+                mask,
+                cos,
+                sin,
+                splits_last: false,
+                cache,
+                _position_ids: Some(position_ids),
+            },
+            padding,
+        });
+        let mut h = embeds.clone();
+        let kinds: Vec<u64> = self.is_conv.iter().map(|&is_conv| u64::from(is_conv)).collect();
+        t.stack(&kinds, &mut |i| {
+            let (layer, shared) = (self.layers[i].clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+            // The caller's variable holds a layer's input until the layer returns.
+            let input = h.clone();
+            h = t.layer("layers", i, || match run.checkpoints(t) {
+                true => t.checkpoint(input, Rc::new(forward)),
+                false => forward(t, input),
+            });
+        });
+        let out = t.scope("embedding_norm", || self.embedding_norm.forward(t, &h));
+        drop((h, embeds));
+        out
+    }
+}
