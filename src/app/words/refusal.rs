@@ -112,6 +112,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         }
         E::NoFlash(NoFlash::Blip2) => t_string!(i18n, refusal.flash_blip2, message = m),
         E::NoFlash(NoFlash::Mllama) => t_string!(i18n, refusal.flash_mllama, message = m),
+        E::NoFlash(NoFlash::WideHeads) => t_string!(i18n, refusal.flash_wide, message = m),
         E::NoFlash(NoFlash::Fp32) | E::Fails(Failure::FlashInFp32) => {
             t_string!(i18n, refusal.flash_fp32, message = m)
         }
@@ -127,6 +128,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         },
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message = m, model = model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message = m, model = model),
+        E::LigerNotSimulated { model } => t_string!(i18n, refusal.liger_not_simulated, message = m, model = model),
         E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message = m, model = model),
         E::NewTokens { given, most } => {
             let [given, most] = [given, most].map(|n| n.to_string());
