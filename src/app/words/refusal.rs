@@ -36,6 +36,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         E::NoImages { model } => t_string!(i18n, refusal.no_images, message, model),
         E::NoFlash(NoFlash::Blip2) => t_string!(i18n, refusal.flash_blip2, message),
         E::NoFlash(NoFlash::Mllama) => t_string!(i18n, refusal.flash_mllama, message),
+        E::NoFlash(NoFlash::WideHeads) => t_string!(i18n, refusal.flash_wide, message),
         E::NoFlash(NoFlash::Fp32) => t_string!(i18n, refusal.flash_fp32, message),
         E::NoText { model } => t_string!(i18n, refusal.no_text, message, model),
         E::EmptySample => t_string!(i18n, refusal.empty_sample, message),
@@ -49,6 +50,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         },
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message, model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message, model),
+        E::LigerNotSimulated { model } => t_string!(i18n, refusal.liger_not_simulated, message, model),
         E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message, model),
         E::NoGeneration { model } => t_string!(i18n, refusal.no_generation, message, model),
         // Never reached on the page, which simulates one GPU, sets no allocator limit and searches no batch here.

@@ -22,6 +22,8 @@ pub enum Liger {
     Fails,
     /// Liger does not know the family.
     Unknown,
+    /// Liger replaces it by a forward that is not simulated.
+    NotSimulated,
 }
 
 /// Reason that transformers 5.17 and flash-attn 2.8 cannot run `flash_attention_2`.
@@ -33,6 +35,8 @@ pub enum NoFlash {
     Mllama,
     /// The kernels take only fp16 and bf16.
     Fp32,
+    /// The kernels take heads of up to 256 elements.
+    WideHeads,
 }
 
 impl NoFlash {
@@ -43,6 +47,7 @@ impl NoFlash {
             Self::Mllama => {
                 "transformers 5.17 fails for Llama-3.2-Vision: the attention of its tower has no `is_causal`"
             }
+            Self::WideHeads => "FlashAttention takes heads of up to 256 elements, and this model has longer ones",
             Self::Fp32 => "FlashAttention runs in fp16 and bf16 only, and `precision` is fp32",
         }
     }

@@ -124,3 +124,48 @@ impl GatedRmsNorm {
         t.to_dtype(&h, x.dtype())
     }
 }
+
+/// RMS norm of Gemma 3n and later, operation by operation in fp32: the inverse root is a power, and the weight is
+/// applied before the values are back in their own type.
+pub struct PowerRmsNorm {
+    weight: Option<Tensor>,
+}
+
+impl PowerRmsNorm {
+    /// Makes a norm with a weight of `width`.
+    pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
+        b.tape().scope(name, || Self {
+            weight: Some(b.weight("weight", [width])),
+        })
+    }
+
+    /// Makes a norm without a weight (`with_scale=False`).
+    pub fn plain() -> Self {
+        Self { weight: None }
+    }
+
+    /// [.., width] → [.., width].
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let mut normed = {
+            let h = t.to_dtype(x, DType::F32);
+            let mean_squared = {
+                let mean = {
+                    let squares = t.pow(&h);
+                    t.mean_last(&squares)
+                };
+                t.shift(&mean)
+            };
+            let inverse = t.pow(&mean_squared);
+            let normed = t.mul(&h, &inverse);
+            drop((inverse, mean_squared, h));
+            normed
+        };
+        if let Some(weight) = &self.weight {
+            let factor = t.to_dtype(weight, DType::F32);
+            let scaled = t.mul(&normed, &factor);
+            drop(factor);
+            normed = scaled;
+        }
+        t.to_dtype(&normed, x.dtype())
+    }
+}

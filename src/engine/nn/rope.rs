@@ -10,6 +10,52 @@ pub struct Rotary {
     /// Kept by the module for rope kinds that change with the length.
     _original_inv_freq: Tensor,
     pub(super) head_dim: u64,
+    frequencies: Frequencies,
+}
+
+/// Initialisation of the inverse frequencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frequencies {
+    /// `compute_default_rope_parameters`.
+    Default,
+    /// `_compute_proportional_rope_parameters`: this many pairs of elements turn, the others have zeros.
+    Proportional(u64),
+}
+
+impl Frequencies {
+    /// Makes `n` inverse frequencies, of which `last` is the result.
+    fn make(self, t: &Tape, n: u64, last: impl FnOnce() -> Tensor) -> Tensor {
+        let Self::Proportional(turned) = self else {
+            return inverse_frequencies(t, n, last);
+        };
+        let part = |name| t.empty([turned], DType::F32, name);
+        let power = {
+            let shares = {
+                let steps = {
+                    let _whole = t.empty([turned], DType::I64, "arange");
+                    part("arange as float")
+                };
+                let shares = part("div");
+                drop(steps);
+                shares
+            };
+            let power = part("pow");
+            drop(shares);
+            power
+        };
+        let reciprocal = part("reciprocal");
+        if turned == n {
+            let all = last();
+            drop((reciprocal, power));
+            return all;
+        }
+        let some = part("mul");
+        drop((reciprocal, power));
+        let rest = t.empty([n - turned], DType::F32, "zeros");
+        let all = last();
+        drop((rest, some));
+        all
+    }
 }
 
 /// `1.0 / (base ** (torch.arange(0, dim, 2) / dim))`, whose last product is `last` (`compute_default_rope_parameters`).
@@ -42,21 +88,29 @@ pub fn inverse_frequencies_again(t: &Tape, like: &Tensor) {
 impl Rotary {
     /// The inverse frequencies, held twice (`inv_freq`, `original_inv_freq`).
     pub fn new(b: &Builder, head_dim: u64) -> Self {
+        Self::with(b, head_dim, Frequencies::Default)
+    }
+
+    /// The inverse frequencies of the given kind, held twice.
+    pub fn with(b: &Builder, head_dim: u64, frequencies: Frequencies) -> Self {
         b.tape().scope("rotary_emb", || {
             let n = head_dim / 2;
-            let inv_freq = inverse_frequencies(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32));
+            let inv_freq = frequencies.make(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32));
             let _original_inv_freq = b.buffer("original_inv_freq", [n], DType::F32);
             Self {
                 inv_freq,
                 _original_inv_freq,
                 head_dim,
+                frequencies,
             }
         })
     }
 
     /// Runs `_init_weights` at the end of the constructor of the model that contains this.
     pub fn initialised(self, t: &Tape) -> Self {
-        inverse_frequencies_again(t, &self.inv_freq);
+        let n = self.inv_freq.size(0);
+        self.frequencies
+            .make(t, n, || t.empty([n], DType::F32, "inv_freq again"));
         self
     }
 

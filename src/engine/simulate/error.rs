@@ -162,6 +162,12 @@ pub enum SimulateError {
         /// The model's name.
         model: String,
     },
+    /// Liger's forward of the model is not simulated.
+    #[error("Liger's forward of {model} is not simulated; set `loss` to full")]
+    LigerNotSimulated {
+        /// The model's name.
+        model: String,
+    },
     /// Liger does not know the model.
     #[error("Liger has no fused linear cross-entropy for {model}; set `loss` to full")]
     NoLiger {

@@ -59,5 +59,6 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         Liger::Replaces => Ok(()),
         Liger::Fails => Err(SimulateError::LigerFails { model: name }),
         Liger::Unknown => Err(SimulateError::NoLiger { model: name }),
+        Liger::NotSimulated => Err(SimulateError::LigerNotSimulated { model: name }),
     }
 }

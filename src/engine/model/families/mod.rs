@@ -8,6 +8,7 @@ pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
 pub mod gemma3;
+pub mod gemma4_text;
 pub mod gpt2;
 pub mod idefics3;
 pub mod internvl;
@@ -106,6 +107,8 @@ families! {
     Idefics3(idefics3::Idefics3Config),
     /// Gemma 3 with vision.
     Gemma3(gemma3::Gemma3Config),
+    /// Gemma 4's language models.
+    Gemma4Text(gemma4_text::Gemma4TextConfig),
     /// Llama-3.2-Vision.
     Mllama(mllama::MllamaConfig),
     /// BLIP-2.

@@ -104,7 +104,9 @@ impl Tape {
         let dense = self.dense_copy(x);
         let dense_grad = self.dense_copy(bw.grad());
         let mark = self.work_mark();
-        let dw = bw.want(1, || self.empty(*weight.shape(), weight.dtype(), "convolution backward"));
+        let dw = bw.want(1, || {
+            self.empty(*weight.shape(), weight.dtype(), "convolution backward")
+        });
         let dx = bw.want(0, || self.empty(*x.shape(), x.dtype(), "convolution backward"));
         let bytes = [bytes_of(x) + bytes_of(bw.grad()), bytes_of(weight)];
         let kernel = ("convolution backward", Class::ConvolutionBackward);

@@ -36,7 +36,12 @@ impl Tape {
     fn solved(&self, a: &Tensor, b: &Tensor) -> Tensor {
         let last = b.dim() - 1;
         let strides = b.shape().swapped(last - 1, last).contiguous_strides();
-        let out = self.empty_strided(*b.shape(), strides.swapped(last - 1, last), b.dtype(), "solve_triangular");
+        let out = self.empty_strided(
+            *b.shape(),
+            strides.swapped(last - 1, last),
+            b.dtype(),
+            "solve_triangular",
+        );
         self.in_triangular_solve(a);
         out
     }

@@ -116,6 +116,24 @@ impl Tape {
         })
     }
 
+    /// `a *= b` for a `b` without a gradient: no new memory; its backward is that of `mul`.
+    pub fn mul_(&self, a: Tensor, b: &Tensor) -> Tensor {
+        let mut rec = self.record("MulBackward0", &[&a, b]);
+        if rec.wants(0) {
+            rec.save(self, b);
+        }
+        let whole = self.broadcast(a.shape(), b.shape(), "mul_");
+        self.fits(whole == *a.shape(), "mul_", &a, b);
+        self.add_in_place(&a, b);
+        let out = a.detach();
+        drop(a);
+        rec.finish(self, out, |t, bw| {
+            let (g, b) = (bw.grad(), bw.saved.first());
+            let grad = b.map(|b| t.elementwise(g, b, Self::promoted(g, b), "mul backward"));
+            smallvec![grad, None]
+        })
+    }
+
     /// `x * s` or `x / s` for a number `s`.
     pub fn scale(&self, x: &Tensor) -> Tensor {
         self.unary("MulBackward0", x, "mul by a number")

@@ -43,9 +43,7 @@ impl Layer {
                 true => Mixer::LinearAttention(t.scope("linear_attn", || GatedDeltaNet::new(b, c))),
                 false => Mixer::SelfAttention(t.scope("self_attn", || GatedAttention::new(b, c))),
             },
-            mlp: t.scope("mlp", || {
-                Mlp::of(b, [c.hidden, c.intermediate], false, c.activation)
-            }),
+            mlp: t.scope("mlp", || Mlp::of(b, [c.hidden, c.intermediate], false, c.activation)),
             input_layernorm: norm(b, "input_layernorm", c.hidden),
             post_attention_layernorm: norm(b, "post_attention_layernorm", c.hidden),
         }

@@ -17,8 +17,8 @@ pub struct Layer {
 
 /// The part of a layer that mixes positions.
 enum Operator {
-    Conv(ShortConv),
-    SelfAttention(SelfAttention),
+    Conv(Box<ShortConv>),
+    SelfAttention(Box<SelfAttention>),
 }
 
 /// State that all layers of one forward share.
@@ -53,8 +53,8 @@ impl Layer {
         let linear = |name, input, output| Linear::new(b, name, input, output, false);
         Self {
             operator: match is_conv {
-                true => Operator::Conv(t.scope("conv", || ShortConv::new(b, c))),
-                false => Operator::SelfAttention(t.scope("self_attn", || SelfAttention::new(b, c))),
+                true => Operator::Conv(Box::new(t.scope("conv", || ShortConv::new(b, c)))),
+                false => Operator::SelfAttention(Box::new(t.scope("self_attn", || SelfAttention::new(b, c)))),
             },
             feed_forward: t.scope("feed_forward", || Mlp {
                 w1: linear("w1", c.hidden, c.intermediate),
@@ -76,9 +76,7 @@ impl Layer {
                 let out = t.scope("conv", || conv.forward(t, shared.padding.as_ref(), cache, normed));
                 (out, None)
             }
-            Operator::SelfAttention(attention) => {
-                t.scope("self_attn", || attention.forward(t, &shared.block, normed))
-            }
+            Operator::SelfAttention(attention) => t.scope("self_attn", || attention.forward(t, &shared.block, normed)),
         };
         drop(x);
         h = t.add(&h, &residual);

@@ -1,0 +1,186 @@
+//! Gemma 4's language models (`transformers/models/gemma4/modeling_gemma4.py`).
+
+use std::rc::Rc;
+
+use super::config::Gemma4TextConfig;
+use super::layer::{Layer, LayerContext, SharedStates};
+use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss};
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{self, Builder, Linear, Pattern, PowerRmsNorm, Rotary, ScaledEmbedding};
+use crate::tape::{Component, Mask, Tape, Tensor};
+
+/// `Gemma4ForCausalLM`, `Gemma4UnifiedForCausalLM`.
+pub struct Gemma4Lm {
+    model: Gemma4Text,
+    lm_head: Linear,
+    caps_logits: bool,
+}
+
+/// `Gemma4TextModel`, `Gemma4UnifiedTextModel`.
+pub struct Gemma4Text {
+    embed_tokens: ScaledEmbedding,
+    layers: Vec<Rc<Layer>>,
+    norm: PowerRmsNorm,
+    /// Of full, then of sliding layers.
+    rotary: [Option<Rotary>; 2],
+    per_layer: Option<PerLayerTables>,
+    slides: Vec<bool>,
+    window: u64,
+    /// Positions that each layer's cache keeps, of layers that make keys and values.
+    cached: Vec<Option<u64>>,
+}
+
+/// Modules that make the inputs of single layers.
+struct PerLayerTables {
+    embed_tokens_per_layer: ScaledEmbedding,
+    per_layer_model_projection: Linear,
+    per_layer_projection_norm: PowerRmsNorm,
+    width: u64,
+}
+
+impl Gemma4Lm {
+    pub fn new(b: &Builder, c: &Gemma4TextConfig) -> Self {
+        let model = b
+            .tape()
+            .component("model", Component::LanguageModel, || Gemma4Text::new(b, c));
+        let lm_head = b.tape().component("", Component::Head, || {
+            if c.tie_word_embeddings {
+                Linear::tied(b, "lm_head", model.embed_tokens.weight())
+            } else {
+                Linear::new(b, "lm_head", c.hidden, c.vocab, false)
+            }
+        });
+        Self {
+            model,
+            lm_head,
+            caps_logits: c.caps_logits,
+        }
+    }
+}
+
+impl Forward for Gemma4Lm {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        Batch::of_text(t, run)
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let Some(ids) = &batch.ids else {
+            unreachable!("a text batch has ids")
+        };
+        let h = t.component("model", Component::LanguageModel, || {
+            self.model.forward(t, run, ids, batch.positions.as_ref())
+        });
+        capped_logits_and_loss(t, &self.lm_head, h, batch, self.caps_logits)
+    }
+
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        let h = self.model.forward(t, run, ids, None);
+        Some(capped_last_logits(t, &self.lm_head, &h, self.caps_logits))
+    }
+}
+
+impl Gemma4Text {
+    pub fn new(b: &Builder, c: &Gemma4TextConfig) -> Self {
+        let t = b.tape();
+        let embed_tokens = ScaledEmbedding::new(b, "embed_tokens", c.vocab, c.hidden);
+        let layers = (0..c.slides.len()).map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c, i))));
+        let layers = layers.collect();
+        let norm = PowerRmsNorm::new(b, "norm", c.hidden);
+        let rotary = [false, true].map(|slides| {
+            let heads = c.kinds[usize::from(slides)];
+            let used = c.slides.contains(&slides);
+            used.then(|| Rotary::with(b, heads.width, heads.frequencies))
+        });
+        let per_layer = c.per_layer.map(|inputs| {
+            let all = c.slides.len() as u64 * inputs.width;
+            PerLayerTables {
+                embed_tokens_per_layer: ScaledEmbedding::new(b, "embed_tokens_per_layer", inputs.vocab, all),
+                per_layer_model_projection: Linear::new(b, "per_layer_model_projection", c.hidden, all, false),
+                per_layer_projection_norm: PowerRmsNorm::new(b, "per_layer_projection_norm", inputs.width),
+                width: inputs.width,
+            }
+        });
+        Self {
+            embed_tokens,
+            layers,
+            norm,
+            rotary: rotary.map(|rotary| rotary.map(|rotary| rotary.initialised(t))),
+            per_layer,
+            window: c.window,
+            cached: c.slides[..c.own_layers()]
+                .iter()
+                .map(|slides| slides.then_some(c.window))
+                .collect(),
+            slides: c.slides.clone(),
+        }
+    }
+
+    /// Token ids [batch, seq] → last hidden states [batch, seq, hidden]; `packed` are the positions of samples that are
+    /// packed into one row.
+    fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
+        let embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
+        let inputs = self.per_layer.as_ref().map(|tables| tables.forward(t, ids, &embeds));
+        let cache = run.cache(&self.cached);
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let masks: [Option<Mask>; 2] = [Pattern::Causal, Pattern::Sliding(self.window)]
+            .map(|pattern| nn::text_mask(t, run.attn, &embeds, packed, pattern));
+        let states = SharedStates::default();
+        let turns = self.rotary.each_ref().map(|rotary| {
+            let rotary = rotary.as_ref()?;
+            Some(t.scope("rotary_emb", || rotary.forward(t, &embeds, &position_ids)))
+        });
+        let contexts = [0, 1].map(|kind| {
+            let (cos, sin) = turns[kind].clone()?;
+            Some(Rc::new(LayerContext {
+                attn: run.attn,
+                mask: masks[kind].clone(),
+                cos,
+                sin,
+                cache: cache.clone(),
+                shared: states.clone(),
+                _position_ids: position_ids.clone(),
+            }))
+        });
+        let mut h = embeds.clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let Some(context) = contexts[usize::from(self.slides[i])].clone() else {
+                unreachable!("every kind of layer has its rotary embedding")
+            };
+            let own_input = inputs.as_ref().map(|inputs| t.select(inputs, 2));
+            let layer = layer.clone();
+            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &context, x, own_input.as_ref());
+            h = t.layer("layers", i, || {
+                if run.checkpoints(t) {
+                    t.checkpoint(h, Rc::new(forward))
+                } else {
+                    forward(t, h)
+                }
+            });
+        }
+        let out = t.scope("norm", || self.norm.forward(t, &h));
+        drop((embeds, inputs));
+        out
+    }
+}
+
+impl PerLayerTables {
+    /// `get_per_layer_inputs` and `project_per_layer_inputs`: [batch, seq, layers, width].
+    fn forward(&self, t: &Tape, ids: &Tensor, embeds: &Tensor) -> Tensor {
+        let split = |x: &Tensor| t.reshape(x, [x.size(0), x.size(1), x.last() / self.width, self.width]);
+        let looked_up = t.scope("embed_tokens_per_layer", || {
+            split(&self.embed_tokens_per_layer.forward(t, ids))
+        });
+        let mut projected = {
+            let projected = t.scope("per_layer_model_projection", || {
+                self.per_layer_model_projection.forward(t, embeds)
+            });
+            t.scale(&projected)
+        };
+        projected = split(&projected);
+        projected = t.scope("per_layer_projection_norm", || {
+            self.per_layer_projection_norm.forward(t, &projected)
+        });
+        let sum = t.add(&projected, &looked_up);
+        t.scale(&sum)
+    }
+}

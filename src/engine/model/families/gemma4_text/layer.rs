@@ -1,0 +1,244 @@
+//! A layer of Gemma 4's language models (`transformers/models/gemma4/modeling_gemma4.py`).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::config::Gemma4TextConfig;
+use crate::dtype::DType;
+use crate::model::config::Activation;
+use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, PowerRmsNorm};
+use crate::setup::Attention;
+use crate::tape::{Mask, Tape, Tensor};
+
+/// Keys and values of the last full and the last sliding layer that makes its own (`shared_kv_states`).
+pub(super) type SharedStates = Rc<RefCell<[Option<(Tensor, Tensor)>; 2]>>;
+
+/// State that all layers of one kind share in one forward.
+pub(super) struct LayerContext {
+    pub attn: Attention,
+    pub mask: Option<Mask>,
+    pub cos: Tensor,
+    pub sin: Tensor,
+    pub cache: Option<KvCache>,
+    pub shared: SharedStates,
+    /// Passed to every layer, so a checkpointed layer keeps it.
+    pub _position_ids: Tensor,
+}
+
+/// `Gemma4TextDecoderLayer`.
+pub(super) struct Layer {
+    self_attn: SelfAttention,
+    mlp: Mlp,
+    input_layernorm: PowerRmsNorm,
+    post_attention_layernorm: PowerRmsNorm,
+    pre_feedforward_layernorm: PowerRmsNorm,
+    post_feedforward_layernorm: PowerRmsNorm,
+    layer_scalar: Tensor,
+    per_layer: Option<PerLayer>,
+}
+
+/// What a layer makes of the input of its own.
+struct PerLayer {
+    activation: Activation,
+    per_layer_input_gate: Linear,
+    per_layer_projection: Linear,
+    post_per_layer_input_norm: PowerRmsNorm,
+}
+
+struct Mlp {
+    gate_proj: Linear,
+    up_proj: Linear,
+    down_proj: Linear,
+    activation: Activation,
+}
+
+struct SelfAttention {
+    q_proj: Linear,
+    q_norm: PowerRmsNorm,
+    /// `None` in layers that take keys and values from another.
+    keys_values: Option<KeysValues>,
+    o_proj: Linear,
+    head_dim: u64,
+    dropout: f64,
+    /// 0 for full layers, 1 for sliding ones.
+    kind: usize,
+    /// True for the last layer of its kind that makes keys and values.
+    stores: bool,
+}
+
+struct KeysValues {
+    k_norm: PowerRmsNorm,
+    v_norm: PowerRmsNorm,
+    k_proj: Linear,
+    /// `None` if keys are taken for values.
+    v_proj: Option<Linear>,
+}
+
+impl Layer {
+    pub fn new(b: &Builder, c: &Gemma4TextConfig, place: usize) -> Self {
+        let t = b.tape();
+        let norm = |name| PowerRmsNorm::new(b, name, c.hidden);
+        Self {
+            self_attn: t.scope("self_attn", || SelfAttention::new(b, c, place)),
+            mlp: t.scope("mlp", || Mlp::new(b, c, place)),
+            input_layernorm: norm("input_layernorm"),
+            post_attention_layernorm: norm("post_attention_layernorm"),
+            pre_feedforward_layernorm: norm("pre_feedforward_layernorm"),
+            post_feedforward_layernorm: norm("post_feedforward_layernorm"),
+            layer_scalar: b.buffer("layer_scalar", [1], b.dtype()),
+            per_layer: c.per_layer.map(|inputs| PerLayer {
+                activation: c.activation,
+                per_layer_input_gate: Linear::new(b, "per_layer_input_gate", c.hidden, inputs.width, false),
+                per_layer_projection: Linear::new(b, "per_layer_projection", inputs.width, c.hidden, false),
+                post_per_layer_input_norm: norm("post_per_layer_input_norm"),
+            }),
+        }
+    }
+
+    /// Hidden states [batch, seq, hidden] and the layer's own input [batch, seq, width] → hidden states.
+    pub fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor, own_input: Option<&Tensor>) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        h = out;
+        h = t.scope("post_attention_layernorm", || {
+            self.post_attention_layernorm.forward(t, &h)
+        });
+        h = t.add(&residual, &h);
+        let mut residual = h.clone();
+        h = t.scope("pre_feedforward_layernorm", || {
+            self.pre_feedforward_layernorm.forward(t, &h)
+        });
+        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = t.scope("post_feedforward_layernorm", || {
+            self.post_feedforward_layernorm.forward(t, &h)
+        });
+        h = t.add(&residual, &h);
+        if let (Some(modules), Some(own_input)) = (&self.per_layer, own_input) {
+            residual = h.clone();
+            h = modules.forward(t, h, own_input);
+            h = t.add(&residual, &h);
+        }
+        h = t.mul_(h, &self.layer_scalar);
+        drop(residual);
+        h
+    }
+}
+
+impl PerLayer {
+    fn forward(&self, t: &Tape, x: Tensor, own_input: &Tensor) -> Tensor {
+        let mut h = t.scope("per_layer_input_gate", || self.per_layer_input_gate.forward(t, &x));
+        drop(x);
+        h = nn::activate(t, self.activation, h);
+        h = t.mul(&h, own_input);
+        h = t.scope("per_layer_projection", || self.per_layer_projection.forward(t, &h));
+        t.scope("post_per_layer_input_norm", || {
+            self.post_per_layer_input_norm.forward(t, &h)
+        })
+    }
+}
+
+impl Mlp {
+    fn new(b: &Builder, c: &Gemma4TextConfig, place: usize) -> Self {
+        let doubled = c.double_wide && place >= c.own_layers();
+        let width = c.intermediate * if doubled { 2 } else { 1 };
+        Self {
+            gate_proj: Linear::adapted(b, "gate_proj", c.hidden, width, false),
+            up_proj: Linear::adapted(b, "up_proj", c.hidden, width, false),
+            down_proj: Linear::adapted(b, "down_proj", width, c.hidden, false),
+            activation: c.activation,
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let product = {
+            let gate = t.scope("gate_proj", || self.gate_proj.forward(t, x));
+            let gate = nn::activate(t, self.activation, gate);
+            let up = t.scope("up_proj", || self.up_proj.forward(t, x));
+            t.mul(&gate, &up)
+        };
+        t.scope("down_proj", || self.down_proj.forward(t, &product))
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &Gemma4TextConfig, place: usize) -> Self {
+        let own = c.own_layers();
+        let slides = c.slides[place];
+        let kind = usize::from(slides);
+        let heads = c.kinds[kind];
+        let (q, kv) = (c.heads * heads.width, heads.kv_heads * heads.width);
+        let linear = |name, input, output| Linear::adapted(b, name, input, output, c.attention_bias);
+        let norm = |name| PowerRmsNorm::new(b, name, heads.width);
+        Self {
+            q_proj: linear("q_proj", c.hidden, q),
+            q_norm: norm("q_norm"),
+            keys_values: (place < own).then(|| KeysValues {
+                k_norm: norm("k_norm"),
+                v_norm: PowerRmsNorm::plain(),
+                k_proj: linear("k_proj", c.hidden, kv),
+                v_proj: (slides || !c.keys_are_values).then(|| linear("v_proj", c.hidden, kv)),
+            }),
+            o_proj: linear("o_proj", q, c.hidden),
+            head_dim: heads.width,
+            dropout: c.attention_dropout,
+            kind,
+            stores: place < own && !c.slides[place + 1..own].contains(&slides),
+        }
+    }
+
+    /// [batch, seq, heads × width] → [batch, seq, heads, width].
+    fn heads(&self, t: &Tape, x: &Tensor) -> Tensor {
+        t.view(x, [x.size(0), x.size(1), x.last() / self.head_dim, self.head_dim])
+    }
+
+    fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let turn = |x: &Tensor| {
+            let (cos, sin) = (t.unsqueeze(&shared.cos, 2), t.unsqueeze(&shared.sin, 2));
+            nn::apply_rotary(t, x, &cos, &sin)
+        };
+        let mut q = self.heads(t, &t.scope("q_proj", || self.q_proj.forward(t, &x)));
+        q = t.scope("q_norm", || self.q_norm.forward(t, &q));
+        q = turn(&q);
+        q = t.transpose(&q, 1, 2);
+        let (mut k, mut v);
+        match &self.keys_values {
+            None => {
+                let states = shared.shared.borrow()[self.kind].clone();
+                (k, v) = states.unwrap_or_else(|| unreachable!("a layer of the kind has stored its keys"));
+            }
+            Some(own) => {
+                k = self.heads(t, &t.scope("k_proj", || own.k_proj.forward(t, &x)));
+                v = match &own.v_proj {
+                    Some(v_proj) => self.heads(t, &t.scope("v_proj", || v_proj.forward(t, &x))),
+                    None => k.clone(),
+                };
+                k = t.scope("k_norm", || own.k_norm.forward(t, &k));
+                k = turn(&k);
+                k = t.transpose(&k, 1, 2);
+                v = t.scope("v_norm", || own.v_norm.forward(t, &v));
+                v = t.transpose(&v, 1, 2);
+                if let Some(cache) = &shared.cache {
+                    (k, v) = cache.update(t, &k, &v);
+                }
+            }
+        }
+        if self.stores {
+            shared.shared.borrow_mut()[self.kind] = Some((k.clone(), v.clone()));
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: shared.mask.as_ref(),
+            dropout: self.dropout,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
+        (out, weights)
+    }
+}
