@@ -202,6 +202,14 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
     let bytes = arg("bytes");
     match &*warning.code {
         "generic-decoder" => t_string!(i18n, warning.generic_decoder, message = m, model = arg("model")).to_string(),
+        "absent-packages" => t_string!(
+            i18n,
+            warning.absent_packages,
+            message = m,
+            model = arg("model"),
+            packages = arg("packages")
+        )
+        .to_string(),
         "optimizer-holds-peak" => {
             let (temporaries, others) = (arg("temporaries"), arg("others"));
             t_string!(
