@@ -14,13 +14,14 @@ use vramscope_engine::{Model, Setup, python_json, simulate};
 use vramscope_tests::kept;
 
 /// Families for which all parameters are simulated, by the class that loads them; the list must not shrink.
-const EXACT: [&str; 25] = [
+const EXACT: [&str; 28] = [
     "itt blip-2",
     "itt internvl",
     "itt llava",
     "itt llava_next",
     "itt mllama",
     "itt paligemma",
+    "itt qwen3_5",
     "lm cwm",
     "lm ernie4_5",
     "lm gemma",
@@ -29,6 +30,7 @@ const EXACT: [&str; 25] = [
     "lm gpt2",
     "lm granite",
     "lm helium",
+    "lm lfm2",
     "lm llama",
     "lm ministral3",
     "lm mistral",
@@ -37,6 +39,7 @@ const EXACT: [&str; 25] = [
     "lm phi3",
     "lm qwen2",
     "lm qwen3",
+    "lm qwen3_5_text",
     "lm smollm3",
     "lm seed_oss",
     "lm vaultgemma",

@@ -10,6 +10,8 @@ use super::parts::qwen_vl::QwenPatches;
 pub(crate) enum Fidelity {
     /// Tensor by tensor.
     Exact,
+    /// Tensor by tensor, as it runs without these packages: one that is installed replaces a part of it.
+    ExactWithout(&'static [&'static str]),
     /// By a forward that makes a few small tensors less than its own; parameters are exact.
     StandIn,
     /// Not at all: the configuration is only read.

@@ -122,6 +122,14 @@ impl Model {
         self.config.family().takes()
     }
 
+    /// Packages that replace a part of the model's forward where they are installed, and that are simulated as absent.
+    pub fn absent_packages(&self) -> &'static [&'static str] {
+        match self.config.family().fidelity() {
+            Fidelity::ExactWithout(packages) => packages,
+            Fidelity::Exact | Fidelity::StandIn | Fidelity::ReadOnly => &[],
+        }
+    }
+
     /// Returns true if the model's forward can be simulated; otherwise only its configuration is read.
     pub fn has_forward(&self) -> bool {
         self.config.family().fidelity() != Fidelity::ReadOnly

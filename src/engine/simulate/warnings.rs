@@ -16,6 +16,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
     };
     [
         run.generic(),
+        run.absent_packages(),
         run.beyond_rotary_positions(),
         run.optimizer_holds_the_peak(),
         logits(&run.live, report),
@@ -88,6 +89,25 @@ impl WarningInputs<'_> {
                 self.model.name
             ),
             args: vec![("model".into(), self.model.name.clone())],
+        })
+    }
+
+    /// Tells which packages are taken to be absent.
+    fn absent_packages(&self) -> Option<Warning> {
+        let packages = self.model.absent_packages();
+        (!packages.is_empty()).then(|| Warning {
+            code: "absent-packages".into(),
+            severity: Severity::Note,
+            message: format!(
+                "{} is simulated as transformers runs it where {} is not installed. An installed one replaces a part of \
+                 the forward by its own kernels, which keep and allocate other tensors.",
+                self.model.name,
+                packages.join(" or ")
+            ),
+            args: vec![
+                ("model".into(), self.model.name.clone()),
+                ("packages".into(), packages.join(", ")),
+            ],
         })
     }
 

@@ -12,7 +12,29 @@ use crate::dtype::DType;
 /// Saved tensor of a node: kept, or promised to be recomputed.
 pub(super) enum Saved {
     Kept(Tensor),
-    Promised(Rc<Frame>, usize),
+    Promised(Promise),
+}
+
+/// Promise of a tensor that a recomputation makes.
+pub(super) struct Promise {
+    frame: Rc<Frame>,
+    index: usize,
+}
+
+impl Drop for Promise {
+    /// A node that is gone needs its tensor no more, so a recomputation does not keep it.
+    fn drop(&mut self) {
+        let mut recomputed = self.frame.recomputed.borrow_mut();
+        let taken = match recomputed.as_mut() {
+            Some(list) => list.get_mut(self.index).and_then(Option::take),
+            None => {
+                self.frame.abandoned.borrow_mut().push(self.index);
+                None
+            }
+        };
+        drop(recomputed);
+        drop(taken);
+    }
 }
 
 /// Handling of tensors that are saved while a checkpointed block runs.
@@ -33,6 +55,8 @@ pub(super) struct Frame {
     autocast: Option<DType>,
     scope: super::log::ScopeId,
     promised: Cell<usize>,
+    /// Promises that were dropped before the recomputation.
+    abandoned: RefCell<Vec<usize>>,
     recomputed: RefCell<Option<Vec<Option<Tensor>>>>,
 }
 
@@ -53,6 +77,7 @@ impl Tape {
                 autocast: self.autocast_dtype(),
                 scope: self.scope_id(),
                 promised: Cell::new(0),
+                abandoned: RefCell::default(),
                 recomputed: RefCell::new(None),
             })
         };
@@ -69,6 +94,7 @@ impl Tape {
             autocast: None,
             scope: self.scope_id(),
             promised: Cell::new(0),
+            abandoned: RefCell::default(),
             recomputed: RefCell::new(None),
         };
         self.0.hooks.borrow_mut().push(Hook::Promise(Rc::new(frame)));
@@ -93,7 +119,7 @@ impl Tape {
                 self.host_op(HostOp::Pack);
                 let index = frame.promised.get();
                 frame.promised.set(index + 1);
-                Saved::Promised(frame, index)
+                Saved::Promised(Promise { frame, index })
             }
             Some(Hook::Recompute(frame)) => {
                 let kept = t.detach();
@@ -108,7 +134,8 @@ impl Tape {
     fn put(&self, frame: &Rc<Frame>, t: Tensor) {
         let mut recomputed = frame.recomputed.borrow_mut();
         if let Some(list) = recomputed.as_mut().filter(|l| l.len() < frame.promised.get()) {
-            list.push(Some(t));
+            let is_wanted = !frame.abandoned.borrow().contains(&list.len());
+            list.push(is_wanted.then_some(t));
             if list.len() == frame.promised.get() {
                 self.0.stopped.set(true);
             }
@@ -118,7 +145,7 @@ impl Tape {
     pub(super) fn unpack(&self, saved: &Saved) -> Tensor {
         match saved {
             Saved::Kept(t) => t.clone(),
-            Saved::Promised(frame, index) => {
+            Saved::Promised(Promise { frame, index }) => {
                 self.host_op(HostOp::Unpack);
                 if frame.recomputed.borrow().is_none() {
                     self.recompute(frame);

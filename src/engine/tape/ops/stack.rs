@@ -28,7 +28,8 @@ impl Tape {
     }
 
     /// `torch.nn.functional.pad` with `rows` of zeros at the end of a dimension; backward copies the part without
-    /// padding.
+    /// padding, in its layout. Both copy even if there are no rows (`constant_pad_nd` in
+    /// `aten/src/ATen/native/PadNd.cpp`).
     pub fn pad_end(&self, x: &Tensor, dim: usize, rows: u64) -> Tensor {
         let rec = self.record("ConstantPadNdBackward0", &[x]);
         let from = *x.shape();
@@ -36,7 +37,8 @@ impl Tape {
         shape[dim] += rows;
         let out = self.empty(shape, x.dtype(), "pad");
         rec.finish(self, out, move |t, bw| {
-            smallvec![Some(t.empty(from, bw.grad().dtype(), "pad backward"))]
+            let part = bw.grad().narrow_raw(dim, from[dim]);
+            smallvec![Some(t.empty_like(&part, part.dtype(), "pad backward"))]
         })
     }
 }

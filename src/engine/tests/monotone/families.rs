@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 27] = [
+pub const FAMILIES: [Family; 30] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -60,6 +60,12 @@ pub const FAMILIES: [Family; 27] = [
     text("gemma3_text", |w| decoder("gemma3_text", w)),
     text("phi3", |w| decoder("phi3", w)),
     text("phi", |w| decoder("phi", w)),
+    text("qwen3_5_text", delta),
+    text("lfm2", |w| {
+        json!({"model_type": "lfm2", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+            "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w,
+            "full_attn_idxs": [2], "block_multiple_of": 8})
+    }),
     text("opt", opt),
     text(
         "gpt2",
@@ -86,6 +92,11 @@ pub const FAMILIES: [Family; 27] = [
         json!({"model_type": "qwen3_vl", "text_config": multimodal(w), "vision_config": {"depth": 2,
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
             "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
+    }),
+    beside_text("qwen3_5", true, |w| {
+        json!({"model_type": "qwen3_5", "text_config": delta(w), "vision_config": {"depth": 2,
+            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+            "patch_size": 16, "num_position_embeddings": 64}})
     }),
     beside_text("internvl", true, |w| {
         json!({"model_type": "internvl", "text_config": decoder("qwen2", w),
@@ -135,6 +146,13 @@ fn multimodal(w: u64) -> Value {
     let mut config = decoder("qwen2", w);
     config["rope_scaling"] = json!({"type": "mrope", "mrope_section": [2, 3, 3]});
     config
+}
+
+fn delta(w: u64) -> Value {
+    json!({"model_type": "qwen3_5_text", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+        "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
+        "full_attention_interval": 3, "linear_num_key_heads": 2 * w, "linear_num_value_heads": 4 * w,
+        "linear_key_head_dim": 16, "linear_value_head_dim": 16})
 }
 
 fn opt(w: u64) -> Value {
