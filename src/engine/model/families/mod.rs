@@ -8,6 +8,7 @@ pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
 pub mod gemma3;
+pub mod gemma4;
 pub mod gemma4_text;
 pub mod gpt2;
 pub mod idefics3;
@@ -107,6 +108,8 @@ families! {
     Idefics3(idefics3::Idefics3Config),
     /// Gemma 3 with vision.
     Gemma3(gemma3::Gemma3Config),
+    /// Gemma 4 with images: the unified models.
+    Gemma4(gemma4::Gemma4Config),
     /// Gemma 4's language models.
     Gemma4Text(gemma4_text::Gemma4TextConfig),
     /// Llama-3.2-Vision.

@@ -102,6 +102,36 @@ impl Tape {
         })
     }
 
+    /// `x[i, j, …]` with indices that are broadcast to each other: [their shape, rest of `x`]. Indices of another shape are
+    /// copied, since kernels take them in equal layouts.
+    pub fn index_broadcast(&self, x: &Tensor, indices: &[Tensor]) -> Tensor {
+        let mut rec = self.record("IndexBackward0", &[x]);
+        for index in indices {
+            rec.save(self, index);
+        }
+        let whole = indices[1..]
+            .iter()
+            .fold(*indices[0].shape(), |shape, index| self.broadcast(&shape, index.shape(), "index"));
+        let mut shape = whole;
+        for &extent in &x.shape()[indices.len()..] {
+            shape = shape.inserted(shape.len(), extent);
+        }
+        let others = indices.iter().filter(|index| *index.shape() != whole);
+        let copies: Vec<Tensor> = others.map(|_| self.empty(whole, DType::I64, "contiguous index")).collect();
+        let mark = self.work_mark();
+        let out = self.empty(shape, x.dtype(), "index");
+        self.gathered(mark, &out);
+        drop(copies);
+        let from = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            let zeros = t.empty(from, bw.grad().dtype(), "zeros");
+            let places = from[..bw.saved.len()].iter().product();
+            let expanded: Vec<Tensor> = bw.saved.iter().map(|index| t.expand(index, whole)).collect();
+            t.sort_index(t.linear_index(&expanded), places);
+            smallvec![Some(zeros)]
+        })
+    }
+
     /// Combines indices of several dimensions into one: the first half of `index_put_(accumulate=True)`
     /// (`makeLinearIndex` in `aten/src/ATen/native/cuda/Indexing.cu`).
     pub(crate) fn linear_index(&self, indices: &[Tensor]) -> Tensor {

@@ -45,6 +45,8 @@ pub struct Gemma4TextConfig {
     pub caps_logits: bool,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
+    /// True if the tokens of an image see each other both ways, in models that take images.
+    pub joins_images: bool,
     /// Longest sequence that the model was made for.
     pub max_positions: u64,
 }
@@ -82,7 +84,11 @@ impl Gemma4TextConfig {
         if s.flag("enable_moe_block", false)? && !unified {
             return Err(s.wrong("enable_moe_block", &true.into(), "false: its experts are not simulated"));
         }
-        if s.optional_text("use_bidirectional_attention")? == Some("all") {
+        let both_ways = match s.has("use_bidirectional_attention") {
+            true => s.optional_text("use_bidirectional_attention")?,
+            false => unified.then_some("vision"),
+        };
+        if both_ways == Some("all") {
             return Err(s.wrong(
                 "use_bidirectional_attention",
                 &"all".into(),
@@ -111,6 +117,7 @@ impl Gemma4TextConfig {
             activation: s.activation("hidden_activation", Activation::GeluTanh)?,
             caps_logits: s.optional_number("final_logit_softcapping")?.is_some(),
             tie_word_embeddings: s.flag("tie_word_embeddings", true)?,
+            joins_images: both_ways.is_some(),
             max_positions: s.size_or(
                 "max_position_embeddings",
                 if unified { 262_144 } else { 131_072 },

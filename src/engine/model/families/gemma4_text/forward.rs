@@ -30,6 +30,18 @@ pub struct Gemma4Text {
     cached: Vec<Option<u64>>,
 }
 
+/// Inputs that the caller prepares; the model makes the absent ones.
+#[derive(Default)]
+pub struct Given {
+    /// Inputs of layers by token, [batch, seq, layers, width].
+    pub looked_up: Option<Tensor>,
+    /// Positions of samples that are packed into one row, [1, seq].
+    pub packed: Option<Tensor>,
+    pub position_ids: Option<Tensor>,
+    /// Of full, then of sliding layers.
+    pub masks: Option<[Option<Mask>; 2]>,
+}
+
 /// Modules that make the inputs of single layers.
 struct PerLayerTables {
     embed_tokens_per_layer: ScaledEmbedding,
@@ -43,19 +55,24 @@ impl Gemma4Lm {
         let model = b
             .tape()
             .component("model", Component::LanguageModel, || Gemma4Text::new(b, c));
-        let lm_head = b.tape().component("", Component::Head, || {
-            if c.tie_word_embeddings {
-                Linear::tied(b, "lm_head", model.embed_tokens.weight())
-            } else {
-                Linear::new(b, "lm_head", c.hidden, c.vocab, false)
-            }
-        });
+        let lm_head = head(b, c, &model);
         Self {
             model,
             lm_head,
             caps_logits: c.caps_logits,
         }
     }
+}
+
+/// Makes the output projection.
+pub fn head(b: &Builder, c: &Gemma4TextConfig, model: &Gemma4Text) -> Linear {
+    b.tape().component("", Component::Head, || {
+        if c.tie_word_embeddings {
+            Linear::tied(b, "lm_head", model.weight())
+        } else {
+            Linear::new(b, "lm_head", c.hidden, c.vocab, false)
+        }
+    })
 }
 
 impl Forward for Gemma4Lm {
@@ -68,13 +85,13 @@ impl Forward for Gemma4Lm {
             unreachable!("a text batch has ids")
         };
         let h = t.component("model", Component::LanguageModel, || {
-            self.model.forward(t, run, ids, batch.positions.as_ref())
+            self.model.forward_ids(t, run, ids, batch.positions.clone())
         });
         capped_logits_and_loss(t, &self.lm_head, h, batch, self.caps_logits)
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        let h = self.model.forward(t, run, ids, None);
+        let h = self.model.forward_ids(t, run, ids, None);
         Some(capped_last_logits(t, &self.lm_head, &h, self.caps_logits))
     }
 }
@@ -117,13 +134,61 @@ impl Gemma4Text {
 
     /// Token ids [batch, seq] → last hidden states [batch, seq, hidden]; `packed` are the positions of samples that are
     /// packed into one row.
-    fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
-        let embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
-        let inputs = self.per_layer.as_ref().map(|tables| tables.forward(t, ids, &embeds));
+    pub fn forward_ids(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<Tensor>) -> Tensor {
+        let embeds = self.embed(t, run, ids);
+        let given = Given {
+            looked_up: self.look_up_inputs(t, ids),
+            packed,
+            ..Given::default()
+        };
+        self.forward(t, run, embeds, given)
+    }
+
+    /// The token embedding's table, for a head that shares it.
+    pub fn weight(&self) -> &Tensor {
+        self.embed_tokens.weight()
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+    }
+
+    /// `get_per_layer_inputs`: [batch, seq, layers, width]; `None` if layers have no inputs of their own.
+    pub fn look_up_inputs(&self, t: &Tape, ids: &Tensor) -> Option<Tensor> {
+        let tables = self.per_layer.as_ref()?;
+        Some(tables.look_up(t, ids))
+    }
+
+    /// Masks of full, then of sliding layers.
+    pub fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> [Option<Mask>; 2] {
+        [Pattern::Causal, Pattern::Sliding(self.window)]
+            .map(|pattern| nn::text_mask(t, run.attn, embeds, packed, pattern))
+    }
+
+    /// Returns true if layers have inputs of their own.
+    pub const fn has_inputs(&self) -> bool {
+        self.per_layer.is_some()
+    }
+
+    /// Returns true if some layer slides.
+    pub fn any_slides(&self) -> bool {
+        self.slides.contains(&true)
+    }
+
+    /// Embeddings [batch, seq, hidden] and inputs of layers → last hidden states [batch, seq, hidden].
+    pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, given: Given) -> Tensor {
+        let inputs = match (&self.per_layer, given.looked_up) {
+            (Some(tables), Some(looked_up)) => Some(tables.project(t, &embeds, looked_up)),
+            _ => None,
+        };
         let cache = run.cache(&self.cached);
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
-        let masks: [Option<Mask>; 2] = [Pattern::Causal, Pattern::Sliding(self.window)]
-            .map(|pattern| nn::text_mask(t, run.attn, &embeds, packed, pattern));
+        let packed = given.packed.as_ref();
+        let position_ids = given
+            .position_ids
+            .or_else(|| packed.cloned())
+            .unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let masks = given.masks.unwrap_or_else(|| self.masks(t, run, &embeds, packed));
         let states = SharedStates::default();
         let turns = self.rotary.each_ref().map(|rotary| {
             let rotary = rotary.as_ref()?;
@@ -164,23 +229,32 @@ impl Gemma4Text {
 }
 
 impl PerLayerTables {
-    /// `get_per_layer_inputs` and `project_per_layer_inputs`: [batch, seq, layers, width].
-    fn forward(&self, t: &Tape, ids: &Tensor, embeds: &Tensor) -> Tensor {
-        let split = |x: &Tensor| t.reshape(x, [x.size(0), x.size(1), x.last() / self.width, self.width]);
-        let looked_up = t.scope("embed_tokens_per_layer", || {
-            split(&self.embed_tokens_per_layer.forward(t, ids))
-        });
+    fn split(&self, t: &Tape, x: &Tensor) -> Tensor {
+        t.reshape(x, [x.size(0), x.size(1), x.last() / self.width, self.width])
+    }
+
+    /// `get_per_layer_inputs`: [batch, seq, layers, width].
+    fn look_up(&self, t: &Tape, ids: &Tensor) -> Tensor {
+        t.scope("embed_tokens_per_layer", || {
+            self.split(t, &self.embed_tokens_per_layer.forward(t, ids))
+        })
+    }
+
+    /// `project_per_layer_inputs`: [batch, seq, layers, width].
+    fn project(&self, t: &Tape, embeds: &Tensor, looked_up: Tensor) -> Tensor {
         let mut projected = {
             let projected = t.scope("per_layer_model_projection", || {
                 self.per_layer_model_projection.forward(t, embeds)
             });
             t.scale(&projected)
         };
-        projected = split(&projected);
+        projected = self.split(t, &projected);
         projected = t.scope("per_layer_projection_norm", || {
             self.per_layer_projection_norm.forward(t, &projected)
         });
         let sum = t.add(&projected, &looked_up);
-        t.scale(&sum)
+        let out = t.scale(&sum);
+        drop((sum, projected, looked_up));
+        out
     }
 }

@@ -1,7 +1,7 @@
 //! Gemma 4's language models.
 
 mod config;
-mod forward;
+pub(in crate::model) mod forward;
 mod layer;
 
 pub use config::Gemma4TextConfig;
