@@ -127,6 +127,14 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         },
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message = m, model = model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message = m, model = model),
+        E::NotSimulated { model, given, instead } => t_string!(
+            i18n,
+            refusal.not_simulated,
+            message = m,
+            model = model,
+            given = *given,
+            instead = *instead
+        ),
         E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message = m, model = model),
         E::NewTokens { given, most } => {
             let [given, most] = [given, most].map(|n| n.to_string());

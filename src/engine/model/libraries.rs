@@ -22,6 +22,8 @@ pub enum Liger {
     Fails,
     /// Liger does not know the family.
     Unknown,
+    /// Liger replaces it, and the replacement is not simulated.
+    NotSimulated,
 }
 
 /// Reason that transformers 5.17 and flash-attn 2.8 cannot run `flash_attention_2`.
