@@ -174,6 +174,16 @@ pub enum SimulateError {
         /// The model's name.
         model: String,
     },
+    /// The model is simulated, but not with this value of a setting.
+    #[error("{model} is not simulated with {given}; take {instead}")]
+    NotSimulated {
+        /// The model's name.
+        model: String,
+        /// Setting and value given.
+        given: &'static str,
+        /// What is simulated.
+        instead: &'static str,
+    },
     /// Zero new tokens, or more than can be simulated.
     #[error("{given} new tokens: generation is simulated for 1 to {most}")]
     NewTokens {

@@ -112,6 +112,14 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
     if !model.takes().text {
         return Err(refused());
     }
+    // Their states between two tokens are kept by other kernels than those of training.
+    if !model.absent_packages().is_empty() {
+        return Err(SimulateError::NotSimulated {
+            model: model.name.clone(),
+            given: "generation",
+            instead: "evaluation or another model",
+        });
+    }
     run(model, setup, gpu, |pass| {
         pass.run.generates = true;
         let held = pass.generate(new_tokens).ok_or_else(refused)?;

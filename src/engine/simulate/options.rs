@@ -2,14 +2,15 @@
 
 use super::{Missing, SimulateError};
 use crate::model::libraries::{AdapterMaps, Liger};
-use crate::setup::{Freeze, Loss, Targets};
+use crate::setup::{Freeze, Loss, Precision, Targets};
 use crate::{Model, Setup};
 
 /// Refuses setups that would train nothing, and combinations that no library supports.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     something_is_trained(model, setup)?;
     quantisable(model, setup)?;
-    loss_is_fused(model, setup)
+    loss_is_fused(model, setup)?;
+    convolution_is_known(model, setup)
 }
 
 /// Checks that freezing leaves parameters for the optimizer, which refuses an empty list.
@@ -59,6 +60,27 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         Liger::Replaces => Ok(()),
         Liger::Fails => Err(SimulateError::LigerFails { model: name }),
         Liger::Unknown => Err(SimulateError::NoLiger { model: name }),
+<<<<<<< HEAD
         Liger::NotSimulated => Err(SimulateError::LigerNotSimulated { model: name }),
+=======
+        Liger::NotSimulated => Err(SimulateError::NotSimulated {
+            model: name,
+            given: "Liger's fused loss",
+            instead: "`loss` full",
+        }),
+>>>>>>> f-delta
     }
+}
+
+/// Checks that PyTorch's own kernels run the convolutions along a sequence: in fp16 cuDNN does, with workspaces that are
+/// unknown (`use_cudnn_depthwise` in `aten/src/ATen/native/Convolution.cpp`).
+fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.precision != Precision::AmpFp16 || !model.absent_packages().contains(&"causal-conv1d") {
+        return Ok(());
+    }
+    Err(SimulateError::NotSimulated {
+        model: model.name.clone(),
+        given: "`precision` amp-fp16",
+        instead: "amp-bf16",
+    })
 }

@@ -84,7 +84,7 @@ impl Family for Qwen35Config {
                 tower_takes_ids: true,
             },
             adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
+            liger: Liger::NotSimulated,
             no_flash: None,
             tensor_parallel: None,
             pipeline: None,

@@ -76,7 +76,7 @@ impl Family for DeltaDecoderConfig {
                 tower_takes_ids: false,
             },
             adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
+            liger: Liger::NotSimulated,
             no_flash: None,
             tensor_parallel: None,
             pipeline: None,

@@ -68,11 +68,11 @@ impl DeltaNetConfig {
 
     fn read(s: &Section) -> Result<Self, ModelError> {
         let delta = Self {
-            key_heads: s.size("linear_num_key_heads", 16, limits::HEADS)?,
-            value_heads: s.size("linear_num_value_heads", 32, limits::HEADS)?,
-            key_width: s.size("linear_key_head_dim", 128, limits::HEAD_DIM)?,
-            value_width: s.size("linear_value_head_dim", 128, limits::HEAD_DIM)?,
-            kernel: s.size("linear_conv_kernel_dim", 4, limits::COUNT)?,
+            key_heads: s.size_or("linear_num_key_heads", 16, limits::HEADS)?,
+            value_heads: s.size_or("linear_num_value_heads", 32, limits::HEADS)?,
+            key_width: s.size_or("linear_key_head_dim", 128, limits::HEAD_DIM)?,
+            value_width: s.size_or("linear_value_head_dim", 128, limits::HEAD_DIM)?,
+            kernel: s.size_or("linear_conv_kernel_dim", 4, limits::COUNT)?,
         };
         s.divide(
             ("linear_num_value_heads", delta.value_heads),
@@ -86,7 +86,7 @@ impl DeltaDecoderConfig {
     /// Reads `Qwen3_5TextConfig`.
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let heads = s.size("num_attention_heads", 16, limits::HEADS)?;
-        let kv_heads = s.size("num_key_value_heads", 4, limits::HEADS)?;
+        let kv_heads = s.size_or("num_key_value_heads", 4, limits::HEADS)?;
         s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
         let vocab = s.size("vocab_size", 248_320, limits::VOCAB)?;
         s.padding(vocab)?;
@@ -97,7 +97,7 @@ impl DeltaDecoderConfig {
             is_linear: layers(s)?,
             heads,
             kv_heads,
-            head_dim: s.size("head_dim", 256, limits::HEAD_DIM)?,
+            head_dim: s.size_or("head_dim", 256, limits::HEAD_DIM)?,
             rope: Rope::read(s, 10_000.0, 0.25)?,
             max_positions: s.size_or("max_position_embeddings", 32_768, limits::POSITIONS)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", false)?,
@@ -122,7 +122,7 @@ impl DeltaDecoderConfig {
 fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
     let count = s.size("num_hidden_layers", 32, limits::LAYERS)?;
     let Some(types) = s.value("layer_types") else {
-        let interval = s.size("full_attention_interval", 4, limits::LAYERS)?;
+        let interval = s.size_or("full_attention_interval", 4, limits::LAYERS)?;
         return Ok((1..=count).map(|layer| !layer.is_multiple_of(interval)).collect());
     };
     let allowed = format!("{count} entries, each \"linear_attention\" or \"full_attention\"");

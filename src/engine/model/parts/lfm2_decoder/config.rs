@@ -39,7 +39,7 @@ impl Lfm2Config {
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let hidden = s.size("hidden_size", 2560, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", 32, limits::HEADS)?;
-        let kv_heads = s.size("num_key_value_heads", 8, limits::HEADS)?;
+        let kv_heads = s.size_or("num_key_value_heads", 8, limits::HEADS)?;
         s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
         let head_dim = match s.optional_size("head_dim", limits::HEAD_DIM)? {
             Some(given) => given,
@@ -59,7 +59,7 @@ impl Lfm2Config {
             max_positions: s.size_or("max_position_embeddings", 128_000, limits::POSITIONS)?,
             tie_word_embeddings: s.flag("tie_embedding", tied)?,
             conv_bias: s.flag("conv_bias", false)?,
-            kernel: s.size("conv_L_cache", 3, limits::COUNT)?,
+            kernel: s.size_or("conv_L_cache", 3, limits::COUNT)?,
         })
     }
 }
@@ -78,7 +78,7 @@ fn intermediate(s: &Section) -> Result<u64, ModelError> {
         (true, None | Some(Value::Null)) => return Ok(part),
         _ => s.optional_number("block_ffn_dim_multiplier")?.unwrap_or(1.0),
     };
-    let multiple = s.size("block_multiple_of", 256, limits::WIDTH)?;
+    let multiple = s.size_or("block_multiple_of", 256, limits::WIDTH)?;
     let scaled = (multiplier * part as f64) as u64;
     match (1..=most).contains(&scaled) {
         true => Ok(scaled.next_multiple_of(multiple)),
