@@ -55,7 +55,7 @@ class Commands(unittest.TestCase):
         for name in sorted(os.listdir(HERE)):
             if name.endswith(".py"):
                 with self.subTest(name):
-                    found = apart(started, os.path.join(HERE, name), deadline=60)
+                    found = apart(started, os.path.join(HERE, name), deadline=300)
                     self.assertNotIn("error", found)
                     self.assertIn(found.get("missing"), (None, *PACKAGES))
 
