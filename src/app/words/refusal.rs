@@ -50,7 +50,9 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         },
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message, model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message, model),
-        E::LigerNotSimulated { model } => t_string!(i18n, refusal.liger_not_simulated, message, model),
+        E::NotSimulated { model, given, instead } => {
+            t_string!(i18n, refusal.not_simulated, message, model, given, instead)
+        }
         E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message, model),
         E::NoGeneration { model } => t_string!(i18n, refusal.no_generation, message, model),
         // Never reached on the page, which simulates one GPU, sets no allocator limit and searches no batch here.
@@ -102,35 +104,6 @@ fn limit(i18n: Words, message: String, why: SimulateError) -> String {
             let [learned, seq] = [learned, seq].map(|n| n.to_string());
             t_string!(i18n, refusal.beyond_positions, message, learned, seq)
         }
-<<<<<<< HEAD
-=======
-        E::NoFlash(NoFlash::Blip2) => t_string!(i18n, refusal.flash_blip2, message = m),
-        E::NoFlash(NoFlash::Mllama) => t_string!(i18n, refusal.flash_mllama, message = m),
-        E::NoFlash(NoFlash::Fp32) | E::Fails(Failure::FlashInFp32) => {
-            t_string!(i18n, refusal.flash_fp32, message = m)
-        }
-        E::NoText { model } => t_string!(i18n, refusal.no_text, message = m, model = model),
-        E::EmptySample => t_string!(i18n, refusal.empty_sample, message = m),
-        E::RaggedFlash => t_string!(i18n, refusal.ragged_flash, message = m),
-        E::PackedImages { model } => t_string!(i18n, refusal.packed_images, message = m, model = model),
-        E::PackedCache => t_string!(i18n, refusal.packed_cache, message = m),
-        E::Freeze { model, missing } => match missing {
-            Missing::Tower => t_string!(i18n, refusal.freeze_tower, message = m, model = model),
-            Missing::Connector => t_string!(i18n, refusal.freeze_connector, message = m, model = model),
-            Missing::Maps => t_string!(i18n, refusal.freeze_maps, message = m, model = model),
-        },
-        E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message = m, model = model),
-        E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message = m, model = model),
-        E::NotSimulated { model, given, instead } => t_string!(
-            i18n,
-            refusal.not_simulated,
-            message = m,
-            model = model,
-            given = *given,
-            instead = *instead
-        ),
-        E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message = m, model = model),
->>>>>>> f-delta
         E::NewTokens { given, most } => {
             let [given, most] = [given, most].map(|n| n.to_string());
             t_string!(i18n, refusal.new_tokens, message, given, most)

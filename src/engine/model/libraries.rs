@@ -22,11 +22,7 @@ pub enum Liger {
     Fails,
     /// Liger does not know the family.
     Unknown,
-<<<<<<< HEAD
-    /// Liger replaces it by a forward that is not simulated.
-=======
     /// Liger replaces it, and the replacement is not simulated.
->>>>>>> f-delta
     NotSimulated,
 }
 

@@ -162,12 +162,6 @@ pub enum SimulateError {
         /// The model's name.
         model: String,
     },
-    /// Liger's forward of the model is not simulated.
-    #[error("Liger's forward of {model} is not simulated; set `loss` to full")]
-    LigerNotSimulated {
-        /// The model's name.
-        model: String,
-    },
     /// Liger does not know the model.
     #[error("Liger has no fused linear cross-entropy for {model}; set `loss` to full")]
     NoLiger {
@@ -180,9 +174,9 @@ pub enum SimulateError {
         /// The model's name.
         model: String,
         /// Setting and value given.
-        given: &'static str,
+        given: String,
         /// What is simulated.
-        instead: &'static str,
+        instead: String,
     },
     /// Zero new tokens, or more than can be simulated.
     #[error("{given} new tokens: generation is simulated for 1 to {most}")]

@@ -116,8 +116,8 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
     if !model.absent_packages().is_empty() {
         return Err(SimulateError::NotSimulated {
             model: model.name.clone(),
-            given: "generation",
-            instead: "evaluation or another model",
+            given: "generation".into(),
+            instead: "evaluation or another model".into(),
         });
     }
     run(model, setup, gpu, |pass| {

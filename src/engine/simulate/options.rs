@@ -60,15 +60,11 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         Liger::Replaces => Ok(()),
         Liger::Fails => Err(SimulateError::LigerFails { model: name }),
         Liger::Unknown => Err(SimulateError::NoLiger { model: name }),
-<<<<<<< HEAD
-        Liger::NotSimulated => Err(SimulateError::LigerNotSimulated { model: name }),
-=======
         Liger::NotSimulated => Err(SimulateError::NotSimulated {
             model: name,
-            given: "Liger's fused loss",
-            instead: "`loss` full",
+            given: "Liger's fused loss".into(),
+            instead: "`loss` full".into(),
         }),
->>>>>>> f-delta
     }
 }
 
@@ -80,7 +76,7 @@ fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     }
     Err(SimulateError::NotSimulated {
         model: model.name.clone(),
-        given: "`precision` amp-fp16",
-        instead: "amp-bf16",
+        given: "`precision` amp-fp16".into(),
+        instead: "amp-bf16".into(),
     })
 }

@@ -109,15 +109,17 @@ impl Tape {
         for index in indices {
             rec.save(self, index);
         }
-        let whole = indices[1..]
-            .iter()
-            .fold(*indices[0].shape(), |shape, index| self.broadcast(&shape, index.shape(), "index"));
+        let whole = indices[1..].iter().fold(*indices[0].shape(), |shape, index| {
+            self.broadcast(&shape, index.shape(), "index")
+        });
         let mut shape = whole;
         for &extent in &x.shape()[indices.len()..] {
             shape = shape.inserted(shape.len(), extent);
         }
         let others = indices.iter().filter(|index| *index.shape() != whole);
-        let copies: Vec<Tensor> = others.map(|_| self.empty(whole, DType::I64, "contiguous index")).collect();
+        let copies: Vec<Tensor> = others
+            .map(|_| self.empty(whole, DType::I64, "contiguous index"))
+            .collect();
         let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "index");
         self.gathered(mark, &out);

@@ -94,7 +94,10 @@ impl Gemma4 {
     /// `create_masks_for_generate`, in which the tokens of an image may see each other both ways.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, batch: &Batch) -> ([Option<Mask>; 2], Option<Tensor>) {
         if !self.joins_images {
-            return (self.language_model.masks(t, run, embeds, batch.positions.as_ref()), None);
+            return (
+                self.language_model.masks(t, run, embeds, batch.positions.as_ref()),
+                None,
+            );
         }
         let none = nn::ids(t, &[embeds.size(0), embeds.size(1)], "blocks of tokens");
         let blocks = match &batch.token_types {
@@ -120,7 +123,9 @@ impl Forward for Gemma4 {
         };
         let images = run.setup.batch * run.setup.images;
         let mut batch = batch.with_token_types(t, run);
-        let places = t.as_kind(Kind::Input, || nn::ids(t, &[images, SOFT_TOKENS, 2], "image_position_ids"));
+        let places = t.as_kind(Kind::Input, || {
+            nn::ids(t, &[images, SOFT_TOKENS, 2], "image_position_ids")
+        });
         batch.arrangements = Some(places);
         batch.with_pixels(t, run, &[images, SOFT_TOKENS, vision.elements()])
     }
@@ -130,14 +135,13 @@ impl Forward for Gemma4 {
             unreachable!("a batch has ids")
         };
         let (locals, known) = t.component("model", Component::Connector, || Self::text_ids(t, ids));
-        let (mut embeds, looked_up, unused) =
-            t.component("model.language_model", Component::LanguageModel, || {
-                let embeds = self.language_model.embed(t, run, &known);
-                // Embeddings with padding in place of images, which are looked at only without ids.
-                let unused = (!self.unified && self.language_model.has_inputs())
-                    .then(|| t.compute(&embeds, embeds.dtype(), "embeddings of text"));
-                (embeds, self.language_model.look_up_inputs(t, &known), unused)
-            });
+        let (mut embeds, looked_up, unused) = t.component("model.language_model", Component::LanguageModel, || {
+            let embeds = self.language_model.embed(t, run, &known);
+            // Embeddings with padding in place of images, which are looked at only without ids.
+            let unused = (!self.unified && self.language_model.has_inputs())
+                .then(|| t.compute(&embeds, embeds.dtype(), "embeddings of text"));
+            (embeds, self.language_model.look_up_inputs(t, &known), unused)
+        });
         let mut held = Vec::new();
         if let (Some(embedder), Some(vision), Some(pixels), Some(places)) =
             (&self.embed_vision, self.vision, &batch.pixels, &batch.arrangements)
