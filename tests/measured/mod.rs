@@ -14,4 +14,6 @@ pub use limits::{Limit, limits};
 pub use quantity::Quantity;
 pub use row::{Measured, Row, text};
 pub use statistics::Statistics;
-pub use table::{CONFIGURATIONS_FILE, HELD_OUT_FILES, OWN_PROCESS_FILE, SETTLED_FILE, TABLE_PATH, files, render_table};
+pub use table::{
+    CONFIGURATIONS_FILE, FAMILIES_FILE, HELD_OUT_FILES, OWN_PROCESS_FILE, SETTLED_FILE, TABLE_PATH, files, render_table,
+};

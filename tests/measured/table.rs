@@ -18,7 +18,8 @@ Every training step of `truth/training_steps.jsonl` and `truth/course.jsonl`, th
 among models without a row in the first, and those of `truth/held_out_all_models.jsonl`, drawn among all, both
 predicted before they were measured, those of `truth/own_process.jsonl`: the cases of two of these again and
 195 others, each in a process of its own, and those of `truth/configurations.jsonl.gz`: configurations drawn by chance
-that nobody published; measured on an NVIDIA H200 with PyTorch 2.11 and transformers 5.17 (see
+that nobody published; measured on an NVIDIA H200 (those of `truth/families.jsonl.gz`, of families that came later, on
+an H100) with PyTorch 2.11 and transformers 5.17 (see
 [README.md](README.md)), against what the engine says of the same case without having seen the measurement. Errors are (predicted − measured) ÷ measured. A
 case that does not say otherwise has no checkpointing, SDPA, nothing frozen, and one micro-batch a
 step. Made by `cargo xtask table`; a test compares it with today's engine.
@@ -39,12 +40,16 @@ pub const OWN_PROCESS_FILE: &str = "own_process.jsonl";
 /// Random configurations of each family, each measured in a separate process.
 pub const CONFIGURATIONS_FILE: &str = "configurations.jsonl.gz";
 
+/// Random configurations of families that came later, drawn by `truth/drawn`, each measured in a separate process on an
+/// H100.
+pub const FAMILIES_FILE: &str = "families.jsonl.gz";
+
 /// All files of training steps, in the order of the table.
 pub fn files() -> impl Iterator<Item = &'static str> {
     let first = ["training_steps.jsonl", "course.jsonl", SETTLED_FILE].into_iter();
     first
         .chain(HELD_OUT_FILES)
-        .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE])
+        .chain([OWN_PROCESS_FILE, CONFIGURATIONS_FILE, FAMILIES_FILE])
 }
 
 /// Columns of errors with short headers; columns without data are left out for a file.

@@ -2,8 +2,8 @@
 
 use vramscope_tests::kept;
 use vramscope_tests::measured::{
-    CONFIGURATIONS_FILE, Comparison, HELD_OUT_FILES, Limit, Measured, OWN_PROCESS_FILE, Quantity, SETTLED_FILE,
-    Statistics, TABLE_PATH, files, limits, render_table,
+    CONFIGURATIONS_FILE, Comparison, FAMILIES_FILE, HELD_OUT_FILES, Limit, Measured, OWN_PROCESS_FILE, Quantity,
+    SETTLED_FILE, Statistics, TABLE_PATH, files, limits, render_table,
 };
 
 const FILE: &str = "training_steps.jsonl";
@@ -168,6 +168,34 @@ fn configurations_that_nobody_published_are_predicted() {
         videos <= 1 && others == 0,
         "{videos} video models and {others} others are off"
     );
+}
+
+/// Families that came later, a dozen random configurations each.
+#[test]
+fn configurations_of_later_families_are_predicted() {
+    let rows = Comparison::of_file(FAMILIES_FILE);
+    let unknown: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.outcome.is_err())
+        .map(|row| &*row.row.case.model)
+        .collect();
+    assert!(unknown.is_empty(), "not predicted: {unknown:?}");
+    let of = |quantity| {
+        let mut errors: Vec<f64> = rows.iter().filter_map(|row| row.error(quantity)).collect();
+        errors.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        errors
+    };
+    let at = |errors: &[f64], percent: usize| errors[(errors.len() * percent).div_ceil(100) - 1].abs();
+    for quantity in Quantity::PHASES {
+        let median = at(&of(quantity), 50);
+        assert!(median <= 0.001, "{}: median {median}", quantity.name());
+    }
+    let peak = of(Quantity::PeakAllocated);
+    for (percent, limit) in [(50, 0.0005), (90, 0.005), (98, 0.02)] {
+        assert!(at(&peak, percent) <= limit, "{percent}% within {}", at(&peak, percent));
+    }
+    let reserved = of(Quantity::PeakReserved);
+    assert!(reserved.iter().all(|error| *error >= -0.01), "{reserved:?}");
 }
 
 #[test]

@@ -240,9 +240,11 @@ impl Tape {
         })
     }
 
-    /// `x.to(dtype, memory_format=torch.contiguous_format)`.
+    /// `x.to(dtype, memory_format=torch.contiguous_format)`. With a type to convert to, the result is contiguous; else it
+    /// is `x` itself, unless its strides are those of channels last (`to_will_alias` in
+    /// `aten/src/ATen/native/TensorConversions.cpp`), which no caller has.
     pub fn to_contiguous(&self, x: &Tensor, dtype: DType) -> Tensor {
-        if x.dtype() == dtype && x.is_contiguous() {
+        if x.dtype() == dtype {
             return x.clone();
         }
         let rec = self.record("ToCopyBackward0", &[x]);

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import torch.utils._foreach_utils as foreach
+from torch._prims_common import suggest_memory_format
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._device import DeviceContext, _device_constructors
 from torch.utils._python_dispatch import _disable_current_modes
@@ -119,7 +120,8 @@ class Methods:
         if device is not None and device != x.device:
             wanted["device"] = device
         if not wanted and not copy:
-            if layout is None or layout is torch.preserve_format or x.is_contiguous(memory_format=layout):
+            # `to_will_alias` in aten/src/ATen/native/TensorConversions.cpp: a transposed tensor counts as contiguous.
+            if layout is None or layout is torch.preserve_format or suggest_memory_format(x) == layout:
                 return x
         if layout is not None:
             wanted["memory_format"] = layout
