@@ -109,7 +109,8 @@ impl Rotary {
     /// Runs `_init_weights` at the end of the constructor of the model that contains this.
     pub fn initialised(self, t: &Tape) -> Self {
         let n = self.inv_freq.size(0);
-        self.frequencies.make(t, n, || t.empty([n], DType::F32, "inv_freq again"));
+        self.frequencies
+            .make(t, n, || t.empty([n], DType::F32, "inv_freq again"));
         self
     }
 

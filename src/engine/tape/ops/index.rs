@@ -109,15 +109,17 @@ impl Tape {
         for index in indices {
             rec.save(self, index);
         }
-        let whole = indices[1..]
-            .iter()
-            .fold(*indices[0].shape(), |shape, index| self.broadcast(&shape, index.shape(), "index"));
+        let whole = indices[1..].iter().fold(*indices[0].shape(), |shape, index| {
+            self.broadcast(&shape, index.shape(), "index")
+        });
         let mut shape = whole;
         for &extent in &x.shape()[indices.len()..] {
             shape = shape.inserted(shape.len(), extent);
         }
         let others = indices.iter().filter(|index| *index.shape() != whole);
-        let copies: Vec<Tensor> = others.map(|_| self.empty(whole, DType::I64, "contiguous index")).collect();
+        let copies: Vec<Tensor> = others
+            .map(|_| self.empty(whole, DType::I64, "contiguous index"))
+            .collect();
         let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "index");
         self.gathered(mark, &out);
@@ -169,7 +171,10 @@ impl Tape {
         );
     }
 
+    /// Makes the mask in the shape of `like` and contiguous, unless it already is: `nonzero` and `masked_scatter` copy
+    /// one that is expanded.
     fn broadcast_mask(&self, mask: &Tensor, like: &Tensor) -> Option<Tensor> {
-        (mask.shape() != like.shape()).then(|| self.empty(*like.shape(), DType::Bool, "contiguous copy of the mask"))
+        let dense = mask.shape() == like.shape() && mask.is_contiguous();
+        (!dense).then(|| self.empty(*like.shape(), DType::Bool, "contiguous copy of the mask"))
     }
 }

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss};
 use crate::model::families::gemma4_text::forward::{Gemma4Text, Given, head};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, Builder, Linear, Pattern};
+use crate::nn::{self, Builder, Linear};
 use crate::tape::{Component, Kind, Mask, Tape, Tensor};
 
 /// `Gemma4ForConditionalGeneration` without towers, `Gemma4UnifiedForConditionalGeneration`.
@@ -93,22 +93,21 @@ impl Gemma4 {
 
     /// `create_masks_for_generate`, in which the tokens of an image may see each other both ways.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, batch: &Batch) -> ([Option<Mask>; 2], Option<Tensor>) {
-        if !self.joins_images {
-            return (self.language_model.masks(t, run, embeds, batch.positions.as_ref()), None);
-        }
-        let none = nn::ids(t, &[embeds.size(0), embeds.size(1)], "blocks of tokens");
-        let blocks = match &batch.token_types {
-            Some(token_types) => image_blocks(t, token_types),
-            None => none.clone(),
-        };
-        drop(none);
+        let blocks = self.joins_images.then(|| {
+            let none = nn::ids(t, &[embeds.size(0), embeds.size(1)], "blocks of tokens");
+            let blocks = match &batch.token_types {
+                Some(token_types) => image_blocks(t, token_types),
+                None => none.clone(),
+            };
+            drop(none);
+            blocks
+        });
+        let [full, sliding] = self.language_model.patterns(blocks.as_ref());
         let mask = |pattern| nn::text_mask(t, run.attn, embeds, batch.positions.as_ref(), pattern);
-        let full = mask(Pattern::Blocks(&blocks));
-        let sliding = self
-            .language_model
-            .any_slides()
-            .then(|| mask(Pattern::SlidingOrBlocks(&blocks)));
-        ([full, sliding.flatten()], Some(blocks))
+        let full = mask(full);
+        // Only the masks of kinds of layers that there are; a full layer is always there.
+        let sliding = self.language_model.any_slides().then(|| mask(sliding)).flatten();
+        ([full, sliding], blocks)
     }
 }
 
@@ -120,7 +119,9 @@ impl Forward for Gemma4 {
         };
         let images = run.setup.batch * run.setup.images;
         let mut batch = batch.with_token_types(t, run);
-        let places = t.as_kind(Kind::Input, || nn::ids(t, &[images, SOFT_TOKENS, 2], "image_position_ids"));
+        let places = t.as_kind(Kind::Input, || {
+            nn::ids(t, &[images, SOFT_TOKENS, 2], "image_position_ids")
+        });
         batch.arrangements = Some(places);
         batch.with_pixels(t, run, &[images, SOFT_TOKENS, vision.elements()])
     }
@@ -130,14 +131,13 @@ impl Forward for Gemma4 {
             unreachable!("a batch has ids")
         };
         let (locals, known) = t.component("model", Component::Connector, || Self::text_ids(t, ids));
-        let (mut embeds, looked_up, unused) =
-            t.component("model.language_model", Component::LanguageModel, || {
-                let embeds = self.language_model.embed(t, run, &known);
-                // Embeddings with padding in place of images, which are looked at only without ids.
-                let unused = (!self.unified && self.language_model.has_inputs())
-                    .then(|| t.compute(&embeds, embeds.dtype(), "embeddings of text"));
-                (embeds, self.language_model.look_up_inputs(t, &known), unused)
-            });
+        let (mut embeds, looked_up, unused) = t.component("model.language_model", Component::LanguageModel, || {
+            let embeds = self.language_model.embed(t, run, &known);
+            // Embeddings with padding in place of images, which are looked at only without ids.
+            let unused = (!self.unified && self.language_model.has_inputs())
+                .then(|| t.compute(&embeds, embeds.dtype(), "embeddings of text"));
+            (embeds, self.language_model.look_up_inputs(t, &known), unused)
+        });
         let mut held = Vec::new();
         if let (Some(embedder), Some(vision), Some(pixels), Some(places)) =
             (&self.embed_vision, self.vision, &batch.pixels, &batch.arrangements)

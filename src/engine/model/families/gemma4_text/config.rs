@@ -82,11 +82,7 @@ impl Gemma4TextConfig {
     /// Reads `gemma4_text`, or `gemma4_unified_text`, which has no inputs of single layers.
     pub(crate) fn read(s: &Section, unified: bool) -> Result<Self, ModelError> {
         if s.flag("enable_moe_block", false)? && !unified {
-            return Err(s.wrong(
-                "enable_moe_block",
-                &true.into(),
-                "false: its experts are not simulated",
-            ));
+            return Err(s.wrong("enable_moe_block", &true.into(), "false: its experts are not simulated"));
         }
         let both_ways = match s.has("use_bidirectional_attention") {
             true => s.optional_text("use_bidirectional_attention")?,
@@ -246,7 +242,11 @@ fn overridden(s: &Section, slides: &[bool], kind: bool, usual: [u64; 2]) -> Resu
             size[place] = given.ok_or_else(wrong)?;
         }
     }
-    let mut of_kind = sizes.iter().zip(slides).filter(|(_, slides)| **slides == kind).map(|(size, _)| *size);
+    let mut of_kind = sizes
+        .iter()
+        .zip(slides)
+        .filter(|(_, slides)| **slides == kind)
+        .map(|(size, _)| *size);
     let first = of_kind.next().unwrap_or(usual);
     match of_kind.all(|size| size == first) {
         true => Ok(first),
