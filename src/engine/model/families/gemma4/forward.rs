@@ -163,7 +163,7 @@ impl Forward for Gemma4 {
             };
             let (masks, blocks) = self.masks(t, run, &embeds, batch);
             let given = Given {
-                looked_up,
+                looked_up: looked_up.clone(),
                 packed: None,
                 position_ids: Some(position_ids),
                 masks: Some(masks),
@@ -172,7 +172,7 @@ impl Forward for Gemma4 {
             drop(blocks);
             h
         });
-        drop((unused, known, locals, embeds));
+        drop((unused, looked_up, known, locals, embeds));
         held.truncate(1);
         let mut output = capped_logits_and_loss(t, &self.lm_head, h, batch, self.caps_logits);
         output.held.extend(held);
