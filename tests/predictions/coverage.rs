@@ -14,8 +14,10 @@ use vramscope_engine::{Model, Setup, python_json, simulate};
 use vramscope_tests::kept;
 
 /// Families for which all parameters are simulated, by the class that loads them; the list must not shrink.
-const EXACT: [&str; 27] = [
+const EXACT: [&str; 33] = [
     "itt blip-2",
+    "itt gemma4",
+    "itt gemma4_unified",
     "itt internvl",
     "itt llava",
     "itt llava_next",
@@ -26,6 +28,10 @@ const EXACT: [&str; 27] = [
     "lm gemma",
     "lm gemma2",
     "lm gemma3_text",
+    "lm gemma4",
+    "lm gemma4_text",
+    "lm gemma4_unified",
+    "lm gemma4_unified_text",
     "lm gpt2",
     "lm granite",
     "lm helium",

@@ -56,9 +56,13 @@ fn flash(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
     t.transpose(&out, 1, 2)
 }
 
+/// Longest heads that SDPA is asked to share keys and values for (`use_gqa_in_sdpa`).
+const SHARED_WIDTH: u64 = 256;
+
 /// `sdpa_attention_forward`.
 fn sdpa(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
-    let repeated = (call.mask.is_some() && call.q.size(1) != call.k.size(1)).then(|| {
+    let shares = call.mask.is_none() && call.k.last() == call.v.last() && call.k.last() <= SHARED_WIDTH;
+    let repeated = (!shares && call.q.size(1) != call.k.size(1)).then(|| {
         (
             repeat_kv(t, call.k, call.q.size(1)),
             repeat_kv(t, call.v, call.q.size(1)),

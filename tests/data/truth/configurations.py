@@ -146,7 +146,7 @@ def draw(t):
     autocast = [] if t in ("idefics3", "smolvlm") else ["amp-bf16", "amp-bf16"]  # which fail under it
     case.update(more, precision=ch("fp32", "bf16", "bf16", *autocast), optim=ch("adamw", "adamw_fused", "adamw_loop", "sgd", "sgdm", "adafactor", "adafactor_torch"), ckpt=ch("none", "none", "full"), attn=ch("sdpa", "sdpa", "eager"), accum=ch(1, 1, 1, 2), timed=0)
     if maybe(.25): case["clip"] = True
-    if t in IMAGES: case["freeze"] = ch("none", "none", "vision", "all-but-connector", "lora")
+    if t in IMAGES: case["freeze"] = ch("none", "none", "vision", "all-but-connector", "lora"); case["freeze"] = more.get("freeze", case["freeze"])
     elif t in DECODERS[:-1]: case["freeze"] = ch("none", "none", "lora")
     if case.get("freeze") == "lora": case.update(rank=ch(8, 16), lora_dropout=ch(0.0, .05))
     return dict(case=case, config=dict(config, model_type=t), inputs=inputs)

@@ -171,7 +171,49 @@ impl Tape {
         );
     }
 
+    /// Makes the mask in the shape of `like` and contiguous, unless it already is: `nonzero` and `masked_scatter` copy
+    /// one that is expanded.
     fn broadcast_mask(&self, mask: &Tensor, like: &Tensor) -> Option<Tensor> {
-        (mask.shape() != like.shape()).then(|| self.empty(*like.shape(), DType::Bool, "contiguous copy of the mask"))
+        let dense = mask.shape() == like.shape() && mask.is_contiguous();
+        (!dense).then(|| self.empty(*like.shape(), DType::Bool, "contiguous copy of the mask"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::Gpu;
+
+    /// Gemma 4's positions of 280 patches on two axes: the index of the axes is copied to the shape of the other.
+    #[test]
+    fn an_index_of_another_shape_is_copied() {
+        let t = Tape::new(Gpu::H200);
+        let table = t.empty([1120, 2, 8], DType::F32, "positions");
+        let places = t.empty([1, 280, 2], DType::I64, "places");
+        let axes = t.empty([2], DType::I64, "axes");
+        let out = t.index_broadcast(&table, &[places.clone(), axes.clone()]);
+        assert_eq!(out.shape()[..], [1, 280, 2, 8]);
+        drop((out, axes, places, table));
+        let sizes: Vec<u64> = t.finish().allocations.iter().skip(3).map(|b| b.bytes).collect();
+        assert_eq!(sizes, [280 * 2 * 8, 280 * 2 * 8 * 4]);
+    }
+
+    /// A mask that is expanded over the width is copied before its marked elements are found.
+    #[test]
+    fn an_expanded_mask_is_copied() {
+        let first = |expanded: bool| {
+            let t = Tape::new(Gpu::H200);
+            let narrow = t.empty([2, 16, 1], DType::Bool, "mask");
+            let whole = t.empty([2, 16, 64], DType::Bool, "mask");
+            let mask = if expanded {
+                t.expand(&narrow, [2, 16, 64])
+            } else {
+                whole.clone()
+            };
+            drop(t.nonzero(&mask, 10));
+            drop((mask, whole, narrow));
+            t.finish().allocations[2].bytes
+        };
+        assert_eq!([first(true), first(false)], [2 * 16 * 64, 4]);
     }
 }

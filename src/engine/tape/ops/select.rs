@@ -18,14 +18,16 @@ impl Tape {
         })
     }
 
-    /// Runs `make`, which makes the positions of the marked elements, after counting them.
+    /// Runs `make`, which makes the positions of the marked elements, after counting them in a contiguous mask.
     pub(crate) fn in_nonzero<R>(&self, mask: &Tensor, make: impl FnOnce() -> R) -> R {
+        let dense =
+            (!mask.is_contiguous()).then(|| self.empty(*mask.shape(), mask.dtype(), "contiguous copy of the mask"));
         let count = self.empty([], DType::I32, "number of marked elements");
         drop(self.empty([cub::reduce(mask.numel(), &self.0.gpu)], DType::U8, "reduce storage"));
         self.wait();
         let places = make();
         drop(self.empty([cub::select(mask.numel())], DType::U8, "select storage"));
-        drop(count);
+        drop((count, dense));
         places
     }
 

@@ -58,6 +58,8 @@ pub const FAMILIES: [Family; 30] = [
     text("gemma", |w| decoder("gemma", w)),
     text("gemma2", |w| decoder("gemma2", w)),
     text("gemma3_text", |w| decoder("gemma3_text", w)),
+    text("gemma4_text", |w| gemma4("gemma4_text", w)),
+    text("gemma4_unified_text", |w| gemma4("gemma4_unified_text", w)),
     text("phi3", |w| decoder("phi3", w)),
     text("phi", |w| decoder("phi", w)),
     text("qwen3_5_text", delta),
@@ -71,6 +73,10 @@ pub const FAMILIES: [Family; 30] = [
         "gpt2",
         |w| json!({"model_type": "gpt2", "vocab_size": 500, "n_positions": 1024, "n_embd": 64 * w, "n_layer": 2, "n_head": 4}),
     ),
+    beside_text("gemma4_unified", true, |w| {
+        json!({"model_type": "gemma4_unified", "image_token_id": 499, "text_config": gemma4("gemma4_unified_text", w),
+            "vision_config": {"patch_size": 4, "mm_embed_dim": 64 * w, "output_proj_dims": 64 * w}})
+    }),
     beside_text("llava", true, |w| {
         json!({"model_type": "llava", "image_token_index": 499, "text_config": decoder("llama", w),
             "vision_config": tower("clip_vision_model", w)})
@@ -140,6 +146,14 @@ fn decoder(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
         "num_hidden_layers": 2, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
+}
+
+fn gemma4(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+        "num_hidden_layers": 4, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
+        "global_head_dim": 32, "layer_types": ["sliding_attention", "full_attention", "sliding_attention",
+        "full_attention"], "num_kv_shared_layers": 2, "sliding_window": 24, "max_position_embeddings": 1024,
+        "hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": 500})
 }
 
 fn multimodal(w: u64) -> Value {

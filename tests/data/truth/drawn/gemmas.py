@@ -24,7 +24,14 @@ def gemma4_unified():
     return dict(vision_config=vision, text_config=t, image_token_id=32000, video_token_id=32001, audio_token_id=32002, tie_word_embeddings=t["tie_word_embeddings"]), dict(per=256, n=ch(1, 1, 2)), dict(freeze=ch("none", "lora"))
 
 
-TEXT = {"gemma4_text": gemma4_text, "gemma4_unified_text": lambda: gemma4_text(True)}
+def gemma4():
+    """Without a tower; the recorded text is made from `vocab_size`."""
+    t = gemma4_text()
+    t.update(some(.4, use_bidirectional_attention=["vision"]))
+    return dict(model_type="gemma4", text_config=t, vocab_size=min(t["vocab_size"], 32000), tie_word_embeddings=t["tie_word_embeddings"])
+
+
+TEXT = {"gemma4": gemma4, "gemma4_text": gemma4_text, "gemma4_unified_text": lambda: gemma4_text(True)}
 IMAGES = {"gemma4_unified": gemma4_unified}
 
 

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss};
 use crate::model::families::gemma4_text::forward::{Gemma4Text, Given, head};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, Builder, Linear, Pattern};
+use crate::nn::{self, Builder, Linear};
 use crate::tape::{Component, Kind, Mask, Tape, Tensor};
 
 /// `Gemma4ForConditionalGeneration` without towers, `Gemma4UnifiedForConditionalGeneration`.
@@ -93,25 +93,21 @@ impl Gemma4 {
 
     /// `create_masks_for_generate`, in which the tokens of an image may see each other both ways.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, batch: &Batch) -> ([Option<Mask>; 2], Option<Tensor>) {
-        if !self.joins_images {
-            return (
-                self.language_model.masks(t, run, embeds, batch.positions.as_ref()),
-                None,
-            );
-        }
-        let none = nn::ids(t, &[embeds.size(0), embeds.size(1)], "blocks of tokens");
-        let blocks = match &batch.token_types {
-            Some(token_types) => image_blocks(t, token_types),
-            None => none.clone(),
-        };
-        drop(none);
+        let blocks = self.joins_images.then(|| {
+            let none = nn::ids(t, &[embeds.size(0), embeds.size(1)], "blocks of tokens");
+            let blocks = match &batch.token_types {
+                Some(token_types) => image_blocks(t, token_types),
+                None => none.clone(),
+            };
+            drop(none);
+            blocks
+        });
+        let [full, sliding] = self.language_model.patterns(blocks.as_ref());
         let mask = |pattern| nn::text_mask(t, run.attn, embeds, batch.positions.as_ref(), pattern);
-        let full = mask(Pattern::Blocks(&blocks));
-        let sliding = self
-            .language_model
-            .any_slides()
-            .then(|| mask(Pattern::SlidingOrBlocks(&blocks)));
-        ([full, sliding.flatten()], Some(blocks))
+        let full = mask(full);
+        // Only the masks of kinds of layers that there are; a full layer is always there.
+        let sliding = self.language_model.any_slides().then(|| mask(sliding)).flatten();
+        ([full, sliding], blocks)
     }
 }
 
@@ -167,7 +163,7 @@ impl Forward for Gemma4 {
             };
             let (masks, blocks) = self.masks(t, run, &embeds, batch);
             let given = Given {
-                looked_up,
+                looked_up: looked_up.clone(),
                 packed: None,
                 position_ids: Some(position_ids),
                 masks: Some(masks),
@@ -176,7 +172,7 @@ impl Forward for Gemma4 {
             drop(blocks);
             h
         });
-        drop((unused, known, locals, embeds));
+        drop((unused, looked_up, known, locals, embeds));
         held.truncate(1);
         let mut output = capped_logits_and_loss(t, &self.lm_head, h, batch, self.caps_logits);
         output.held.extend(held);

@@ -160,10 +160,12 @@ impl Gemma4Text {
         Some(tables.look_up(t, ids))
     }
 
-    /// Masks of full, then of sliding layers.
-    pub fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> [Option<Mask>; 2] {
-        [Pattern::Causal, Pattern::Sliding(self.window)]
-            .map(|pattern| nn::text_mask(t, run.attn, embeds, packed, pattern))
+    /// What full, then sliding layers see; with `blocks`, the tokens of an image see each other both ways.
+    pub const fn patterns<'a>(&self, blocks: Option<&'a Tensor>) -> [Pattern<'a>; 2] {
+        match blocks {
+            Some(blocks) => [Pattern::Blocks(blocks), Pattern::SlidingOrBlocks(blocks)],
+            None => [Pattern::Causal, Pattern::Sliding(self.window)],
+        }
     }
 
     /// Returns true if layers have inputs of their own.
@@ -188,7 +190,10 @@ impl Gemma4Text {
             .position_ids
             .or_else(|| packed.cloned())
             .unwrap_or_else(|| nn::position_ids(t, &embeds));
-        let masks = given.masks.unwrap_or_else(|| self.masks(t, run, &embeds, packed));
+        let masks = given.masks.unwrap_or_else(|| {
+            self.patterns(None)
+                .map(|pattern| nn::text_mask(t, run.attn, &embeds, packed, pattern))
+        });
         let states = SharedStates::default();
         let turns = self.rotary.each_ref().map(|rotary| {
             let rotary = rotary.as_ref()?;
