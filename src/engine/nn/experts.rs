@@ -28,6 +28,7 @@ pub struct Experts {
 }
 
 impl Experts {
+    /// Makes the weights of a layer's experts.
     pub fn new(b: &Builder, name: &'static str, sizes: ExpertSizes, activation: Activation) -> Self {
         let ExpertSizes {
             experts,

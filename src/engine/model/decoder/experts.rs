@@ -20,6 +20,8 @@ pub(crate) struct ExpertKeys {
     pub intermediate: (&'static str, u64),
     /// Weights of the chosen experts.
     pub weights: ChosenWeights,
+    /// True if the router's weight comes before the experts'.
+    pub gate_first: bool,
     /// True if some layers have an MLP instead (`mlp_only_layers`, `decoder_sparse_step`).
     pub some_dense: bool,
 }
@@ -43,6 +45,8 @@ pub struct ExpertsConfig {
     is_normalised: bool,
     /// True if the weights take the type of the logits.
     narrows: bool,
+    /// True if the router's weight comes before the experts'.
+    gate_first: bool,
     /// True for each layer with experts, false for one with an MLP.
     pub sparse: Vec<bool>,
 }
@@ -50,12 +54,21 @@ pub struct ExpertsConfig {
 impl ExpertsConfig {
     /// Reads the experts of a decoder of `layers` blocks of `hidden` elements.
     pub(crate) fn read(s: &Section, keys: &ExpertKeys, [hidden, layers]: [u64; 2]) -> Result<Self, ModelError> {
-        s.only("output_router_logits", "false: the loss that balances experts is not simulated", |v| {
-            v.as_bool() == Some(false)
-        })?;
-        s.only("experts_implementation", "grouped_mm, which transformers takes by default", |v| {
-            v.as_str() == Some("grouped_mm")
-        })?;
+        s.only(
+            "output_router_logits",
+            "false: the loss that balances experts is not simulated",
+            |v| v.as_bool() == Some(false),
+        )?;
+        s.only(
+            "router_jitter_noise",
+            "0: noise on the router's input is not simulated",
+            |v| v.as_f64() == Some(0.0),
+        )?;
+        s.only(
+            "experts_implementation",
+            "grouped_mm, which transformers takes by default",
+            |v| v.as_str() == Some("grouped_mm"),
+        )?;
         let (names, default) = keys.experts;
         let experts = s.size_of_either(names, default, limits::WIDTH)?;
         let chosen = s.size_or("num_experts_per_tok", keys.chosen, experts)?;
@@ -78,6 +91,7 @@ impl ExpertsConfig {
                 ChosenWeights::MaybeNormalised => s.flag("norm_topk_prob", false)?,
                 ChosenWeights::Normalised => true,
             },
+            gate_first: keys.gate_first,
             narrows: keys.weights == ChosenWeights::MaybeNormalised,
             sparse: match keys.some_dense {
                 true => sparse(s, layers)?,
@@ -90,7 +104,9 @@ impl ExpertsConfig {
 /// Reads which layers have experts: each `decoder_sparse_step`-th that is not among `mlp_only_layers`.
 fn sparse(s: &Section, layers: u64) -> Result<Vec<bool>, ModelError> {
     let step = s.size_or("decoder_sparse_step", 1, limits::LAYERS)?;
-    let dense = s.optional_indices("mlp_only_layers", limits::LAYERS)?.unwrap_or_default();
+    let dense = s
+        .optional_indices("mlp_only_layers", limits::LAYERS)?
+        .unwrap_or_default();
     Ok((0..layers)
         .map(|i| !dense.contains(&i) && (i + 1) % step == 0)
         .collect())
@@ -121,11 +137,13 @@ struct SparseMlp {
 
 impl SparseMlp {
     fn new(b: &Builder, c: &DecoderConfig, e: &ExpertsConfig) -> Self {
+        let t = b.tape();
+        let gate = || t.scope("gate", || b.weight("weight", [e.sizes.experts, e.sizes.hidden]));
+        let first = e.gate_first.then(gate);
+        let experts = Experts::new(b, "experts", e.sizes, c.activation);
         Self {
-            experts: Experts::new(b, "experts", e.sizes, c.activation),
-            gate: b
-                .tape()
-                .scope("gate", || b.weight("weight", [e.sizes.experts, e.sizes.hidden])),
+            experts,
+            gate: first.unwrap_or_else(gate),
             chosen: e.chosen,
             is_normalised: e.is_normalised,
             narrows: e.narrows,
@@ -134,7 +152,8 @@ impl SparseMlp {
 
     /// Tokens [n, hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
     fn route(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
-        let logits = t.linear(x, &self.gate, None);
+        // `reshape` to the same shape is a node of the graph too.
+        let logits = t.linear(&t.view(x, *x.shape()), &self.gate, None);
         let probs = t.softmax(&logits, Some(DType::F32));
         let [mut weights, indices] = t.topk(&probs, self.chosen);
         if self.is_normalised {

@@ -45,7 +45,10 @@ impl Decoder {
             embed_tokens: stage.is_first().then(table),
             first: layers.start,
             windows: c.windows[layers.clone()].to_vec(),
-            sparse: layers.clone().map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
+            sparse: layers
+                .clone()
+                .map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i]))
+                .collect(),
             layers: layers.map(|i| t.layer("layers", i, || block(b, c, i))).collect(),
             one_mask: c.family.has_one_mask(),
             norm: stage.is_last().then(|| RmsNorm::new(b, "norm", c.hidden)),

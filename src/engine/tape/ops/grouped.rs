@@ -70,3 +70,49 @@ impl Tape {
         capability == (9, 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::Gpu;
+
+    fn allocations(dtype: DType) -> Vec<u64> {
+        let t = Tape::new(Gpu::H200);
+        let x = t.parameter([264, 256], dtype, "x");
+        let weight = t.parameter([8, 512, 256], dtype, "weight");
+        let ends = t.empty([8], DType::I32, "ends");
+        let start = t.mark();
+        let out = t.grouped_mm(&x, &t.transpose(&weight, 1, 2), &ends);
+        t.backward(&out);
+        drop((out, x, weight, ends));
+        let log = t.finish();
+        let made = log.events[start..].iter().filter(|e| e.is_alloc());
+        made.map(|e| log.allocations[e.storage() as usize].bytes).collect()
+    }
+
+    /// Forward, seed, gradient of the weight, gradient of the rows; each product with its workspaces.
+    #[test]
+    fn products_in_bf16_take_what_cutlass_takes() {
+        let workspaces = [60 * 8, 512 * Gpu::H200.sms];
+        let [out, weight, rows] = [264 * 512, 8 * 512 * 256, 264 * 256].map(|elements: u64| 2 * elements);
+        let expected = [
+            &[out][..],
+            &workspaces,
+            &[out, weight],
+            &workspaces,
+            &[rows],
+            &workspaces,
+        ]
+        .concat();
+        assert_eq!(allocations(DType::Bf16), expected);
+    }
+
+    /// In fp32 cuBLAS multiplies group by group into the result; its workspace is allocated once for each thread.
+    #[test]
+    fn products_in_fp32_take_only_the_workspace_of_cublas() {
+        let [out, weight, rows] = [264 * 512, 8 * 512 * 256, 264 * 256].map(|elements: u64| 4 * elements);
+        let mut made = allocations(DType::F32);
+        made.retain(|bytes| *bytes != 4096 * 8 * 1024);
+        assert_eq!(made, [out, out, weight, rows]);
+    }
+}

@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 27] = [
+pub const FAMILIES: [Family; 29] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -58,6 +58,8 @@ pub const FAMILIES: [Family; 27] = [
     text("gemma", |w| decoder("gemma", w)),
     text("gemma2", |w| decoder("gemma2", w)),
     text("gemma3_text", |w| decoder("gemma3_text", w)),
+    text("qwen3_moe", |w| experts("qwen3_moe", w)),
+    text("mixtral", |w| experts("mixtral", w)),
     text("phi3", |w| decoder("phi3", w)),
     text("phi", |w| decoder("phi", w)),
     text("opt", opt),
@@ -129,6 +131,14 @@ fn decoder(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
         "num_hidden_layers": 2, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
+}
+
+fn experts(model_type: &str, w: u64) -> Value {
+    let mut config = decoder(model_type, w);
+    config["num_experts"] = 4.into();
+    config["num_experts_per_tok"] = 2.into();
+    config["moe_intermediate_size"] = (32 * w).into();
+    config
 }
 
 fn multimodal(w: u64) -> Value {

@@ -11,6 +11,7 @@ pub(crate) mod helium;
 pub(crate) mod llama;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
+pub(crate) mod mixtral;
 pub(crate) mod phi3;
 pub(crate) mod qwen2;
 pub(crate) mod qwen3;
@@ -69,6 +70,7 @@ decoders! {
     ministral3,
     smollm3,
     qwen3_moe with ExpertLayer,
+    mixtral with ExpertLayer,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.

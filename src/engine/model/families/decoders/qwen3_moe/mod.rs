@@ -41,6 +41,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             chosen: 8,
             intermediate: ("moe_intermediate_size", 768),
             weights: ChosenWeights::MaybeNormalised,
+            gate_first: false,
             some_dense: true,
         }),
     }),
