@@ -218,7 +218,7 @@ fn an_unknown_decoder_is_refused_with_the_nearest_that_is_known() {
     let text = |model_type: &str| changed("llama3.2-1b", |c| c["model_type"] = model_type.into());
     for (model_type, nearest) in [
         ("newcomer_moe", "llama"),
-        ("qwen3_next", "qwen3_moe"),
+        ("qwen3_next", "qwen3"),
         ("gemma4", "gemma"),
     ] {
         let why = message(&text(model_type));
