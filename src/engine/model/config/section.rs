@@ -295,6 +295,19 @@ impl<'a> Section<'a> {
         ))
     }
 
+    /// Refuses any value of `key` but an absent one, null and those that `is_allowed` accepts.
+    pub(crate) fn only(
+        &self,
+        key: &str,
+        allowed: &str,
+        is_allowed: impl FnOnce(&Value) -> bool,
+    ) -> Result<(), ModelError> {
+        match self.value(key) {
+            Some(value) if !is_allowed(value) => Err(self.wrong(key, value, allowed)),
+            _ => Ok(()),
+        }
+    }
+
     fn as_size(&self, key: &str, value: &Value, limit: u64) -> Result<u64, ModelError> {
         let allowed = || format!("a whole number from 1 to {limit}");
         value

@@ -1,6 +1,7 @@
 //! Configuration of decoders like Llama's.
 
 use super::defaults::DecoderDefaults;
+use super::experts::ExpertsConfig;
 use super::family::{DecoderFamily, HeadRule, SoftCaps};
 use super::windows;
 use crate::model::ModelError;
@@ -54,6 +55,8 @@ pub struct DecoderConfig {
     pub attention_softcap: Option<f64>,
     /// Soft cap of logits.
     pub logit_softcap: Option<f64>,
+    /// Experts in place of the MLP of some or all blocks.
+    pub experts: Option<ExpertsConfig>,
 }
 
 impl DecoderConfig {
@@ -111,6 +114,10 @@ impl DecoderConfig {
             },
             attention_softcap: soft_cap(s, family.soft_caps, "attn_logit_softcapping", 50.0)?,
             logit_softcap: soft_cap(s, family.soft_caps, "final_logit_softcapping", 30.0)?,
+            experts: family
+                .experts()
+                .map(|keys| ExpertsConfig::read(s, keys, [hidden, layers]))
+                .transpose()?,
         })
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::biases::Biases;
 use super::defaults::DecoderDefaults;
+use super::experts::ExpertKeys;
 use super::windows::Windows;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -87,6 +88,8 @@ pub(crate) struct LlamaModules {
     pub one_mask: bool,
     /// True if only a part of each head may be rotated (`partial_rotary_factor`).
     pub partial_rotary: bool,
+    /// Experts in place of the MLP.
+    pub experts: Option<ExpertKeys>,
 }
 
 impl LlamaModules {
@@ -94,6 +97,7 @@ impl LlamaModules {
     pub const LLAMA: Self = Self {
         one_mask: false,
         partial_rotary: false,
+        experts: None,
     };
 }
 
@@ -119,6 +123,14 @@ impl DecoderFamily {
     /// Returns true if Gemma's modules run it.
     pub(crate) const fn is_gemma(&self) -> bool {
         matches!(self.modules, Modules::Gemma(_))
+    }
+
+    /// Keys of the experts, if it has some.
+    pub(crate) const fn experts(&self) -> Option<&ExpertKeys> {
+        match &self.modules {
+            Modules::Llama(modules) => modules.experts.as_ref(),
+            Modules::Gemma(_) => None,
+        }
     }
 
     /// Returns true if all blocks get one mask.

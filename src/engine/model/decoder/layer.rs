@@ -7,10 +7,16 @@ use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::tape::{Tape, Tensor};
 
+/// What a block does with each position by itself.
+pub trait FeedForward {
+    /// [batch, seq, hidden] → [batch, seq, hidden].
+    fn forward(&self, t: &Tape, x: Tensor) -> Tensor;
+}
+
 /// Llama's block: attention and a gated MLP, each after a norm and with a residual connection.
 pub struct Layer {
     self_attn: SelfAttention,
-    mlp: Mlp,
+    mlp: Box<dyn FeedForward>,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
     /// Dropout after attention and after the MLP (Seed-OSS).
@@ -28,12 +34,23 @@ struct SelfAttention {
     dropout: f64,
 }
 
+impl FeedForward for Mlp {
+    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.forward(t, x)
+    }
+}
+
 impl Layer {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self::with_mlp(b, c, &|| Box::new(Mlp::new(b, c)))
+    }
+
+    /// Makes a block with another module in place of the MLP.
+    pub fn with_mlp(b: &Builder, c: &DecoderConfig, mlp: &dyn Fn() -> Box<dyn FeedForward>) -> Self {
         let t = b.tape();
         Self {
             self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
-            mlp: t.scope("mlp", || Mlp::new(b, c)),
+            mlp: t.scope("mlp", mlp),
             input_layernorm: RmsNorm::new(b, "input_layernorm", c.hidden),
             post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
             dropout: c.residual_dropout,

@@ -22,6 +22,8 @@ pub struct Decoder {
     first: usize,
     /// Number of positions that each block sees; `None` if it sees all.
     windows: Vec<Option<u64>>,
+    /// True for each block with experts in place of its MLP.
+    sparse: Vec<bool>,
     /// True if all blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
     /// Last norm; `None` before the last stage of a pipeline.
@@ -43,7 +45,11 @@ impl Decoder {
             embed_tokens: stage.is_first().then(table),
             first: layers.start,
             windows: c.windows[layers.clone()].to_vec(),
-            layers: layers.map(|i| t.layer("layers", i, || block(b, c))).collect(),
+            sparse: layers
+                .clone()
+                .map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i]))
+                .collect(),
+            layers: layers.map(|i| t.layer("layers", i, || block(b, c, i))).collect(),
             one_mask: c.family.has_one_mask(),
             norm: stage.is_last().then(|| RmsNorm::new(b, "norm", c.hidden)),
             rotary: Rotary::new(b, rotary_width(c)).initialised(t),
@@ -151,14 +157,14 @@ impl Decoder {
         (full, window.and_then(|window| mask(Pattern::Sliding(window))))
     }
 
-    /// Kinds of blocks, for layer deduplication: blocks differ in their window, and in belonging to the first
+    /// Kinds of blocks, for layer deduplication: blocks differ in their window, in having experts, and in belonging to the first
     /// `changed`. With a cache and mixed windows each block is a kind of its own, since the cache looks up its window
     /// by index.
     fn kinds(&self, has_cache: bool, changed: usize) -> Vec<u64> {
         let by_number = has_cache && self.windows.iter().any(|window| *window != self.windows[0]);
         let kind = |(i, window): (usize, &Option<u64>)| match by_number {
             true => i as u64,
-            false => window.unwrap_or(0) << 1 | u64::from(i < changed),
+            false => window.unwrap_or(0) << 2 | u64::from(self.sparse[i]) << 1 | u64::from(i < changed),
         };
         self.windows.iter().enumerate().map(kind).collect()
     }
@@ -205,9 +211,9 @@ impl Decoder {
 }
 
 /// Makes a block of the family's kind.
-fn block(b: &Builder, c: &DecoderConfig) -> Rc<dyn Block> {
+fn block(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
     match decoders::has_own_blocks(c.family) {
-        true => blocks::make()(b, c),
+        true => blocks::make()(b, c, index),
         false => Rc::new(Layer::new(b, c)),
     }
 }

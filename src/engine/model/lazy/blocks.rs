@@ -7,8 +7,8 @@ use crate::model::decoder::block::Block;
 use crate::model::families::decoders;
 use crate::nn::Builder;
 
-/// Function that makes a block of a decoder with blocks of its own.
-pub(super) type Make = fn(&Builder, &DecoderConfig) -> Rc<dyn Block>;
+/// Function that makes the block of an index of a decoder with blocks of its own.
+pub(super) type Make = fn(&Builder, &DecoderConfig, usize) -> Rc<dyn Block>;
 
 #[cfg(feature = "lazy-models")]
 static PROVIDED: std::sync::OnceLock<Make> = std::sync::OnceLock::new();
@@ -37,9 +37,9 @@ pub(super) fn provide(make: Make) {
     PROVIDED.set(make).ok();
 }
 
-/// Makes a block, with the code of all of them.
-pub(super) fn own(b: &Builder, c: &DecoderConfig) -> Rc<dyn Block> {
-    match decoders::own_block(b, c) {
+/// Makes the block of this index, with the code of all of them.
+pub(super) fn own(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
+    match decoders::own_block(b, c, index) {
         Some(block) => block,
         None => unreachable!("the registry names the blocks of {}", c.family.name()),
     }

@@ -48,11 +48,6 @@ pub(super) fn lt(call: &Call<'_>) {
     call.tape.cublaslt();
 }
 
-/// Bytes that CUTLASS takes for each expert's product and for each multiprocessor, on an H100 with PyTorch 2.11
-/// (`aten/src/ATen/native/cuda/GroupMM.cu`).
-const OF_EXPERT: u64 = 60;
-const OF_MULTIPROCESSOR: u64 = 512;
-
 /// Replays `_grouped_mm(a, b, offsets, …)`, a product for each expert; returns false if its memory is unknown.
 pub(super) fn grouped(call: &Call<'_>) -> bool {
     call.make();
@@ -67,10 +62,8 @@ pub(super) fn grouped(call: &Call<'_>) -> bool {
             b.shape().first().copied().unwrap_or(1)
         }
     });
-    let of = |bytes| call.tape.empty([bytes], DType::U8, "workspace of grouped products");
-    let operands = of(OF_EXPERT * experts);
-    drop((of(OF_MULTIPROCESSOR * call.tape.gpu().sms), operands));
-    call.name.starts_with("aten._grouped_mm") && a.dtype() == DType::Bf16 && call.tape.gpu().capability == (9, 0)
+    let is_measured = call.tape.in_grouped_mm(experts, a.dtype());
+    call.name.starts_with("aten._grouped_mm") && is_measured
 }
 
 /// Replays `linalg_solve_triangular(a, b, …)`.

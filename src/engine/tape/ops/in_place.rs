@@ -29,14 +29,4 @@ impl Tape {
             smallvec![bw.want(0, || whole.clone()), of_value]
         })
     }
-
-    /// `x.masked_fill(mask, number)` for a mask outside the graph.
-    pub fn masked_fill(&self, x: &Tensor, mask: &Tensor) -> Tensor {
-        let mut rec = self.record("MaskedFillBackward0", &[x]);
-        rec.save(self, mask);
-        let out = self.empty_like(x, x.dtype(), "masked_fill");
-        rec.finish(self, out, |t, bw| {
-            smallvec![Some(t.empty_like(bw.grad(), bw.grad().dtype(), "masked_fill"))]
-        })
-    }
 }

@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 30] = [
+pub const FAMILIES: [Family; 35] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -60,6 +60,8 @@ pub const FAMILIES: [Family; 30] = [
     text("gemma3_text", |w| decoder("gemma3_text", w)),
     text("gemma4_text", |w| gemma4("gemma4_text", w)),
     text("gemma4_unified_text", |w| gemma4("gemma4_unified_text", w)),
+    text("qwen3_moe", |w| experts("qwen3_moe", w)),
+    text("mixtral", |w| experts("mixtral", w)),
     text("phi3", |w| decoder("phi3", w)),
     text("phi", |w| decoder("phi", w)),
     text("qwen3_5_text", delta),
@@ -154,6 +156,14 @@ fn gemma4(model_type: &str, w: u64) -> Value {
         "global_head_dim": 32, "layer_types": ["sliding_attention", "full_attention", "sliding_attention",
         "full_attention"], "num_kv_shared_layers": 2, "sliding_window": 24, "max_position_embeddings": 1024,
         "hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": 500})
+}
+
+fn experts(model_type: &str, w: u64) -> Value {
+    let mut config = decoder(model_type, w);
+    config["num_experts"] = 4.into();
+    config["num_experts_per_tok"] = 2.into();
+    config["moe_intermediate_size"] = (32 * w).into();
+    config
 }
 
 fn multimodal(w: u64) -> Value {

@@ -76,6 +76,22 @@ def _cudnn_attention(func: Any, *args: Any, **kwargs: Any) -> Any:
     return (out, sums if keeps else torch.empty(0, dtype=sums.dtype, device=META), *rest)
 
 
+@meta("_grouped_mm")
+def _grouped_mm(func: Any, a: Any, b: Any, offs: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """In fp32 and fp16 too, which the meta function refuses and the kernel multiplies group by group; the layout of the
+    result is the same for all (`create_grouped_gemm_output_tensor` in `aten/src/ATen/native/GroupedMMUtils.h`)."""
+    if a.dtype == torch.bfloat16:
+        return func(a, b, offs, *args, **kwargs)
+    if a.dim() == 2:
+        shape = (offs.numel(), a.size(0), b.size(1)) if b.dim() == 2 else (a.size(0), b.size(-1))
+    else:
+        shape = (a.size(1), b.size(1)) if b.dim() == 2 else (a.size(0), a.size(1), b.size(-1))
+    each = 16 // a.element_size()
+    row = -(-shape[-1] // each) * each
+    strides = (row, 1) if len(shape) == 2 else (shape[1] * row, row, 1)
+    return torch.empty_strided(shape, strides, dtype=a.dtype, device=META)
+
+
 @meta("mm", "addmm", "bmm", "baddbmm")
 def _product(func: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
     """A product whose result has a type of its own, which meta kernels do not know."""

@@ -16,6 +16,10 @@ def chosen(most=4): return ch(2, 1, 3, 4, 8) if most > 4 else R.randint(1, most)
 def qwen3_moe():
     c = moe("qwen3_moe"); layers = c["num_hidden_layers"]
     return dict(c, num_experts=ch(8, 16, 32, 60), num_experts_per_tok=chosen(8), moe_intermediate_size=ch(64, 96, 128, 256, 768), norm_topk_prob=maybe(.5), **some(.3, attention_bias=[True]),
-                **some(.3, decoder_sparse_step=[2]), **some(.3, mlp_only_layers=[[0], [layers - 1]]), **some(.3, output_router_logits=[True]), **some(.3, use_sliding_window=[True], sliding_window=[128, 512]))
+                **some(.3, decoder_sparse_step=[2]), **some(.3, mlp_only_layers=[[0], [layers - 1]]), **some(.3, use_sliding_window=[True], sliding_window=[128, 512]))
 
-TEXT = {"qwen3_moe": qwen3_moe}
+def mixtral():
+    c = moe("mixtral")
+    return dict(c, num_local_experts=ch(4, 8, 16), num_experts_per_tok=chosen(), intermediate_size=ch(256, 704, 1408), **some(.4, sliding_window=[128, 512]))
+
+TEXT = {"qwen3_moe": qwen3_moe, "mixtral": mixtral}

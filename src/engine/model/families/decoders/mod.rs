@@ -11,9 +11,11 @@ pub(crate) mod helium;
 pub(crate) mod llama;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
+pub(crate) mod mixtral;
 pub(crate) mod phi3;
 pub(crate) mod qwen2;
 pub(crate) mod qwen3;
+pub(crate) mod qwen3_moe;
 pub(crate) mod seed_oss;
 pub(crate) mod smollm3;
 pub(crate) mod vaultgemma;
@@ -39,11 +41,11 @@ macro_rules! decoders {
         /// Types of decoders with blocks of their own, and the names of these.
         const WITH_BLOCKS: &[(&str, &str)] = &[$($(($module::FAMILY.name(), stringify!($block)),)?)+];
 
-        /// Makes a block of a decoder with blocks of its own; `None` for one that has Llama's. Only
+        /// Makes the block of this index of a decoder with blocks of its own; `None` for one that has Llama's. Only
         /// [`crate::model::lazy`] calls this: whatever does contains the code of all these blocks.
-        pub(crate) fn own_block(b: &Builder, c: &DecoderConfig) -> Option<Rc<dyn Block>> {
+        pub(crate) fn own_block(b: &Builder, c: &DecoderConfig, index: usize) -> Option<Rc<dyn Block>> {
             $($(if *c.family == $module::FAMILY {
-                return Some(Rc::new($module::$block::new(b, c)));
+                return Some(Rc::new($module::$block::new(b, c, index)));
             })?)+
             None
         }
@@ -67,6 +69,8 @@ decoders! {
     helium,
     ministral3,
     smollm3,
+    qwen3_moe with ExpertLayer,
+    mixtral with ExpertLayer,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.

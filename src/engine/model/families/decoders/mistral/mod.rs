@@ -33,6 +33,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         partial_rotary: false,
+        experts: None,
     }),
     stands_in: false,
     tensor_parallel: true,

@@ -33,7 +33,7 @@ struct Mlp {
 }
 
 impl Layer {
-    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+    pub fn new(b: &Builder, c: &DecoderConfig, _: usize) -> Self {
         let t = b.tape();
         Self {
             self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),

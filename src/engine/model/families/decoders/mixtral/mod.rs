@@ -1,0 +1,48 @@
+//! Mixtral: Mistral with experts in place of MLPs (`transformers/models/mixtral`).
+
+pub(crate) use crate::model::decoder::experts::ExpertLayer;
+
+use crate::model::decoder::{
+    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaModules, Modules, SoftCaps,
+    WindowLength, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `mixtral`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "mixtral",
+        classes: &["MixtralForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        intermediate: 14_336,
+        kv_heads: Some(8),
+        max_positions: 131_072,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |_| Ok(Biases::NONE),
+    windows: Windows::of_every_layer(WindowLength::Given),
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        one_mask: true,
+        partial_rotary: false,
+        experts: Some(ExpertKeys {
+            experts: (["num_local_experts", "num_experts"], 8),
+            chosen: 2,
+            intermediate: ("intermediate_size", 14_336),
+            weights: ChosenWeights::Normalised,
+            gate_first: true,
+            some_dense: false,
+        }),
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

@@ -1,0 +1,52 @@
+//! Qwen3 with experts in place of MLPs (`transformers/models/qwen3_moe`).
+
+pub(crate) use crate::model::decoder::experts::ExpertLayer;
+
+use crate::model::decoder::{
+    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaModules, Modules, SoftCaps,
+    WindowLength, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `qwen3_moe`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "qwen3_moe",
+        classes: &["Qwen3MoeForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        hidden: 2048,
+        intermediate: 6144,
+        layers: 24,
+        kv_heads: Some(4),
+        ..DecoderDefaults::QWEN2
+    },
+    heads: HeadRule::Free,
+    biases: Biases::of_attention,
+    windows: Windows {
+        switch: Some("use_sliding_window"),
+        ..Windows::of_every_layer(WindowLength::Or(4096))
+    },
+    qk_norm: true,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        one_mask: true,
+        partial_rotary: false,
+        experts: Some(ExpertKeys {
+            experts: (["num_experts", "num_local_experts"], 128),
+            chosen: 8,
+            intermediate: ("moe_intermediate_size", 768),
+            weights: ChosenWeights::MaybeNormalised,
+            gate_first: false,
+            some_dense: true,
+        }),
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

@@ -1,0 +1,89 @@
+//! Fused weights of experts, and the products with them (`transformers/integrations/moe.py`).
+
+use super::activation::{Activation, activate};
+use super::builder::Builder;
+use crate::dtype::DType;
+use crate::tape::{Tape, Tensor};
+
+/// Sizes of a layer's experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpertSizes {
+    /// Experts of a layer.
+    pub experts: u64,
+    /// Elements of a token.
+    pub hidden: u64,
+    /// Elements inside each expert.
+    pub intermediate: u64,
+}
+
+/// Experts with a gate, whose weights are one tensor for each projection. They run as a plain installation of
+/// transformers runs them (`grouped_mm`): tokens are sorted by expert and multiplied group by group, so that no size
+/// depends on which experts are chosen.
+pub struct Experts {
+    /// [experts, 2 × intermediate, hidden].
+    gate_up_proj: Tensor,
+    /// [experts, hidden, intermediate].
+    down_proj: Tensor,
+    activation: Activation,
+}
+
+impl Experts {
+    /// Makes the weights of a layer's experts.
+    pub fn new(b: &Builder, name: &'static str, sizes: ExpertSizes, activation: Activation) -> Self {
+        let ExpertSizes {
+            experts,
+            hidden,
+            intermediate,
+        } = sizes;
+        b.tape().scope(name, || Self {
+            gate_up_proj: b.weight("gate_up_proj", [experts, 2 * intermediate, hidden]),
+            down_proj: b.weight("down_proj", [experts, hidden, intermediate]),
+            activation,
+        })
+    }
+
+    /// `grouped_mm_experts_forward`: tokens [n, hidden], the experts chosen for each [n, k] and their weights [n, k] →
+    /// [n, hidden].
+    pub fn forward(&self, t: &Tape, x: &Tensor, chosen: &Tensor, weights: &Tensor) -> Tensor {
+        let [tokens, k] = [chosen.size(0), chosen.last()];
+        let pairs = tokens * k;
+        let sample_weights = t.reshape(weights, [pairs]);
+        let expert_ids = t.reshape(chosen, [pairs]);
+        let [ids_g, perm] = t.sort_ids(&expert_ids);
+        let selected = {
+            let of_pairs = t.compute(&perm, DType::I64, "token of each pair");
+            t.index(x, &[of_pairs])
+        };
+        let sample_weights_g = t.index(&sample_weights, std::slice::from_ref(&perm));
+        let _histc_input = t.compute(&ids_g, DType::I32, "to int32");
+        let counts = t.empty([self.gate_up_proj.size(0)], DType::I32, "histc");
+        let ends = t.ends_of(&counts);
+        let sentinels = t.unsqueeze(&t.compute(&ids_g, DType::Bool, "ge"), 1);
+        let selected = t.masked_fill_(selected, &sentinels);
+        let mut proj_out = grouped_linear(t, &selected, &self.gate_up_proj, &ends);
+        proj_out = t.masked_fill(&proj_out, &sentinels);
+        proj_out = self.gated(t, &proj_out);
+        proj_out = grouped_linear(t, &proj_out, &self.down_proj, &ends);
+        proj_out = t.masked_fill(&proj_out, &sentinels);
+        let mut weighted = t.mul(&proj_out, &t.unsqueeze(&sample_weights_g, 1));
+        let inverse = t.compute(&perm, DType::I64, "inverse order");
+        drop(t.compute(&perm, DType::I64, "arange"));
+        weighted = t.index(&weighted, std::slice::from_ref(&inverse));
+        let sum = t.sum_dim(&t.view(&weighted, [tokens, k, x.last()]), 1);
+        t.to_dtype(&sum, x.dtype())
+    }
+
+    /// `_default_apply_gate`.
+    fn gated(&self, t: &Tape, gate_up: &Tensor) -> Tensor {
+        let half = gate_up.last() / 2;
+        let parts = t.split(gate_up, 1, &[half; 2]);
+        let opened = t.scope("act_fn", || activate(t, self.activation, parts[0].clone()));
+        t.mul(&opened, &parts[1])
+    }
+}
+
+/// `_grouped_linear` with a weight of [experts, output, input].
+fn grouped_linear(t: &Tape, x: &Tensor, weight: &Tensor, ends: &Tensor) -> Tensor {
+    let x = t.to_dtype(x, weight.dtype());
+    t.grouped_mm(&x, &t.transpose(weight, 1, 2), ends)
+}

@@ -1,0 +1,95 @@
+//! Operations that choose rows and bring them into order: top-k, sorts, masks over rows.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::tensor::Tensor;
+use super::cub;
+use crate::dtype::DType;
+
+impl Tape {
+    /// `torch.topk(x, k, dim=-1)`: values and their places in int64. Backward scatters the gradient into zeros
+    /// (`value_selecting_reduction_backward`).
+    pub fn topk(&self, x: &Tensor, k: u64) -> [Tensor; 2] {
+        let mut rec = self.record("TopkBackward0", &[x]);
+        let mut shape = *x.shape();
+        let last = shape.len() - 1;
+        shape[last] = k;
+        let values = self.empty(shape, x.dtype(), "topk");
+        let places = self.empty(shape, DType::I64, "places of topk");
+        let n = x.last();
+        self.in_topk([x.numel() / n.max(1), n], x.dtype().width());
+        rec.save(self, &places);
+        let from = *x.shape();
+        let values = rec.finish(self, values, move |t, bw| {
+            smallvec![Some(t.empty(from, bw.grad().dtype(), "topk backward"))]
+        });
+        [values, places]
+    }
+
+    /// `torch.sort(ids)` of int64 in one dimension: sorted ids, and the order that sorts them.
+    pub fn sort_ids(&self, ids: &Tensor) -> [Tensor; 2] {
+        let sorted = self.empty(*ids.shape(), DType::I64, "sorted");
+        let order = self.empty(*ids.shape(), DType::I64, "order");
+        self.in_sort([1, ids.numel()], DType::I64.width());
+        [sorted, order]
+    }
+
+    /// `counts.cumsum(0, dtype=torch.int32)` of int32 in one dimension.
+    pub fn ends_of(&self, counts: &Tensor) -> Tensor {
+        let out = self.empty(*counts.shape(), DType::I32, "cumsum");
+        drop(self.empty([cub::scan_i32(counts.numel())], DType::U8, "scan storage"));
+        out
+    }
+
+    /// `x.masked_fill(mask, value)`.
+    pub fn masked_fill(&self, x: &Tensor, mask: &Tensor) -> Tensor {
+        let mut rec = self.record("MaskedFillBackward0", &[x]);
+        rec.save(self, mask);
+        let out = self.empty_like(x, x.dtype(), "masked_fill");
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            smallvec![Some(t.empty_like(g, g.dtype(), "masked_fill backward"))]
+        })
+    }
+
+    /// `x.masked_fill_(mask, value)`: no new memory; its backward is that of `masked_fill`.
+    pub fn masked_fill_(&self, x: Tensor, mask: &Tensor) -> Tensor {
+        let mut rec = self.record("MaskedFillBackward0", &[&x]);
+        rec.save(self, mask);
+        let out = x.detach();
+        drop(x);
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            smallvec![Some(t.empty_like(g, g.dtype(), "masked_fill backward"))]
+        })
+    }
+
+    /// `x /= y` of a tensor of the same dimensions: backward of `y` needs the dividend, so a copy of it is saved.
+    pub fn div_(&self, x: Tensor, y: &Tensor) -> Tensor {
+        let mut rec = self.record("DivBackward0", &[&x, y]);
+        if rec.wants(1) {
+            let dividend = self.empty_like(&x, x.dtype(), "dividend");
+            rec.save(self, &dividend);
+        }
+        rec.save(self, y);
+        let (wants_y, out) = (rec.wants(1), x.detach());
+        drop(x);
+        rec.finish(self, out, move |t, bw| {
+            let g = bw.grad();
+            let y = bw.saved.last().unwrap_or(g);
+            let like = |a: &Tensor, b: &Tensor| t.elementwise(a, b, a.dtype(), "div backward");
+            // Alphabetical: other, then self.
+            let grad_y = wants_y.then(|| {
+                let quotient = like(&bw.saved[0], y);
+                let twice = like(&quotient, y);
+                let negated = t.empty_like(g, g.dtype(), "div backward");
+                let out = like(&negated, &twice);
+                drop((negated, twice, quotient));
+                out
+            });
+            let grad_x = bw.want(0, || like(g, y));
+            smallvec![grad_x, grad_y]
+        })
+    }
+}
