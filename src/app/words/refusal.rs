@@ -125,6 +125,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
             Missing::Connector => t_string!(i18n, refusal.freeze_connector, message = m, model = model),
             Missing::Maps => t_string!(i18n, refusal.freeze_maps, message = m, model = model),
         },
+        E::ExpertAdapters { model } => t_string!(i18n, refusal.expert_adapters, message = m, model = model),
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message = m, model = model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message = m, model = model),
         E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message = m, model = model),
