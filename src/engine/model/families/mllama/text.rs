@@ -25,8 +25,8 @@ pub struct MllamaText {
 const EXTRA_TOKENS: u64 = 8;
 
 enum TextLayer {
-    SelfAttention(Layer),
-    CrossAttention(CrossLayer),
+    SelfAttention(Box<Layer>),
+    CrossAttention(Box<CrossLayer>),
 }
 
 /// `MllamaCrossAttentionDecoderLayer`.
@@ -76,9 +76,9 @@ impl MllamaText {
         };
         let layer = |i: u64| {
             if c.cross_attention_layers.contains(&i) {
-                TextLayer::CrossAttention(CrossLayer::new(b, &text))
+                TextLayer::CrossAttention(Box::new(CrossLayer::new(b, &text)))
             } else {
-                TextLayer::SelfAttention(Layer::new(b, &text))
+                TextLayer::SelfAttention(Box::new(Layer::new(b, &text)))
             }
         };
         Self {
