@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub enum AdapterMaps {
     /// `q_proj` to `down_proj`, by which adapters are usually placed.
     Usual,
+    /// The same, beside experts whose fused weights peft adapts too unless only attention is named.
+    BesideExperts,
     /// Linear maps of other names: found by `all-linear`, or if they are named.
     OtherNames,
     /// None: the maps are not `nn.Linear`, or the model has no language model.

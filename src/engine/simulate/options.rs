@@ -8,6 +8,7 @@ use crate::{Model, Setup};
 /// Refuses setups that would train nothing, and combinations that no library supports.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     something_is_trained(model, setup)?;
+    adapters_are_simulated(model, setup)?;
     quantisable(model, setup)?;
     loss_is_fused(model, setup)?;
     delta_rule_is_known(model, setup)?;
@@ -35,10 +36,23 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
 /// Returns true if the targets can name maps of the model.
 fn has_targets(model: &Model, targets: &Targets) -> bool {
     match model.config.family().support().adapters {
-        AdapterMaps::Usual => true,
+        AdapterMaps::Usual | AdapterMaps::BesideExperts => true,
         AdapterMaps::OtherNames => matches!(targets, Targets::AllLinear | Targets::Named(_)),
         AdapterMaps::None => false,
     }
+}
+
+/// Checks that no adapter comes to the fused weights of experts: peft takes the names of maps that were experts in
+/// transformers 4, `all-linear` among them, for these weights (`_convert_peft_config_moe` in
+/// `peft/utils/transformers_weight_conversion.py`).
+fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
+    let beside_experts = model.config.family().support().adapters == AdapterMaps::BesideExperts;
+    if !adapted || !beside_experts || setup.lora_targets == Targets::Attention {
+        return Ok(());
+    }
+    let model = model.name.clone();
+    Err(SimulateError::ExpertAdapters { model })
 }
 
 /// Checks that the model can be trained with 4-bit weights, which peft on transformers supports for language models

@@ -83,7 +83,10 @@ impl Family for DecoderConfig {
                 model_takes_ids: true,
                 tower_takes_ids: false,
             },
-            adapters: AdapterMaps::Usual,
+            adapters: match self.experts {
+                Some(_) => AdapterMaps::BesideExperts,
+                None => AdapterMaps::Usual,
+            },
             liger: self.family.liger,
             no_flash: None,
             tensor_parallel: TensorPlan::of(self, true),
