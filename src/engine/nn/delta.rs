@@ -133,7 +133,7 @@ fn chunked(t: &Tape, call: &DeltaCall<'_>) -> Chunked {
     let chunks = query.size(2) / CHUNK;
     let v_beta = t.mul(&value, &t.unsqueeze(&beta, 3));
     let k_beta = t.mul(&key, &t.unsqueeze(&beta, 3));
-    let split = |x: &Tensor| t.view(x, [x.size(0), x.size(1), chunks, CHUNK, x.size(3)]);
+    let split = |x: &Tensor| t.reshape(x, [x.size(0), x.size(1), chunks, CHUNK, x.size(3)]);
     let [query, key, k_beta, v_beta] = [&query, &key, &k_beta, &v_beta].map(split);
     Chunked {
         query,
@@ -141,7 +141,7 @@ fn chunked(t: &Tape, call: &DeltaCall<'_>) -> Chunked {
         k_beta,
         v_beta,
         _value: value,
-        decay: t.view(&decay, [beta.size(0), beta.size(1), chunks, CHUNK]),
+        decay: t.reshape(&decay, [beta.size(0), beta.size(1), chunks, CHUNK]),
         _beta: beta,
         chunks,
     }

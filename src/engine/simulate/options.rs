@@ -11,7 +11,6 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     adapters_are_simulated(model, setup)?;
     quantisable(model, setup)?;
     loss_is_fused(model, setup)?;
-    delta_rule_is_known(model, setup)?;
     convolution_is_known(model, setup)
 }
 
@@ -81,19 +80,6 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             instead: "`loss` full".into(),
         }),
     }
-}
-
-/// Checks that the inputs of a delta rule are cast: in fp32 they stay as they are, transposed, and products of them copy
-/// what is not simulated.
-fn delta_rule_is_known(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    if setup.precision != Precision::Fp32 || !model.absent_packages().contains(&"flash-linear-attention") {
-        return Ok(());
-    }
-    Err(SimulateError::NotSimulated {
-        model: model.name.clone(),
-        given: "`precision` fp32".into(),
-        instead: "bf16 or amp-bf16".into(),
-    })
 }
 
 /// Checks that PyTorch's own kernels run the convolutions along a sequence: in fp16 cuDNN does, with workspaces that are

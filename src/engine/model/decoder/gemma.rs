@@ -98,7 +98,7 @@ impl GemmaLm {
         let model = b
             .tape()
             .component("model", Component::LanguageModel, || GemmaText::new(b, c));
-        let lm_head = head_for(b, c, model.weight());
+        let lm_head = head_for(b, model.weight(), c.tie_word_embeddings);
         Self {
             model,
             lm_head,

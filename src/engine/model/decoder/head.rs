@@ -1,19 +1,15 @@
 //! Head of a language model: output projection, logits and loss.
 
-use super::config::DecoderConfig;
 use crate::model::forward::{Batch, Output};
 use crate::nn::{self, Builder, Linear};
 use crate::setup::Loss;
 use crate::tape::{Component, Tape, Tensor};
 
-/// Makes the output projection for a token embedding with the table `embedding`, tied to it or separate.
-pub fn head_for(b: &Builder, c: &DecoderConfig, embedding: &Tensor) -> Linear {
-    b.tape().component("", Component::Head, || {
-        if c.tie_word_embeddings {
-            Linear::tied(b, "lm_head", embedding)
-        } else {
-            Linear::new(b, "lm_head", c.hidden, c.vocab, false)
-        }
+/// Makes the output projection for a token embedding with the table `embedding`, [vocab, hidden], tied to it or separate.
+pub fn head_for(b: &Builder, embedding: &Tensor, is_tied: bool) -> Linear {
+    b.tape().component("", Component::Head, || match is_tied {
+        true => Linear::tied(b, "lm_head", embedding),
+        false => Linear::new(b, "lm_head", embedding.size(1), embedding.size(0), false),
     })
 }
 

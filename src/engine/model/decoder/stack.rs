@@ -64,7 +64,10 @@ impl Decoder {
     /// Makes the output projection, tied to the token embedding or separate; `None` before the last stage of a pipeline.
     pub fn head(&self, b: &Builder, c: &DecoderConfig) -> Option<Linear> {
         let table = self.table()?;
-        b.tape().stage().is_last().then(|| head_for(b, c, table))
+        b.tape()
+            .stage()
+            .is_last()
+            .then(|| head_for(b, table, c.tie_word_embeddings))
     }
 
     /// Token ids [batch, seq] → [batch, seq, hidden].

@@ -56,7 +56,7 @@ impl Text for GemmaText {
     }
 
     fn head(&self, b: &Builder, c: &DecoderConfig) -> Option<Linear> {
-        Some(head_for(b, c, self.weight()))
+        Some(head_for(b, self.weight(), c.tie_word_embeddings))
     }
 
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {

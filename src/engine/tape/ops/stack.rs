@@ -35,7 +35,11 @@ impl Tape {
         let from = *x.shape();
         let mut shape = from;
         shape[dim] += rows;
-        let out = self.empty(shape, x.dtype(), "pad");
+        // Nothing to pad is a clone, which keeps the layout (`aten/src/ATen/native/PadNd.cpp`).
+        let out = match rows {
+            0 => self.empty_like(x, x.dtype(), "pad"),
+            _ => self.empty(shape, x.dtype(), "pad"),
+        };
         rec.finish(self, out, move |t, bw| {
             let part = bw.grad().narrow_raw(dim, from[dim]);
             smallvec![Some(t.empty_like(&part, part.dtype(), "pad backward"))]

@@ -3,8 +3,8 @@
 use super::config::{Gemma4Config, PatchEmbedding, SOFT_TOKENS};
 use super::vision::{Embedder, PatchEmbedder};
 use crate::dtype::DType;
-use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss};
-use crate::model::families::gemma4_text::forward::{Gemma4Text, Given, head};
+use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss, head_for};
+use crate::model::families::gemma4_text::forward::{Gemma4Text, Given};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, Builder, Linear};
 use crate::tape::{Component, Kind, Mask, Tape, Tensor};
@@ -45,7 +45,7 @@ impl Gemma4 {
                 Embedder::new(b, width, c.text.hidden)
             })
         });
-        let lm_head = head(b, &c.text, &language_model);
+        let lm_head = head_for(b, language_model.weight(), c.text.tie_word_embeddings);
         Self {
             language_model,
             embed_vision,

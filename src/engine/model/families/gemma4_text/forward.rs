@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::config::Gemma4TextConfig;
 use super::layer::{Layer, LayerContext, SharedStates};
-use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss};
+use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss, head_for};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, Builder, Linear, Pattern, PowerRmsNorm, Rotary, ScaledEmbedding};
 use crate::tape::{Component, Mask, Tape, Tensor};
@@ -55,24 +55,13 @@ impl Gemma4Lm {
         let model = b
             .tape()
             .component("model", Component::LanguageModel, || Gemma4Text::new(b, c));
-        let lm_head = head(b, c, &model);
+        let lm_head = head_for(b, model.weight(), c.tie_word_embeddings);
         Self {
             model,
             lm_head,
             caps_logits: c.caps_logits,
         }
     }
-}
-
-/// Makes the output projection.
-pub fn head(b: &Builder, c: &Gemma4TextConfig, model: &Gemma4Text) -> Linear {
-    b.tape().component("", Component::Head, || {
-        if c.tie_word_embeddings {
-            Linear::tied(b, "lm_head", model.weight())
-        } else {
-            Linear::new(b, "lm_head", c.hidden, c.vocab, false)
-        }
-    })
 }
 
 impl Forward for Gemma4Lm {

@@ -34,7 +34,7 @@ impl Family for Lfm2Config {
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        Box::new(forward::Lfm2Lm::new(b, self))
+        Box::new(forward::model(b, self))
     }
 
     fn fidelity(&self) -> Fidelity {

@@ -33,7 +33,7 @@ impl PaliGemma {
         let language_model = t.component("model.language_model", Component::LanguageModel, || {
             GemmaText::new(b, &c.text)
         });
-        let lm_head = head_for(b, &c.text, language_model.weight());
+        let lm_head = head_for(b, language_model.weight(), c.text.tie_word_embeddings);
         Self {
             vision_tower,
             projector,

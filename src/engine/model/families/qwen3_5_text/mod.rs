@@ -34,7 +34,7 @@ impl Family for DeltaDecoderConfig {
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        Box::new(forward::DeltaLm::new(b, self))
+        Box::new(forward::model(b, self))
     }
 
     fn fidelity(&self) -> Fidelity {

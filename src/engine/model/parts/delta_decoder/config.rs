@@ -4,6 +4,7 @@ use crate::model::ModelError;
 use crate::model::answers::Heads;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, Rope, limits};
+use crate::model::parts::mixed_layers::read_layers;
 
 /// A decoder with gated DeltaNet in most layers and gated attention in the others.
 ///
@@ -120,22 +121,8 @@ impl DeltaDecoderConfig {
 
 /// Reads which layers are gated DeltaNet: `layer_types`, or all but each `full_attention_interval`-th.
 fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
-    let count = s.size("num_hidden_layers", 32, limits::LAYERS)?;
-    let Some(types) = s.value("layer_types") else {
+    read_layers(s, "linear_attention", |count| {
         let interval = s.size_or("full_attention_interval", 4, limits::LAYERS)?;
-        return Ok((1..=count).map(|layer| !layer.is_multiple_of(interval)).collect());
-    };
-    let allowed = format!("{count} entries, each \"linear_attention\" or \"full_attention\"");
-    let wrong = || s.wrong("layer_types", types, &allowed);
-    let list = types
-        .as_array()
-        .filter(|list| list.len() as u64 == count)
-        .ok_or_else(wrong)?;
-    list.iter()
-        .map(|kind| match kind.as_str() {
-            Some("linear_attention") => Ok(true),
-            Some("full_attention") => Ok(false),
-            _ => Err(wrong()),
-        })
-        .collect()
+        Ok((1..=count).map(|layer| !layer.is_multiple_of(interval)).collect())
+    })
 }

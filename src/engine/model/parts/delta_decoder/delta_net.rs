@@ -100,8 +100,8 @@ impl GatedDeltaNet {
         if let (Some(cache), Some(state)) = (cache, &state) {
             cache.keep(t.empty_like(state, state.dtype(), "recurrent state"));
         }
-        out = t.view(&out, [batch * seq * d.value_heads, d.value_width]);
-        z = t.view(&z, *out.shape());
+        out = t.reshape(&out, [batch * seq * d.value_heads, d.value_width]);
+        z = t.reshape(&z, *out.shape());
         out = t.scope("norm", || self.norm.forward(t, &out, &z));
         out = t.view(&out, [batch, seq, d.values()]);
         t.scope("out_proj", || self.out_proj.forward(t, &out))

@@ -3,8 +3,8 @@
 use super::attention::GatedAttention;
 use super::config::DeltaDecoderConfig;
 use super::delta_net::GatedDeltaNet;
-use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::mlp::Mlp;
+use crate::model::parts::mixed_layers::{LayerContext, MixedLayer};
 use crate::nn::{Builder, RmsNorm, RmsScale};
 use crate::tape::{Tape, Tensor};
 
@@ -20,14 +20,6 @@ pub struct Layer {
 enum Mixer {
     LinearAttention(GatedDeltaNet),
     SelfAttention(GatedAttention),
-}
-
-/// State that all layers of one forward share.
-pub struct LayerContext {
-    /// What attention needs.
-    pub block: BlockContext,
-    /// Positions that are not padding, [batch, seq]; `None` if nothing is padded.
-    pub padding: Option<Tensor>,
 }
 
 /// A norm of `1 + weight`.
@@ -55,9 +47,10 @@ impl Layer {
             delta_net.initialise(t);
         }
     }
+}
 
-    /// [batch, seq, hidden] → the same.
-    pub fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
+impl MixedLayer for Layer {
+    fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
         drop(x);

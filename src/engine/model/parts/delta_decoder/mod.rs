@@ -7,4 +7,4 @@ mod layer;
 mod stack;
 
 pub(crate) use config::DeltaDecoderConfig;
-pub(crate) use stack::{DeltaDecoder, PositionIds};
+pub(crate) use stack::DeltaDecoder;

@@ -3,12 +3,14 @@
 use std::rc::Rc;
 
 use super::config::DeltaDecoderConfig;
-use super::layer::{Layer, LayerContext, norm};
+use super::layer::{Layer, norm};
 use crate::model::decoder::block::BlockContext;
+use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
+use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
 use crate::model::parts::qwen_vl::{Deepstack, LanguageModel};
 use crate::nn::{self, AXES, Builder, Embedding, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Tape, Tensor};
 
 /// `Qwen3_5TextModel`: embeddings, layers, last norm.
 pub struct DeltaDecoder {
@@ -44,7 +46,7 @@ impl LanguageModel for DeltaDecoder {
 
 /// Positions of tokens.
 #[derive(Clone, Copy)]
-pub enum PositionIds<'a> {
+enum PositionIds<'a> {
     /// Each sample begins at 0.
     Text,
     /// Of samples packed into one row, [1, seq].
@@ -73,10 +75,7 @@ impl DeltaDecoder {
 
     /// Makes the output projection, tied to the token embedding or separate.
     pub fn head(&self, b: &Builder, c: &DeltaDecoderConfig) -> Linear {
-        b.tape().component("", Component::Head, || match c.tie_word_embeddings {
-            true => Linear::tied(b, "lm_head", self.embed_tokens.weight()),
-            false => Linear::new(b, "lm_head", c.hidden, c.vocab, false),
-        })
+        head_for(b, self.embed_tokens.weight(), c.tie_word_embeddings)
     }
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
@@ -86,7 +85,7 @@ impl DeltaDecoder {
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape. `padding` is the padding mask,
     /// [batch, seq], of samples that are not packed.
-    pub fn forward(
+    fn forward(
         &self,
         t: &Tape,
         run: &Run,
@@ -111,7 +110,7 @@ impl DeltaDecoder {
             };
             self.rotary.multimodal(t, &embeds, &axes, MropeLayout::Interleaved)
         });
-        let shared = Rc::new(LayerContext {
+        let shared = LayerContext {
             block: BlockContext {
                 attn: run.attn,
                 mask,
@@ -122,26 +121,26 @@ impl DeltaDecoder {
                 _position_ids: text_ids,
             },
             padding,
-        });
-        self.run(t, run, embeds, &shared)
+        };
+        let (layers, norm) = ((&*self.layers, &*self.is_linear), ("norm", &self.norm));
+        run_layers(t, run, layers, norm, shared, embeds)
+    }
+}
+
+impl MixedDecoder for DeltaDecoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
     }
 
-    /// Runs all layers and the last norm.
-    fn run(&self, t: &Tape, run: &Run, embeds: Tensor, shared: &Rc<LayerContext>) -> Tensor {
-        let mut h = embeds.clone();
-        let kinds: Vec<u64> = self.is_linear.iter().map(|&is_linear| u64::from(is_linear)).collect();
-        t.stack(&kinds, &mut |i| {
-            let (layer, shared) = (self.layers[i].clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            // The caller's variable holds a layer's input until the layer returns.
-            let input = h.clone();
-            h = t.layer("layers", i, || match run.checkpoints(t) {
-                true => t.checkpoint(input, Rc::new(forward)),
-                false => forward(t, input),
-            });
-        });
-        let out = t.scope("norm", || self.norm.forward(t, &h));
-        drop((h, embeds));
-        out
+    fn forward_text(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        packed: Option<&Tensor>,
+        padding: Option<&Tensor>,
+    ) -> Tensor {
+        let positions = packed.map_or(PositionIds::Text, PositionIds::Packed);
+        self.forward(t, run, embeds, positions, padding)
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
+use crate::model::parts::mixed_layers::read_layers;
 
 /// LFM2: short convolutions in most layers and attention in the others.
 ///
@@ -92,23 +93,9 @@ fn intermediate(s: &Section) -> Result<u64, ModelError> {
 
 /// Reads which layers are convolutions: `layer_types`, or all but those of `full_attn_idxs`, by default none.
 fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
-    let count = s.size("num_hidden_layers", 32, limits::LAYERS)?;
-    let Some(types) = s.value("layer_types") else {
+    read_layers(s, "conv", |count| {
         let attention = s.optional_indices("full_attn_idxs", limits::LAYERS)?;
         let is_conv = |layer: u64| attention.as_ref().is_some_and(|list| !list.contains(&layer));
-        return Ok((0..count).map(is_conv).collect());
-    };
-    let allowed = format!("{count} entries, each \"conv\" or \"full_attention\"");
-    let wrong = || s.wrong("layer_types", types, &allowed);
-    let list = types
-        .as_array()
-        .filter(|list| list.len() as u64 == count)
-        .ok_or_else(wrong)?;
-    list.iter()
-        .map(|kind| match kind.as_str() {
-            Some("conv") => Ok(true),
-            Some("full_attention") => Ok(false),
-            _ => Err(wrong()),
-        })
-        .collect()
+        Ok((0..count).map(is_conv).collect())
+    })
 }

@@ -4,6 +4,7 @@ use super::config::Lfm2Config;
 use super::short_conv::ShortConv;
 use crate::dtype::DType;
 use crate::model::decoder::block::BlockContext;
+use crate::model::parts::mixed_layers::{LayerContext, MixedLayer};
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::tape::{Tape, Tensor};
 
@@ -19,14 +20,6 @@ pub struct Layer {
 enum Operator {
     Conv(Box<ShortConv>),
     SelfAttention(Box<SelfAttention>),
-}
-
-/// State that all layers of one forward share.
-pub struct LayerContext {
-    /// What attention needs.
-    pub block: BlockContext,
-    /// Positions that are not padding, [batch, seq]; `None` if nothing is padded.
-    pub padding: Option<Tensor>,
 }
 
 /// `Lfm2Attention`.
@@ -65,9 +58,10 @@ impl Layer {
             ffn_norm: RmsNorm::new(b, "ffn_norm", c.hidden),
         }
     }
+}
 
-    /// [batch, seq, hidden] → the same.
-    pub fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
+impl MixedLayer for Layer {
+    fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let normed = t.scope("operator_norm", || self.operator_norm.forward(t, &x));
         let (mut h, _weights) = match &self.operator {

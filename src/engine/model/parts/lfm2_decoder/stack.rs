@@ -3,11 +3,13 @@
 use std::rc::Rc;
 
 use super::config::Lfm2Config;
-use super::layer::{Layer, LayerContext};
+use super::layer::Layer;
 use crate::model::decoder::block::BlockContext;
+use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
+use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
 use crate::nn::{self, Builder, Embedding, Linear, Pattern, RmsNorm, Rotary};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Tape, Tensor};
 
 /// `Lfm2Model`: embeddings, layers, last norm.
 pub struct Lfm2Decoder {
@@ -38,20 +40,16 @@ impl Lfm2Decoder {
 
     /// Makes the output projection, tied to the token embedding or separate.
     pub fn head(&self, b: &Builder, c: &Lfm2Config) -> Linear {
-        b.tape().component("", Component::Head, || match c.tie_word_embeddings {
-            true => Linear::tied(b, "lm_head", self.embed_tokens.weight()),
-            false => Linear::new(b, "lm_head", c.hidden, c.vocab, false),
-        })
+        head_for(b, self.embed_tokens.weight(), c.tie_word_embeddings)
     }
+}
 
-    /// Token ids [batch, seq] → [batch, seq, hidden].
-    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+impl MixedDecoder for Lfm2Decoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
         t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
     }
 
-    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape: of samples at the positions `packed`,
-    /// [1, seq], or of samples with the padding mask `padding`, [batch, seq].
-    pub fn forward(
+    fn forward_text(
         &self,
         t: &Tape,
         run: &Run,
@@ -64,7 +62,7 @@ impl Lfm2Decoder {
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
-        let shared = Rc::new(LayerContext {
+        let shared = LayerContext {
             block: BlockContext {
                 attn: run.attn,
                 mask,
@@ -75,21 +73,11 @@ impl Lfm2Decoder {
                 _position_ids: Some(position_ids),
             },
             padding,
-        });
-        let mut h = embeds.clone();
-        let kinds: Vec<u64> = self.is_conv.iter().map(|&is_conv| u64::from(is_conv)).collect();
-        t.stack(&kinds, &mut |i| {
-            let (layer, shared) = (self.layers[i].clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            // The caller's variable holds a layer's input until the layer returns.
-            let input = h.clone();
-            h = t.layer("layers", i, || match run.checkpoints(t) {
-                true => t.checkpoint(input, Rc::new(forward)),
-                false => forward(t, input),
-            });
-        });
-        let out = t.scope("embedding_norm", || self.embedding_norm.forward(t, &h));
-        drop((h, embeds));
-        out
+        };
+        let (layers, norm) = (
+            (&*self.layers, &*self.is_conv),
+            ("embedding_norm", &self.embedding_norm),
+        );
+        run_layers(t, run, layers, norm, shared, embeds)
     }
 }

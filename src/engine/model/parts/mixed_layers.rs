@@ -1,0 +1,135 @@
+//! Decoders in which some layers mix positions recurrently, and the others by attention.
+
+use std::rc::Rc;
+
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+use crate::model::decoder::block::BlockContext;
+use crate::model::decoder::head::logits_and_loss;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{Linear, RmsNorm};
+use crate::tape::{Component, Tape, Tensor};
+
+/// State that layers of one kind share in one forward.
+pub struct LayerContext {
+    /// Mask, rotary tables and cache; recurrent layers get no mask.
+    pub block: BlockContext,
+    /// Positions that are not padding, [batch, seq], for recurrent layers; `None` if nothing is padded.
+    pub padding: Option<Tensor>,
+}
+
+/// A layer of either kind.
+pub trait MixedLayer {
+    /// [batch, seq, hidden] → the same.
+    fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor;
+}
+
+/// Runs all layers and the last norm, an attribute of this name, [batch, seq, hidden] → the same. Each layer gets only the
+/// mask of its kind, so that a checkpoint keeps no other.
+pub fn run_layers<L: MixedLayer + 'static>(
+    t: &Tape,
+    run: &Run,
+    (layers, is_recurrent): (&[Rc<L>], &[bool]),
+    (name, norm): (&'static str, &RmsNorm),
+    shared: LayerContext,
+    embeds: Tensor,
+) -> Tensor {
+    let recurrent = Rc::new(LayerContext {
+        block: BlockContext {
+            mask: None,
+            ..shared.block.clone()
+        },
+        padding: shared.padding,
+    });
+    let attention = Rc::new(LayerContext {
+        block: shared.block,
+        padding: None,
+    });
+    let mut h = embeds.clone();
+    let kinds: Vec<u64> = is_recurrent.iter().map(|&is_recurrent| is_recurrent.into()).collect();
+    t.stack(&kinds, &mut |i| {
+        let shared = if is_recurrent[i] { &recurrent } else { &attention };
+        let (layer, shared) = (layers[i].clone(), shared.clone());
+        let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+        // The caller's variable holds a layer's input until the layer returns.
+        let input = h.clone();
+        h = t.layer("layers", i, || match run.checkpoints(t) {
+            true => t.checkpoint(input, Rc::new(forward)),
+            false => forward(t, input),
+        });
+    });
+    let out = t.scope(name, || norm.forward(t, &h));
+    // Masks and rotary tables are locals of the model's forward, and live as long.
+    drop((h, embeds));
+    out
+}
+
+/// Reads which layers are recurrent: those that `layer_types` calls `recurrent`, or as `otherwise` says of a number of
+/// layers.
+pub fn read_layers(
+    s: &Section,
+    recurrent: &str,
+    otherwise: impl FnOnce(u64) -> Result<Vec<bool>, ModelError>,
+) -> Result<Vec<bool>, ModelError> {
+    let count = s.size("num_hidden_layers", 32, limits::LAYERS)?;
+    let Some(types) = s.value("layer_types") else {
+        return otherwise(count);
+    };
+    let allowed = format!("{count} entries, each \"{recurrent}\" or \"full_attention\"");
+    let wrong = || s.wrong("layer_types", types, &allowed);
+    let list = types
+        .as_array()
+        .filter(|list| list.len() as u64 == count)
+        .ok_or_else(wrong)?;
+    list.iter()
+        .map(|kind| match kind.as_str() {
+            Some("full_attention") => Ok(false),
+            Some(kind) if kind == recurrent => Ok(true),
+            _ => Err(wrong()),
+        })
+        .collect()
+}
+
+/// A decoder of mixed layers without its head.
+pub trait MixedDecoder {
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor;
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape: of samples at the positions `packed`,
+    /// [1, seq], or of samples with the padding mask `padding`, [batch, seq].
+    fn forward_text(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        packed: Option<&Tensor>,
+        padding: Option<&Tensor>,
+    ) -> Tensor;
+}
+
+/// A text model: a decoder of mixed layers, and its head.
+pub struct MixedLm<D> {
+    /// The attribute `model`.
+    pub model: D,
+    /// Output projection.
+    pub lm_head: Linear,
+}
+
+impl<D: MixedDecoder> Forward for MixedLm<D> {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        Batch::of_text(t, run)
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let Some(ids) = &batch.ids else {
+            unreachable!("a text batch has ids")
+        };
+        let h = t.component("model", Component::LanguageModel, || {
+            let embeds = self.model.embed(t, run, ids);
+            let (packed, padding) = (batch.positions.as_ref(), batch.others.first());
+            self.model.forward_text(t, run, embeds, packed, padding)
+        });
+        logits_and_loss(t, &self.lm_head, h, batch)
+    }
+}
