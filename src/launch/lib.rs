@@ -77,7 +77,7 @@ pub struct Default {
 pub struct Launch {
     /// Tool that starts the run.
     pub tool: Tool,
-    /// All entries, in the order of the sources.
+    /// All entries, those of files first.
     pub lines: Vec<Line>,
     /// Defaults of the tool that decide what no line says.
     pub defaults: Vec<Default>,
@@ -148,6 +148,26 @@ pub enum LaunchError {
 struct Parsed {
     tool: Option<Tool>,
     entries: Vec<Entry>,
+    /// True for a command; false for a file of settings.
+    is_command: bool,
+    /// Files of settings that a command names.
+    files: Vec<String>,
+}
+
+impl Parsed {
+    fn of_settings(entries: Vec<Entry>) -> Self {
+        Self {
+            tool: Tool::of_entries(&entries),
+            entries,
+            is_command: false,
+            files: Vec::new(),
+        }
+    }
+
+    /// Returns true for a file of a tool's own settings.
+    fn is_settings(&self) -> bool {
+        !self.is_command && !self.tool.is_some_and(Tool::is_addition)
+    }
 }
 
 fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
@@ -173,26 +193,43 @@ fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
             let place = text.lines().position(|line| line.contains(&format!("\"{last}\"")));
             entry.line = place.map_or(1, |place| place + 1);
         }
-        return Ok(Parsed {
-            tool: Tool::of_entries(&entries),
-            entries,
-        });
+        return Ok(Parsed::of_settings(entries));
     }
     if command::looks_like(text) {
         let command = command::read(text).map_err(unreadable)?;
         return Ok(Parsed {
             tool: Tool::of_command(&command),
             entries: command.entries,
+            is_command: true,
+            files: command.files,
         });
     }
     let entries = yaml::read(text).map_err(unreadable)?;
-    Ok(Parsed {
-        tool: Tool::of_entries(&entries),
-        entries,
-    })
+    Ok(Parsed::of_settings(entries))
 }
 
-/// Reads the sources of one run. Later ones prevail over earlier ones, and a command over the files that it names.
+/// Files that sources name and nobody gave: without them the setup would be another one.
+fn absent(parsed: &[Parsed]) -> Vec<String> {
+    let is_given = |tool| parsed.iter().any(|parsed| parsed.tool == Some(tool));
+    let mut out = Vec::new();
+    for entry in parsed.iter().flat_map(|parsed| &parsed.entries) {
+        let Value::String(path) = &entry.value else { continue };
+        let of = match entry.key.rsplit('.').next() {
+            Some("deepspeed" | "deepspeed_config_file") if path.ends_with(".json") => Tool::DeepSpeed,
+            Some("config_file") => Tool::Accelerate,
+            _ => continue,
+        };
+        if !is_given(of) {
+            out.push(path.clone());
+        }
+    }
+    if !parsed.iter().any(Parsed::is_settings) {
+        out.extend(parsed.iter().flat_map(|parsed| parsed.files.iter().cloned()));
+    }
+    out
+}
+
+/// Reads the sources of one run. Later ones prevail over earlier ones, and commands over files.
 ///
 /// # Errors
 /// See [`LaunchError`].
@@ -212,12 +249,22 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
     let tool = tool.ok_or_else(|| LaunchError::UnknownTool {
         name: first.name.to_owned(),
     })?;
+    let absent = absent(&parsed);
     let mut reading = Reading::new(tool);
-    for (number, parsed) in parsed.into_iter().enumerate() {
+    let (commands, files): (Vec<_>, Vec<_>) = parsed
+        .into_iter()
+        .enumerate()
+        .partition(|(_, parsed)| parsed.is_command);
+    for (number, parsed) in files.into_iter().chain(commands) {
         let own = parsed.tool.filter(|of| of.is_addition()).unwrap_or(tool);
         reading.take(number, own, parsed.entries);
     }
-    Ok(reading.finish())
+    let mut launch = reading.finish();
+    let named = absent
+        .into_iter()
+        .map(|path| format!("what {path} says; give it too, with --launch {path}"));
+    launch.not_simulated.extend(named);
+    Ok(launch)
 }
 
 /// A reading under way.
@@ -310,10 +357,7 @@ fn is_off(value: &Value) -> bool {
         Value::Null => true,
         Value::Bool(truth) => !truth,
         Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => matches!(
-            text.to_ascii_lowercase().as_str(),
-            "" | "no" | "none" | "false" | "off" | "cpu_none"
-        ),
+        Value::String(text) => matches!(text.to_ascii_lowercase().as_str(), "" | "no" | "none" | "false" | "off"),
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty(),
     }

@@ -42,14 +42,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool) -> Resolved {
     trained(draft, &mut out);
     precision(draft, tool, &mut out);
     gpus(draft, &mut out);
-    if draft.liger == Some(true) {
-        out.put("loss", "fused_linear");
-        if tool != Tool::Axolotl {
-            out.assumed.push(
-                "of Liger's kernels the fused loss is simulated; its norms and MLPs take less than eager ones".into(),
-            );
-        }
-    }
+    liger(draft, tool, &mut out);
     if let Some(attention) = draft.attention {
         out.put("attn", attention);
     }
@@ -67,6 +60,34 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool) -> Resolved {
             .push("the allocator has expandable segments: add --expandable-segments".to_owned());
     }
     out
+}
+
+/// Liger's kernels: its fused loss is simulated, and none of the others.
+fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
+    let is_on = draft.liger == Some(true);
+    if is_on {
+        out.put("loss", "fused_linear");
+    }
+    let others = [
+        (draft.liger_rope, "rotary embeddings"),
+        (draft.liger_norms, "norms"),
+        (draft.liger_mlps, "MLPs"),
+    ];
+    // axolotl switches each by itself; the others switch all of them with the loss.
+    let others: Vec<&str> = match is_on || tool == Tool::Axolotl {
+        true => others
+            .iter()
+            .filter(|(given, _)| *given == Some(true))
+            .map(|(_, name)| *name)
+            .collect(),
+        false => Vec::new(),
+    };
+    if !others.is_empty() {
+        out.not_simulated.push(format!(
+            "Liger's {}; only its fused loss is simulated",
+            others.join(", ")
+        ));
+    }
 }
 
 fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {

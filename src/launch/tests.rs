@@ -247,6 +247,19 @@ fn files_of_deepspeed_and_accelerate_add_to_a_tools_own() {
     assert_eq!(case(&read).setup.batch, 4);
     let open = read.open();
     assert!(open.iter().any(|text| text.contains("stage 3")), "{open:?}");
+    // A file that is named and not given would make another run of it.
+    let alone = launch(&["per_device_train_batch_size: 4\noutput_dir: x\ndeepspeed: ds_z3.json\n"]);
+    assert!(
+        alone.open().iter().any(|text| text.contains("--launch ds_z3.json")),
+        "{:?}",
+        alone.open()
+    );
+    let alone = launch(&["llamafactory-cli train a.yaml cutoff_len=4096"]);
+    assert!(
+        alone.open().iter().any(|text| text.contains("--launch a.yaml")),
+        "{:?}",
+        alone.open()
+    );
     let accelerate = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: bf16\n\
                       num_machines: 1\nnum_processes: 8\n";
     let read = launch(&[
@@ -263,10 +276,23 @@ fn files_of_deepspeed_and_accelerate_add_to_a_tools_own() {
 }
 
 #[test]
-fn later_sources_prevail_and_mistakes_are_told() {
+fn ligers_other_kernels_are_not_simulated_unless_they_are_off() {
+    let of = |more: &str| {
+        launch(&[&format!(
+            "output_dir: x\nper_device_train_batch_size: 1\nuse_liger_kernel: true\n{more}"
+        )])
+    };
+    assert!(of("").open()[0].contains("norms"), "{:?}", of("").open());
+    let off = r#"liger_kernel_config: '{"rope": false, "rms_norm": false, "swiglu": false, "cross_entropy": false}'"#;
+    assert_eq!(of(off).open(), Vec::<String>::new());
+    assert_eq!(case(&of(off)).setup.loss, Loss::FusedLinear);
+}
+
+#[test]
+fn commands_prevail_and_mistakes_are_told() {
     let read = launch(&[
-        "stage: sft\ncutoff_len: 2048\nlora_rnk: 4\nflash_attn: fa5\nenable_liger_kernel: yes\n",
         "llamafactory-cli train x.yaml cutoff_len=4096",
+        "stage: sft\ncutoff_len: 2048\nlora_rnk: 4\nflash_attn: fa5\nenable_liger_kernel: yes\n",
     ]);
     assert_eq!(case(&read).setup.seq, 4096);
     assert_eq!(case(&read).setup.loss, Loss::FusedLinear);

@@ -77,7 +77,6 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, String> {
-        let at = self.at;
         match self.next()? {
             (_, line) if depth > MOST_DEPTH => Err(format!("line {line}: nested more than {MOST_DEPTH} deep")),
             (Event::Scalar(text, style, _, tag), _) => Ok(match (style, tag) {
@@ -101,7 +100,7 @@ impl Reader<'_> {
             (Event::Alias(_), line) => Err(format!(
                 "line {line}: anchors (`*name`) are not read; write the value out"
             )),
-            (_, line) => Err(format!("line {line}: no value (event {at})")),
+            (_, line) => Err(format!("line {line}: expected a value")),
         }
     }
 }
