@@ -144,7 +144,7 @@ fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
     all.extend(halves.take_while(|batch| *batch > 0).map(Change::Batch));
     match asked.precision {
         Precision::Fp32 => all.extend([Precision::AmpBf16, Precision::Bf16].map(Change::Precision)),
-        Precision::AmpBf16 | Precision::AmpFp16 => all.push(Change::Precision(Precision::Bf16)),
+        Precision::Bf16Amp | Precision::AmpBf16 | Precision::AmpFp16 => all.push(Change::Precision(Precision::Bf16)),
         Precision::Bf16 => {}
     }
     if takes.parts {

@@ -8,7 +8,7 @@ use super::pipeline::{Flow, Pipeline};
 use super::several::{ParallelTime, Way, parallel_time, ways};
 use super::step::{StepTime, step};
 use vramscope_engine::dtype::DType;
-use vramscope_engine::setup::{Parallel, Precision};
+use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::{Recording, SimulateError, parallel_work, record_work};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Setup};
@@ -125,11 +125,9 @@ impl<'a> TimedRun<'a> {
 
     /// Dtype of the matrix products.
     pub fn computed_in(&self) -> DType {
-        match self.setup.precision {
-            _ if self.parallel.is_some_and(|parallel| parallel.mp) => DType::Bf16,
-            Precision::Fp32 => DType::F32,
-            Precision::AmpFp16 => DType::F16,
-            Precision::Bf16 | Precision::AmpBf16 => DType::Bf16,
+        match self.parallel {
+            Some(parallel) if parallel.mp => DType::Bf16,
+            _ => self.setup.precision.products(),
         }
     }
 

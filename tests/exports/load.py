@@ -22,7 +22,7 @@ def arguments(args, plan):
     best = plan["recommended"]["setup"]
     assert args.per_device_train_batch_size == best["batch"], args.per_device_train_batch_size
     assert args.gradient_accumulation_steps == best["accum"]
-    assert args.bf16 == (best["precision"] == "amp-bf16") and args.fp16 == (best["precision"] == "amp-fp16")
+    assert args.bf16 == (best["precision"] in ("amp-bf16", "bf16-amp")) and args.fp16 == (best["precision"] == "amp-fp16")
     assert args.max_grad_norm == (1.0 if best["clip"] else 0.0)
     names = {"adamw": "adamw_torch", "adamw_fused": "adamw_torch_fused", "sgd": "sgd", "adafactor": "adafactor", "adamw_8bit": "adamw_8bit"}
     optim = getattr(args.optim, "value", args.optim)
@@ -97,7 +97,7 @@ def lightning(path, plan):
     trainer = LightningCLI(BoringModel, run=False, args=args, save_config_callback=None).trainer
     best = plan["recommended"]["setup"]
     assert trainer.accumulate_grad_batches == best["accum"]
-    precision = {"fp32": "32-true", "bf16": "bf16-true", "amp-bf16": "bf16-mixed", "amp-fp16": "16-mixed"}
+    precision = {"fp32": "32-true", "bf16": "bf16-true", "bf16-amp": "bf16-mixed", "amp-bf16": "bf16-mixed", "amp-fp16": "16-mixed"}
     assert trainer.precision == precision[best["precision"]], trainer.precision
 
 

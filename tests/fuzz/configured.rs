@@ -55,10 +55,11 @@ const OPTIMIZERS: [&str; 8] = [
     "adamw_8bit",
 ];
 
-const LORA_TARGETS: [&str; 6] = [
+const LORA_TARGETS: [&str; 7] = [
     "projections",
     "attention",
     "all-linear",
+    "language-model",
     "q_proj",
     "proj,fc1",
     "nothing",

@@ -230,7 +230,7 @@ fn values<'a>(texts: impl Iterator<Item = (Key, &'a str)>) -> Map<String, Value>
 mod tests {
     use super::*;
     use crate::state::Form;
-    use vramscope_engine::setup::{AdapterType, Loss, Packing, Targets, ZeroGrad};
+    use vramscope_engine::setup::{AdapterType, Loss, Packing, Targets, TrainerKind, ZeroGrad};
 
     #[test]
     fn an_empty_draft_is_the_default_setup() {
@@ -302,6 +302,7 @@ mod tests {
             (Setting::AutocastCache.into(), "false"),
             (Setting::Ema.into(), "true"),
             (Setting::Loss.into(), "fused_linear"),
+            (Setting::Trainer.into(), "transformers"),
             (Setting::UseCache.into(), "true"),
         ] {
             draft.set(key, text);
@@ -326,6 +327,7 @@ mod tests {
             autocast_cache: false,
             ema: true,
             loss: Loss::FusedLinear,
+            trainer: TrainerKind::Transformers,
             use_cache: Some(true),
             ..Setup::default()
         };

@@ -1,10 +1,9 @@
 //! Default attention call for a model.
 
 use super::call::{Call, Pass};
-use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::answers::Heads;
-use crate::setup::{Precision, Setup};
+use crate::setup::Setup;
 
 impl Call {
     /// Attention call of a model's language model, or of its tower if it has no text; window 512, top 10%, chunks of
@@ -20,11 +19,7 @@ impl Call {
             heads,
             kv_heads,
             width,
-            dtype: match setup.precision {
-                Precision::Fp32 => DType::F32,
-                Precision::Bf16 | Precision::AmpBf16 => DType::Bf16,
-                Precision::AmpFp16 => DType::F16,
-            },
+            dtype: setup.precision.products(),
             causal: model.takes().text,
             window: 512,
             kept_percent: 10,

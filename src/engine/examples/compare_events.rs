@@ -1,11 +1,11 @@
 //! Compares a simulated step with a recording of it, allocation by allocation:
 //!
 //! ```text
-//! cargo run -p vramscope-engine --example compare_events -- RECORDING.vram CASE.json
+//! cargo run -p vramscope-engine --example compare_events -- RECORDING.vram CASE.json [LEAST]
 //! ```
 //!
 //! `CASE.json` is a case, as `estimate --case` reads it; a key `config` beside `case` holds the configuration of a model
-//! without a name. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
+//! without a name. With LEAST, tensors of fewer bytes are left out. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
 //! first difference with the operation and the module that made each tensor.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
@@ -30,11 +30,16 @@ type Row = (i64, String);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [recording, case] = args.as_slice() else {
-        eprintln!("usage: compare_events RECORDING.vram CASE.json");
+    let (recording, case, least) = match args.as_slice() {
+        [recording, case] => (recording, case, Some(0)),
+        [recording, case, least] => (recording, case, least.parse().ok()),
+        _ => (&String::new(), &String::new(), None),
+    };
+    let Some(least) = least else {
+        eprintln!("usage: compare_events RECORDING.vram CASE.json [LEAST]");
         return ExitCode::from(2);
     };
-    match compare(recording, case) {
+    match compare(recording, case, least) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -45,7 +50,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the differences; returns true if there are none.
-fn compare(recording: &str, case: &str) -> Result<bool, Box<dyn Error>> {
+fn compare(recording: &str, case: &str, least: u64) -> Result<bool, Box<dyn Error>> {
     let given: Value = serde_json::from_str(&fs::read_to_string(case)?)?;
     let case = Case::from_json(&given.get("case").unwrap_or(&given).to_string())?.ok_or("the case is empty")?;
     let model = match given.get("config") {
@@ -54,18 +59,21 @@ fn compare(recording: &str, case: &str) -> Result<bool, Box<dyn Error>> {
     };
     let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
     let simulated = record(&model, &case.setup, Gpu::H200);
-    let recorded = phases(run.log(), &run.last_step());
+    let recorded = phases(run.log(), &run.last_step(), least);
     let mut equal = true;
-    for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady)) {
+    for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady, least)) {
         equal &= print_difference(phase, theirs, &ours);
     }
     Ok(equal)
 }
 
 /// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
-fn phases(log: &Log, step: &Step) -> [(&'static str, Vec<Row>); 3] {
+fn phases(log: &Log, step: &Step, least: u64) -> [(&'static str, Vec<Row>); 3] {
     let m = step.marks;
-    let rows = |from: usize, to: usize| sorted(step.events[from..to].iter().map(|event| row(log, event)).collect());
+    let rows = |from: usize, to: usize| {
+        let rows = step.events[from..to].iter().map(|event| row(log, event));
+        sorted(rows.filter(|row| row.0.unsigned_abs() >= least).collect())
+    };
     [
         ("forward", rows(m.before_forward, m.after_forward)),
         ("backward", rows(m.after_forward, m.after_backward)),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::dtype::DType;
 use crate::nn::{KvCache, ids};
-use crate::setup::{Attention, Checkpointing, Freeze, Loss, Precision, Setup};
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Setup, TrainerKind};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kept, Kind, Tape, Tensor};
 
@@ -74,7 +74,7 @@ impl Run {
             rope_deltas: Kept::default(),
             ckpt: setup.ckpt,
             tower_requires_grad: main_inputs.tower_takes_ids,
-            whole_requires_grad: main_inputs.model_takes_ids || enables_gradients(setup.freeze),
+            whole_requires_grad: main_inputs.model_takes_ids || enables_gradients(setup),
         }
     }
 
@@ -143,13 +143,15 @@ impl Run {
 
     /// Returns true if pixel values are cast to the weights' type before forward.
     pub fn casts_pixels(&self) -> bool {
-        self.setup.precision == Precision::Bf16
+        self.setup.precision.weights() == DType::Bf16
     }
 }
 
-/// Returns true if a training script with this freeze calls `enable_input_require_grads` itself.
-const fn enables_gradients(freeze: Freeze) -> bool {
-    matches!(freeze, Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora)
+/// Returns true if the script calls `enable_input_require_grads` itself, as a loop of one's own beside frozen weights does;
+/// `Trainer` leaves it to `gradient_checkpointing_enable`.
+const fn enables_gradients(setup: &Setup) -> bool {
+    matches!(setup.trainer, TrainerKind::Loop)
+        && matches!(setup.freeze, Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora)
 }
 
 /// One batch of inputs.

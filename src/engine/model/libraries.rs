@@ -1,4 +1,4 @@
-//! What training libraries do with the models of a family.
+//! Behaviour of training libraries with the models of a family.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub enum AdapterMaps {
     /// `q_proj` to `down_proj`, by which adapters are usually placed.
     Usual,
-    /// The same, beside experts whose fused weights peft adapts too unless only attention is named.
+    /// `q_proj` to `down_proj`, beside experts whose fused weights peft adapts too unless only attention is named.
     BesideExperts,
     /// Linear maps of other names: found by `all-linear`, or if they are named.
     OtherNames,

@@ -37,7 +37,7 @@ struct Chunked {
     chunks: u64,
 }
 
-/// What is computed within each chunk, before the scan over chunks.
+/// Tensors that are computed within each chunk, before the scan over chunks.
 struct Within {
     cum_decay: Tensor,
     intra_chunk_attn: Tensor,

@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 
 use crate::dtype::DType;
-use crate::setup::Targets;
+use crate::setup::{MapPlace, Targets};
 use crate::tape::log::ScopeId;
-use crate::tape::{Kind, Tape, Tensor, Why};
+use crate::tape::{Component, Kind, Tape, Tensor, Why};
 
 /// Settings of the adapters.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,12 @@ impl LoraSlot {
 
     /// Returns true if the targets name this projection.
     pub fn is_target(&self, t: &Tape, targets: &Targets) -> bool {
-        targets.take(&t.path_of_scope(self.scope), self.language)
+        let place = match self.language {
+            true => MapPlace::Projection,
+            false if t.component_of_scope(self.scope) == Component::LanguageModel => MapPlace::LanguageModel,
+            false => MapPlace::Elsewhere,
+        };
+        targets.take(&t.path_of_scope(self.scope), place)
     }
 
     /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter.

@@ -6,6 +6,7 @@ mod adamw;
 mod bitsandbytes;
 mod clip;
 mod ema;
+mod groups;
 mod scaler;
 mod sgd;
 mod work;
@@ -26,6 +27,8 @@ pub struct Optimizer {
     kind: setup::Optimizer,
     params: Vec<Tensor>,
     states: Vec<States>,
+    /// Parameters of the first of two groups, which are updated one after the other; all if there is one.
+    first_group: usize,
     bitsandbytes: bitsandbytes::SharedState,
 }
 
@@ -37,11 +40,24 @@ impl Optimizer {
     /// Makes an optimizer over those of `params` that require gradients.
     pub fn new(kind: setup::Optimizer, params: &[Tensor]) -> Self {
         let params: Vec<Tensor> = params.iter().filter(|p| p.requires_grad()).cloned().collect();
-        let states = vec![States::default(); params.len()];
+        Self::of(kind, [params, Vec::new()])
+    }
+
+    /// Makes the optimizer of transformers' `Trainer`: those of `params` that require gradients in two groups, with weight
+    /// decay and without.
+    pub fn grouped(t: &Tape, kind: setup::Optimizer, params: &[Tensor]) -> Self {
+        let params = params.iter().filter(|p| p.requires_grad()).cloned().collect();
+        Self::of(kind, groups::by_decay(t, params))
+    }
+
+    fn of(kind: setup::Optimizer, groups: [Vec<Tensor>; 2]) -> Self {
+        let first_group = groups[0].len();
+        let params = groups.concat();
         Self {
             kind,
+            states: vec![States::default(); params.len()],
             params,
-            states,
+            first_group,
             bitsandbytes: bitsandbytes::SharedState::default(),
         }
     }
@@ -65,7 +81,24 @@ impl Optimizer {
     pub fn step(&mut self, t: &Tape) {
         self.work(t);
         let update = self.form().update;
-        t.no_grad(|| update(self, t));
+        if self.first_group == self.params.len() {
+            return t.no_grad(|| update(self, t));
+        }
+        let (params, mut states) = (self.params.clone(), std::mem::take(&mut self.states));
+        let second = states.split_off(self.first_group);
+        let (first_params, second_params) = params.split_at(self.first_group);
+        for (params, states) in [(first_params, states), (second_params, second)] {
+            let mut group = Self {
+                kind: self.kind,
+                params: params.to_vec(),
+                states,
+                first_group: params.len(),
+                bitsandbytes: std::mem::take(&mut self.bitsandbytes),
+            };
+            t.no_grad(|| update(&mut group, t));
+            self.states.append(&mut group.states);
+            self.bitsandbytes = group.bitsandbytes;
+        }
     }
 
     /// What the step of this optimizer takes.

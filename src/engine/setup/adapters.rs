@@ -13,8 +13,21 @@ pub enum Targets {
     Attention,
     /// `"all-linear"`: every linear map but the head, those of the vision tower too.
     AllLinear,
+    /// Every linear map of the language model but the head: what tools make of `"all-linear"` beside a frozen tower.
+    LanguageModel,
     /// Every linear map whose path ends in one of these names.
     Named(Vec<String>),
+}
+
+/// Place of a linear map in a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MapPlace {
+    /// One of the language model's seven projections.
+    Projection,
+    /// Another map of the language model.
+    LanguageModel,
+    /// The head, or a map outside the language model.
+    Elsewhere,
 }
 
 /// Targets as a person writes them: a word, or names in a list or between commas.
@@ -27,7 +40,7 @@ enum Given {
 
 impl Targets {
     /// The words beside lists of names.
-    pub const WORDS: [&'static str; 3] = ["projections", "attention", "all-linear"];
+    pub const WORDS: [&'static str; 4] = ["projections", "attention", "language-model", "all-linear"];
 
     /// Reads one of [`Targets::WORDS`], or names of modules between commas.
     ///
@@ -38,6 +51,7 @@ impl Targets {
             "projections" => Ok(Self::Projections),
             "attention" => Ok(Self::Attention),
             "all-linear" => Ok(Self::AllLinear),
+            "language-model" => Ok(Self::LanguageModel),
             names => Self::named(names.split(',').map(str::trim).map(String::from).collect()),
         }
     }
@@ -56,19 +70,20 @@ impl Targets {
         ))
     }
 
-    /// Returns true if the linear map at this dotted path gets an adapter; `language` is true for the language model's
-    /// seven projections.
+    /// Returns true if the linear map at this dotted path, in this place, gets an adapter.
     ///
     /// peft takes a name for the end of a path, and leaves the head out of `all-linear`.
-    pub fn take(&self, path: &str, language: bool) -> bool {
+    pub(crate) fn take(&self, path: &str, place: MapPlace) -> bool {
+        let is_projection = place == MapPlace::Projection;
         let ends = |name: &str| {
             path.strip_suffix(name)
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         match self {
-            Self::Projections => language,
-            Self::Attention => language && ["q_proj", "k_proj", "v_proj", "o_proj"].into_iter().any(ends),
+            Self::Projections => is_projection,
+            Self::Attention => is_projection && ["q_proj", "k_proj", "v_proj", "o_proj"].into_iter().any(ends),
             Self::AllLinear => !ends("lm_head"),
+            Self::LanguageModel => place != MapPlace::Elsewhere,
             Self::Named(names) => names.iter().any(|name| ends(name)),
         }
     }
@@ -91,6 +106,7 @@ impl From<Targets> for String {
             Targets::Projections => "projections".into(),
             Targets::Attention => "attention".into(),
             Targets::AllLinear => "all-linear".into(),
+            Targets::LanguageModel => "language-model".into(),
             Targets::Named(names) => names.join(","),
         }
     }
@@ -117,10 +133,10 @@ mod tests {
     #[test]
     fn a_name_is_the_end_of_a_path() {
         let targets = Targets::parse("proj").unwrap();
-        assert!(targets.take("visual.blocks.0.attn.proj", false));
-        assert!(!targets.take("model.layers.0.self_attn.q_proj", true));
-        assert!(!Targets::AllLinear.take("lm_head", false));
-        assert!(Targets::Attention.take("model.layers.0.self_attn.o_proj", true));
-        assert!(!Targets::Attention.take("vision_tower.layers.0.self_attn.q_proj", false));
+        assert!(targets.take("visual.blocks.0.attn.proj", MapPlace::Elsewhere));
+        assert!(!targets.take("model.layers.0.self_attn.q_proj", MapPlace::Projection));
+        assert!(!Targets::AllLinear.take("lm_head", MapPlace::Elsewhere));
+        assert!(Targets::Attention.take("model.layers.0.self_attn.o_proj", MapPlace::Projection));
+        assert!(!Targets::Attention.take("vision_tower.layers.0.self_attn.q_proj", MapPlace::Elsewhere));
     }
 }

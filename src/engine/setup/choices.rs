@@ -14,6 +14,8 @@ choices! {
         /// Weights, gradients and optimizer states in bf16.
         #[default]
         Bf16 = "bf16",
+        /// bf16 weights under `torch.autocast(dtype=bfloat16)`, as most training scripts run them.
+        Bf16Amp = "bf16-amp",
         /// fp32 weights under `torch.autocast(dtype=bfloat16)`.
         AmpBf16 = "amp-bf16",
         /// fp32 weights under `torch.autocast(dtype=float16)` with a `GradScaler`.
@@ -99,6 +101,16 @@ choices! {
         ToNone = "to_none",
         /// `set_to_none=False`: they stay, filled with zeros.
         ToZero = "to_zero",
+    }
+
+    /// Program that runs the training steps.
+    #[derive(Default)]
+    pub enum TrainerKind {
+        /// A loop of one's own: forward, backward, step and `zero_grad`, and nothing that lasts beside.
+        #[default]
+        Loop = "loop",
+        /// `transformers.Trainer` (5.17) with accelerate.
+        Transformers = "transformers" as "transformers.Trainer",
     }
 
     /// Computation of a language model's loss from its last hidden states.

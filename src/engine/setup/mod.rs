@@ -6,12 +6,14 @@ mod batching;
 mod choices;
 mod declaration;
 mod parallel;
+mod precision;
 mod settings;
 mod value;
 
+pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
-    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Strategy, ZeroGrad,
+    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Strategy, TrainerKind, ZeroGrad,
 };
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::declaration::settings;
 use super::{
     AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, Export, Freeze, Group, Loss, Needs,
-    Optimizer, Packing, Precision, Targets, Value, ZeroGrad,
+    Optimizer, Packing, Precision, Targets, TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -175,7 +175,7 @@ settings! {
 
     /// Projections that get low-rank adapters.
     LoraTargets(lora_targets: Targets = Targets::default()) {
-        about: "Where adapters go: projections, attention, all-linear, or names such as q_proj,v_proj",
+        about: "Where adapters go: projections, attention, language-model, all-linear, or names such as q_proj,v_proj",
         group: Group::Adapters,
         depends: Depends::Adapters,
         is_of_training: true,
@@ -240,6 +240,13 @@ settings! {
         is_of_training: true,
         alternatives: Alternatives::Each,
         export: Export::Written,
+    }
+
+    /// Program that runs the training steps.
+    Trainer(trainer: TrainerKind = TrainerKind::default()) {
+        about: "Program that runs the steps: a loop of one's own, or transformers' Trainer",
+        group: Group::Step,
+        is_of_training: true,
     }
 
     /// Keeps keys and values of every forward of the language model (`config.use_cache`); the configuration's own value

@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::model::forward::Forward;
 use crate::nn::{Adapters, Builder, Trained};
 use crate::optim::Ema;
-use crate::setup::{AdapterType, Freeze, Precision, Setup};
+use crate::setup::{AdapterType, Freeze, Setup};
 use crate::tape::{Failure, Tape, Tensor};
 
 /// Settings that decide how a model is made: setups that agree in them can share one model.
@@ -63,15 +63,14 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
 /// (`prepare_model_for_kbit_training`).
 fn trained(setup: &Setup) -> Trained {
     let quantised = setup.freeze == Freeze::Qlora;
-    let half = setup.precision == Precision::Bf16;
     Trained {
         freeze: setup.freeze,
-        dtype: if half && !quantised { DType::Bf16 } else { DType::F32 },
-        nf4: quantised.then_some(match setup.precision {
-            Precision::Fp32 => DType::F32,
-            Precision::Bf16 | Precision::AmpBf16 => DType::Bf16,
-            Precision::AmpFp16 => DType::F16,
-        }),
+        dtype: if quantised {
+            DType::F32
+        } else {
+            setup.precision.weights()
+        },
+        nf4: quantised.then_some(setup.precision.products()),
     }
 }
 

@@ -184,7 +184,7 @@ pub enum SimulateError {
         model: String,
         /// Setting and value given.
         given: String,
-        /// What is simulated.
+        /// Alternatives that are simulated.
         instead: String,
     },
     /// Zero new tokens, or more than can be simulated.

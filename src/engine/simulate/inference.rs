@@ -6,7 +6,6 @@ use super::SimulateError;
 use super::build::{Built, build, elements};
 use super::check::check;
 use super::replayer::Replayer;
-use super::steps::autocast_dtype;
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Run};
@@ -163,7 +162,7 @@ fn run(
     let after_model = tape.mark();
     let mut this = Pass {
         run: Run::new(model, setup),
-        autocast: autocast_dtype(setup.precision),
+        autocast: setup.precision.autocast(),
         tape: tape.clone(),
         forward,
     };

@@ -2,6 +2,7 @@
 
 use super::parts::Passes;
 use super::steps::Trainer;
+use crate::setup::TrainerKind;
 use crate::tape::{Failure, Mark, Point, Tape};
 
 /// Most tensors of a step. A model of a hundred blocks makes some twenty thousand in a micro-batch.
@@ -32,6 +33,9 @@ impl Trainer {
     pub fn micro_batches(&mut self, t: &Tape) -> Passes {
         if let Some(pipeline) = self.pipeline.take() {
             return self.scheduled(t, pipeline);
+        }
+        if self.run.setup.trainer == TrainerKind::Transformers {
+            return self.fetched_micro_batches(t);
         }
         let start = t.mark();
         let count = self.run.setup.accum;
@@ -212,7 +216,7 @@ mod tests {
                 accum,
                 batch,
                 images,
-                precision: [Precision::Fp32, Precision::Bf16, Precision::AmpBf16, Precision::AmpFp16][precision],
+                precision: Precision::ALL[precision],
                 attn: [Attention::Sdpa, Attention::Eager, Attention::FlashAttention2][attn],
                 ckpt: [C::None, C::Full, C::Vision, C::Language][ckpt],
                 freeze: [Freeze::None, Freeze::Vision, Freeze::AllButConnector, Freeze::Lora, Freeze::Qlora][freeze],

@@ -6,6 +6,7 @@ mod check;
 mod concurrent;
 mod count;
 mod error;
+mod fetched;
 mod grid;
 mod inference;
 mod large_pool;

@@ -46,9 +46,9 @@ impl Passes {
 pub(super) enum Parts {
     /// One forward and backward, then two updates; the ends of the first update, the second, and the run.
     Shared { passes: Passes, ends: [usize; 3] },
-    /// Two whole steps, each with the end of its update: gradients that stay make the second one's forward and backward
-    /// different.
-    Separate([(Passes, usize); 2]),
+    /// Two whole steps, each with the ends of its update and of the step: what stays of the first makes the second one's
+    /// forward and backward different.
+    Separate([(Passes, [usize; 2]); 2]),
 }
 
 impl Parts {
@@ -60,7 +60,7 @@ impl Parts {
                 passes,
                 ends: [first, second, _],
             } => rename(events, passes.end, *first..*second, allocations),
-            Self::Separate([first, second]) => rename(events, first.0.start, second.0.start..second.1, allocations),
+            Self::Separate([first, second]) => rename(events, first.0.start, second.0.start..second.1[1], allocations),
         }
     }
 
@@ -125,11 +125,11 @@ fn rename(events: &mut [Event], from: usize, second: Range<usize>, allocations: 
     }
 }
 
-/// Cuts out a step that was recorded on its own, up to the end of its update.
-fn whole(events: &[Event], (passes, end): &(Passes, usize)) -> Step {
+/// Cuts out a step that was recorded on its own, with the ends of its update and of the step.
+fn whole(events: &[Event], (passes, [update, end]): &(Passes, [usize; 2])) -> Step {
     Step {
         events: events[passes.start..*end].to_vec(),
-        marks: passes.marks(*end),
+        marks: passes.marks(*update),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::Model;
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Run};
 use crate::nn;
-use crate::setup::{Precision, Setup};
+use crate::setup::Setup;
 use crate::tape::{Component, Kind, Stage, Tape, Tensor};
 
 /// State that a stage keeps from step to step, and its sizes.
@@ -37,11 +37,8 @@ impl Pipeline {
             batch: setup.batch * setup.accum,
             ..setup.clone()
         };
-        let dtype = match setup.precision {
-            Precision::Bf16 => DType::Bf16,
-            // Autocast leaves the tensors between blocks in fp32.
-            Precision::Fp32 | Precision::AmpBf16 | Precision::AmpFp16 => DType::F32,
-        };
+        // Autocast leaves the tensors between blocks in the type of the weights.
+        let dtype = setup.precision.weights();
         Some(Self {
             stage: tape.stage(),
             micro_batches: setup.accum,

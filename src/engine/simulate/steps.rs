@@ -3,6 +3,7 @@
 use super::SimulateError;
 use super::build::{Built, build_with, elements};
 use super::check::check;
+use super::fetched::Fetched;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
 use super::work::{Work, WorkMarks};
@@ -11,7 +12,7 @@ use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::Builder;
 use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
-use crate::setup::{Precision, Setup, ZeroGrad};
+use crate::setup::{Precision, Setup, TrainerKind, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::{Failure, Gpu, Mark, Stage, Tape, Tensor};
 use crate::units::Bytes;
@@ -212,15 +213,6 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     }
 }
 
-/// Type in which autocast computes; `None` without autocast.
-pub(super) fn autocast_dtype(precision: Precision) -> Option<DType> {
-    match precision {
-        Precision::Fp32 | Precision::Bf16 => None,
-        Precision::AmpBf16 => Some(DType::Bf16),
-        Precision::AmpFp16 => Some(DType::F16),
-    }
-}
-
 /// Returns a setup as the model sees it, and passes the tape its own settings.
 fn prepared(model: &Model, setup: &Setup, tape: &Tape) -> Setup {
     let setup = model.prepared(setup);
@@ -247,6 +239,8 @@ pub(super) struct Trainer {
     pub pipeline: Option<Box<Pipeline>>,
     /// True if micro-batches that go the way of the one before are repeated and not run.
     pub repeats: bool,
+    /// Tensors that transformers' `Trainer` keeps from one step to the next.
+    pub(super) fetched: Fetched,
 }
 
 impl Trainer {
@@ -261,15 +255,19 @@ impl Trainer {
         let Built { forward, params, ema } = build_with(tape, model, setup, params);
         let trainer = Self {
             run: Run::new(model, setup),
-            optimizer: Optimizer::new(setup.optim, &params),
+            optimizer: match setup.trainer {
+                TrainerKind::Loop => Optimizer::new(setup.optim, &params),
+                TrainerKind::Transformers => Optimizer::grouped(tape, setup.optim, &params),
+            },
             scaler: scaler(setup),
-            autocast: autocast_dtype(setup.precision),
+            autocast: setup.precision.autocast(),
             tape: tape.clone(),
             forward,
             ema,
             work: WorkMarks::default(),
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
             repeats: true,
+            fetched: Fetched::default(),
         };
         (trainer, params)
     }
@@ -282,13 +280,13 @@ impl Trainer {
         let setup = &prepared(model, setup, &self.tape);
         self.run = Run::new(model, setup);
         self.scaler = scaler(setup);
-        self.autocast = autocast_dtype(setup.precision);
+        self.autocast = setup.precision.autocast();
     }
 
     fn run(&mut self) -> Parts {
-        let parts = match self.run.setup.zero_grad {
-            ZeroGrad::ToNone => self.run_once(),
-            ZeroGrad::ToZero => {
+        let parts = match (self.run.setup.trainer, self.run.setup.zero_grad) {
+            (TrainerKind::Loop, ZeroGrad::ToNone) => self.run_once(),
+            (TrainerKind::Transformers, _) | (_, ZeroGrad::ToZero) => {
                 self.tape.hush_follower();
                 Parts::Separate([self.step(), self.step()])
             }
@@ -315,18 +313,23 @@ impl Trainer {
         }
     }
 
-    /// Runs one step whose gradients stay.
-    fn step(&mut self) -> (Passes, usize) {
+    /// Runs one whole step; returns the ends of its update and of the step too.
+    fn step(&mut self) -> (Passes, [usize; 2]) {
         let t = self.tape.clone();
         let passes = self.micro_batches(&t);
         self.update(&t);
-        (passes, t.mark())
+        let update = t.mark();
+        if self.run.setup.zero_grad == ZeroGrad::ToNone {
+            self.optimizer.zero_grad();
+        }
+        (passes, [update, t.mark()])
     }
 
     /// Runs clipping, the optimizer's step, and the moving average.
     pub fn update(&mut self, t: &Tape) {
         self.work.update = t.work_mark();
-        if self.run.setup.clip {
+        // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
+        if self.run.setup.clip || self.run.setup.trainer == TrainerKind::Transformers {
             clip_grad_norm(t, self.optimizer.params());
         }
         self.scaler.step(t, &mut self.optimizer);
@@ -342,7 +345,18 @@ impl Trainer {
 
     /// Runs a forward and returns the loss, or a pipeline stage's output.
     pub fn output(&self, t: &Tape, batch: &Batch) -> Tensor {
-        let Output { loss, held } = t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch));
+        let Output { mut loss, held } = t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch));
+        let is_trainers = self.run.setup.trainer == TrainerKind::Transformers;
+        if is_trainers {
+            // A sum, divided by `num_items_in_batch` (`fixed_cross_entropy`).
+            loss = t.scale(&loss);
+        }
+        let is_converted = is_trainers && self.autocast.is_some();
+        let held: Vec<Tensor> = match is_converted {
+            // accelerate's `convert_outputs_to_fp32`
+            true => held.iter().map(|x| t.to_dtype(x, DType::F32)).collect(),
+            false => held,
+        };
         drop(held);
         self.run.drop_cache();
         loss

@@ -31,7 +31,9 @@ pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
     match setup.precision {
         Precision::Fp32 => {}
         Precision::Bf16 => out["bf16"] = json!({"enabled": true}),
-        Precision::AmpBf16 => out["torch_autocast"] = json!({"enabled": true, "dtype": "bfloat16"}),
+        Precision::Bf16Amp | Precision::AmpBf16 => {
+            out["torch_autocast"] = json!({"enabled": true, "dtype": "bfloat16"});
+        }
         Precision::AmpFp16 => out["torch_autocast"] = json!({"enabled": true, "dtype": "float16"}),
     }
     if setup.ckpt == Checkpointing::Full {

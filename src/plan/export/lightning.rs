@@ -10,7 +10,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let precision = match setup.precision {
         Precision::Fp32 => "32-true",
         Precision::Bf16 => "bf16-true",
-        Precision::AmpBf16 => "bf16-mixed",
+        Precision::Bf16Amp | Precision::AmpBf16 => "bf16-mixed",
         Precision::AmpFp16 => "16-mixed",
     };
     let strategy = match of.parallel().map(|parallel| parallel.strategy) {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Exported, yaml};
+use super::{Exported, targets, yaml};
+use vramscope_engine::dtype::DType;
 use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Setup, Targets};
 
 /// LLaMA-Factory's `lora_target`; its `all` is peft's `all-linear`.
@@ -10,8 +11,20 @@ fn lora_target(names: &[String]) -> String {
     names.join(",").replace("all-linear", "all")
 }
 
+/// Reason that LLaMA-Factory can't train the setup: it loads weights in 16 bits, and casts those that are trained to fp32
+/// unless training is pure bf16 (`init_adapter`).
+fn refusal(setup: &Setup) -> Option<&'static str> {
+    match (setup.freeze, setup.precision) {
+        (_, Precision::Bf16 | Precision::Bf16Amp) | (Freeze::None | Freeze::Qlora, _) => None,
+        _ => Some("LLaMA-Factory keeps frozen weights in 16 bits; plan with --precision bf16-amp"),
+    }
+}
+
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
+    if let Some(why) = refusal(setup) {
+        return Err(why.to_owned());
+    }
     let attn = match setup.attn {
         Attention::Sdpa => "sdpa",
         Attention::Eager => "disabled",
@@ -39,30 +52,40 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
-        entries.push(("lora_target", json!(lora_target(&of.target_names()))));
+        entries.push(("lora_target", json!(lora_target(&targets::names(&setup.lora_targets)))));
     }
     entries.extend(freezing(setup));
     if setup.loss == Loss::FusedLinear {
         entries.push(("enable_liger_kernel", json!(true)));
     }
-    match setup.precision {
-        Precision::Fp32 => {}
-        Precision::Bf16 => {
-            entries.push(("bf16", json!(true)));
-            entries.push(("pure_bf16", json!(!of.has_adapters())));
-        }
-        Precision::AmpBf16 => entries.push(("bf16", json!(true))),
-        Precision::AmpFp16 => entries.push(("fp16", json!(true))),
-    }
-    Ok(yaml::document(&of.notes_with_lines(false), &entries))
+    // Without `bf16` there is no autocast; `pure_bf16` leaves trained weights in bf16, which it would cast to fp32.
+    let [bf16, fp16] = of.autocast();
+    let pure = setup.precision.weights() == DType::Bf16 && (!bf16 || !of.has_adapters());
+    let flags = [("bf16", bf16), ("fp16", fp16), ("pure_bf16", pure)];
+    entries.extend(
+        flags
+            .into_iter()
+            .filter(|(_, is_on)| *is_on)
+            .map(|(key, _)| (key, json!(true))),
+    );
+    let notes = [of.notes_with_lines(false), of.liger_notes("enable_liger_kernel")].concat();
+    Ok(yaml::document(&notes, &entries))
 }
 
-/// What is frozen, and how frozen weights are quantized.
+/// Entries for frozen parts, and for quantized weights.
 fn freezing(setup: &Setup) -> Vec<(&'static str, Value)> {
-    // With `freeze_vision_tower`, LLaMA-Factory adds no adapters to the tower.
-    let is_vision_frozen = setup.lora_targets != Targets::AllLinear;
+    // LLaMA-Factory adds no adapters to frozen parts.
+    let is_frozen = !matches!(setup.lora_targets, Targets::AllLinear | Targets::Named(_));
+    let parts = [
+        ("freeze_vision_tower", json!(is_frozen)),
+        ("freeze_multi_modal_projector", json!(is_frozen)),
+    ];
     match setup.freeze {
-        Freeze::None => vec![("freeze_vision_tower", json!(false))],
+        // Both are frozen by default.
+        Freeze::None => vec![
+            ("freeze_vision_tower", json!(false)),
+            ("freeze_multi_modal_projector", json!(false)),
+        ],
         Freeze::AllButConnector => vec![
             ("freeze_vision_tower", json!(true)),
             ("freeze_multi_modal_projector", json!(false)),
@@ -72,12 +95,14 @@ fn freezing(setup: &Setup) -> Vec<(&'static str, Value)> {
             ("freeze_vision_tower", json!(true)),
             ("freeze_multi_modal_projector", json!(false)),
         ],
-        Freeze::Lora => vec![("freeze_vision_tower", json!(is_vision_frozen))],
-        Freeze::Qlora => vec![
-            ("freeze_vision_tower", json!(is_vision_frozen)),
-            ("quantization_bit", json!(4)),
-            ("quantization_method", json!("bnb")),
-            ("double_quantization", json!(true)),
-        ],
+        Freeze::Lora => parts.to_vec(),
+        Freeze::Qlora => {
+            let quantized = [
+                ("quantization_bit", json!(4)),
+                ("quantization_method", json!("bnb")),
+                ("double_quantization", json!(true)),
+            ];
+            [&parts[..], &quantized].concat()
+        }
     }
 }

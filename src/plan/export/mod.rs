@@ -9,19 +9,19 @@ mod lightning;
 mod lines;
 mod llama_factory;
 mod ms_swift;
+mod targets;
 mod transformers;
 mod trl;
 mod yaml;
 
-use serde_json::{Value, json};
+pub use self::targets::{names_in_language_model, targets_in_language_model};
 
 use super::answer::{Choice, Plan};
 use super::optimizers;
 use vramscope_engine::Setup;
+use vramscope_engine::dtype::DType;
 use vramscope_engine::model::hub_id;
-use vramscope_engine::setup::{
-    Checkpointing, Export, Freeze, Optimizer, Parallel, Precision, Setting, Strategy, Targets,
-};
+use vramscope_engine::setup::{Checkpointing, Export, Freeze, Loss, Optimizer, Parallel, Setting, Strategy};
 
 /// File format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,8 +173,8 @@ impl Exported<'_> {
 
     /// Dtype in which weights are loaded.
     fn weights(&self) -> &'static str {
-        match self.setup().precision {
-            Precision::Bf16 => "bfloat16",
+        match self.setup().precision.weights() {
+            DType::Bf16 => "bfloat16",
             _ => "float32",
         }
     }
@@ -182,35 +182,11 @@ impl Exported<'_> {
     /// True for autocast to bf16, and for autocast to fp16.
     fn autocast(&self) -> [bool; 2] {
         let precision = self.setup().precision;
-        [precision == Precision::AmpBf16, precision == Precision::AmpFp16]
+        [DType::Bf16, DType::F16].map(|low| precision.autocast() == Some(low))
     }
 
     fn has_adapters(&self) -> bool {
         matches!(self.setup().freeze, Freeze::Lora | Freeze::Qlora)
-    }
-
-    /// Names of the linear layers that get adapters, without the path of their submodel.
-    fn target_names(&self) -> Vec<String> {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        match &self.setup().lora_targets {
-            Targets::Projections => names(&PROJECTIONS),
-            Targets::Attention => names(&PROJECTIONS[..4]),
-            Targets::AllLinear => names(&["all-linear"]),
-            Targets::Named(own) => own.clone(),
-        }
-    }
-
-    /// peft's `target_modules`. Adapters in the language model alone need a regular expression over whole paths: a list
-    /// of names would also match the vision tower's projections.
-    fn targets(&self) -> Value {
-        match &self.setup().lora_targets {
-            Targets::Projections | Targets::Attention => json!(format!(
-                r".*(language_model|model\.layers)\..*\.({})",
-                self.target_names().join("|")
-            )),
-            Targets::AllLinear => json!("all-linear"),
-            Targets::Named(own) => json!(own),
-        }
     }
 
     /// The model's ID on the hub, or a placeholder that the reader replaces.
@@ -266,15 +242,11 @@ impl Exported<'_> {
             ));
             match setup.freeze {
                 Freeze::None | Freeze::Vision | Freeze::AllButConnector => {}
-                Freeze::Lora => notes.push(format!(
-                    "LoRA of rank {}, target_modules {}",
-                    setup.rank,
-                    self.targets()
-                )),
+                Freeze::Lora => notes.push(format!("LoRA of rank {}, {}", setup.rank, self.adapted_modules())),
                 Freeze::Qlora => notes.push(format!(
-                    "weights in 4 bits (NF4, double quantisation), LoRA of rank {}, target_modules {}",
+                    "weights in 4 bits (NF4, double quantisation), LoRA of rank {}, {}",
                     setup.rank,
-                    self.targets()
+                    self.adapted_modules()
                 )),
             }
         }
@@ -288,6 +260,14 @@ impl Exported<'_> {
         notes
     }
 
+    /// peft's arguments for the modules that get adapters, as a note says them.
+    fn adapted_modules(&self) -> String {
+        let targets = &self.setup().lora_targets;
+        let excluded = targets::exclude_modules(targets).map(|pattern| format!(", exclude_modules \"{pattern}\""));
+        let modules = targets::target_modules(targets);
+        format!("target_modules {modules}{}", excluded.unwrap_or_default())
+    }
+
     /// Settings of the plan that differ from their defaults and have no name in any tool.
     fn unwritten(&self) -> impl Iterator<Item = String> {
         let (setup, default) = (self.setup(), Setup::default());
@@ -297,6 +277,14 @@ impl Exported<'_> {
             .map(move |setting| (setting, setting.of(setup), setting.of(&default)))
             .filter(|(_, value, default)| value != default)
             .map(|(setting, value, _)| format!("{} {}", setting.key(), value.text()))
+    }
+
+    /// A note for a tool whose `key` switches on all of Liger's kernels with its loss.
+    fn liger_notes(&self, key: &str) -> Vec<String> {
+        let is_used = self.setup().loss == Loss::FusedLinear;
+        let note =
+            || format!("{key} also replaces norms, rotary embeddings and MLPs, which the plan's figures leave out");
+        is_used.then(note).into_iter().collect()
     }
 
     /// The notes, followed by the preparation of the model as Python lines after `# `.
@@ -310,17 +298,6 @@ impl Exported<'_> {
         notes
     }
 }
-
-/// Names of the linear layers in a decoder layer, attention's first.
-const PROJECTIONS: [&str; 7] = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "gate_proj",
-    "up_proj",
-    "down_proj",
-];
 
 fn no_optimizer(what: &str, instead: &str) -> String {
     format!("the tool has no name for {what}; plan again with --optim {instead}")

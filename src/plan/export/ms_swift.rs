@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Exported, yaml};
-use vramscope_engine::setup::{Freeze, Loss};
+use super::{Exported, targets, yaml};
+use vramscope_engine::setup::{Freeze, Loss, Targets};
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
@@ -28,12 +28,14 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
-        match of.targets() {
+        match targets::target_modules(&setup.lora_targets) {
             Value::String(all) if all != "all-linear" => entries.push(("target_regex", json!(all))),
             names => entries.push(("target_modules", names)),
         }
     }
     let frozen = match setup.freeze {
+        // A frozen tower, as it is by default, gets no adapters from `all-linear`.
+        Freeze::Lora | Freeze::Qlora if setup.lora_targets == Targets::AllLinear => Some([false, false, false]),
         Freeze::None => Some([false, false, false]),
         Freeze::Vision => Some([false, true, false]),
         Freeze::AllButConnector => Some([true, true, false]),
@@ -53,5 +55,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     if setup.loss == Loss::FusedLinear {
         entries.push(("use_liger_kernel", json!(true)));
     }
-    Ok(yaml::document(&of.notes_with_lines(false), &entries))
+    // Its command line takes no `liger_kernel_config`: argparse can't make a dict of a text.
+    let notes = [of.notes_with_lines(false), of.liger_notes("use_liger_kernel")].concat();
+    Ok(yaml::document(&notes, &entries))
 }

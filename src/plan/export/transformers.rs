@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Exported, yaml};
+use super::{Exported, targets, yaml};
 use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Parallel, Precision, Strategy};
 
 /// Arguments in the order of their documentation.
@@ -71,12 +71,15 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
         );
     }
     if of.has_adapters() {
+        let excluded = targets::exclude_modules(&setup.lora_targets);
+        let excluded = excluded.map(|pattern| format!(", exclude_modules={}", literal(&json!(pattern))));
+        let excluded = excluded.unwrap_or_default();
         out += &format!(
-            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={})  # peft.LoraConfig(**lora)\n",
+            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={}{excluded})  # peft.LoraConfig(**lora)\n",
             setup.rank,
             2 * setup.rank,
             setup.lora_dropout,
-            literal(&of.targets()),
+            literal(&targets::target_modules(&setup.lora_targets)),
         );
     }
     let lines = of.preparation();

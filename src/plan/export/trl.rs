@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Exported, transformers, yaml};
+use super::{Exported, targets, transformers, yaml};
 use vramscope_engine::setup::Freeze;
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
@@ -13,13 +13,20 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         ("attn_implementation", json!(of.attn())),
     ];
     if of.has_adapters() {
+        if targets::exclude_modules(&setup.lora_targets).is_some() {
+            return Err(
+                "TRL's ModelConfig can't leave the vision tower out of all-linear; plan with --lora-targets projections, \
+                 or export ms-swift, llama-factory or hf-python"
+                    .to_owned(),
+            );
+        }
         entries.push(("use_peft", json!(true)));
         entries.push(("lora_r", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
         entries.push((
             "lora_target_modules",
-            json!(match of.targets() {
+            json!(match targets::target_modules(&setup.lora_targets) {
                 // `ModelConfig` unwraps a list of one name, and peft then reads it as a regular expression.
                 Value::String(all) => json!([all]),
                 names => names,

@@ -8,7 +8,7 @@ use super::replayer::{Replayer, Way};
 use super::zero::part;
 use vramscope_engine::Setup;
 use vramscope_engine::dtype::DType;
-use vramscope_engine::setup::{Optimizer, Parallel, Precision, Strategy};
+use vramscope_engine::setup::{Optimizer, Parallel, Strategy};
 use vramscope_engine::simulate::{ROOT, Recording, Unit, Units, shard};
 use vramscope_engine::tape::work::{Launch, WorkItem};
 
@@ -97,10 +97,7 @@ impl<'a> Pass<'a> {
             let elements = shard(&allocation.shape, parallel.world);
             units[modules.unit(allocation.scope)].shards.push((elements, trained));
         }
-        let own = match setup.precision {
-            Precision::Bf16 => DType::Bf16,
-            _ => DType::F32,
-        };
+        let own = setup.precision.weights();
         Self {
             modules,
             units,

@@ -10,8 +10,9 @@ use super::super::timeline::{Lines, Phase, once};
 use super::compressed;
 use super::ddp::Compression;
 use vramscope_engine::Setup;
+use vramscope_engine::dtype::DType;
 use vramscope_engine::order::sort_by;
-use vramscope_engine::setup::{Parallel, Precision, Strategy};
+use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::simulate::{ROOT, Recording, Units, can_share};
 use vramscope_engine::tape::work::{Class, Launch, WorkItem};
 
@@ -87,7 +88,7 @@ pub fn ways(
         out.push(simulated(name, &parallel, compression));
     }
     // Hidden states between blocks, which autocast leaves in fp32.
-    let width = if parallel.mp || setup.precision == Precision::Bf16 {
+    let width = if parallel.mp || setup.precision.weights() == DType::Bf16 {
         2
     } else {
         4

@@ -60,7 +60,7 @@ fn each(mut check: impl FnMut(&Model, &Setup)) {
             };
             let alone = text && matches!(setup.ckpt, Checkpointing::Vision | Checkpointing::Language);
             // These combinations also fail in transformers.
-            let autocast = matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16);
+            let autocast = setup.precision.autocast().is_some();
             let liger = name == "gpt2-medium" && setup.loss == Loss::FusedLinear;
             let fails = liger || (name == "smolvlm-256m" && autocast);
             if fits(setup.freeze) && !alone && !fails {

@@ -1,9 +1,9 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
-the batch is made from. `run` measures each in a process of its own, several at once: bytes do not depend on it.
+the batch is made from. With `trainer` the steps are those of transformers' Trainer. `run` measures each in a process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
 
@@ -151,6 +151,12 @@ def draw(t):
     if case.get("freeze") == "lora": case.update(rank=ch(8, 16), lora_dropout=ch(0.0, .05))
     return dict(case=case, config=dict(config, model_type=t), inputs=inputs)
 
+def trained(line):
+    """The same line under transformers' Trainer."""
+    c = line["case"]
+    c.update(trainer="transformers", precision=ch("bf16-amp", "bf16-amp", "amp-bf16", "fp32"), optim=ch("adamw_fused", "adamw_fused", "adamw", "adafactor"), accum=ch(1, 1, 2, 3), clip=maybe(.8))
+    return line
+
 def maker(line):
     """`build` of measure.py for this configuration."""
     import torch, transformers, measure
@@ -199,7 +205,11 @@ def maker(line):
 def one(line, to):
     import torch, measure
     torch.backends.cuda.matmul.allow_tf32 = False; measure.build = maker(line)
-    try: r = measure.run(line["case"])
+    try:
+        if line["case"].get("trainer"):
+            import fronts
+            r = fronts.run_trainer(line["case"])
+        else: r = measure.run(line["case"])
     except torch.cuda.OutOfMemoryError as e: r = dict(oom=str(e))
     except Exception as e: r = dict(error=repr(e)[:300], tb=traceback.format_exc()[-600:])
     # what the GPU holds outside PyTorch is of all that run at once
@@ -227,5 +237,5 @@ if __name__ == "__main__":
         R.seed(int(sys.argv[2]))
         with open(sys.argv[4], "w") as out:
             for t in [*TEXT, *IMAGES, *OTHERS]:
-                for _ in range(int(sys.argv[3])): out.write(json.dumps(draw(t)) + "\n")
+                for _ in range(int(sys.argv[3])): out.write(json.dumps((trained if "trainer" in sys.argv[5:] else lambda line: line)(draw(t))) + "\n")
     else: run(sys.argv[2], sys.argv[3], time.time() + float(sys.argv[4] if len(sys.argv) > 4 else 560))

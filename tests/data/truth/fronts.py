@@ -93,6 +93,7 @@ def run_trainer(case):
     for _ in range(accum):
         b = inp()
         samples.append({k: v.cpu() if torch.is_tensor(v) else v for k, v in b.items()})
+        del b  # its tensors would stay on the GPU beside those of the steps
     class Data(torch.utils.data.Dataset):
         def __len__(self): return B * accum * steps
         def __getitem__(self, i): return i

@@ -7,3 +7,4 @@ mod pipeline_parallel;
 mod process;
 mod steps;
 mod tensor_parallel;
+mod trainer;

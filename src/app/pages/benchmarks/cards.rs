@@ -91,7 +91,7 @@ fn Head(shown: Shown, i: usize) -> impl IntoView {
     }
 }
 
-/// What each card reached, and its data sheet.
+/// Rates that each card reached, beside its data sheet.
 struct Columns(Vec<(Reach, Option<&'static Device>)>);
 
 impl Columns {

@@ -9,7 +9,7 @@ use crate::model::config::section::Section;
 use crate::nn::{Builder, ExpertSizes, Experts};
 use crate::tape::{Tape, Tensor};
 
-/// What differs between families of decoders with experts.
+/// Keys and rules that differ between families of decoders with experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpertKeys {
     /// Keys of the number of experts, and its default.

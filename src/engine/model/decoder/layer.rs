@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::tape::{Tape, Tensor};
 
-/// What a block does with each position by itself.
+/// The part of a block that takes each position by itself: an MLP, or experts.
 pub trait FeedForward {
     /// [batch, seq, hidden] → [batch, seq, hidden].
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor;

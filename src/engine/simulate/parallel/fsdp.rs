@@ -24,10 +24,7 @@ use pass::Pass;
 pub(super) fn rewrite(mut recording: Recording, precision: Precision, parallel: &Parallel) -> Recording {
     let units = Units::of(&recording.log);
     let mut sharded = Sharded {
-        own: match precision {
-            Precision::Bf16 => DType::Bf16,
-            _ => DType::F32,
-        },
+        own: precision.weights(),
         parameters: vec![Vec::new(); units.count],
         units,
         parallel: *parallel,

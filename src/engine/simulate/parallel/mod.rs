@@ -24,7 +24,7 @@ pub use zero::own;
 
 use super::steps::{Notes, Recording, Share, record_shared};
 use super::{SimulateError, check, played};
-use crate::setup::{Optimizer, Parallel, Precision, Strategy};
+use crate::setup::{Optimizer, Parallel, Precision, Strategy, TrainerKind};
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
@@ -168,8 +168,11 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if (mp || offload) && !sharded {
         return refuse("`mp` and `offload` are of FSDP2; set `strategy` to fsdp or leave them out");
     }
-    if mp && matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16) {
+    if mp && setup.precision.autocast().is_some() {
         return refuse("`mp` takes the place of autocast; set `precision` to fp32 or bf16");
+    }
+    if setup.trainer != TrainerKind::Loop {
+        return refuse("several GPUs are simulated with `trainer` loop");
     }
     if stage.is_some() && !strategy.is_pipeline() {
         return refuse("`stage` is of a pipeline; set `strategy` to pipeline or leave it out");

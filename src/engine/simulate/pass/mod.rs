@@ -18,7 +18,7 @@ use super::SimulateError;
 use super::check::check;
 use super::steps::{Share, Trainer};
 use crate::allocator::MIN_BLOCK;
-use crate::setup::ZeroGrad;
+use crate::setup::{TrainerKind, ZeroGrad};
 use crate::tape::log::Event;
 use crate::tape::work::WorkItem;
 use crate::tape::{Deduplication, Gpu, Kind, Tape, Tensor};
@@ -97,6 +97,7 @@ impl PassRecorder {
         work: bool,
     ) -> Result<Pass, SimulateError> {
         check(model, setup)?;
+        runs_in_a_loop(model, setup)?;
         match self.pass(model, setup, place, (work, false))? {
             (pass, 0) => Ok(pass),
             _ => Ok(self.pass(model, setup, place, (work, true))?.0),
@@ -148,6 +149,19 @@ impl PassRecorder {
         self.ready_model = Some(ready_model);
         Ok((Pass { peak, work }, left))
     }
+}
+
+/// Checks that the steps run in a loop of one's own: another trainer keeps tensors from one step to the next, which no
+/// pass by itself has.
+fn runs_in_a_loop(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.trainer == TrainerKind::Loop {
+        return Ok(());
+    }
+    Err(SimulateError::NotSimulated {
+        model: model.name.clone(),
+        given: format!("a plan for `trainer` {}", setup.trainer.name()),
+        instead: "`trainer` loop".into(),
+    })
 }
 
 /// Records the state that a pass of a setup leaves for every update.

@@ -43,6 +43,11 @@ impl Tape {
         self.0.log.borrow().path(scope)
     }
 
+    /// Part of the model that a module belongs to.
+    pub(crate) fn component_of_scope(&self, scope: ScopeId) -> Component {
+        self.0.log.borrow().scopes[scope as usize].component
+    }
+
     /// Runs `f` in a module that was entered before.
     pub fn in_scope<R>(&self, scope: ScopeId, f: impl FnOnce() -> R) -> R {
         let before = self.set_scope(scope);

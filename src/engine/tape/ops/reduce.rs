@@ -115,15 +115,24 @@ impl Tape {
         drop((partials, semaphores));
     }
 
-    /// `x.sum(-1, keepdim=True)`; autocast computes it in fp32.
+    /// Type of a sum of `x`: autocast computes it in fp32, without casting `x` (`fp32_set_opt_dtype`).
+    fn sum_type(&self, x: &Tensor) -> DType {
+        match self.autocast_dtype() {
+            Some(_) if x.dtype().is_float() => DType::F32,
+            _ => x.dtype(),
+        }
+    }
+
+    /// `x.sum(-1, keepdim=True)`.
     pub fn sum_last(&self, x: &Tensor) -> Tensor {
-        let x = &self.cast_high(x);
         let rec = self.record("SumBackward1", &[x]);
         let mut reduced = vec![false; x.dim()];
         reduced[x.dim() - 1] = true;
-        let out = self.reduce(x, &reduced, x.dtype(), "sum");
-        let shape = *x.shape();
-        rec.finish(self, out, move |t, bw| smallvec![Some(t.expand(bw.grad(), shape))])
+        let out = self.reduce(x, &reduced, self.sum_type(x), "sum");
+        let (shape, dtype) = (*x.shape(), x.dtype());
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.to_dtype(&t.expand(bw.grad(), shape), dtype))]
+        })
     }
 
     /// `torch.linalg.vector_norm(x, 2, dim=-1, keepdim=True)`; autocast computes the result in fp32 without casting
@@ -158,12 +167,14 @@ impl Tape {
 
     /// `x.sum(dim)`; backward expands the gradient without a copy.
     pub fn sum_dim(&self, x: &Tensor, dim: usize) -> Tensor {
-        let x = &self.cast_high(x);
         let rec = self.record("SumBackward1", &[x]);
-        let out = self.reduce_dim(x, dim, false, "sum");
-        let shape = *x.shape();
+        let reduced: Vec<bool> = (0..x.dim()).map(|i| i == dim).collect();
+        let out = self.reduce(x, &reduced, self.sum_type(x), "sum");
+        let out = self.squeeze(&out, dim);
+        let (shape, dtype) = (*x.shape(), x.dtype());
         rec.finish(self, out, move |t, bw| {
-            smallvec![Some(t.expand(&t.unsqueeze(bw.grad(), dim), shape))]
+            let expanded = t.expand(&t.unsqueeze(bw.grad(), dim), shape);
+            smallvec![Some(t.to_dtype(&expanded, dtype))]
         })
     }
 

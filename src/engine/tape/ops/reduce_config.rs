@@ -1,4 +1,4 @@
-//! How PyTorch spreads a reduction over thread blocks, and the buffers through which these share partial results.
+//! Configuration of reductions: how PyTorch spreads one over thread blocks, and the buffers through which these share partial results.
 
 use super::super::gpu::Gpu;
 use super::super::misfit::MOST_BYTES;

@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     )
     usual.add_argument("--images", type=int, default=1, metavar="N", help="images of each sample (default: 1)")
     usual.add_argument("--image", default="", metavar="WxH", help="pixels of an image (default: the model's own size)")
-    usual.add_argument("--precision", default="bf16", choices=("bf16", "fp32", "amp-bf16", "amp-fp16"))
+    usual.add_argument("--precision", default="bf16", choices=("bf16", "bf16-amp", "fp32", "amp-bf16", "amp-fp16"))
     usual.add_argument("--optim", default="adamw_fused", choices=("adamw_fused", "adamw", "adamw_loop", "sgd", "sgdm"))
     usual.add_argument("--ckpt", action="store_true", help="gradient checkpointing, not reentrant")
     usual.add_argument("--attn", choices=("sdpa", "eager"), help="attention (default: sdpa where the model has it)")

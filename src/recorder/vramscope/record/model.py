@@ -15,8 +15,14 @@ from vramscope.record.script import complaint, progress
 from vramscope.record.session import recording
 from vramscope.record.vary import model_words
 
-DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "amp-bf16": torch.float32, "amp-fp16": torch.float32}
-AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
+DTYPES = {
+    "bf16": torch.bfloat16,
+    "bf16-amp": torch.bfloat16,
+    "fp32": torch.float32,
+    "amp-bf16": torch.float32,
+    "amp-fp16": torch.float32,
+}
+AUTOCAST = {"bf16-amp": torch.bfloat16, "amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 
 def run(options: argparse.Namespace, out: str) -> None:

@@ -113,7 +113,14 @@ impl Forward for Blip2 {
         drop(features);
         Output {
             loss,
-            held: vec![logits, images.vision.last, images.vision.pooled, images.queries],
+            // The logits stand in the language model's own outputs too.
+            held: vec![
+                logits.clone(),
+                logits,
+                images.vision.last,
+                images.vision.pooled,
+                images.queries,
+            ],
         }
     }
 

@@ -72,11 +72,14 @@ impl QFormer {
     pub fn forward(&self, t: &Tape, run: &Run, queries: &Tensor, image: &Tensor, image_mask: &Tensor) -> Tensor {
         let mut embedding = t.scope("layernorm", || self.layernorm.forward(t, queries));
         embedding = t.dropout(&embedding, self.dropout);
-        nothing_padded(t, image_mask);
-        let shared = Rc::new(BlockContext {
-            attn: run.attn,
-            image: t.to_dtype(image, queries.dtype()),
-        });
+        // Each mask is made in the type of the queries, which autocast's norm has left.
+        drop(t.to_dtype(&embedding, queries.dtype()));
+        let image = t.to_dtype(image, queries.dtype());
+        {
+            let _like = t.to_dtype(&embedding, queries.dtype());
+            nothing_padded(t, image_mask);
+        }
+        let shared = Rc::new(BlockContext { attn: run.attn, image });
         let mut h = embedding.clone();
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, shared) = (layer.clone(), shared.clone());

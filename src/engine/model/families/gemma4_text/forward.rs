@@ -149,7 +149,7 @@ impl Gemma4Text {
         Some(tables.look_up(t, ids))
     }
 
-    /// What full, then sliding layers see; with `blocks`, the tokens of an image see each other both ways.
+    /// Masks of full, then of sliding layers; with `blocks`, the tokens of an image see each other both ways.
     pub const fn patterns<'a>(&self, blocks: Option<&'a Tensor>) -> [Pattern<'a>; 2] {
         match blocks {
             Some(blocks) => [Pattern::Blocks(blocks), Pattern::SlidingOrBlocks(blocks)],

@@ -37,7 +37,7 @@ pub(super) struct Layer {
     per_layer: Option<PerLayer>,
 }
 
-/// What a layer makes of the input of its own.
+/// Contribution of the input that each layer has of its own.
 struct PerLayer {
     activation: Activation,
     per_layer_input_gate: Linear,

@@ -1,0 +1,82 @@
+//! Runs the micro-batches of a step as transformers' `Trainer` does: all of them are on the GPU before the first one runs.
+
+use super::parts::Passes;
+use super::steps::Trainer;
+use crate::dtype::DType;
+use crate::model::forward::Batch;
+use crate::tape::{Failure, Mark, Tape, Tensor};
+
+/// Tensors that variables of `Trainer._run_epoch` keep from one step to the next.
+#[derive(Default)]
+pub(super) struct Fetched {
+    /// `batch_samples`: the micro-batches of the step.
+    batches: Vec<Batch>,
+    /// `num_items_in_batch`: the number of tokens that have a loss.
+    items: Option<Tensor>,
+    /// `tr_loss_step`: the loss of the last micro-batch.
+    loss: Option<Tensor>,
+}
+
+impl Trainer {
+    /// Runs forward and backward of each micro-batch of a step.
+    pub(super) fn fetched_micro_batches(&mut self, t: &Tape) -> Passes {
+        let start = t.mark();
+        let count = self.run.setup.accum;
+        // The step before has its micro-batches until all of this one are fetched (`get_batch_samples`).
+        let batches: Vec<Batch> = (0..count).map(|_| self.forward.batch(t, &self.run)).collect();
+        self.fetched.items = number_of_items(t, &batches);
+        self.fetched.batches = batches;
+        let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
+        for number in 0..count as usize {
+            // What follows a failure is never looked at.
+            if t.failure().is_some() {
+                break;
+            }
+            before_forward = t.mark();
+            t.reach(Mark::BeforeForward);
+            self.work.before_forward = t.work_mark();
+            let loss = self.output(t, &self.fetched.batches[number]);
+            after_forward = t.mark();
+            t.reach(Mark::AfterForward);
+            self.work.after_forward = t.work_mark();
+            let scaled = self.scaler.scale(t, t.scale(&loss));
+            if !scaled.requires_grad() {
+                t.fail(|| Failure::NoGradient);
+            }
+            if t.failure().is_none() {
+                t.backward(&scaled);
+            }
+            drop(scaled);
+            after_backward = t.mark();
+            t.reach(Mark::AfterBackward);
+            self.work.after_backward = t.work_mark();
+            // Without its graph, which ends with `training_step`.
+            self.fetched.loss = Some(loss.detach());
+        }
+        Passes {
+            start,
+            before_forward,
+            after_forward,
+            after_backward,
+            end: t.mark(),
+            replaced: self.run.kept().replaced(),
+        }
+    }
+}
+
+/// `_get_num_items_in_batch`: labels that count, over all micro-batches.
+fn number_of_items(t: &Tape, batches: &[Batch]) -> Option<Tensor> {
+    let mut total = None;
+    for labels in batches.iter().filter_map(|batch| batch.labels.as_ref()) {
+        let last = labels.dim() - 1;
+        let shifted = t.narrow(labels, last, labels.last().saturating_sub(1));
+        let counted = {
+            let is_counted = t.compute(&shifted, DType::Bool, "labels != -100");
+            let all: Vec<usize> = (0..is_counted.dim()).collect();
+            t.count(&is_counted, &all)
+        };
+        // `sum` begins at the number 0.
+        total = Some(t.compute(total.as_ref().unwrap_or(&counted), DType::I64, "num_items_in_batch"));
+    }
+    total
+}
