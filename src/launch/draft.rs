@@ -1,6 +1,7 @@
 //! Settings as tools put them, before they become a setup: one meaning for each, whatever a tool calls it.
 
 use serde_json::Value;
+use vramscope_plan::export::names_in_language_model;
 
 /// Type of loaded weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +11,17 @@ pub(crate) enum Weights {
     Fp16,
     /// As the checkpoint has them.
     Auto,
+}
+
+/// Modules that get adapters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Targets {
+    /// All linear maps, or those of the language model if the tower is frozen.
+    AllLinear,
+    /// Maps of these names.
+    Named(Vec<String>),
+    /// Maps of these names in the language model alone.
+    InLanguageModel(Vec<String>),
 }
 
 /// Settings that were given or are a tool's defaults; `None` where nothing is said.
@@ -34,7 +46,7 @@ pub(crate) struct Draft {
     pub double_quant: Option<bool>,
     pub rank: Option<u64>,
     pub dropout: Option<f64>,
-    pub targets: Option<Vec<String>>,
+    pub targets: Option<Targets>,
     pub lora_dtype: Option<Weights>,
     pub freeze_vision: Option<bool>,
     pub freeze_connector: Option<bool>,
@@ -52,7 +64,7 @@ pub(crate) struct Draft {
     pub is_expandable: Option<bool>,
 }
 
-/// What was done with a value.
+/// Result of setting a value.
 pub(crate) type Set = Result<(), Fault>;
 
 /// Why a value is not taken.
@@ -173,7 +185,7 @@ impl Draft {
             "quant_method" | "quant_type" => {}
             "double_quant" => self.double_quant = Some(truth(value)?),
             "targets" => self.targets = Some(targets(value)?),
-            "target_linear" if truth(value)? => self.targets = Some(vec!["all-linear".to_owned()]),
+            "target_linear" if truth(value)? => self.targets = Some(Targets::AllLinear),
             "target_linear" => {}
             "freeze_vision_and_connector" => {
                 let is_frozen = truth(value)?;
@@ -323,21 +335,27 @@ fn weights(value: &Value) -> Result<Weights, Fault> {
     }
 }
 
-/// Names of modules in a list or between commas; `all` is LLaMA-Factory's word for all linear maps.
-fn targets(value: &Value) -> Result<Vec<String>, Fault> {
+/// Names of modules in a list or between commas, or the regular expression of an export; `all` is LLaMA-Factory's word
+/// for all linear maps.
+fn targets(value: &Value) -> Result<Targets, Fault> {
     let names: Vec<String> = match value {
         Value::Array(items) => items.iter().map(text).collect::<Result<_, _>>()?,
         other => text(other)?.split(',').map(|name| name.trim().to_owned()).collect(),
     };
-    match names.iter().any(|name| name.contains(['*', '(', '|', '\\'])) {
-        true => Err(NotSimulated(
-            "a regular expression for modules is not simulated; give names",
-        )),
-        false => Ok(names
-            .into_iter()
-            .map(|name| if name == "all" { "all-linear".to_owned() } else { name })
-            .collect()),
+    if let [pattern] = &names[..]
+        && let Some(names) = names_in_language_model(pattern)
+    {
+        return Ok(Targets::InLanguageModel(names));
     }
+    if names.iter().any(|name| name.contains(['*', '(', '|', '\\'])) {
+        return Err(NotSimulated(
+            "a regular expression for modules is not simulated; give names",
+        ));
+    }
+    Ok(match names.iter().any(|name| name == "all" || name == "all-linear") {
+        true => Targets::AllLinear,
+        false => Targets::Named(names),
+    })
 }
 
 fn deepspeed_optimizer(value: &Value) -> Result<&'static str, Fault> {

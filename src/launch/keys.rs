@@ -1,4 +1,4 @@
-//! What each tool's keys mean for memory, from the tables in `keys/`.
+//! Meaning of each tool's keys for memory, from the tables in `keys/`.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
@@ -19,6 +19,7 @@ use self::keys::{Meaning, keys};
 
 pub use self::entry::Entry;
 pub use self::keys::{NoEffect, NotSimulated};
+pub use self::resolve::Resolved;
 pub use self::tool::Tool;
 
 /// Largest file that is read, in bytes.
@@ -33,7 +34,7 @@ pub struct Source<'a> {
     pub text: &'a str,
 }
 
-/// What became of an entry.
+/// Outcome for an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate {
     /// The setup takes it.
@@ -52,14 +53,14 @@ pub enum Fate {
     Unknown(Option<&'static str>),
 }
 
-/// An entry and what became of it.
+/// An entry and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// Index of its source.
     pub source: usize,
     /// Key, value and place.
     pub entry: Entry,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
 }
 
@@ -72,7 +73,7 @@ pub struct Default {
     pub value: &'static str,
 }
 
-/// What a run was told, and the setup that results.
+/// The lines of a run, read: [`Launch::resolve`] makes a setup of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
     /// Tool that starts the run.
@@ -81,33 +82,44 @@ pub struct Launch {
     pub lines: Vec<Line>,
     /// Defaults of the tool that decide what no line says.
     pub defaults: Vec<Default>,
-    /// The setup as a case, which [`vramscope_engine::Case`] reads.
-    pub case: Map<String, Value>,
-    /// What the case takes for granted.
-    pub assumed: Vec<String>,
-    /// What has to be given for an estimate, or makes it sharper.
-    pub missing: Vec<String>,
-    /// What is asked for, by lines or defaults together, and not simulated.
-    pub not_simulated: Vec<String>,
+    /// Settings of the lines, and of the defaults.
+    draft: Draft,
+    /// Files that sources name and nobody gave: without them the setup would be another one.
+    absent: Vec<String>,
+}
+
+impl Line {
+    /// Text for a line that changes memory and is not simulated, or not known; `None` for others.
+    fn open(&self) -> Option<String> {
+        let given = format!("{}: {}", self.entry.key, self.entry.text());
+        match &self.fate {
+            Fate::NotSimulated(why) => Some(format!("{given}: {why}")),
+            Fate::Wrong(takes) => Some(format!("{given}: it takes {takes}")),
+            Fate::Unknown(_) => Some(format!("{given}: not known")),
+            _ => None,
+        }
+    }
 }
 
 impl Launch {
-    /// Returns everything that changes memory and is not simulated, or not known: lines first.
-    pub fn open(&self) -> Vec<String> {
-        let of_line = |line: &Line| {
-            let given = format!("{}: {}", line.entry.key, line.entry.text());
-            match &line.fate {
-                Fate::NotSimulated(why) => Some(format!("{given}: {why}")),
-                Fate::Wrong(takes) => Some(format!("{given}: it takes {takes}")),
-                Fate::Unknown(_) => Some(format!("{given}: not known")),
-                _ => None,
-            }
-        };
-        self.lines
+    /// Name of the model, if a line gives one.
+    pub fn model(&self) -> Option<&str> {
+        self.draft.model.as_deref()
+    }
+
+    /// Returns the setup for a model that `takes_images`, or for one of text alone, for which the tools pass over what is
+    /// said of the parts of a vision-language model.
+    pub fn resolve(&self, takes_images: bool) -> Resolved {
+        let resolved = resolve::resolve(&self.draft, self.tool, takes_images);
+        let of_lines = self.lines.iter().filter_map(Line::open);
+        let absent = self
+            .absent
             .iter()
-            .filter_map(of_line)
-            .chain(self.not_simulated.iter().cloned())
-            .collect()
+            .map(|path| format!("the settings in {path}; give it too, with --launch {path}"));
+        Resolved {
+            not_simulated: of_lines.chain(resolved.not_simulated).chain(absent).collect(),
+            ..resolved
+        }
     }
 }
 
@@ -130,7 +142,7 @@ pub enum LaunchError {
     Unreadable {
         /// Name of the source.
         name: String,
-        /// What is wrong, and where.
+        /// Mistake, and its place.
         reason: String,
     },
     /// No source is of a known tool.
@@ -208,7 +220,7 @@ fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
     Ok(Parsed::of_settings(entries))
 }
 
-/// Files that sources name and nobody gave: without them the setup would be another one.
+/// Returns the files that sources name and nobody gave.
 fn absent(parsed: &[Parsed]) -> Vec<String> {
     let is_given = |tool| parsed.iter().any(|parsed| parsed.tool == Some(tool));
     let mut out = Vec::new();
@@ -259,12 +271,7 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         let own = parsed.tool.filter(|of| of.is_addition()).unwrap_or(tool);
         reading.take(number, own, parsed.entries);
     }
-    let mut launch = reading.finish();
-    let named = absent
-        .into_iter()
-        .map(|path| format!("what {path} says; give it too, with --launch {path}"));
-    launch.not_simulated.extend(named);
-    Ok(launch)
+    Ok(reading.finish(absent))
 }
 
 /// A reading under way.
@@ -291,7 +298,7 @@ impl Reading {
         let known = keys(tool);
         for entry in entries {
             let key = entry.key.replace('-', "_");
-            // What is said of a whole object counts for all that is in it.
+            // The meaning of a whole object holds for all that is in it.
             let outer = key.split('.').next().unwrap_or_default();
             let meaning = known.get(key.as_str()).or_else(|| match known.get(outer) {
                 Some(Meaning::Simulated(..)) | None => None,
@@ -323,7 +330,7 @@ impl Reading {
         fate
     }
 
-    fn finish(mut self) -> Launch {
+    fn finish(mut self, absent: Vec<String>) -> Launch {
         let mut defaults = Vec::new();
         let given = std::mem::take(&mut self.draft);
         for (key, meaning) in keys(self.tool) {
@@ -337,16 +344,12 @@ impl Reading {
             let _ = self.draft.set(knob, &Value::String(value.to_owned()));
             defaults.push(Default { key, value });
         }
-        let draft = given.over(std::mem::take(&mut self.draft));
-        let resolved = resolve::resolve(&draft, self.tool);
         Launch {
             tool: self.tool,
             lines: self.lines,
             defaults,
-            case: resolved.case,
-            assumed: resolved.assumed,
-            missing: resolved.missing,
-            not_simulated: resolved.not_simulated,
+            draft: given.over(self.draft),
+            absent,
         }
     }
 }
@@ -370,5 +373,9 @@ fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'stati
     (score(&best) > 0.9).then_some(best)
 }
 
+#[cfg(test)]
+mod part_tests;
+#[cfg(test)]
+mod round_trip;
 #[cfg(test)]
 mod tests;

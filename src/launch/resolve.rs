@@ -1,20 +1,22 @@
 //! Turns what a tool was told into the setup that is simulated, and says what that rests on.
 
 use serde_json::{Map, Value, json};
+use vramscope_engine::setup::{Targets, TrainerKind};
+use vramscope_plan::export::targets_in_language_model;
 
-use crate::draft::{Draft, Weights};
+use crate::draft::{Draft, Targets as Given, Weights};
 use crate::tool::Tool;
 
 /// The setup that a launch asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Resolved {
-    /// A case, as `estimate --case` reads it.
+pub struct Resolved {
+    /// The setup as a case, which [`vramscope_engine::Case`] reads; it holds the model's name if a line gives one.
     pub case: Map<String, Value>,
-    /// What the case takes for granted.
+    /// Assumptions of the case.
     pub assumed: Vec<String>,
-    /// What has to be given for an estimate, or makes it sharper.
+    /// Settings that have to be given for an estimate, or make it sharper.
     pub missing: Vec<String>,
-    /// What is asked for and not simulated.
+    /// Everything that changes memory and is not simulated, or not known: lines first.
     pub not_simulated: Vec<String>,
 }
 
@@ -28,7 +30,7 @@ impl Resolved {
 const SWIFT_SAMPLES: u64 = 16;
 
 /// Turns a draft into a case.
-pub(crate) fn resolve(draft: &Draft, tool: Tool) -> Resolved {
+pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved {
     let mut out = Resolved::default();
     match &draft.model {
         Some(model) => out.put("model", model.as_str()),
@@ -39,17 +41,31 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool) -> Resolved {
     batch(draft, tool, &mut out);
     optimizer(draft, &mut out);
     checkpointing(draft, &mut out);
-    trained(draft, &mut out);
+    match draft.adapters {
+        Some(true) => adapters(draft, tool, takes_images, &mut out),
+        _ => trained_parts(draft, takes_images, &mut out),
+    }
     precision(draft, tool, &mut out);
+    let freezes_parts = takes_images && [draft.freeze_vision, draft.freeze_connector].contains(&Some(true));
+    if tool == Tool::LlamaFactory && freezes_parts && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
+        out.not_simulated
+            .push("frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true".to_owned());
+    }
     gpus(draft, &mut out);
     liger(draft, tool, &mut out);
+    if tool == Tool::TrlSft {
+        out.not_simulated.push(
+            "TRL's loss, which never makes all logits (`add_fused_lm_head`): an estimate with them is too high"
+                .to_owned(),
+        );
+    }
     if let Some(attention) = draft.attention {
         out.put("attn", attention);
     }
     if let Some(use_cache) = draft.use_cache {
         out.put("use_cache", use_cache);
     }
-    if let Some(pixels) = draft.pixels {
+    if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
         out.missing.push(format!(
             "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square"
@@ -68,20 +84,20 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     if is_on {
         out.put("loss", "fused_linear");
     }
-    let others = [
+    let is_used = |given: Option<bool>| match tool {
+        // It switches all of them with the loss.
+        Tool::LlamaFactory => is_on,
+        Tool::Axolotl => given == Some(true),
+        _ => is_on && given == Some(true),
+    };
+    let others: Vec<&str> = [
         (draft.liger_rope, "rotary embeddings"),
         (draft.liger_norms, "norms"),
         (draft.liger_mlps, "MLPs"),
-    ];
-    // axolotl switches each by itself; the others switch all of them with the loss.
-    let others: Vec<&str> = match is_on || tool == Tool::Axolotl {
-        true => others
-            .iter()
-            .filter(|(given, _)| *given == Some(true))
-            .map(|(_, name)| *name)
-            .collect(),
-        false => Vec::new(),
-    };
+    ]
+    .into_iter()
+    .filter_map(|(given, name)| is_used(given).then_some(name))
+    .collect();
     if !others.is_empty() {
         out.not_simulated.push(format!(
             "Liger's {}; only its fused loss is simulated",
@@ -136,41 +152,71 @@ fn checkpointing(draft: &Draft, out: &mut Resolved) {
     }
 }
 
-/// Frozen parts and adapters.
-fn trained(draft: &Draft, out: &mut Resolved) {
-    let parts = [draft.freeze_vision, draft.freeze_connector, draft.freeze_language].map(|part| part.unwrap_or(false));
-    if draft.adapters == Some(true) {
-        out.put("freeze", if draft.bits == Some(4) { "qlora" } else { "lora" });
-        if draft.bits == Some(4) && draft.double_quant == Some(false) {
-            out.not_simulated
-                .push("4-bit weights without double quantization".to_owned());
-        }
-        if let Some(rank) = draft.rank {
-            out.put("rank", rank);
-        }
-        if let Some(dropout) = draft.dropout {
-            out.put("lora_dropout", dropout);
-        }
-        match &draft.targets {
-            Some(names) if names.iter().any(|name| name == "all-linear") && draft.freeze_vision == Some(true) => {
-                // The tools leave a frozen tower out of "all".
-                out.put("lora_targets", "projections");
-            }
-            Some(names) if names.len() == 1 && names[0] == "all-linear" => out.put("lora_targets", "all-linear"),
-            Some(names) => out.put("lora_targets", names.join(",")),
-            None => out
-                .missing
-                .push("the modules that get adapters: peft's default for the model is taken as all projections".into()),
-        }
-        if draft.lora_dtype == Some(Weights::Bf16) {
-            out.put("lora_dtype", "bf16");
-        }
-        return;
+/// Adapters beside frozen weights.
+fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
+    out.put("freeze", if draft.bits == Some(4) { "qlora" } else { "lora" });
+    if draft.bits == Some(4) && tool != Tool::Transformers {
+        out.not_simulated.push(format!(
+            "QLoRA as {} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights \
+             that are not in 4 bits to fp32",
+            tool.name()
+        ));
     }
+    if draft.bits == Some(4) && draft.double_quant == Some(false) {
+        out.not_simulated
+            .push("4-bit weights without double quantization".to_owned());
+    }
+    if let Some(rank) = draft.rank {
+        out.put("rank", rank);
+    }
+    if let Some(dropout) = draft.dropout {
+        out.put("lora_dropout", dropout);
+    }
+    match targets(draft, tool, takes_images) {
+        Ok(Some(targets)) => out.put("lora_targets", String::from(targets)),
+        Ok(None) => out
+            .missing
+            .push("the modules that get adapters: peft's default for the model is taken as all projections".into()),
+        Err(why) => out.not_simulated.push(why),
+    }
+    if draft.lora_dtype == Some(Weights::Bf16) {
+        out.put("lora_dtype", "bf16");
+    }
+}
+
+/// Modules that get adapters; `None` if the launch leaves them to peft.
+fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targets>, String> {
+    let is_frozen = |part: Option<bool>| takes_images && part == Some(true);
+    let [vision, connector] = [draft.freeze_vision, draft.freeze_connector].map(is_frozen);
+    let in_language_model = |names: &[String]| {
+        targets_in_language_model(names)
+            .ok_or_else(|| format!("adapters on {} of the language model alone", names.join(", ")))
+    };
+    Ok(match &draft.targets {
+        None => None,
+        Some(Given::AllLinear) => match (tool, vision, connector) {
+            // LLaMA-Factory leaves the connector out of `all` (`find_all_linear_modules`).
+            (Tool::LlamaFactory, false, _) if takes_images => {
+                return Err("adapters in the vision tower and the language model, but not in the connector".to_owned());
+            }
+            (_, false, false) => Some(Targets::AllLinear),
+            (Tool::LlamaFactory, true, _) | (_, true, true) => Some(Targets::LanguageModel),
+            _ => return Err("adapters in one of vision tower and connector alone".to_owned()),
+        },
+        // LLaMA-Factory leaves out a frozen tower whatever the names (`patch_target_modules`).
+        Some(Given::Named(names)) if tool == Tool::LlamaFactory && vision => Some(in_language_model(names)?),
+        Some(Given::Named(names)) => Some(Targets::Named(names.clone())),
+        Some(Given::InLanguageModel(names)) => Some(in_language_model(names)?),
+    })
+}
+
+/// Parts that train in full; a text model has no others and trains whole.
+fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     if draft.bits.is_some() {
         out.not_simulated.push("quantized weights without adapters".to_owned());
     }
-    match parts {
+    let parts = [draft.freeze_vision, draft.freeze_connector, draft.freeze_language];
+    match parts.map(|part| takes_images && part == Some(true)) {
         [false, false, false] => out.put("freeze", "none"),
         [true, false, false] => out.put("freeze", "vision"),
         [true, false, true] => out.put("freeze", "all-but-connector"),
@@ -185,10 +231,8 @@ fn trained(draft: &Draft, out: &mut Resolved) {
                 .filter(|(is_frozen, _)| *is_frozen)
                 .map(|(_, name)| *name)
                 .collect();
-            // A text model has neither, and trains whole.
             out.put("freeze", if language { "all-but-connector" } else { "vision" });
-            out.not_simulated
-                .push(format!("freezing {} of a vision-language model", frozen.join(" and ")));
+            out.not_simulated.push(format!("freezing {}", frozen.join(" and ")));
         }
     }
 }
@@ -200,7 +244,7 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let weights = match (tool, draft.weights) {
         (Tool::LlamaFactory, _) if draft.pure_bf16 == Some(true) => Weights::Bf16,
         // It loads weights in the type of compute, and then casts those that are trained to fp32.
-        (Tool::LlamaFactory, _) if (bf16 || fp16) && !adapters => Weights::Fp32,
+        (Tool::LlamaFactory, _) if !adapters => Weights::Fp32,
         (Tool::LlamaFactory, _) if bf16 => Weights::Bf16,
         (Tool::LlamaFactory, _) if fp16 => Weights::Fp16,
         (_, Some(Weights::Auto) | None) => {
@@ -222,11 +266,7 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
             out.put("precision", "bf16");
             out.not_simulated.push("weights in bf16 under fp16 autocast".to_owned());
         }
-        (Weights::Bf16 | Weights::Auto, true, false) => {
-            out.put("precision", "bf16");
-            out.assumed
-                .push("weights in bf16 under bf16 autocast are simulated without autocast".to_owned());
-        }
+        (Weights::Bf16 | Weights::Auto, true, false) => out.put("precision", "bf16-amp"),
         (Weights::Bf16 | Weights::Auto, false, false) => out.put("precision", "bf16"),
     }
 }
@@ -240,12 +280,18 @@ fn gpus(draft: &Draft, out: &mut Resolved) {
         ));
     }
     if world > 1 {
+        out.assumed
+            .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
         out.put("world", world);
         out.put("strategy", "ddp");
         if let Some(bucket) = draft.bucket {
             out.put("bucket", bucket);
         }
-    } else if draft.gpus.is_none() {
+        return;
+    }
+    // Every tool that is known trains with transformers' `Trainer`, or with a subclass of it.
+    out.put("trainer", TrainerKind::Transformers.name());
+    if draft.gpus.is_none() {
         out.assumed.push("one GPU".to_owned());
     }
 }

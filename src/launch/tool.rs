@@ -111,12 +111,10 @@ impl Tool {
                 .filter(|mark| entries.iter().any(|e| own(e, mark)))
                 .count()
         };
-        // Of equal ones the more special: TRL's and LLaMA-Factory's files hold transformers' keys.
-        let found = Self::ALL
-            .iter()
-            .copied()
-            .max_by_key(|tool| (score(*tool), *tool != Self::Transformers))?;
-        (score(found) > 0).then_some(found)
+        // Other tools' files hold transformers' keys too.
+        let others = Self::ALL.iter().copied().filter(|tool| *tool != Self::Transformers);
+        let found = others.max_by_key(|tool| score(*tool)).filter(|tool| score(*tool) > 0);
+        found.or((score(Self::Transformers) > 0).then_some(Self::Transformers))
     }
 
     /// Finds the tool of a command by its program, or else by its options.

@@ -8,7 +8,7 @@ const FILE: &str = "model_name_or_path: Qwen/Qwen2.5-VL-3B-Instruct
 stage: sft
 finetuning_type: lora
 lora_rank: 32
-lora_target: q_proj,v_proj
+lora_target: q_proj,k_proj,v_proj,o_proj
 cutoff_len: 1024
 template: qwen2_vl
 per_device_train_batch_size: 2
@@ -25,8 +25,8 @@ fn bytes(text: &str) -> u64 {
 fn a_file_gives_the_bytes_of_its_setup() {
     let launched = run_on(["estimate", "--launch", "-", "--format", "json"], FILE);
     assert_eq!(launched.code, Some(0), "{}", launched.stderr);
-    let flags = "estimate qwen2.5-vl-3b --batch 2 --accum 4 --seq 1024 --freeze lora --rank 32 --lora-targets q_proj,v_proj \
-                 --ckpt full --optim adamw_fused --clip --format json";
+    let flags = "estimate qwen2.5-vl-3b --batch 2 --accum 4 --seq 1024 --freeze lora --rank 32 --lora-targets attention \
+                 --ckpt full --optim adamw_fused --clip --precision bf16-amp --trainer transformers --format json";
     let said = run(flags.split_ascii_whitespace());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(bytes(&launched.stdout), bytes(&said.stdout));

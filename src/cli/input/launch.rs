@@ -2,7 +2,7 @@
 
 use clap::Args;
 use vramscope_engine::Case;
-use vramscope_launch::{Launch, Source as LaunchSource, read};
+use vramscope_launch::{Launch, Resolved, Source as LaunchSource, read};
 
 use super::source::Source;
 use crate::failure::Failure;
@@ -38,12 +38,12 @@ impl LaunchFlags {
         read(&sources).map(Some).map_err(Failure::input)
     }
 
-    /// Returns the case of a launch, with the name of a model only if it has one.
+    /// Returns the case of a launch, resolved for its model, with the name of a model only if it has one.
     ///
     /// # Errors
     /// If something in it is not simulated and may not be ignored, or the case is none that the engine takes.
-    pub fn case(&self, launch: &Launch) -> Result<Case, Failure> {
-        let open = launch.open();
+    pub fn case(&self, resolved: &Resolved) -> Result<Case, Failure> {
+        let open = &resolved.not_simulated;
         if !open.is_empty() && !self.ignore_not_simulated {
             return Err(Failure::Input(format!(
                 "some of what this run is told changes its memory and is not simulated:\n  {}\nTake it out, or estimate \
@@ -51,7 +51,7 @@ impl LaunchFlags {
                 open.join("\n  ")
             )));
         }
-        let mut case = launch.case.clone();
+        let mut case = resolved.case.clone();
         case.entry("model").or_insert_with(|| "".into());
         let text = serde_json::Value::Object(case).to_string();
         let case = Case::from_json(&text).map_err(|e| Failure::Input(format!("the setup of --launch: {e}")))?;

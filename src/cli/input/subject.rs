@@ -1,5 +1,7 @@
 //! Selects the model: by name, by its config.json, or by a whole case.
 
+use std::cell::OnceCell;
+
 use clap::Args;
 use serde_json::Map;
 use vramscope_engine::model::ModelError;
@@ -24,6 +26,9 @@ pub struct Subject {
     /// Setup, and model if no other is named, that the files of a launch ask for.
     #[arg(skip)]
     launched: Option<Case>,
+    /// Text of the config.json once it is read: standard input can be read once.
+    #[arg(skip)]
+    config_text: OnceCell<String>,
 }
 
 impl Subject {
@@ -34,6 +39,7 @@ impl Subject {
             config,
             case: None,
             launched: None,
+            config_text: OnceCell::new(),
         })
     }
 
@@ -42,12 +48,34 @@ impl Subject {
         self.launched = Some(case);
     }
 
+    /// Returns true if the model takes images, or is not known; `launched` is the name in a launch, which counts if no other
+    /// model is given.
+    ///
+    /// # Errors
+    /// If the configuration cannot be read.
+    pub fn takes_images(&self, launched: Option<&str>) -> Result<bool, Failure> {
+        let model = match (&self.model, &self.config) {
+            (Some(name), _) => Model::from_catalogue(name),
+            (None, Some(source)) => Model::from_config(self.config_text(source)?),
+            (None, None) => Model::from_catalogue(launched.unwrap_or_default()),
+        };
+        // A model that is not known is refused when it is read.
+        Ok(model.map_or(true, |model| model.takes().parts))
+    }
+
+    /// Text of the config.json.
+    fn config_text(&self, source: &Source) -> Result<&str, Failure> {
+        if self.config_text.get().is_none() {
+            let _ = self.config_text.set(source.read_text()?);
+        }
+        Ok(self.config_text.get().map_or("", String::as_str))
+    }
+
     /// Returns the model in the shape that its setup requires, and the setup with the flags applied. Flags without
     /// effect are noted on standard error.
     ///
     /// # Errors
     /// If the model is unknown, or the configuration or the case cannot be read.
-    /// When the model is not known, or the configuration or the case cannot be read.
     pub fn read(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
         let (model, setup) = self.model_and_setup(flags)?;
         for flag in flags.without_effect(model.takes()) {
@@ -112,6 +140,10 @@ impl Subject {
     }
 
     fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+        if let (None, Some(source)) = (&self.model, &self.config) {
+            let text = self.config_text(source)?;
+            return from_config((source, text), self.launched.clone(), flags);
+        }
         let launched = self.launched;
         match (self.model, self.config, self.case) {
             (Some(model), ..) => {
@@ -119,7 +151,6 @@ impl Subject {
                 let setup = launched.map_or(named.setup, |case| case.setup);
                 from_case(Case { setup, ..named }, flags)
             }
-            (_, Some(source), _) => from_config(&source, launched, flags),
             (.., Some(text)) => from_case(read_case(&text)?, flags),
             _ if launched.as_ref().is_some_and(|case| case.model.is_empty()) => Err(Failure::Input(
                 "--launch names no model; name one before it, or give --config with its config.json".into(),
@@ -182,12 +213,15 @@ fn from_case(mut case: Case, flags: &SetupFlags) -> Result<(Model, Setup), Failu
     Ok((model, case.setup))
 }
 
-fn from_config(source: &Source, launched: Option<Case>, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+fn from_config(
+    (source, text): (&Source, &str),
+    launched: Option<Case>,
+    flags: &SetupFlags,
+) -> Result<(Model, Setup), Failure> {
     let is_launched = launched.is_some();
     let mut setup = launched.map_or_else(Setup::default, |case| case.setup);
     flags.apply(&mut setup);
-    let text = source.read_text()?;
-    let model = Model::from_config_for(&text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;
+    let model = Model::from_config_for(text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;
     if !flags.names_seq() && !is_launched {
         setup.seq = model.default_seq();
     }

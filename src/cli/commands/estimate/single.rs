@@ -17,10 +17,11 @@ impl Estimate {
     pub fn run_single(mut self) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
         if let Some(launch) = self.launch.read()? {
+            let resolved = launch.resolve(self.subject.takes_images(launch.model())?);
             if format == Format::Text {
-                output::print(&text::launch(&launch, terminal::width()))?;
+                output::print(&text::launch(&launch, &resolved, terminal::width()))?;
             }
-            self.subject.launch(self.launch.case(&launch)?);
+            self.subject.launch(self.launch.case(&resolved)?);
         }
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;

@@ -1,12 +1,12 @@
-//! Formats what became of the lines of a launch.
+//! Formats the outcome for each line of a launch.
 
-use vramscope_launch::{Fate, Launch, Line};
+use vramscope_launch::{Fate, Launch, Line, Resolved};
 
 use super::paint::{QUIET, STRONG};
 use super::wrap::wrap;
 
 /// Formats the tool, the lines that count, the defaults taken, and what is open.
-pub fn render(launch: &Launch, width: usize) -> String {
+pub fn render(launch: &Launch, resolved: &Resolved, width: usize) -> String {
     let mut out = format!("{STRONG}Launch{STRONG:#}  {}\n", launch.tool.name());
     let with = |is: fn(&Fate) -> bool| launch.lines.iter().filter(move |line| is(&line.fate));
     let simulated: Vec<String> = with(|fate| *fate == Fate::Simulated).map(given).collect();
@@ -15,7 +15,6 @@ pub fn render(launch: &Launch, width: usize) -> String {
         .iter()
         .map(|default| format!("{}: {}", default.key, default.value))
         .collect();
-    let not_simulated = launch.open();
     let keys = |is: fn(&Fate) -> bool| -> Vec<String> { with(is).map(|line| line.entry.key.clone()).collect() };
     for (title, items) in [
         ("simulated", simulated),
@@ -29,9 +28,9 @@ pub fn render(launch: &Launch, width: usize) -> String {
         out += &listed(title, &items, width);
     }
     for (title, items) in [
-        ("not simulated", &not_simulated),
-        ("taken for granted", &launch.assumed),
-        ("not told", &launch.missing),
+        ("not simulated", &resolved.not_simulated),
+        ("taken for granted", &resolved.assumed),
+        ("not told", &resolved.missing),
     ] {
         out += &one_by_one(title, items, width);
     }

@@ -1,0 +1,66 @@
+//! Frozen parts and adapters of models with images and without.
+
+use vramscope_engine::setup::{Freeze, Targets};
+
+use super::tests::{case, case_of, launch, open};
+
+#[test]
+fn a_text_model_has_no_tower_to_freeze() {
+    let full = launch(&["stage: sft\nfinetuning_type: full\ncutoff_len: 512\nimage_max_pixels: 262144\nbf16: true\n"]);
+    assert!(!open(&full).is_empty());
+    let text = full.resolve(false);
+    assert_eq!(text.not_simulated, Vec::<String>::new());
+    assert_eq!(case_of(&text).setup.freeze, Freeze::None);
+    assert!(
+        !text.missing.iter().any(|line| line.contains("images")),
+        "{:?}",
+        text.missing
+    );
+    let lora = launch(&["stage: sft\nfinetuning_type: lora\nlora_target: all\n"]);
+    assert_eq!(case_of(&lora.resolve(false)).setup.lora_targets, Targets::AllLinear);
+}
+
+#[test]
+fn a_frozen_tower_gets_no_adapters_by_name_in_llama_factory() {
+    let of = |targets: &str| {
+        let file = format!("stage: sft\nfinetuning_type: lora\nlora_target: {targets}\n");
+        launch(&[&file])
+    };
+    let all = of("q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj");
+    assert_eq!(case(&all).setup.lora_targets, Targets::Projections);
+    assert_eq!(
+        case(&of("v_proj,q_proj,o_proj,k_proj")).setup.lora_targets,
+        Targets::Attention
+    );
+    assert!(
+        open(&of("q_proj,v_proj"))[0].contains("language model alone"),
+        "{:?}",
+        open(&of("q_proj,v_proj"))
+    );
+    let text = of("q_proj,v_proj").resolve(false);
+    assert_eq!(
+        case_of(&text).setup.lora_targets,
+        Targets::parse("q_proj,v_proj").unwrap()
+    );
+    // The connector gets none with `all`, even where it may train.
+    let unfrozen = launch(&["stage: sft\nfinetuning_type: lora\nlora_target: all\nfreeze_vision_tower: false\n"]);
+    assert!(open(&unfrozen)[0].contains("connector"), "{:?}", open(&unfrozen));
+}
+
+#[test]
+fn adapters_of_ms_swift_go_where_nothing_is_frozen() {
+    let of = |more: &str| {
+        launch(&[&format!(
+            "swift sft --tuner_type lora --target_modules all-linear {more}"
+        )])
+    };
+    assert_eq!(case(&of("")).setup.lora_targets, Targets::LanguageModel);
+    let all = of("--freeze_vit false --freeze_aligner false");
+    assert_eq!(case(&all).setup.lora_targets, Targets::AllLinear);
+    assert!(open(&of("--freeze_vit false"))[0].contains("alone"));
+    let named = launch(&["swift sft --tuner_type lora --target_modules q_proj v_proj"]);
+    assert_eq!(
+        case(&named).setup.lora_targets,
+        Targets::parse("q_proj,v_proj").unwrap()
+    );
+}

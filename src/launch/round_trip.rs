@@ -1,0 +1,119 @@
+//! Exports of a plan, read back.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::json;
+use vramscope_engine::Setup;
+use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, Targets, TrainerKind};
+use vramscope_plan::Plan;
+use vramscope_plan::export::Form;
+
+use super::tests::{case, launch, open};
+
+/// A setup that a person may plan, with the settings that the tools' files hold.
+fn planned() -> impl proptest::strategy::Strategy<Value = Setup> {
+    let sizes = (1_u64..9, 1_u64..5000, 1_u64..9, 1_u64..65);
+    let numbers = (0_u64..4, any::<bool>(), any::<bool>());
+    let choices = (
+        select(Precision::ALL),
+        select(Optimizer::ALL),
+        select(&[
+            Freeze::None,
+            Freeze::Vision,
+            Freeze::AllButConnector,
+            Freeze::Lora,
+            Freeze::Qlora,
+        ]),
+        select(&[Checkpointing::None, Checkpointing::Full]),
+        select(&[Attention::Sdpa, Attention::Eager, Attention::FlashAttention2]),
+        prop_oneof![
+            Just(Targets::Projections),
+            Just(Targets::Attention),
+            Just(Targets::LanguageModel),
+            Just(Targets::AllLinear),
+            Just(Targets::parse("qkv,fc1").unwrap()),
+        ],
+    );
+    (sizes, numbers, choices).prop_map(
+        |((batch, seq, accum, rank), (dropout, clip, fused), (precision, optim, freeze, ckpt, attn, lora_targets))| {
+            let adapted = matches!(freeze, Freeze::Lora | Freeze::Qlora);
+            let default = Setup::default();
+            Setup {
+                batch,
+                seq,
+                accum,
+                precision,
+                optim,
+                freeze,
+                ckpt,
+                attn,
+                clip,
+                loss: if fused { Loss::FusedLinear } else { Loss::default() },
+                // Files hold these beside adapters alone.
+                rank: if adapted { rank } else { default.rank },
+                lora_dropout: if adapted {
+                    dropout as f64 * 0.05
+                } else {
+                    default.lora_dropout
+                },
+                lora_targets: if adapted {
+                    lora_targets
+                } else {
+                    default.lora_targets.clone()
+                },
+                ..default
+            }
+        },
+    )
+}
+
+/// A plan that recommends a setup.
+fn plan_of(setup: &Setup) -> Plan {
+    let choice = json!({"setup": setup, "samples": setup.batch, "live": 1, "distance": 0});
+    let plan = json!({"model": "qwen2.5-vl-3b", "limit": 1, "planned": 1, "asked": setup, "gpus": 1, "recommended": choice,
+        "reasons": [], "front": [], "front_len": 0, "ladder": [], "not_searched": [], "refused": [],
+        "searched": {"setups": 1, "refused": 0, "summed": 0, "recorded": 1, "bounded": 0, "dominated": 0}});
+    serde_json::from_value(plan).unwrap_or_else(|error| panic!("{error}"))
+}
+
+proptest! {
+    /// The file of a plan, read back, is the setup of the plan; but for Liger's other kernels, which LLaMA-Factory
+    /// and ms-swift can't leave out.
+    #[test]
+    fn an_export_is_read_back_as_the_same_setup(
+        setup in planned(),
+        form in select(&[Form::Trl, Form::LlamaFactory, Form::MsSwift]),
+    ) {
+        let plan = plan_of(&setup);
+        let Ok(text) = form.write(&plan, plan.recommended.as_ref().expect("one is")) else {
+            return Ok(());
+        };
+        let read = launch(&[&text]);
+        let open = open(&read);
+        match (form, setup.loss) {
+            (Form::LlamaFactory | Form::MsSwift, Loss::FusedLinear) => {}
+            // LLaMA-Factory's `all` passes over the connector.
+            (Form::LlamaFactory, _) if setup.lora_targets == Targets::AllLinear => {}
+            // TRL never makes all logits.
+            (Form::Trl, _) => prop_assert!(open.last().is_some_and(|why| why.contains("logits")), "{:?}", open),
+            // The tools prepare 4-bit models in ways of their own.
+            _ if setup.freeze == Freeze::Qlora => prop_assert!(open[0].contains("QLoRA"), "{:?}", open),
+            _ => prop_assert!(open.is_empty(), "{open:?}\n{text}"),
+        }
+        let setup = match form {
+            // TRL's own loss takes the place of Liger's, and lines for the script freeze parts.
+            Form::Trl => Setup {
+                loss: Loss::default(),
+                freeze: match setup.freeze {
+                    Freeze::Vision | Freeze::AllButConnector => Freeze::None,
+                    adapters => adapters,
+                },
+                ..setup
+            },
+            _ => setup,
+        };
+        if open.is_empty() || form == Form::Trl || setup.freeze == Freeze::Qlora && form == Form::MsSwift {
+            prop_assert_eq!(case(&read).setup, Setup { trainer: TrainerKind::Transformers, ..setup }, "{}", text);
+        }
+    }
+}
