@@ -17,11 +17,13 @@ pub enum Activation {
     Silu,
     /// max(x, 0) (`relu`).
     Relu,
+    /// max(x, 0)², two operations (`relu2`).
+    Relu2,
 }
 
 impl Activation {
     /// transformers' names of the activations that are known.
-    pub const NAMES: [(&'static str, Self); 7] = [
+    pub const NAMES: [(&'static str, Self); 8] = [
         ("gelu", Self::Gelu),
         ("gelu_pytorch_tanh", Self::GeluTanh),
         ("gelu_new", Self::GeluNew),
@@ -29,6 +31,7 @@ impl Activation {
         ("silu", Self::Silu),
         ("swish", Self::Silu),
         ("relu", Self::Relu),
+        ("relu2", Self::Relu2),
     ];
 
     /// transformers' name of the activation (`ACT2FN`).
@@ -53,6 +56,10 @@ pub fn activate(t: &Tape, kind: Activation, x: Tensor) -> Tensor {
         Activation::Gelu | Activation::GeluTanh => t.activation("GeluBackward0", &x, "gelu"),
         Activation::Silu => t.activation("SiluBackward0", &x, "silu"),
         Activation::Relu => t.unary_of_result("ReluBackward0", &x, "relu"),
+        Activation::Relu2 => {
+            let positive = t.unary_of_result("ReluBackward0", &x, "relu");
+            t.pow(&positive)
+        }
     }
 }
 

@@ -21,6 +21,7 @@ impl Rotary {
     /// type of `x` (`Qwen2VLRotaryEmbedding`, `Qwen3VLTextRotaryEmbedding`).
     pub fn multimodal(&self, t: &Tape, x: &Tensor, position_ids: &Tensor, layout: MropeLayout) -> (Tensor, Tensor) {
         t.no_grad(|| {
+            self.check_length(t);
             let [batch, positions] = [position_ids.size(1), position_ids.size(2)];
             let half = self.head_dim / 2;
             let inv_freq = t.expand(&t.view(&self.inv_freq, [1, 1, half, 1]), [AXES, batch, half, 1]);

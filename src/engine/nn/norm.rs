@@ -38,6 +38,8 @@ impl LayerNorm {
 pub enum RmsScale {
     /// The weight, after the values are back in their own type (Llama).
     Weight,
+    /// The weight, before the values are back in their own type (OLMo 2).
+    WeightFirst,
     /// One and the weight, in fp32 (Gemma).
     OnePlusWeight,
 }
@@ -70,8 +72,8 @@ impl RmsNorm {
             t.mean_last(&squares)
         };
         let shifted = t.shift(&variance);
-        // Llama's forward names the variance, which therefore lives until the call returns.
-        let _variance = (self.scale == RmsScale::Weight).then_some(variance);
+        // All but Gemma's forward name the variance, which therefore lives until the call returns.
+        let _variance = (self.scale != RmsScale::OnePlusWeight).then_some(variance);
         let inverse = t.rsqrt(&shifted);
         drop(shifted);
         let normed = t.mul(&h, &inverse);
@@ -80,6 +82,10 @@ impl RmsNorm {
             RmsScale::Weight => {
                 let narrowed = t.to_dtype(&normed, x.dtype());
                 t.mul(&self.weight, &narrowed)
+            }
+            RmsScale::WeightFirst => {
+                let scaled = t.mul(&self.weight, &normed);
+                t.to_dtype(&scaled, x.dtype())
             }
             RmsScale::OnePlusWeight => {
                 let factor = t.shift(&t.to_dtype(&self.weight, DType::F32));

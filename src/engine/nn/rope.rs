@@ -11,6 +11,8 @@ pub struct Rotary {
     _original_inv_freq: Tensor,
     pub(super) head_dim: u64,
     frequencies: Frequencies,
+    /// True if each forward looks whether the frequencies still suit its length (`dynamic_frequency_update`).
+    is_dynamic: bool,
 }
 
 /// Initialisation of the inverse frequencies.
@@ -102,8 +104,28 @@ impl Rotary {
                 _original_inv_freq,
                 head_dim,
                 frequencies,
+                is_dynamic: false,
             }
         })
+    }
+
+    /// Makes each forward look whether the frequencies still suit its length, if `is_dynamic`.
+    pub fn dynamic(self, is_dynamic: bool) -> Self {
+        Self { is_dynamic, ..self }
+    }
+
+    /// `dynamic_frequency_update`, for a length that the frequencies suit.
+    pub(super) fn check_length(&self, t: &Tape) {
+        if !self.is_dynamic {
+            return;
+        }
+        let length = {
+            let _last = t.empty([], DType::I64, "last position");
+            t.empty([], DType::I64, "length")
+        };
+        drop(t.empty([], DType::Bool, "comparison"));
+        let shorter = t.empty([], DType::Bool, "comparison");
+        drop((shorter, length));
     }
 
     /// Runs `_init_weights` at the end of the constructor of the model that contains this.
@@ -116,7 +138,13 @@ impl Rotary {
 
     /// Cosines and sines, each [batch, positions, head_dim] in the type of `x`.
     pub fn forward(&self, t: &Tape, x: &Tensor, position_ids: &Tensor) -> (Tensor, Tensor) {
+        self.forward_in(t, x.dtype(), position_ids)
+    }
+
+    /// Cosines and sines, each [batch, positions, head_dim] in the given type.
+    pub fn forward_in(&self, t: &Tape, dtype: DType, position_ids: &Tensor) -> (Tensor, Tensor) {
         t.no_grad(|| {
+            self.check_length(t);
             let [batch, positions] = [position_ids.size(0), position_ids.size(1)];
             let freqs_in = t.expand(
                 &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
@@ -136,7 +164,7 @@ impl Rotary {
             };
             let cos = turn("cos");
             let sin = turn("sin");
-            let turned = (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype()));
+            let turned = (t.to_dtype(&cos, dtype), t.to_dtype(&sin, dtype));
             drop((expanded, freqs_in));
             turned
         })

@@ -38,6 +38,11 @@ pub struct Rope {
 }
 
 impl Rope {
+    /// Returns true if the frequencies depend on the length.
+    pub fn is_dynamic(&self) -> bool {
+        self.kind == RopeKind::Dynamic
+    }
+
     /// Elements of a head of `head_dim` that are rotated.
     pub fn rotated(&self, head_dim: u64) -> u64 {
         (head_dim as f64 * self.partial_rotary_factor) as u64

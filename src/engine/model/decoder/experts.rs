@@ -119,9 +119,9 @@ impl ExpertLayer {
     #[expect(clippy::new_ret_no_self, reason = "the registry makes every block by `new`")]
     pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Layer {
         let Some(experts) = c.experts.as_ref().filter(|experts| experts.sparse[index]) else {
-            return Layer::new(b, c);
+            return Layer::new(b, c, index);
         };
-        Layer::with_mlp(b, c, &|| Box::new(SparseMlp::new(b, c, experts)))
+        Layer::with_mlp(b, c, index, &|| Box::new(SparseMlp::new(b, c, experts)))
     }
 }
 

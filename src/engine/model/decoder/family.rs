@@ -10,6 +10,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::facts::{Entry, ModelType};
 use crate::model::libraries::Liger;
+use crate::nn::RmsScale;
 
 /// A family of decoders: a value of `model_type`, and what its configuration and forward have of their own. Each stands
 /// in a folder of its own as a constant `FAMILY`, and the registry of decoders (`families/decoders/mod.rs`) has one row for
@@ -90,6 +91,36 @@ pub(crate) struct LlamaModules {
     pub partial_rotary: bool,
     /// Experts in place of the MLP.
     pub experts: Option<ExpertKeys>,
+    /// Form of the block.
+    pub block: LlamaBlock,
+}
+
+/// Form of a block like Llama's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LlamaBlock {
+    /// Factor of all norms, the model's last one too.
+    pub norm_scale: RmsScale,
+    /// True if norms follow attention and the MLP in place of preceding them (OLMo 2, EXAONE 4).
+    pub norms_after: bool,
+    /// Place of the norms of queries and keys, if it has some.
+    pub query_norms: QueryNorms,
+    /// True if the MLP has a gate.
+    pub gated: bool,
+    /// True if positions turn queries and keys in fp32 (OLMo 2).
+    pub turns_in_f32: bool,
+    /// True if, beside sliding blocks, those that see all positions turn nothing (EXAONE 4).
+    pub only_sliding_turn: bool,
+}
+
+/// Norms of queries and keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QueryNorms {
+    /// Of each head, before heads and positions change places (Qwen3).
+    OfHeads,
+    /// Of each head, once all three projections are split (EXAONE 4).
+    OfSplitHeads,
+    /// Of the whole projection (OLMo 2).
+    OfAll,
 }
 
 impl LlamaModules {
@@ -98,6 +129,14 @@ impl LlamaModules {
         one_mask: false,
         partial_rotary: false,
         experts: None,
+        block: LlamaBlock {
+            norm_scale: RmsScale::Weight,
+            norms_after: false,
+            query_norms: QueryNorms::OfHeads,
+            gated: true,
+            turns_in_f32: false,
+            only_sliding_turn: false,
+        },
     };
 }
 
@@ -118,6 +157,14 @@ impl DecoderFamily {
     /// Value of `model_type`.
     pub const fn name(&self) -> &'static str {
         self.model_type.name
+    }
+
+    /// Form of the block, if it is like Llama's; Llama's own for others.
+    pub(crate) const fn block(&self) -> LlamaBlock {
+        match &self.modules {
+            Modules::Llama(modules) => modules.block,
+            Modules::Gemma(_) => LlamaModules::LLAMA.block,
+        }
     }
 
     /// Returns true if Gemma's modules run it.

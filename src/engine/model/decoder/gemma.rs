@@ -157,7 +157,9 @@ impl GemmaText {
                 .collect(),
             norm: norm(b, "norm", c.hidden),
             rotary: {
-                let made: Vec<Rotary> = (0..kinds).map(|_| Rotary::new(b, c.head_dim)).collect();
+                let made: Vec<Rotary> = (0..kinds)
+                    .map(|_| Rotary::new(b, c.head_dim).dynamic(c.rope.is_dynamic()))
+                    .collect();
                 made.into_iter().map(|rotary| rotary.initialised(t)).collect()
             },
             windows: c.windows.clone(),

@@ -2,6 +2,7 @@
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
+use super::family::QueryNorms;
 use super::mlp::Mlp;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
@@ -13,12 +14,15 @@ pub trait FeedForward {
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor;
 }
 
-/// Llama's block: attention and a gated MLP, each after a norm and with a residual connection.
+/// Llama's block: attention and an MLP, each with a norm and a residual connection.
 pub struct Layer {
     self_attn: SelfAttention,
     mlp: Box<dyn FeedForward>,
-    input_layernorm: RmsNorm,
-    post_attention_layernorm: RmsNorm,
+    /// Norm of attention's input, or of its output.
+    first_norm: RmsNorm,
+    /// Norm of the MLP's input, or of its output.
+    second_norm: RmsNorm,
+    norms_after: bool,
     /// Dropout after attention and after the MLP (Seed-OSS).
     dropout: f64,
 }
@@ -28,10 +32,24 @@ struct SelfAttention {
     k_proj: Linear,
     v_proj: Linear,
     o_proj: Linear,
-    /// Norms of queries and keys, over each head.
-    qk_norm: Option<[RmsNorm; 2]>,
+    /// Norms of queries and keys.
+    norms: Option<[RmsNorm; 2]>,
+    place: QueryNorms,
+    /// True if positions turn queries and keys, and in which type.
+    turns: Turns,
     head_dim: u64,
     dropout: f64,
+}
+
+/// Rotation of queries and keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turns {
+    /// In their own type.
+    InOwnType,
+    /// In fp32, and back to their own type.
+    InF32,
+    /// Not at all.
+    Never,
 }
 
 impl FeedForward for Mlp {
@@ -41,27 +59,43 @@ impl FeedForward for Mlp {
 }
 
 impl Layer {
-    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
-        Self::with_mlp(b, c, &|| Box::new(Mlp::new(b, c)))
+    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
+        Self::with_mlp(b, c, index, &|| Box::new(Mlp::new(b, c)))
     }
 
     /// Makes a block with another module in place of the MLP.
-    pub fn with_mlp(b: &Builder, c: &DecoderConfig, mlp: &dyn Fn() -> Box<dyn FeedForward>) -> Self {
+    pub fn with_mlp(b: &Builder, c: &DecoderConfig, index: usize, mlp: &dyn Fn() -> Box<dyn FeedForward>) -> Self {
         let t = b.tape();
+        let block = c.family.block();
+        let norm = |name| RmsNorm::scaled(b, name, c.hidden, block.norm_scale);
+        let [first, second] = norm_names(block.norms_after);
         Self {
-            self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
+            self_attn: t.scope("self_attn", || SelfAttention::new(b, c, index)),
             mlp: t.scope("mlp", mlp),
-            input_layernorm: RmsNorm::new(b, "input_layernorm", c.hidden),
-            post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
+            first_norm: norm(first),
+            second_norm: norm(second),
+            norms_after: block.norms_after,
             dropout: c.residual_dropout,
         }
     }
 }
 
+/// Names of a block's norms, those of attention first.
+const fn norm_names(after: bool) -> [&'static str; 2] {
+    match after {
+        true => ["post_attention_layernorm", "post_feedforward_layernorm"],
+        false => ["input_layernorm", "post_attention_layernorm"],
+    }
+}
+
 impl Block for Layer {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        if self.norms_after {
+            return self.forward_normed_after(t, shared, x);
+        }
+        let [first, second] = norm_names(false);
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = t.scope(first, || self.first_norm.forward(t, &x));
         drop(x);
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
@@ -70,9 +104,7 @@ impl Block for Layer {
         }
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
+        h = t.scope(second, || self.second_norm.forward(t, &h));
         h = t.scope("mlp", || self.mlp.forward(t, h));
         if self.dropout > 0.0 {
             h = t.scope("mlp", || t.dropout(&h, self.dropout));
@@ -81,17 +113,43 @@ impl Block for Layer {
     }
 }
 
+impl Layer {
+    /// `Olmo2DecoderLayer.forward`.
+    fn forward_normed_after(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let [first, second] = norm_names(true);
+        let residual = x.clone();
+        let (mut h, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, x));
+        h = t.scope(first, || self.first_norm.forward(t, &h));
+        h = t.add(&residual, &h);
+        let residual = h.clone();
+        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = t.scope(second, || self.second_norm.forward(t, &h));
+        t.add(&residual, &h)
+    }
+}
+
 impl SelfAttention {
-    fn new(b: &Builder, c: &DecoderConfig) -> Self {
+    fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
+        let block = c.family.block();
+        let [of_q, of_k] = match block.query_norms {
+            QueryNorms::OfAll => [q, kv],
+            QueryNorms::OfHeads | QueryNorms::OfSplitHeads => [c.head_dim; 2],
+        };
+        let norm = |name, width| RmsNorm::scaled(b, name, width, block.norm_scale);
+        let sees_all = c.windows[index].is_none() && c.windows.iter().any(Option::is_some);
         Self {
             q_proj: Linear::columns(b, "q_proj", c.hidden, q, c.qkv_bias),
             k_proj: Linear::columns(b, "k_proj", c.hidden, kv, c.qkv_bias),
             v_proj: Linear::columns(b, "v_proj", c.hidden, kv, c.qkv_bias),
             o_proj: Linear::rows(b, "o_proj", q, c.hidden, c.o_bias),
-            qk_norm: c
-                .qk_norm
-                .then(|| ["q_norm", "k_norm"].map(|name| RmsNorm::new(b, name, c.head_dim))),
+            norms: c.qk_norm.then(|| [norm("q_norm", of_q), norm("k_norm", of_k)]),
+            place: block.query_norms,
+            turns: match () {
+                () if block.only_sliding_turn && sees_all => Turns::Never,
+                () if block.turns_in_f32 => Turns::InF32,
+                () => Turns::InOwnType,
+            },
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -99,18 +157,22 @@ impl SelfAttention {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
-        let heads = |x: Tensor, norm: Option<usize>| {
+        let norm = |which: usize, place: QueryNorms, x: Tensor| match &self.norms {
+            Some(norms) if self.place == place => t.scope(["q_norm", "k_norm"][which], || norms[which].forward(t, &x)),
+            _ => x,
+        };
+        let heads = |x: Tensor, which: Option<usize>| {
             let mut split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
-            if let (Some(i), Some(norms)) = (norm, &self.qk_norm) {
-                split = t.scope(["q_norm", "k_norm"][i], || norms[i].forward(t, &split));
+            if let Some(which) = which {
+                split = norm(which, QueryNorms::OfHeads, split);
             }
             t.transpose(&split, 1, 2)
         };
         let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
         let (mut q, mut k, mut v);
-        if shared.splits_last {
-            q = project("q_proj", &self.q_proj);
-            k = project("k_proj", &self.k_proj);
+        if shared.splits_last || self.place == QueryNorms::OfAll {
+            q = norm(0, QueryNorms::OfAll, project("q_proj", &self.q_proj));
+            k = norm(1, QueryNorms::OfAll, project("k_proj", &self.k_proj));
             let unsplit = project("v_proj", &self.v_proj);
             q = heads(q, Some(0));
             k = heads(k, Some(1));
@@ -120,10 +182,15 @@ impl SelfAttention {
             k = heads(project("k_proj", &self.k_proj), Some(1));
             v = heads(project("v_proj", &self.v_proj), None);
         }
-        {
+        q = norm(0, QueryNorms::OfSplitHeads, q);
+        k = norm(1, QueryNorms::OfSplitHeads, k);
+        if self.turns != Turns::Never {
             let cos = t.unsqueeze(&shared.cos, 1);
             let sin = t.unsqueeze(&shared.sin, 1);
-            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+            let mut turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+            if self.turns == Turns::InF32 {
+                turned = (t.to_dtype(&turned.0, q.dtype()), t.to_dtype(&turned.1, k.dtype()));
+            }
             (q, k) = turned;
         }
         if let Some(cache) = &shared.cache {

@@ -20,5 +20,5 @@ pub use config::DecoderConfig;
 pub(crate) use defaults::DecoderDefaults;
 pub(crate) use experts::{ChosenWeights, ExpertKeys};
 pub use family::DecoderFamily;
-pub(crate) use family::{GemmaModules, HeadRule, LlamaModules, Modules, SoftCaps};
+pub(crate) use family::{GemmaModules, HeadRule, LlamaBlock, LlamaModules, Modules, QueryNorms, SoftCaps};
 pub(crate) use windows::{WindowLength, Windows};

@@ -7,6 +7,7 @@ use super::config::DecoderConfig;
 use super::family::{LlamaModules, Modules};
 use super::head::{head_for, last_logits};
 use super::layer::Layer;
+use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks;
@@ -29,6 +30,8 @@ pub struct Decoder {
     /// Last norm; `None` before the last stage of a pipeline.
     norm: Option<RmsNorm>,
     rotary: Rotary,
+    /// True if positions turn queries and keys in fp32.
+    turns_in_f32: bool,
 }
 
 impl Decoder {
@@ -51,8 +54,13 @@ impl Decoder {
                 .collect(),
             layers: layers.map(|i| t.layer("layers", i, || block(b, c, i))).collect(),
             one_mask: c.family.has_one_mask(),
-            norm: stage.is_last().then(|| RmsNorm::new(b, "norm", c.hidden)),
-            rotary: Rotary::new(b, rotary_width(c)).initialised(t),
+            norm: stage
+                .is_last()
+                .then(|| RmsNorm::scaled(b, "norm", c.hidden, c.family.block().norm_scale)),
+            rotary: Rotary::new(b, rotary_width(c))
+                .dynamic(c.rope.is_dynamic())
+                .initialised(t),
+            turns_in_f32: c.family.block().turns_in_f32,
         }
     }
 
@@ -109,7 +117,8 @@ impl Decoder {
         (mask, sliding_mask): (Option<Mask>, Option<Mask>),
         cache: Option<KvCache>,
     ) -> Tensor {
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let dtype = if self.turns_in_f32 { DType::F32 } else { embeds.dtype() };
+        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward_in(t, dtype, &position_ids));
         let shared = BlockContext {
             attn: run.attn,
             mask,
@@ -217,7 +226,7 @@ impl Decoder {
 fn block(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
     match decoders::has_own_blocks(c.family) {
         true => blocks::make()(b, c, index),
-        false => Rc::new(Layer::new(b, c)),
+        false => Rc::new(Layer::new(b, c, index)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Registry of decoders like Llama's: one folder and one row for each, alone and inside vision-language models.
 
+pub(crate) mod arcee;
 pub(crate) mod cwm;
 pub(crate) mod ernie4_5;
+pub(crate) mod exaone4;
 mod family;
 pub(crate) mod gemma;
 pub(crate) mod gemma2;
@@ -12,6 +14,7 @@ pub(crate) mod llama;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
 pub(crate) mod mixtral;
+pub(crate) mod olmo2;
 pub(crate) mod phi3;
 pub(crate) mod qwen2;
 pub(crate) mod qwen3;
@@ -71,6 +74,9 @@ decoders! {
     smollm3,
     qwen3_moe with ExpertLayer,
     mixtral with ExpertLayer,
+    olmo2,
+    exaone4,
+    arcee,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.

@@ -78,7 +78,7 @@ impl MllamaText {
             if c.cross_attention_layers.contains(&i) {
                 TextLayer::CrossAttention(Box::new(CrossLayer::new(b, &text)))
             } else {
-                TextLayer::SelfAttention(Box::new(Layer::new(b, &text)))
+                TextLayer::SelfAttention(Box::new(Layer::new(b, &text, i as usize)))
             }
         };
         Self {
@@ -87,7 +87,9 @@ impl MllamaText {
                 .map(|i| t.layer("layers", i as usize, || Rc::new(layer(i))))
                 .collect(),
             norm: RmsNorm::new(b, "norm", text.hidden),
-            rotary: Rotary::new(b, text.head_dim).initialised(t),
+            rotary: Rotary::new(b, text.head_dim)
+                .dynamic(text.rope.is_dynamic())
+                .initialised(t),
         }
     }
 

@@ -56,7 +56,7 @@ impl Phi {
             let layers = (0..c.layers as usize)
                 .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
                 .collect();
-            let rotary = Rotary::new(b, c.rope.rotated(c.head_dim()));
+            let rotary = Rotary::new(b, c.rope.rotated(c.head_dim())).dynamic(c.rope.is_dynamic());
             let final_layernorm = LayerNorm::new(b, "final_layernorm", c.hidden);
             (embed_tokens, layers, rotary.initialised(t), final_layernorm)
         });

@@ -62,7 +62,7 @@ impl DeltaDecoder {
         let layer = |(i, &is_linear): (usize, &bool)| t.layer("layers", i, || Rc::new(Layer::new(b, c, is_linear)));
         let layers: Vec<Rc<Layer>> = c.is_linear.iter().enumerate().map(layer).collect();
         let norm = norm(b, "norm", c.hidden);
-        let rotary = Rotary::new(b, c.rope.rotated(c.head_dim));
+        let rotary = Rotary::new(b, c.rope.rotated(c.head_dim)).dynamic(c.rope.is_dynamic());
         layers.iter().for_each(|layer| layer.initialise(t));
         Self {
             embed_tokens,

@@ -32,8 +32,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
-        partial_rotary: false,
-        experts: None,
+        ..LlamaModules::LLAMA
     }),
     stands_in: true,
     tensor_parallel: false,

@@ -31,7 +31,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
-        partial_rotary: false,
         experts: Some(ExpertKeys {
             experts: (["num_local_experts", "num_experts"], 8),
             chosen: 2,
@@ -40,6 +39,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: true,
             some_dense: false,
         }),
+        ..LlamaModules::LLAMA
     }),
     stands_in: false,
     tensor_parallel: false,

@@ -38,7 +38,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         partial_rotary: true,
-        experts: None,
+        ..LlamaModules::LLAMA
     }),
     stands_in: false,
     tensor_parallel: false,

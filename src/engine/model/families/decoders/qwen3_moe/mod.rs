@@ -35,7 +35,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
-        partial_rotary: false,
         experts: Some(ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 128),
             chosen: 8,
@@ -44,6 +43,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             some_dense: true,
         }),
+        ..LlamaModules::LLAMA
     }),
     stands_in: false,
     tensor_parallel: false,

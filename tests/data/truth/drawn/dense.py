@@ -1,0 +1,22 @@
+"""Dense decoders near Llama."""
+from .common import HEAD_DIMS, R, VOCABS, ch, maybe, rope, some
+
+def dense(t, divides=False, acts=("silu", "silu", "gelu"), kinds=True):
+    """What they share: sizes, heads, rotary positions."""
+    kv, times = ch(1, 2, 4, 8), ch(1, 1, 2, 3, 4)
+    while kv * times > 32: kv //= 2
+    heads, d = kv * times, R.choice(HEAD_DIMS)
+    while heads * d > 2048: d //= 2
+    d -= d % 2; hidden = heads * d if divides else ch(256, 512, 576, 768, 1024, 1536); hidden = -(-hidden // (heads * 2)) * heads * 2
+    return dict(model_type=t, vocab_size=R.choice(VOCABS), hidden_size=hidden, intermediate_size=ch(hidden * 2, hidden * 4, 704, 1408), num_hidden_layers=R.randint(1, 6), num_attention_heads=heads, num_key_value_heads=kv,
+                max_position_embeddings=ch(1024, 2048, 4096), tie_word_embeddings=maybe(.4), hidden_act=ch(*acts), **({} if divides else dict(head_dim=d)), **some(.25, attention_dropout=[0.1]), **(rope() if kinds else {}))
+
+def olmo2(): return dict(dense("olmo2", divides=True), **some(.3, attention_bias=[True]))
+
+def exaone4():
+    c = dense("exaone4"); layers = c["num_hidden_layers"]
+    return dict(c, **some(.7, sliding_window=[128, 512], sliding_window_pattern=[2, 3, 4]) or dict(sliding_window=None, layer_types=["full_attention"] * layers))
+
+def arcee(): return dict(dense("arcee", acts=("relu2", "relu2", "relu", "gelu")), **some(.3, attention_bias=[True]), **some(.3, mlp_bias=[True]))
+
+TEXT = {"olmo2": olmo2, "exaone4": exaone4, "arcee": arcee}
