@@ -37,7 +37,7 @@ pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss};
 pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask, position_ids, recurrent_mask, text_mask};
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
-pub use norm::{GatedRmsNorm, LayerNorm, PowerRmsNorm, RmsNorm, RmsScale};
+pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale};
 pub use rope::{
     Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
     inverse_frequencies, inverse_frequencies_again, rotate_half,

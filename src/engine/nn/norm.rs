@@ -97,6 +97,117 @@ impl RmsNorm {
     }
 }
 
+/// A layer norm, operation by operation in fp32 (`CohereLayerNorm`).
+pub struct PlainLayerNorm(Tensor);
+
+impl PlainLayerNorm {
+    /// Makes a norm with a weight of `width` and no bias.
+    pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
+        b.tape().scope(name, || Self(b.weight("weight", [width])))
+    }
+
+    /// [.., width] → [.., width].
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let mut h = t.to_dtype(x, DType::F32);
+        let mean = t.mean_last(&h);
+        let _variance = {
+            let squares = {
+                let centred = t.sub(&h, &mean);
+                t.pow(&centred)
+            };
+            t.mean_last(&squares)
+        };
+        h = {
+            let centred = t.sub(&h, &mean);
+            let inverse = {
+                let shifted = t.shift(&_variance);
+                t.rsqrt(&shifted)
+            };
+            t.mul(&centred, &inverse)
+        };
+        h = {
+            let weight = t.to_dtype(&self.0, DType::F32);
+            t.mul(&weight, &h)
+        };
+        t.to_dtype(&h, x.dtype())
+    }
+}
+
+/// `NemotronLayerNorm1P`: a layer norm whose weight is one more than the parameter.
+pub struct ShiftedLayerNorm {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl ShiftedLayerNorm {
+    /// Makes a norm with weight and bias of `width`.
+    pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
+        b.tape().scope(name, || Self {
+            weight: b.weight("weight", [width]),
+            bias: b.weight("bias", [width]),
+        })
+    }
+
+    /// [.., width] → [.., width]. Under autocast everything is cast to its type before (`_cast_if_autocast_enabled`).
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let shifted = t.shift(&self.weight);
+        let low = |x: &Tensor| match t.autocast_dtype() {
+            Some(low) => t.to_dtype(x, low),
+            None => x.clone(),
+        };
+        let (x, weight, bias) = (low(x), low(&shifted), low(&self.bias));
+        drop(shifted);
+        t.autocast(None, || t.layer_norm(&x, Some(&weight), Some(&bias)))
+    }
+}
+
+/// Kind of a block's norms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NormKind {
+    /// transformers' RMS norms.
+    Rms(RmsScale),
+    /// `torch.nn.LayerNorm`, with weight and bias.
+    Layer,
+    /// Cohere's layer norm.
+    PlainLayer,
+    /// Nemotron's layer norm.
+    ShiftedLayer,
+}
+
+/// A norm of one of several kinds.
+pub enum Norm {
+    /// An RMS norm.
+    Rms(RmsNorm),
+    /// `torch.nn.LayerNorm`.
+    Layer(LayerNorm),
+    /// Cohere's layer norm.
+    PlainLayer(PlainLayerNorm),
+    /// Nemotron's layer norm.
+    ShiftedLayer(ShiftedLayerNorm),
+}
+
+impl Norm {
+    /// Makes a norm over `width`.
+    pub fn new(b: &Builder, name: &'static str, width: u64, kind: NormKind) -> Self {
+        match kind {
+            NormKind::Rms(scale) => Self::Rms(RmsNorm::scaled(b, name, width, scale)),
+            NormKind::Layer => Self::Layer(LayerNorm::new(b, name, width)),
+            NormKind::PlainLayer => Self::PlainLayer(PlainLayerNorm::new(b, name, width)),
+            NormKind::ShiftedLayer => Self::ShiftedLayer(ShiftedLayerNorm::new(b, name, width)),
+        }
+    }
+
+    /// [.., width] → [.., width].
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        match self {
+            Self::Rms(norm) => norm.forward(t, x),
+            Self::Layer(norm) => norm.forward(t, x),
+            Self::PlainLayer(norm) => norm.forward(t, x),
+            Self::ShiftedLayer(norm) => norm.forward(t, x),
+        }
+    }
+}
+
 /// An RMS norm whose result a gate multiplies, operation by operation (`Qwen3_5RMSNormGated`).
 pub struct GatedRmsNorm(Tensor);
 

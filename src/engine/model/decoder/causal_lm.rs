@@ -1,7 +1,7 @@
 //! `LlamaForCausalLM` and its variants: a decoder and its head (`transformers/models/{llama,mistral,qwen2,…}/modeling_*.py`).
 
 use super::config::DecoderConfig;
-use super::head::logits_and_loss;
+use super::head::{Logits, formed_last_logits, formed_logits_and_loss, logits_and_loss};
 use super::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{Builder, Embedding, Linear};
@@ -12,6 +12,7 @@ pub struct CausalLm {
     model: Decoder,
     /// Head; `None` before the last stage of a pipeline.
     lm_head: Option<Linear>,
+    logits: Logits,
 }
 
 impl CausalLm {
@@ -34,7 +35,11 @@ impl CausalLm {
                 _ => Linear::gathered(b, "lm_head", c.hidden, c.vocab),
             })
         });
-        Self { model, lm_head }
+        Self {
+            model,
+            lm_head,
+            logits: Logits::scaled(c.family.block().scales_logits),
+        }
     }
 }
 
@@ -53,10 +58,17 @@ impl Forward for CausalLm {
             };
             self.model.forward_packed(t, run, embeds, batch.positions.as_ref())
         });
-        logits_and_loss(t, self.lm_head.as_ref(), h, batch)
+        match &self.lm_head {
+            Some(lm_head) if self.logits != Logits::AsTheyAre => {
+                formed_logits_and_loss(t, lm_head, h, batch, self.logits)
+            }
+            lm_head => logits_and_loss(t, lm_head.as_ref(), h, batch),
+        }
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+        let embeds = self.model.embed(t, run, ids);
+        let h = self.model.forward(t, run, embeds);
+        Some(formed_last_logits(t, self.lm_head.as_ref()?, &h, self.logits))
     }
 }

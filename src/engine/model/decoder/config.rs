@@ -2,7 +2,7 @@
 
 use super::defaults::DecoderDefaults;
 use super::experts::ExpertsConfig;
-use super::family::{DecoderFamily, HeadRule, SoftCaps};
+use super::family::{DecoderFamily, HeadRule, NormPlacement, SoftCaps};
 use super::windows;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -55,6 +55,8 @@ pub struct DecoderConfig {
     pub attention_softcap: Option<f64>,
     /// Soft cap of logits.
     pub logit_softcap: Option<f64>,
+    /// True if blocks with norms around their parts have those after them.
+    pub norms_around: bool,
     /// Experts in place of the MLP of some or all blocks.
     pub experts: Option<ExpertsConfig>,
 }
@@ -106,7 +108,7 @@ impl DecoderConfig {
             qk_norm: family.qk_norm,
             activation: s.activation(activation_key(s, family), d.activation)?,
             windows: windows::read(s, family, layers, d)?,
-            rope: Rope::read(s, d.theta, 1.0)?,
+            rope: Rope::read(s, d.theta, d.partial_rotary)?,
             attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
             residual_dropout: match family.residual_dropout {
                 Some((key, default)) => s.probability(key, default)?,
@@ -114,6 +116,11 @@ impl DecoderConfig {
             },
             attention_softcap: soft_cap(s, family.soft_caps, "attn_logit_softcapping", 50.0)?,
             logit_softcap: soft_cap(s, family.soft_caps, "final_logit_softcapping", 30.0)?,
+            norms_around: match family.block().placement {
+                NormPlacement::Around(_, Some(switch)) => s.flag(switch, true)?,
+                NormPlacement::Around(_, None) => true,
+                NormPlacement::Before | NormPlacement::After | NormPlacement::Shared => false,
+            },
             experts: family
                 .experts()
                 .map(|keys| ExpertsConfig::read(s, keys, [hidden, layers]))

@@ -22,6 +22,8 @@ pub(crate) struct DecoderDefaults {
     /// Layers that see all positions, before the first sliding one (Qwen).
     pub max_window_layers: u64,
     pub attention_dropout: f64,
+    /// Share of each head's elements that is rotated.
+    pub partial_rotary: f64,
 }
 
 impl DecoderDefaults {
@@ -40,6 +42,7 @@ impl DecoderDefaults {
         theta: 10_000.0,
         max_window_layers: 28,
         attention_dropout: 0.0,
+        partial_rotary: 1.0,
     };
 
     /// `Qwen2Config`, from which Qwen's other families differ.

@@ -10,7 +10,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::facts::{Entry, ModelType};
 use crate::model::libraries::Liger;
-use crate::nn::RmsScale;
+use crate::nn::{NormKind, RmsScale};
 
 /// A family of decoders: a value of `model_type`, and what its configuration and forward have of their own. Each stands
 /// in a folder of its own as a constant `FAMILY`, and the registry of decoders (`families/decoders/mod.rs`) has one row for
@@ -95,21 +95,38 @@ pub(crate) struct LlamaModules {
     pub block: LlamaBlock,
 }
 
-/// Form of a block like Llama's.
+/// Form of a block like Llama's, and of what stands around its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LlamaBlock {
-    /// Factor of all norms, the model's last one too.
-    pub norm_scale: RmsScale,
-    /// True if norms follow attention and the MLP in place of preceding them (OLMo 2, EXAONE 4).
-    pub norms_after: bool,
+    /// Kind of all norms, the model's last one too.
+    pub norm: NormKind,
+    /// Places of the block's norms.
+    pub placement: NormPlacement,
     /// Place of the norms of queries and keys, if it has some.
     pub query_norms: QueryNorms,
-    /// True if the MLP has a gate.
-    pub gated: bool,
-    /// True if positions turn queries and keys in fp32 (OLMo 2).
-    pub turns_in_f32: bool,
-    /// True if, beside sliding blocks, those that see all positions turn nothing (EXAONE 4).
+    /// Form of the MLP.
+    pub mlp: MlpKind,
+    /// Rotation of queries and keys by their positions.
+    pub rotation: Rotation,
+    /// True if, beside sliding blocks, those that see all positions turn nothing (EXAONE 4, Cohere 2).
     pub only_sliding_turn: bool,
+    /// True if embeddings, and what each part adds to the residual stream, are multiplied by a number (Granite).
+    pub scales_stream: bool,
+    /// True if logits are multiplied by a number.
+    pub scales_logits: bool,
+}
+
+/// Places of a block's norms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NormPlacement {
+    /// Before attention, and before the MLP.
+    Before,
+    /// After each (OLMo 2).
+    After,
+    /// Before and after each: names of those after, and the key that switches them off, if there is one.
+    Around([&'static str; 2], Option<&'static str>),
+    /// One before both, which run side by side (Cohere).
+    Shared,
 }
 
 /// Norms of queries and keys.
@@ -123,6 +140,32 @@ pub(crate) enum QueryNorms {
     OfAll,
 }
 
+/// Forms of an MLP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MlpKind {
+    /// A projection, another that gates it, and one back.
+    Gated,
+    /// Both projections in one (GLM).
+    Fused,
+    /// A projection and one back (Arcee).
+    Plain,
+}
+
+/// Rotation of queries and keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rotation {
+    /// Of whole heads, in their own type.
+    Whole,
+    /// Of whole heads by cosines in fp32, and back to their own type (OLMo 2).
+    ByF32,
+    /// Of whole heads in fp32, and back to their own type (Cohere).
+    InF32,
+    /// Of a part of each head; both are turned before either is put together (Nemotron).
+    Part,
+    /// Of a part of each head, whose alternating elements make pairs (GLM).
+    AlternatingPart,
+}
+
 impl LlamaModules {
     /// Those of Llama itself.
     pub const LLAMA: Self = Self {
@@ -130,12 +173,14 @@ impl LlamaModules {
         partial_rotary: false,
         experts: None,
         block: LlamaBlock {
-            norm_scale: RmsScale::Weight,
-            norms_after: false,
+            norm: NormKind::Rms(RmsScale::Weight),
+            placement: NormPlacement::Before,
             query_norms: QueryNorms::OfHeads,
-            gated: true,
-            turns_in_f32: false,
+            mlp: MlpKind::Gated,
+            rotation: Rotation::Whole,
             only_sliding_turn: false,
+            scales_stream: false,
+            scales_logits: false,
         },
     };
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::config::DecoderConfig;
 use super::family::{GemmaModules, Modules};
-use super::head::{capped_last_logits, capped_logits_and_loss, head_for};
+use super::head::{Logits, formed_last_logits, formed_logits_and_loss, head_for};
 use super::mlp::Mlp;
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Output, Run};
@@ -124,7 +124,7 @@ impl Forward for GemmaLm {
             };
             self.model.forward(t, run, embeds, given)
         });
-        capped_logits_and_loss(t, &self.lm_head, h, batch, self.logit_softcap)
+        formed_logits_and_loss(t, &self.lm_head, h, batch, Logits::capped(self.logit_softcap))
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
@@ -138,7 +138,7 @@ impl GemmaText {
     pub fn next_logits(&self, t: &Tape, run: &Run, (lm_head, softcap): (&Linear, bool), ids: &Tensor) -> Tensor {
         let embeds = self.embed(t, run, ids);
         let h = self.forward(t, run, embeds, Given::default());
-        capped_last_logits(t, lm_head, &h, softcap)
+        formed_last_logits(t, lm_head, &h, Logits::capped(softcap))
     }
 
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {

@@ -5,6 +5,37 @@ use crate::nn::{self, Builder, Linear};
 use crate::setup::Loss;
 use crate::tape::{Component, Tape, Tensor};
 
+/// Form of the logits that a family makes of the head's product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logits {
+    /// The logits.
+    AsTheyAre,
+    /// Logits once they are soft-capped.
+    Capped,
+    /// Logits once they are multiplied by a number.
+    Scaled,
+}
+
+impl Logits {
+    /// Logits that are soft-capped if `caps`.
+    pub const fn capped(caps: bool) -> Self {
+        if caps { Self::Capped } else { Self::AsTheyAre }
+    }
+
+    /// Logits that are multiplied by a number if `scales`.
+    pub const fn scaled(scales: bool) -> Self {
+        if scales { Self::Scaled } else { Self::AsTheyAre }
+    }
+
+    fn of(self, t: &Tape, product: Tensor) -> Tensor {
+        match self {
+            Self::AsTheyAre => product,
+            Self::Capped => nn::soft_cap(t, product),
+            Self::Scaled => t.scale(&product),
+        }
+    }
+}
+
 /// Makes the output projection for a token embedding with the table `embedding`, [vocab, hidden], tied to it or separate.
 pub fn head_for(b: &Builder, embedding: &Tensor, is_tied: bool) -> Linear {
     b.tape().component("", Component::Head, || match is_tied {
@@ -28,28 +59,28 @@ pub fn logits_and_loss<'a>(t: &Tape, lm_head: impl Into<Option<&'a Linear>>, h: 
             held: Vec::new(),
         });
     }
-    capped_logits_and_loss(t, lm_head, h, batch, false)
+    formed_logits_and_loss(t, lm_head, h, batch, Logits::AsTheyAre)
 }
 
 /// Logits of the last position (`logits_to_keep=1`), [batch, 1, vocab].
 pub fn last_logits(t: &Tape, lm_head: &Linear, h: &Tensor) -> Tensor {
-    capped_last_logits(t, lm_head, h, false)
+    formed_last_logits(t, lm_head, h, Logits::AsTheyAre)
 }
 
-/// Logits of the last position, [batch, 1, vocab], soft-capped if `softcap`.
-pub fn capped_last_logits(t: &Tape, lm_head: &Linear, h: &Tensor, softcap: bool) -> Tensor {
+/// Logits of the last position, [batch, 1, vocab], in the given form.
+pub fn formed_last_logits(t: &Tape, lm_head: &Linear, h: &Tensor, form: Logits) -> Tensor {
     let last = t.slice(h, 1, 1);
     t.component("", Component::Head, || {
         let logits = t.scope("lm_head", || lm_head.forward(t, &last));
-        if softcap { nn::soft_cap(t, logits) } else { logits }
+        form.of(t, logits)
     })
 }
 
-/// Logits and loss of the last hidden states; logits are soft-capped if `softcap`.
-pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch, softcap: bool) -> Output {
+/// Logits and loss of the last hidden states; logits are in the given form.
+pub fn formed_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch, form: Logits) -> Output {
     let Some(labels) = &batch.labels else {
         return Output {
-            loss: capped_last_logits(t, lm_head, &h, softcap),
+            loss: formed_last_logits(t, lm_head, &h, form),
             held: Vec::new(),
         };
     };
@@ -61,9 +92,7 @@ pub fn capped_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
     }
     t.component("", Component::Head, || {
         let mut logits = t.scope("lm_head", || lm_head.forward(t, &h));
-        if softcap {
-            logits = nn::soft_cap(t, logits);
-        }
+        logits = form.of(t, logits);
         let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
         // The hidden states are a local of the model's forward, freed when it returns.
         drop(h);

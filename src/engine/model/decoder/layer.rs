@@ -2,10 +2,10 @@
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
-use super::family::QueryNorms;
+use super::family::{NormPlacement, QueryNorms, Rotation};
 use super::mlp::Mlp;
 use crate::dtype::DType;
-use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
+use crate::nn::{self, AttentionCall, Builder, Linear, Norm};
 use crate::tape::{Tape, Tensor};
 
 /// The part of a block that takes each position by itself: an MLP, or experts.
@@ -18,14 +18,16 @@ pub trait FeedForward {
 pub struct Layer {
     self_attn: SelfAttention,
     mlp: Box<dyn FeedForward>,
-    /// Norm of attention's input, or of its output.
-    first_norm: RmsNorm,
-    /// Norm of the MLP's input, or of its output.
-    second_norm: RmsNorm,
-    norms_after: bool,
+    /// Norms before attention, after it, before the MLP and after it.
+    norms: [Option<NamedNorm>; 4],
+    placement: NormPlacement,
+    /// True if what each part adds to the residual stream is multiplied by a number.
+    scales: bool,
     /// Dropout after attention and after the MLP (Seed-OSS).
     dropout: f64,
 }
+
+struct NamedNorm(&'static str, Norm);
 
 struct SelfAttention {
     q_proj: Linear,
@@ -33,23 +35,12 @@ struct SelfAttention {
     v_proj: Linear,
     o_proj: Linear,
     /// Norms of queries and keys.
-    norms: Option<[RmsNorm; 2]>,
+    norms: Option<[Norm; 2]>,
     place: QueryNorms,
-    /// True if positions turn queries and keys, and in which type.
-    turns: Turns,
+    /// Rotation by positions, if there is one.
+    rotation: Option<Rotation>,
     head_dim: u64,
     dropout: f64,
-}
-
-/// Rotation of queries and keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turns {
-    /// In their own type.
-    InOwnType,
-    /// In fp32, and back to their own type.
-    InF32,
-    /// Not at all.
-    Never,
 }
 
 impl FeedForward for Mlp {
@@ -67,64 +58,87 @@ impl Layer {
     pub fn with_mlp(b: &Builder, c: &DecoderConfig, index: usize, mlp: &dyn Fn() -> Box<dyn FeedForward>) -> Self {
         let t = b.tape();
         let block = c.family.block();
-        let norm = |name| RmsNorm::scaled(b, name, c.hidden, block.norm_scale);
-        let [first, second] = norm_names(block.norms_after);
+        let self_attn = t.scope("self_attn", || SelfAttention::new(b, c, index));
+        let mlp = t.scope("mlp", mlp);
+        let norm = |name| Some(NamedNorm(name, Norm::new(b, name, c.hidden, block.norm)));
+        let norms = match block.placement {
+            NormPlacement::Shared => [norm("input_layernorm"), None, None, None],
+            NormPlacement::After => {
+                let after = ["post_attention_layernorm", "post_feedforward_layernorm"].map(norm);
+                let [attention, mlp] = after;
+                [None, attention, None, mlp]
+            }
+            NormPlacement::Before | NormPlacement::Around(..) => {
+                let before = ["input_layernorm", "post_attention_layernorm"].map(norm);
+                let after = match block.placement {
+                    NormPlacement::Around(names, _) if c.norms_around => names.map(norm),
+                    _ => [None, None],
+                };
+                let ([before_attention, before_mlp], [after_attention, after_mlp]) = (before, after);
+                [before_attention, after_attention, before_mlp, after_mlp]
+            }
+        };
         Self {
-            self_attn: t.scope("self_attn", || SelfAttention::new(b, c, index)),
-            mlp: t.scope("mlp", mlp),
-            first_norm: norm(first),
-            second_norm: norm(second),
-            norms_after: block.norms_after,
+            self_attn,
+            mlp,
+            norms,
+            placement: block.placement,
+            scales: block.scales_stream,
             dropout: c.residual_dropout,
         }
     }
-}
 
-/// Names of a block's norms, those of attention first.
-const fn norm_names(after: bool) -> [&'static str; 2] {
-    match after {
-        true => ["post_attention_layernorm", "post_feedforward_layernorm"],
-        false => ["input_layernorm", "post_attention_layernorm"],
+    /// Runs one of the block's norms, if it has that.
+    fn normed(&self, t: &Tape, which: usize, x: Tensor) -> Tensor {
+        match &self.norms[which] {
+            Some(NamedNorm(name, norm)) => t.scope(name, || norm.forward(t, &x)),
+            None => x,
+        }
+    }
+
+    /// Adds what a part makes to the residual stream.
+    fn added(&self, t: &Tape, residual: &Tensor, part: &Tensor) -> Tensor {
+        match self.scales {
+            true => t.add(residual, &t.scale(part)),
+            false => t.add(residual, part),
+        }
+    }
+
+    /// `CohereDecoderLayer.forward`: attention and the MLP side by side.
+    fn forward_side_by_side(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let h = self.normed(t, 0, x);
+        let (attended, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h.clone()));
+        let of_mlp = t.scope("mlp", || self.mlp.forward(t, h.clone()));
+        let sum = t.add(&residual, &attended);
+        let out = t.add(&sum, &of_mlp);
+        drop(h);
+        out
     }
 }
 
 impl Block for Layer {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
-        if self.norms_after {
-            return self.forward_normed_after(t, shared, x);
+        if self.placement == NormPlacement::Shared {
+            return self.forward_side_by_side(t, shared, x);
         }
-        let [first, second] = norm_names(false);
         let residual = x.clone();
-        let mut h = t.scope(first, || self.first_norm.forward(t, &x));
-        drop(x);
+        let mut h = self.normed(t, 0, x);
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
         if self.dropout > 0.0 {
             h = t.scope("self_attn", || t.dropout(&h, self.dropout));
         }
-        h = t.add(&residual, &h);
+        h = self.normed(t, 1, h);
+        h = self.added(t, &residual, &h);
         let residual = h.clone();
-        h = t.scope(second, || self.second_norm.forward(t, &h));
+        h = self.normed(t, 2, h);
         h = t.scope("mlp", || self.mlp.forward(t, h));
         if self.dropout > 0.0 {
             h = t.scope("mlp", || t.dropout(&h, self.dropout));
         }
-        t.add(&residual, &h)
-    }
-}
-
-impl Layer {
-    /// `Olmo2DecoderLayer.forward`.
-    fn forward_normed_after(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
-        let [first, second] = norm_names(true);
-        let residual = x.clone();
-        let (mut h, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, x));
-        h = t.scope(first, || self.first_norm.forward(t, &h));
-        h = t.add(&residual, &h);
-        let residual = h.clone();
-        h = t.scope("mlp", || self.mlp.forward(t, h));
-        h = t.scope(second, || self.second_norm.forward(t, &h));
-        t.add(&residual, &h)
+        h = self.normed(t, 3, h);
+        self.added(t, &residual, &h)
     }
 }
 
@@ -136,7 +150,7 @@ impl SelfAttention {
             QueryNorms::OfAll => [q, kv],
             QueryNorms::OfHeads | QueryNorms::OfSplitHeads => [c.head_dim; 2],
         };
-        let norm = |name, width| RmsNorm::scaled(b, name, width, block.norm_scale);
+        let norm = |name, width| Norm::new(b, name, width, block.norm);
         let sees_all = c.windows[index].is_none() && c.windows.iter().any(Option::is_some);
         Self {
             q_proj: Linear::columns(b, "q_proj", c.hidden, q, c.qkv_bias),
@@ -145,11 +159,7 @@ impl SelfAttention {
             o_proj: Linear::rows(b, "o_proj", q, c.hidden, c.o_bias),
             norms: c.qk_norm.then(|| [norm("q_norm", of_q), norm("k_norm", of_k)]),
             place: block.query_norms,
-            turns: match () {
-                () if block.only_sliding_turn && sees_all => Turns::Never,
-                () if block.turns_in_f32 => Turns::InF32,
-                () => Turns::InOwnType,
-            },
+            rotation: (!block.only_sliding_turn || !sees_all).then_some(block.rotation),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -184,14 +194,8 @@ impl SelfAttention {
         }
         q = norm(0, QueryNorms::OfSplitHeads, q);
         k = norm(1, QueryNorms::OfSplitHeads, k);
-        if self.turns != Turns::Never {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            let mut turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-            if self.turns == Turns::InF32 {
-                turned = (t.to_dtype(&turned.0, q.dtype()), t.to_dtype(&turned.1, k.dtype()));
-            }
-            (q, k) = turned;
+        if let Some(rotation) = self.rotation {
+            [q, k] = turn(t, rotation, [q, k], shared);
         }
         if let Some(cache) = &shared.cache {
             (k, v) = cache.update(t, &k, &v);
@@ -208,5 +212,30 @@ impl SelfAttention {
         out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
         out = t.scope("o_proj", || self.o_proj.forward(t, &out));
         (out, weights)
+    }
+}
+
+/// `apply_rotary_pos_emb` of the family.
+fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
+    let cos = t.unsqueeze(&shared.cos, 1);
+    let sin = t.unsqueeze(&shared.sin, 1);
+    let whole = |x: [&Tensor; 2]| x.map(|x| nn::apply_rotary(t, x, &cos, &sin));
+    let back = |turned: &[Tensor; 2]| [t.to_dtype(&turned[0], q.dtype()), t.to_dtype(&turned[1], k.dtype())];
+    match rotation {
+        Rotation::Whole => whole([&q, &k]),
+        Rotation::ByF32 => back(&whole([&q, &k])),
+        Rotation::InF32 => {
+            let wide = [t.to_dtype(&q, DType::F32), t.to_dtype(&k, DType::F32)];
+            back(&whole([&wide[0], &wide[1]]))
+        }
+        Rotation::Part => {
+            let (whole, turned) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
+            drop(turned);
+            whole
+        }
+        Rotation::AlternatingPart => {
+            let [cos, sin] = [&cos, &sin].map(|x| t.no_grad(|| t.compute(x, x.dtype(), "repeat_interleave")));
+            nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin)
+        }
     }
 }

@@ -1,52 +1,76 @@
-//! Gated MLP of decoders like Llama's.
+//! MLP of decoders like Llama's.
 
 use super::config::DecoderConfig;
+use super::family::MlpKind;
 use crate::model::config::Activation;
 use crate::nn::{self, Builder, Linear};
 use crate::tape::{Tape, Tensor};
 
-/// `LlamaMLP` and its variants: a pair of projections, of which one gates the other, and one back.
+/// `LlamaMLP` and its variants.
 pub struct Mlp {
-    /// Gate; `None` for an MLP without one (`ArceeMLP`).
-    gate_proj: Option<Linear>,
-    up_proj: Linear,
+    up: Up,
     down_proj: Linear,
     activation: Activation,
 }
 
+/// Projections into an MLP.
+enum Up {
+    /// One, and another that gates it.
+    Gated { gate_proj: Linear, up_proj: Linear },
+    /// Both in one, the gate first (`Phi3MLP`, `GlmMLP`).
+    Fused(Linear),
+    /// One (`ArceeMLP`).
+    Plain(Linear),
+}
+
 impl Mlp {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
-        match c.family.block().gated {
-            true => Self::of(b, [c.hidden, c.intermediate], c.mlp_bias, c.activation),
-            false => Self {
-                gate_proj: None,
-                up_proj: Linear::columns(b, "up_proj", c.hidden, c.intermediate, c.mlp_bias),
-                down_proj: Linear::rows(b, "down_proj", c.intermediate, c.hidden, c.mlp_bias),
-                activation: c.activation,
-            },
+        let (hidden, intermediate, bias) = (c.hidden, c.intermediate, c.mlp_bias);
+        let up = match c.family.block().mlp {
+            MlpKind::Gated => return Self::of(b, [hidden, intermediate], bias, c.activation),
+            MlpKind::Fused => Up::Fused(Linear::new(b, "gate_up_proj", hidden, 2 * intermediate, bias)),
+            MlpKind::Plain => Up::Plain(Linear::columns(b, "up_proj", hidden, intermediate, bias)),
+        };
+        Self {
+            up,
+            down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
+            activation: c.activation,
         }
     }
 
     /// Makes a gated MLP of these widths.
     pub fn of(b: &Builder, [hidden, intermediate]: [u64; 2], bias: bool, activation: Activation) -> Self {
         Self {
-            gate_proj: Some(Linear::columns(b, "gate_proj", hidden, intermediate, bias)),
-            up_proj: Linear::columns(b, "up_proj", hidden, intermediate, bias),
+            up: Up::Gated {
+                gate_proj: Linear::columns(b, "gate_proj", hidden, intermediate, bias),
+                up_proj: Linear::columns(b, "up_proj", hidden, intermediate, bias),
+            },
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
             activation,
         }
     }
 
     pub fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let Some(gate_proj) = &self.gate_proj else {
-            let up = t.scope("up_proj", || self.up_proj.forward(t, &x));
-            let opened = nn::activate(t, self.activation, up);
-            return t.scope("down_proj", || self.down_proj.forward(t, &opened));
-        };
-        let product = {
-            let gate = nn::activate(t, self.activation, t.scope("gate_proj", || gate_proj.forward(t, &x)));
-            let up = t.scope("up_proj", || self.up_proj.forward(t, &x));
-            t.mul(&gate, &up)
+        let activate = |x: Tensor| nn::activate(t, self.activation, x);
+        // `gate` is a view of a fused projection that lives until the forward returns.
+        let mut _gate = None;
+        let product = match &self.up {
+            Up::Gated { gate_proj, up_proj } => {
+                let gate = activate(t.scope("gate_proj", || gate_proj.forward(t, &x)));
+                let up = t.scope("up_proj", || up_proj.forward(t, &x));
+                t.mul(&gate, &up)
+            }
+            Up::Fused(proj) => {
+                let fused = t.scope("gate_up_proj", || proj.forward(t, &x));
+                let half = fused.last() / 2;
+                let parts = t.split(&fused, 2, &[half; 2]);
+                drop(fused);
+                let opened = activate(parts[0].clone());
+                let product = t.mul(&parts[1], &opened);
+                _gate = Some(parts);
+                product
+            }
+            Up::Plain(proj) => activate(t.scope("up_proj", || proj.forward(t, &x))),
         };
         t.scope("down_proj", || self.down_proj.forward(t, &product))
     }

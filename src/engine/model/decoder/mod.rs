@@ -20,5 +20,7 @@ pub use config::DecoderConfig;
 pub(crate) use defaults::DecoderDefaults;
 pub(crate) use experts::{ChosenWeights, ExpertKeys};
 pub use family::DecoderFamily;
-pub(crate) use family::{GemmaModules, HeadRule, LlamaBlock, LlamaModules, Modules, QueryNorms, SoftCaps};
-pub(crate) use windows::{WindowLength, Windows};
+pub(crate) use family::{
+    GemmaModules, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation, SoftCaps,
+};
+pub(crate) use windows::{WindowLength, Windows, some_slide};

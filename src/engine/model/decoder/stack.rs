@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
-use super::family::{LlamaModules, Modules};
+use super::family::{LlamaModules, Modules, Rotation};
 use super::head::{head_for, last_logits};
 use super::layer::Layer;
 use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks;
-use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
+use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
 use crate::tape::{Mask, Tape, Tensor};
 
 /// `LlamaModel` and its variants: embeddings, blocks, last norm.
@@ -28,10 +28,12 @@ pub struct Decoder {
     /// True if all blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
     /// Last norm; `None` before the last stage of a pipeline.
-    norm: Option<RmsNorm>,
+    norm: Option<Norm>,
     rotary: Rotary,
-    /// True if positions turn queries and keys in fp32.
-    turns_in_f32: bool,
+    /// True if cosines and sines stay in fp32.
+    turns_by_f32: bool,
+    /// True if embeddings are multiplied by a number.
+    scales_stream: bool,
 }
 
 impl Decoder {
@@ -56,11 +58,12 @@ impl Decoder {
             one_mask: c.family.has_one_mask(),
             norm: stage
                 .is_last()
-                .then(|| RmsNorm::scaled(b, "norm", c.hidden, c.family.block().norm_scale)),
+                .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm)),
             rotary: Rotary::new(b, rotary_width(c))
                 .dynamic(c.rope.is_dynamic())
                 .initialised(t),
-            turns_in_f32: c.family.block().turns_in_f32,
+            turns_by_f32: c.family.block().rotation == Rotation::ByF32,
+            scales_stream: c.family.block().scales_stream,
         }
     }
 
@@ -83,7 +86,11 @@ impl Decoder {
         let Some(table) = &self.embed_tokens else {
             unreachable!("a stage without a table is given hidden states")
         };
-        t.scope("embed_tokens", || run.embedded(t, table.forward(t, ids)))
+        let embeds = t.scope("embed_tokens", || run.embedded(t, table.forward(t, ids)));
+        match self.scales_stream {
+            true => t.scale(&embeds),
+            false => embeds,
+        }
     }
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
@@ -117,7 +124,7 @@ impl Decoder {
         (mask, sliding_mask): (Option<Mask>, Option<Mask>),
         cache: Option<KvCache>,
     ) -> Tensor {
-        let dtype = if self.turns_in_f32 { DType::F32 } else { embeds.dtype() };
+        let dtype = if self.turns_by_f32 { DType::F32 } else { embeds.dtype() };
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward_in(t, dtype, &position_ids));
         let shared = BlockContext {
             attn: run.attn,

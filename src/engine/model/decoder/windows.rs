@@ -50,6 +50,21 @@ impl Windows {
     }
 }
 
+/// Checks that some layers slide where the family turns positions in sliding ones only.
+pub(crate) fn some_slide(s: &Section) -> Result<(), ModelError> {
+    if s.has("sliding_window") && s.value("sliding_window").is_none() {
+        return Ok(());
+    }
+    s.only(
+        "layer_types",
+        "some of sliding_attention: without any, no layer has positions, which is not simulated",
+        |types| {
+            let kinds = types.as_array();
+            kinds.is_none_or(|kinds| kinds.iter().any(|kind| kind == "sliding_attention"))
+        },
+    )
+}
+
 /// Reads each layer's sliding window, from `layer_types` or from the family's rule.
 pub(super) fn read(
     s: &Section,

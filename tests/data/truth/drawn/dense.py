@@ -19,4 +19,16 @@ def exaone4():
 
 def arcee(): return dict(dense("arcee", acts=("relu2", "relu2", "relu", "gelu")), **some(.3, attention_bias=[True]), **some(.3, mlp_bias=[True]))
 
-TEXT = {"olmo2": olmo2, "exaone4": exaone4, "arcee": arcee}
+def glm(t): return dict(dense(t), pad_token_id=0, **some(.3, attention_bias=[False]), **some(.4, partial_rotary_factor=[0.5, 1.0, 0.25]))
+
+def cohere(t):
+    c = dense(t, divides=t == "cohere2"); layers = c["num_hidden_layers"]
+    return dict(c, **some(.3, attention_bias=[True]), **some(.5, logit_scale=[0.25, 1.0]), **(some(.6, sliding_window=[128, 512], layer_types=[["sliding_attention"] * layers]) if t == "cohere2" else {}))
+
+def nemotron(): return dict(dense("nemotron", acts=("relu2", "relu2", "gelu")), **some(.3, attention_bias=[True]), **some(.3, mlp_bias=[True]), **some(.4, partial_rotary_factor=[0.5, 1.0]))
+
+def multiplied(t): return dict(dense(t, divides=t == "granite"), **some(.3, attention_bias=[True]), **some(.3, mlp_bias=[True]), **some(.5, embedding_multiplier=[12.0]), **some(.5, residual_multiplier=[0.22]), **some(.5, logits_scaling=[8.0]),
+                               **(some(.4, use_post_norm=[False]) if t == "hyperclovax" else {}))
+
+TEXT = {"olmo2": olmo2, "exaone4": exaone4, "arcee": arcee, "glm": lambda: glm("glm"), "glm4": lambda: glm("glm4"), "cohere": lambda: cohere("cohere"), "cohere2": lambda: cohere("cohere2"), "nemotron": nemotron,
+        "granite": lambda: multiplied("granite"), "hyperclovax": lambda: multiplied("hyperclovax")}

@@ -1,6 +1,8 @@
 //! Registry of decoders like Llama's: one folder and one row for each, alone and inside vision-language models.
 
 pub(crate) mod arcee;
+pub(crate) mod cohere;
+pub(crate) mod cohere2;
 pub(crate) mod cwm;
 pub(crate) mod ernie4_5;
 pub(crate) mod exaone4;
@@ -8,12 +10,16 @@ mod family;
 pub(crate) mod gemma;
 pub(crate) mod gemma2;
 pub(crate) mod gemma3_text;
+pub(crate) mod glm;
+pub(crate) mod glm4;
 pub(crate) mod granite;
 pub(crate) mod helium;
+pub(crate) mod hyperclovax;
 pub(crate) mod llama;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
 pub(crate) mod mixtral;
+pub(crate) mod nemotron;
 pub(crate) mod olmo2;
 pub(crate) mod phi3;
 pub(crate) mod qwen2;
@@ -77,6 +83,12 @@ decoders! {
     olmo2,
     exaone4,
     arcee,
+    glm,
+    glm4,
+    cohere,
+    cohere2,
+    nemotron,
+    hyperclovax,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.

@@ -3,7 +3,7 @@
 use super::config::{Gemma4Config, PatchEmbedding, SOFT_TOKENS};
 use super::vision::{Embedder, PatchEmbedder};
 use crate::dtype::DType;
-use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss, head_for};
+use crate::model::decoder::head::{Logits, formed_last_logits, formed_logits_and_loss, head_for};
 use crate::model::families::gemma4_text::forward::{Gemma4Text, Given};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, Builder, Linear};
@@ -174,14 +174,19 @@ impl Forward for Gemma4 {
         });
         drop((unused, looked_up, known, locals, embeds));
         held.truncate(1);
-        let mut output = capped_logits_and_loss(t, &self.lm_head, h, batch, self.caps_logits);
+        let mut output = formed_logits_and_loss(t, &self.lm_head, h, batch, Logits::capped(self.caps_logits));
         output.held.extend(held);
         output
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
         let h = self.language_model.forward_ids(t, run, ids, None);
-        Some(capped_last_logits(t, &self.lm_head, &h, self.caps_logits))
+        Some(formed_last_logits(
+            t,
+            &self.lm_head,
+            &h,
+            Logits::capped(self.caps_logits),
+        ))
     }
 }
 

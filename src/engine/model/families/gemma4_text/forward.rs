@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::config::Gemma4TextConfig;
 use super::layer::{Layer, LayerContext, SharedStates};
-use crate::model::decoder::head::{capped_last_logits, capped_logits_and_loss, head_for};
+use crate::model::decoder::head::{Logits, formed_last_logits, formed_logits_and_loss, head_for};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, Builder, Linear, Pattern, PowerRmsNorm, Rotary, ScaledEmbedding};
 use crate::tape::{Component, Mask, Tape, Tensor};
@@ -76,12 +76,17 @@ impl Forward for Gemma4Lm {
         let h = t.component("model", Component::LanguageModel, || {
             self.model.forward_ids(t, run, ids, batch.positions.clone())
         });
-        capped_logits_and_loss(t, &self.lm_head, h, batch, self.caps_logits)
+        formed_logits_and_loss(t, &self.lm_head, h, batch, Logits::capped(self.caps_logits))
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
         let h = self.model.forward_ids(t, run, ids, None);
-        Some(capped_last_logits(t, &self.lm_head, &h, self.caps_logits))
+        Some(formed_last_logits(
+            t,
+            &self.lm_head,
+            &h,
+            Logits::capped(self.caps_logits),
+        ))
     }
 }
 

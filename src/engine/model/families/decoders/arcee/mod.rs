@@ -2,7 +2,7 @@
 
 use crate::model::config::Activation;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, SoftCaps, Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -30,7 +30,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
-            gated: false,
+            mlp: MlpKind::Plain,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

@@ -3,8 +3,8 @@
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, QueryNorms, SoftCaps,
-    WindowLength, Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
+    SoftCaps, WindowLength, Windows, some_slide,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -23,7 +23,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         ..DecoderDefaults::LLAMA
     },
     heads: HeadRule::Free,
-    biases: |_| Ok(Biases::NONE),
+    biases: |s| {
+        some_slide(s)?;
+        Ok(Biases::NONE)
+    },
     windows: Windows {
         switch: None,
         length: WindowLength::Or(4096),
@@ -38,7 +41,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
-            norms_after: true,
+            placement: NormPlacement::After,
             query_norms: QueryNorms::OfSplitHeads,
             only_sliding_turn: true,
             ..LlamaModules::LLAMA.block

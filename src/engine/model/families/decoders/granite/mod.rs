@@ -1,7 +1,7 @@
 //! Granite: Llama's parameters; embeddings, residuals and logits are scaled.
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -21,8 +21,15 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     newer_activation_key: None,
     residual_dropout: None,
     soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
-    stands_in: true,
+    modules: Modules::Llama(LlamaModules {
+        block: LlamaBlock {
+            scales_stream: true,
+            scales_logits: true,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
     tensor_parallel: false,
     pipeline: false,
     liger: Liger::Replaces,

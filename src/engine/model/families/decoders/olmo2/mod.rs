@@ -1,11 +1,12 @@
 //! OLMo 2: norms after attention and MLP, and of whole queries and keys (`transformers/models/olmo2`).
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, QueryNorms, SoftCaps, Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
+    Rotation, SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
-use crate::nn::RmsScale;
+use crate::nn::{NormKind, RmsScale};
 
 /// `olmo2`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -27,10 +28,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
-            norm_scale: RmsScale::WeightFirst,
-            norms_after: true,
+            norm: NormKind::Rms(RmsScale::WeightFirst),
+            placement: NormPlacement::After,
             query_norms: QueryNorms::OfAll,
-            turns_in_f32: true,
+            rotation: Rotation::ByF32,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

@@ -2,9 +2,9 @@
 //! (`transformers/models/phi3/modeling_phi3.py`).
 
 use crate::dtype::DType;
-use crate::model::config::Activation;
 use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::block::{Block, BlockContext};
+use crate::model::decoder::mlp::Mlp;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::tape::{Tape, Tensor};
 
@@ -26,22 +26,12 @@ struct SelfAttention {
     dropout: f64,
 }
 
-struct Mlp {
-    gate_up_proj: Linear,
-    down_proj: Linear,
-    activation: Activation,
-}
-
 impl Layer {
     pub fn new(b: &Builder, c: &DecoderConfig, _: usize) -> Self {
         let t = b.tape();
         Self {
             self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
-            mlp: t.scope("mlp", || Mlp {
-                gate_up_proj: Linear::new(b, "gate_up_proj", c.hidden, 2 * c.intermediate, false),
-                down_proj: Linear::adapted(b, "down_proj", c.intermediate, c.hidden, false),
-                activation: c.activation,
-            }),
+            mlp: t.scope("mlp", || Mlp::new(b, c)),
             input_layernorm: RmsNorm::new(b, "input_layernorm", c.hidden),
             post_attention_layernorm: RmsNorm::new(b, "post_attention_layernorm", c.hidden),
             dropout: c.residual_dropout,
@@ -61,7 +51,7 @@ impl Block for Layer {
         h = t.scope("post_attention_layernorm", || {
             self.post_attention_layernorm.forward(t, &h)
         });
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = t.scope("mlp", || self.mlp.forward(t, h));
         t.add(&residual, &t.dropout(&h, self.dropout))
     }
 }
@@ -110,19 +100,5 @@ impl SelfAttention {
         out = t.reshape(&out, [batch, seq, self.heads * self.head_dim]);
         out = t.scope("o_proj", || self.o_proj.forward(t, &out));
         (out, weights)
-    }
-}
-
-impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let fused = t.scope("gate_up_proj", || self.gate_up_proj.forward(t, x));
-        let half = fused.last() / 2;
-        let parts = t.split(&fused, 2, &[half; 2]);
-        drop(fused);
-        let product = {
-            let opened = nn::activate(t, self.activation, parts[0].clone());
-            t.mul(&parts[1], &opened)
-        };
-        t.scope("down_proj", || self.down_proj.forward(t, &product))
     }
 }

@@ -5,7 +5,8 @@ mod block;
 pub(crate) use block::Layer;
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, SoftCaps,
+    WindowLength, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -38,6 +39,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         partial_rotary: true,
+        block: LlamaBlock {
+            mlp: MlpKind::Fused,
+            ..LlamaModules::LLAMA.block
+        },
         ..LlamaModules::LLAMA
     }),
     stands_in: false,

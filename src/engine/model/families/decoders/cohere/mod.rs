@@ -1,0 +1,56 @@
+//! Cohere: attention and MLP side by side (`transformers/models/cohere`).
+
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, Rotation,
+    SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+use crate::nn::NormKind;
+
+/// `cohere`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "cohere",
+        classes: &["CohereForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 256_000,
+        hidden: 8192,
+        intermediate: 22_528,
+        layers: 40,
+        heads: 64,
+        max_positions: 8192,
+        tie: true,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        s.only(
+            "use_qk_norm",
+            "false: norms of queries and keys are not simulated",
+            |v| v.as_bool() != Some(true),
+        )?;
+        Biases::of_attention(s)
+    },
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        block: LlamaBlock {
+            norm: NormKind::PlainLayer,
+            placement: NormPlacement::Shared,
+            rotation: Rotation::InF32,
+            scales_logits: true,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

@@ -1,0 +1,67 @@
+//! Cohere 2: Cohere with sliding blocks, of which only these have positions (`transformers/models/cohere2`).
+
+use serde_json::Value;
+
+use crate::model::config::limits;
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, Rotation,
+    SoftCaps, WindowLength, Windows, some_slide,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+use crate::nn::NormKind;
+
+/// `cohere2`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "cohere2",
+        classes: &["Cohere2ForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 256_000,
+        hidden: 8192,
+        intermediate: 22_528,
+        layers: 40,
+        heads: 64,
+        max_positions: 8192,
+        tie: true,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Divides,
+    biases: |s| {
+        some_slide(s)?;
+        if s.has("sliding_window") && s.value("sliding_window").is_none() {
+            let allowed = "a number, since the mask of sliding layers is always made";
+            return Err(s.wrong("sliding_window", &Value::Null, allowed));
+        }
+        Biases::of_attention(s)
+    },
+    windows: Windows {
+        switch: None,
+        length: WindowLength::Or(4096),
+        slides: |s, _, layer| {
+            let pattern = s.size_or("sliding_window_pattern", 4, limits::LAYERS)?;
+            Ok((layer + 1) % pattern != 0)
+        },
+    },
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        block: LlamaBlock {
+            norm: NormKind::PlainLayer,
+            placement: NormPlacement::Shared,
+            rotation: Rotation::InF32,
+            scales_logits: true,
+            only_sliding_turn: true,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

@@ -1,0 +1,62 @@
+//! GLM-4: positions turn alternating elements of half a head (`transformers/models/glm`).
+
+use crate::model::config::limits;
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, Rotation, SoftCaps,
+    Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `glm`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "glm",
+        classes: &["GlmForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 151_552,
+        intermediate: 13_696,
+        layers: 40,
+        kv_heads: Some(2),
+        head_dim: Some(128),
+        max_positions: 131_072,
+        partial_rotary: 0.5,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        let vocab = s.size("vocab_size", 151_552, limits::VOCAB)?;
+        if !s.has("pad_token_id") && vocab <= 151_329 {
+            return Err(s.wrong(
+                "vocab_size",
+                &vocab.into(),
+                "more than 151329, the default of pad_token_id",
+            ));
+        }
+        Ok(Biases {
+            qkv: s.flag("attention_bias", true)?,
+            output: false,
+            mlp: false,
+        })
+    },
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        partial_rotary: true,
+        block: LlamaBlock {
+            mlp: MlpKind::Fused,
+            rotation: Rotation::AlternatingPart,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

@@ -1,0 +1,50 @@
+//! Nemotron: layer norms, an MLP without a gate, and positions in half of each head (`transformers/models/nemotron`).
+
+use crate::model::config::Activation;
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, Rotation, SoftCaps,
+    Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+use crate::nn::NormKind;
+
+/// `nemotron`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "nemotron",
+        classes: &["NemotronForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 256_000,
+        hidden: 6144,
+        intermediate: 24_576,
+        heads: 48,
+        max_positions: 4096,
+        activation: Activation::Relu2,
+        partial_rotary: 0.5,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: Biases::of_attention_and_mlp,
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        partial_rotary: true,
+        block: LlamaBlock {
+            norm: NormKind::ShiftedLayer,
+            mlp: MlpKind::Plain,
+            rotation: Rotation::Part,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};
