@@ -136,6 +136,8 @@ pub(crate) enum QueryNorms {
     OfHeads,
     /// Of each head, once all three projections are split (EXAONE 4).
     OfSplitHeads,
+    /// Of each head, once positions have turned it (HunYuan).
+    OfTurnedHeads,
     /// Of the whole projection (OLMo 2).
     OfAll,
 }
@@ -147,8 +149,8 @@ pub(crate) enum MlpKind {
     Gated,
     /// Both projections in one (GLM).
     Fused,
-    /// A projection and one back (Arcee).
-    Plain,
+    /// A projection and one back, of these names (Arcee).
+    Plain([&'static str; 2]),
 }
 
 /// Rotation of queries and keys.

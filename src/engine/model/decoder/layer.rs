@@ -148,8 +148,9 @@ impl SelfAttention {
         let block = c.family.block();
         let [of_q, of_k] = match block.query_norms {
             QueryNorms::OfAll => [q, kv],
-            QueryNorms::OfHeads | QueryNorms::OfSplitHeads => [c.head_dim; 2],
+            QueryNorms::OfHeads | QueryNorms::OfSplitHeads | QueryNorms::OfTurnedHeads => [c.head_dim; 2],
         };
+        let names = query_norm_names(block.query_norms);
         let norm = |name, width| Norm::new(b, name, width, block.norm);
         let sees_all = c.windows[index].is_none() && c.windows.iter().any(Option::is_some);
         Self {
@@ -157,7 +158,7 @@ impl SelfAttention {
             k_proj: Linear::columns(b, "k_proj", c.hidden, kv, c.qkv_bias),
             v_proj: Linear::columns(b, "v_proj", c.hidden, kv, c.qkv_bias),
             o_proj: Linear::rows(b, "o_proj", q, c.hidden, c.o_bias),
-            norms: c.qk_norm.then(|| [norm("q_norm", of_q), norm("k_norm", of_k)]),
+            norms: c.qk_norm.then(|| [norm(names[0], of_q), norm(names[1], of_k)]),
             place: block.query_norms,
             rotation: (!block.only_sliding_turn || !sees_all).then_some(block.rotation),
             head_dim: c.head_dim,
@@ -167,8 +168,9 @@ impl SelfAttention {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
+        let names = query_norm_names(self.place);
         let norm = |which: usize, place: QueryNorms, x: Tensor| match &self.norms {
-            Some(norms) if self.place == place => t.scope(["q_norm", "k_norm"][which], || norms[which].forward(t, &x)),
+            Some(norms) if self.place == place => t.scope(names[which], || norms[which].forward(t, &x)),
             _ => x,
         };
         let heads = |x: Tensor, which: Option<usize>| {
@@ -197,6 +199,8 @@ impl SelfAttention {
         if let Some(rotation) = self.rotation {
             [q, k] = turn(t, rotation, [q, k], shared);
         }
+        q = norm(0, QueryNorms::OfTurnedHeads, q);
+        k = norm(1, QueryNorms::OfTurnedHeads, k);
         if let Some(cache) = &shared.cache {
             (k, v) = cache.update(t, &k, &v);
         }
@@ -212,6 +216,14 @@ impl SelfAttention {
         out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
         out = t.scope("o_proj", || self.o_proj.forward(t, &out));
         (out, weights)
+    }
+}
+
+/// Names of the norms of queries and keys.
+const fn query_norm_names(place: QueryNorms) -> [&'static str; 2] {
+    match place {
+        QueryNorms::OfTurnedHeads => ["query_layernorm", "key_layernorm"],
+        _ => ["q_norm", "k_norm"],
     }
 }
 

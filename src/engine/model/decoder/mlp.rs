@@ -9,6 +9,8 @@ use crate::tape::{Tape, Tensor};
 /// `LlamaMLP` and its variants.
 pub struct Mlp {
     up: Up,
+    /// Name of the projection back.
+    down: &'static str,
     down_proj: Linear,
     activation: Activation,
 }
@@ -19,8 +21,8 @@ enum Up {
     Gated { gate_proj: Linear, up_proj: Linear },
     /// Both in one, the gate first (`Phi3MLP`, `GlmMLP`).
     Fused(Linear),
-    /// One (`ArceeMLP`).
-    Plain(Linear),
+    /// One, and its name (`ArceeMLP`).
+    Plain(&'static str, Linear),
 }
 
 impl Mlp {
@@ -29,11 +31,33 @@ impl Mlp {
         let up = match c.family.block().mlp {
             MlpKind::Gated => return Self::of(b, [hidden, intermediate], bias, c.activation),
             MlpKind::Fused => Up::Fused(Linear::new(b, "gate_up_proj", hidden, 2 * intermediate, bias)),
-            MlpKind::Plain => Up::Plain(Linear::columns(b, "up_proj", hidden, intermediate, bias)),
+            MlpKind::Plain(names) => return Self::plain(b, c, names),
         };
         Self {
             up,
+            down: "down_proj",
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
+            activation: c.activation,
+        }
+    }
+
+    /// Makes an MLP without a gate. By default LoRA adapts only projections with the names of Llama's.
+    fn plain(b: &Builder, c: &DecoderConfig, [up, down]: [&'static str; 2]) -> Self {
+        let (hidden, intermediate, bias) = (c.hidden, c.intermediate, c.mlp_bias);
+        let (up_proj, down_proj) = match up {
+            "up_proj" => (
+                Linear::columns(b, up, hidden, intermediate, bias),
+                Linear::rows(b, down, intermediate, hidden, bias),
+            ),
+            _ => (
+                Linear::new(b, up, hidden, intermediate, bias),
+                Linear::new(b, down, intermediate, hidden, bias),
+            ),
+        };
+        Self {
+            up: Up::Plain(up, up_proj),
+            down,
+            down_proj,
             activation: c.activation,
         }
     }
@@ -45,6 +69,7 @@ impl Mlp {
                 gate_proj: Linear::columns(b, "gate_proj", hidden, intermediate, bias),
                 up_proj: Linear::columns(b, "up_proj", hidden, intermediate, bias),
             },
+            down: "down_proj",
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
             activation,
         }
@@ -70,8 +95,8 @@ impl Mlp {
                 _gate = Some(parts);
                 product
             }
-            Up::Plain(proj) => activate(t.scope("up_proj", || proj.forward(t, &x))),
+            Up::Plain(name, proj) => activate(t.scope(name, || proj.forward(t, &x))),
         };
-        t.scope("down_proj", || self.down_proj.forward(t, &product))
+        t.scope(self.down, || self.down_proj.forward(t, &product))
     }
 }

@@ -30,5 +30,16 @@ def nemotron(): return dict(dense("nemotron", acts=("relu2", "relu2", "gelu")), 
 def multiplied(t): return dict(dense(t, divides=t == "granite"), **some(.3, attention_bias=[True]), **some(.3, mlp_bias=[True]), **some(.5, embedding_multiplier=[12.0]), **some(.5, residual_multiplier=[0.22]), **some(.5, logits_scaling=[8.0]),
                                **(some(.4, use_post_norm=[False]) if t == "hyperclovax" else {}))
 
+def starcoder2(): return dict(dense("starcoder2", divides=True, acts=("gelu_pytorch_tanh", "gelu", "relu")), **some(.3, use_bias=[False]), **some(.4, sliding_window=[128, 512]))
+
+def jais2(): return dict(dense("jais2", divides=True, acts=("relu2", "gelu")), **some(.3, attention_bias=[False]), **some(.3, mlp_bias=[False]))
+
+def ministral():
+    c = dense("ministral"); layers = c["num_hidden_layers"]
+    return dict(c, **some(.6, sliding_window=[128, 512], layer_types=[[["sliding_attention", "full_attention"][i % 2] for i in range(layers)]]))
+
+def hunyuan(): return dict(dense("hunyuan_v1_dense"), **some(.3, attention_bias=[True]))
+
 TEXT = {"olmo2": olmo2, "exaone4": exaone4, "arcee": arcee, "glm": lambda: glm("glm"), "glm4": lambda: glm("glm4"), "cohere": lambda: cohere("cohere"), "cohere2": lambda: cohere("cohere2"), "nemotron": nemotron,
-        "granite": lambda: multiplied("granite"), "hyperclovax": lambda: multiplied("hyperclovax")}
+        "granite": lambda: multiplied("granite"), "hyperclovax": lambda: multiplied("hyperclovax"),
+        "starcoder2": starcoder2, "jais2": jais2, "ministral": ministral, "hunyuan_v1_dense": hunyuan}

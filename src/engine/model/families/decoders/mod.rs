@@ -14,8 +14,11 @@ pub(crate) mod glm;
 pub(crate) mod glm4;
 pub(crate) mod granite;
 pub(crate) mod helium;
+pub(crate) mod hunyuan_v1_dense;
 pub(crate) mod hyperclovax;
+pub(crate) mod jais2;
 pub(crate) mod llama;
+pub(crate) mod ministral;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
 pub(crate) mod mixtral;
@@ -27,6 +30,7 @@ pub(crate) mod qwen3;
 pub(crate) mod qwen3_moe;
 pub(crate) mod seed_oss;
 pub(crate) mod smollm3;
+pub(crate) mod starcoder2;
 pub(crate) mod vaultgemma;
 
 use std::rc::Rc;
@@ -89,6 +93,10 @@ decoders! {
     cohere2,
     nemotron,
     hyperclovax,
+    starcoder2,
+    jais2,
+    ministral,
+    hunyuan_v1_dense,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.

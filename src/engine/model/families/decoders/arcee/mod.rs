@@ -30,7 +30,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
-            mlp: MlpKind::Plain,
+            mlp: MlpKind::Plain(["up_proj", "down_proj"]),
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

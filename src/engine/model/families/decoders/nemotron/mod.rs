@@ -37,7 +37,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         partial_rotary: true,
         block: LlamaBlock {
             norm: NormKind::ShiftedLayer,
-            mlp: MlpKind::Plain,
+            mlp: MlpKind::Plain(["up_proj", "down_proj"]),
             rotation: Rotation::Part,
             ..LlamaModules::LLAMA.block
         },
