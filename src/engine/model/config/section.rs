@@ -295,6 +295,14 @@ impl<'a> Section<'a> {
         ))
     }
 
+    /// Refuses an absent `key`, and null, where transformers fails without a value.
+    pub(crate) fn required(&self, key: &str, allowed: &str) -> Result<(), ModelError> {
+        match self.value(key) {
+            Some(_) => Ok(()),
+            None => Err(self.wrong(key, &Value::Null, allowed)),
+        }
+    }
+
     /// Refuses any value of `key` but an absent one, null and those that `is_allowed` accepts.
     pub(crate) fn only(
         &self,

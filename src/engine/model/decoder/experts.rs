@@ -2,11 +2,12 @@
 
 use super::config::DecoderConfig;
 use super::layer::{FeedForward, Layer};
+use super::mlp::Mlp;
 use crate::dtype::DType;
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
-use crate::nn::{Builder, ExpertSizes, Experts};
+use crate::nn::{Builder, ExpertSizes, Experts, Linear};
 use crate::tape::{Tape, Tensor};
 
 /// Keys and rules that differ between families of decoders with experts.
@@ -24,6 +25,9 @@ pub(crate) struct ExpertKeys {
     pub gate_first: bool,
     /// True if some layers have an MLP instead (`mlp_only_layers`, `decoder_sparse_step`).
     pub some_dense: bool,
+    /// Key of the elements inside an expert that all tokens pass beside the chosen ones, and its default; `None` if there
+    /// is none.
+    pub shared: Option<(&'static str, u64)>,
 }
 
 /// Weights of the chosen experts.
@@ -47,6 +51,8 @@ pub struct ExpertsConfig {
     narrows: bool,
     /// True if the router's weight comes before the experts'.
     gate_first: bool,
+    /// Elements inside the expert that all tokens pass, if there is one.
+    shared: Option<u64>,
     /// True for each layer with experts, false for one with an MLP.
     pub sparse: Vec<bool>,
 }
@@ -92,6 +98,10 @@ impl ExpertsConfig {
                 ChosenWeights::Normalised => true,
             },
             gate_first: keys.gate_first,
+            shared: match keys.shared {
+                Some((name, default)) => Some(s.size_or(name, default, limits::WIDTH * 4)?),
+                None => None,
+            },
             narrows: keys.weights == ChosenWeights::MaybeNormalised,
             sparse: match keys.some_dense {
                 true => sparse(s, layers)?,
@@ -130,6 +140,8 @@ struct SparseMlp {
     experts: Experts,
     /// Weight of the router, [experts, hidden].
     gate: Tensor,
+    /// An expert that all tokens pass, and its gate.
+    shared: Option<(Mlp, Linear)>,
     chosen: u64,
     is_normalised: bool,
     narrows: bool,
@@ -141,9 +153,17 @@ impl SparseMlp {
         let gate = || t.scope("gate", || b.weight("weight", [e.sizes.experts, e.sizes.hidden]));
         let first = e.gate_first.then(gate);
         let experts = Experts::new(b, "experts", e.sizes, c.activation);
+        let gate = first.unwrap_or_else(gate);
+        let shared = e.shared.map(|intermediate| {
+            let mlp = t.scope("shared_expert", || {
+                Mlp::of(b, [c.hidden, intermediate], false, c.activation)
+            });
+            (mlp, Linear::new(b, "shared_expert_gate", c.hidden, 1, false))
+        });
         Self {
             experts,
-            gate: first.unwrap_or_else(gate),
+            gate,
+            shared,
             chosen: e.chosen,
             is_normalised: e.is_normalised,
             narrows: e.narrows,
@@ -171,8 +191,21 @@ impl FeedForward for SparseMlp {
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
         let shape = *x.shape();
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+        let of_shared = |mlp: &Mlp| t.scope("shared_expert", || mlp.forward(t, rows.clone()));
+        let mut shared = self.shared.as_ref().map(|(mlp, _)| of_shared(mlp));
         let [_logits, weights, indices] = t.scope("gate", || self.route(t, &rows));
-        let out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
-        t.reshape(&out, shape)
+        let mut out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        if let (Some((_, gate)), Some(output)) = (&self.shared, shared.take()) {
+            let weighted = {
+                let opened = t.sigmoid(&t.scope("shared_expert_gate", || gate.forward(t, &rows)));
+                t.mul(&opened, &output)
+            };
+            drop(output);
+            out = t.add(&out, &weighted);
+            shared = Some(weighted);
+        }
+        let out = t.reshape(&out, shape);
+        drop(shared);
+        out
     }
 }

@@ -87,6 +87,8 @@ pub(crate) enum Modules {
 pub(crate) struct LlamaModules {
     /// True if all blocks get one mask (`MistralModel.forward`, `Phi3Model.forward`).
     pub one_mask: bool,
+    /// True if the mask of sliding blocks is made even if none slides, with a window of 0 (`Qwen2MoeModel.forward`).
+    pub both_masks: bool,
     /// True if only a part of each head may be rotated (`partial_rotary_factor`).
     pub partial_rotary: bool,
     /// Experts in place of the MLP.
@@ -172,6 +174,7 @@ impl LlamaModules {
     /// Those of Llama itself.
     pub const LLAMA: Self = Self {
         one_mask: false,
+        both_masks: false,
         partial_rotary: false,
         experts: None,
         block: LlamaBlock {
@@ -225,6 +228,11 @@ impl DecoderFamily {
             Modules::Llama(modules) => modules.experts.as_ref(),
             Modules::Gemma(_) => None,
         }
+    }
+
+    /// Returns true if the mask of sliding blocks is made even if none slides.
+    pub(crate) const fn has_both_masks(&self) -> bool {
+        matches!(self.modules, Modules::Llama(LlamaModules { both_masks: true, .. }))
     }
 
     /// Returns true if all blocks get one mask.

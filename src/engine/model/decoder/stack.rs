@@ -27,6 +27,8 @@ pub struct Decoder {
     sparse: Vec<bool>,
     /// True if all blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
+    /// True if the mask of sliding blocks is made even if none slides.
+    both_masks: bool,
     /// Last norm; `None` before the last stage of a pipeline.
     norm: Option<Norm>,
     rotary: Rotary,
@@ -56,6 +58,7 @@ impl Decoder {
                 .collect(),
             layers: layers.map(|i| t.layer("layers", i, || block(b, c, i))).collect(),
             one_mask: c.family.has_one_mask(),
+            both_masks: c.family.has_both_masks(),
             norm: stage
                 .is_last()
                 .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm)),
@@ -169,6 +172,7 @@ impl Decoder {
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> (Option<Mask>, Option<Mask>) {
         let mask = |pattern| nn::text_mask(t, run.attn, embeds, packed, pattern);
         let window = self.windows.iter().copied().flatten().next();
+        let window = window.or(self.both_masks.then_some(0));
         let full = match window {
             Some(_) if self.one_mask => None,
             _ => mask(Pattern::Causal),

@@ -22,4 +22,13 @@ def mixtral():
     c = moe("mixtral")
     return dict(c, num_local_experts=ch(4, 8, 16), num_experts_per_tok=chosen(), intermediate_size=ch(256, 704, 1408), **some(.4, sliding_window=[128, 512]))
 
-TEXT = {"qwen3_moe": qwen3_moe, "mixtral": mixtral}
+def qwen2_moe():
+    c = moe("qwen2_moe", heads_fill=True); layers = c["num_hidden_layers"]
+    return dict(c, num_experts=ch(8, 16, 60), num_experts_per_tok=chosen(8), moe_intermediate_size=ch(64, 128, 256, 768), shared_expert_intermediate_size=ch(256, 704, 1408), norm_topk_prob=maybe(.5), **some(.3, qkv_bias=[False]),
+                **some(.3, decoder_sparse_step=[2]), **some(.3, mlp_only_layers=[[0], [layers - 1]]))
+
+def olmoe():
+    c = moe("olmoe", heads_fill=True)
+    return dict(c, intermediate_size=ch(64, 128, 256, 768), num_experts=ch(8, 16, 64), num_experts_per_tok=chosen(8), norm_topk_prob=maybe(.5), **some(.3, attention_bias=[True]))
+
+TEXT = {"qwen3_moe": qwen3_moe, "mixtral": mixtral, "qwen2_moe": qwen2_moe, "olmoe": olmoe}

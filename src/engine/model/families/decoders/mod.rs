@@ -24,8 +24,10 @@ pub(crate) mod mistral;
 pub(crate) mod mixtral;
 pub(crate) mod nemotron;
 pub(crate) mod olmo2;
+pub(crate) mod olmoe;
 pub(crate) mod phi3;
 pub(crate) mod qwen2;
+pub(crate) mod qwen2_moe;
 pub(crate) mod qwen3;
 pub(crate) mod qwen3_moe;
 pub(crate) mod seed_oss;
@@ -84,6 +86,8 @@ decoders! {
     smollm3,
     qwen3_moe with ExpertLayer,
     mixtral with ExpertLayer,
+    qwen2_moe with ExpertLayer,
+    olmoe with ExpertLayer,
     olmo2,
     exaone4,
     arcee,

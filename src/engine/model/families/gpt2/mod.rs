@@ -17,10 +17,16 @@ use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "gpt2",
-        classes: &["GPT2LMHeadModel"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "gpt2",
+            classes: &["GPT2LMHeadModel"],
+        },
+        ModelType {
+            name: "gpt-sw3",
+            classes: &["GPT2LMHeadModel"],
+        },
+    ],
     catalogue: catalogue![
         "gpt2" = "openai-community/gpt2",
         "gpt2-medium" = "openai-community/gpt2-medium",

@@ -35,6 +35,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
                 "more than 151329, the default of pad_token_id",
             ));
         }
+        if s.has("head_dim") {
+            s.required("head_dim", "a number: transformers 5.17 fails without one")?;
+        }
         Ok(Biases {
             qkv: s.flag("attention_bias", true)?,
             output: false,

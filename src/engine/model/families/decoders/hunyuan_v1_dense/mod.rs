@@ -19,6 +19,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     heads: HeadRule::Free,
     biases: |s| {
+        s.required("head_dim", "a number: transformers 5.17 fails without one")?;
         if let Some(rope) = s
             .optional_nested("rope_scaling", "rotary embedding")?
             .or(s.optional_nested("rope_parameters", "rotary embedding")?)

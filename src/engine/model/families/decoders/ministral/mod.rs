@@ -20,7 +20,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         ..DecoderDefaults::LLAMA
     },
     heads: HeadRule::Free,
-    biases: |_| Ok(Biases::NONE),
+    biases: |s| {
+        s.required("head_dim", "a number: transformers 5.17 fails without one")?;
+        Ok(Biases::NONE)
+    },
     windows: Windows::of_every_layer(WindowLength::Or(4096)),
     qk_norm: false,
     newer_activation_key: None,

@@ -38,6 +38,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             weights: ChosenWeights::Normalised,
             gate_first: true,
             some_dense: false,
+            shared: None,
         }),
         ..LlamaModules::LLAMA
     }),

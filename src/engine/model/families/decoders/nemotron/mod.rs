@@ -27,7 +27,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         ..DecoderDefaults::LLAMA
     },
     heads: HeadRule::Free,
-    biases: Biases::of_attention_and_mlp,
+    biases: |s| {
+        s.required("num_key_value_heads", "a number: transformers 5.17 fails without one")?;
+        Biases::of_attention_and_mlp(s)
+    },
     windows: Windows::NEVER,
     qk_norm: false,
     newer_activation_key: None,

@@ -42,6 +42,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             weights: ChosenWeights::MaybeNormalised,
             gate_first: false,
             some_dense: true,
+            shared: None,
         }),
         ..LlamaModules::LLAMA
     }),

@@ -1,0 +1,62 @@
+//! OLMoE: experts, and norms of whole queries and keys (`transformers/models/olmoe`).
+
+pub(crate) use crate::model::decoder::experts::ExpertLayer;
+
+use crate::model::decoder::{
+    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaBlock, LlamaModules, Modules,
+    QueryNorms, SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `olmoe`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "olmoe",
+        classes: &["OlmoeForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 50_304,
+        hidden: 2048,
+        intermediate: 2048,
+        layers: 16,
+        heads: 16,
+        max_positions: 4096,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Divides,
+    biases: |s| {
+        s.only(
+            "clip_qkv",
+            "null: clipped queries, keys and values are not simulated",
+            |_| false,
+        )?;
+        Biases::of_attention(s)
+    },
+    windows: Windows::NEVER,
+    qk_norm: true,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        experts: Some(ExpertKeys {
+            experts: (["num_experts", "num_local_experts"], 64),
+            chosen: 8,
+            intermediate: ("intermediate_size", 2048),
+            weights: ChosenWeights::MaybeNormalised,
+            gate_first: true,
+            some_dense: false,
+            shared: None,
+        }),
+        block: LlamaBlock {
+            query_norms: QueryNorms::OfAll,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

@@ -1,0 +1,60 @@
+//! Qwen2 with experts in place of MLPs, one of which all tokens pass (`transformers/models/qwen2_moe`).
+
+pub(crate) use crate::model::decoder::experts::ExpertLayer;
+
+use crate::model::decoder::{
+    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaModules, Modules, SoftCaps,
+    WindowLength, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `qwen2_moe`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "qwen2_moe",
+        classes: &["Qwen2MoeForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        hidden: 2048,
+        intermediate: 5632,
+        layers: 24,
+        heads: 16,
+        kv_heads: Some(16),
+        ..DecoderDefaults::QWEN2
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        Ok(Biases {
+            qkv: s.flag("qkv_bias", true)?,
+            ..Biases::NONE
+        })
+    },
+    windows: Windows {
+        switch: Some("use_sliding_window"),
+        length: WindowLength::Or(4096),
+        slides: |s, defaults, layer| Ok((layer + 1) % 2 != 0 && !Windows::past_full_layers(s, defaults, layer)?),
+    },
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        both_masks: true,
+        experts: Some(ExpertKeys {
+            experts: (["num_experts", "num_local_experts"], 60),
+            chosen: 4,
+            intermediate: ("moe_intermediate_size", 1408),
+            weights: ChosenWeights::MaybeNormalised,
+            gate_first: true,
+            some_dense: true,
+            shared: Some(("shared_expert_intermediate_size", 5632)),
+        }),
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};
