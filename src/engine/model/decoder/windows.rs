@@ -91,12 +91,14 @@ pub(super) fn read(
 
 /// Length of the window in positions, if the family has one and it is switched on.
 fn length(s: &Section, windows: &Windows) -> Result<Option<u64>, ModelError> {
-    let given = s.optional_size("sliding_window", limits::POSITIONS)?;
     if let Some(switch) = windows.switch
         && !s.flag(switch, false)?
     {
+        // Some configurations that are switched off hold 0.
+        s.optional_count("sliding_window", limits::POSITIONS)?;
         return Ok(None);
     }
+    let given = s.optional_size("sliding_window", limits::POSITIONS)?;
     Ok(match windows.length {
         WindowLength::Never => None,
         WindowLength::Or(absent) if !s.has("sliding_window") => Some(absent),

@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 35] = [
+pub const FAMILIES: [Family; 50] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -62,6 +62,21 @@ pub const FAMILIES: [Family; 35] = [
     text("gemma4_unified_text", |w| gemma4("gemma4_unified_text", w)),
     text("qwen3_moe", |w| experts("qwen3_moe", w)),
     text("mixtral", |w| experts("mixtral", w)),
+    text("qwen2_moe", |w| experts("qwen2_moe", w)),
+    text("olmoe", |w| experts("olmoe", w)),
+    text("olmo2", |w| decoder("olmo2", w)),
+    text("exaone4", |w| decoder("exaone4", w)),
+    text("arcee", |w| decoder("arcee", w)),
+    text("glm", glm),
+    text("glm4", glm4),
+    text("cohere", |w| decoder("cohere", w)),
+    text("cohere2", |w| decoder("cohere2", w)),
+    text("nemotron", |w| decoder("nemotron", w)),
+    text("hyperclovax", |w| decoder("hyperclovax", w)),
+    text("starcoder2", |w| decoder("starcoder2", w)),
+    text("jais2", |w| decoder("jais2", w)),
+    text("ministral", |w| decoder("ministral", w)),
+    text("hunyuan_v1_dense", |w| decoder("hunyuan_v1_dense", w)),
     text("phi3", |w| decoder("phi3", w)),
     text("phi", |w| decoder("phi", w)),
     text("qwen3_5_text", delta),
@@ -163,6 +178,18 @@ fn experts(model_type: &str, w: u64) -> Value {
     config["num_experts"] = 4.into();
     config["num_experts_per_tok"] = 2.into();
     config["moe_intermediate_size"] = (32 * w).into();
+    config
+}
+
+fn glm(w: u64) -> Value {
+    let mut config = decoder("glm", w);
+    config["pad_token_id"] = 0.into();
+    config
+}
+
+fn glm4(w: u64) -> Value {
+    let mut config = glm(w);
+    config["model_type"] = "glm4".into();
     config
 }
 
