@@ -84,6 +84,56 @@ impl View {
         }
         self.pointed.set(Some(event));
     }
+
+    /// Selects the instant under a horizontal position of the window, within the curve's bounds.
+    fn point_at(self, x: i32, bounds: &web_sys::DomRect) {
+        let share = (f64::from(x) - bounds.left()) / bounds.width().max(1.0);
+        let (from, to) = self.span.get_untracked();
+        let event = from + (share.clamp(0.0, 1.0) * f64::from(to - from - 1)).round() as u32;
+        self.pointed.set(Some(event.min(self.events - 1)));
+    }
+
+    /// Zooms by the wheel with a modifier key; without one it scrolls the page as usual.
+    fn on_wheel(self, event: &WheelEvent) {
+        if event.ctrl_key() || event.shift_key() {
+            event.prevent_default();
+            let is_up = event.delta_y() + event.delta_x() < 0.0;
+            self.zoom(if is_up { 0.7 } else { 1.0 / 0.7 });
+        }
+    }
+
+    /// Moves the instant or the visible range by the keyboard.
+    fn on_key(self, event: &KeyboardEvent) {
+        let now = untrack(|| self.instant());
+        let (from, to) = self.span.get_untracked();
+        let step = ((to - from) / 100).max(1);
+        match event.key().as_str() {
+            "ArrowRight" => self.point(now.saturating_add(step)),
+            "ArrowLeft" => self.point(now.saturating_sub(step)),
+            "Home" => self.point(from),
+            "End" => self.point(to - 1),
+            "PageUp" => self.pan(-0.5),
+            "PageDown" => self.pan(0.5),
+            "+" | "=" => self.zoom(0.5),
+            "-" => self.zoom(2.0),
+            "Escape" => self.pointed.set(None),
+            _ => return,
+        }
+        event.prevent_default();
+    }
+
+    /// Place of the instant within the visible range, as CSS.
+    fn place(self) -> String {
+        let (from, to) = self.span.get();
+        let share = (f64::from(self.instant()) - f64::from(from)) / f64::from((to - from).max(1));
+        format!("{:.4}%", 100.0 * share)
+    }
+
+    /// Returns true if the instant is in the visible range.
+    fn is_seen(self) -> bool {
+        let (from, to) = self.span.get();
+        (from..to).contains(&self.instant())
+    }
 }
 
 /// Shows one device's recording.
@@ -188,6 +238,17 @@ fn class(by_frame: bool, layer: usize, categories: &[String], frames: usize) -> 
     }
 }
 
+/// Draws the columns of an answer; empty before there is one.
+fn drawing(answer: Option<&str>, look: View, top: f64, (categories, frames): (&[String], usize)) -> String {
+    let columns: Vec<Vec<f64>> = answer
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    // An answer for the other stacking may still arrive.
+    let layers = columns.first().map_or(0, Vec::len);
+    let by_frame = layers == frames && (look.by_frame.get_untracked() || layers != categories.len());
+    paths(&columns, top, |layer| class(by_frame, layer, categories, frames))
+}
+
 /// Curve with the instant selected by pointer or keyboard.
 #[component]
 fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_count: usize) -> impl IntoView {
@@ -199,66 +260,14 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
         question.ask("columns", &[index, u32::from(look.by_frame.get()), from, to, COLUMNS]);
     });
     let drawn = Memo::new(move |_| {
-        let columns: Vec<Vec<f64>> = question
-            .answer
-            .with(|text| serde_json::from_str(text.as_deref()?).ok())
-            .unwrap_or_default();
-        // An answer for the other stacking may still arrive.
-        let layers = columns.first().map_or(0, Vec::len);
-        let by_frame = layers == frame_count && (look.by_frame.get_untracked() || layers != categories.len());
-        paths(&columns, top.get(), |layer| {
-            class(by_frame, layer, &categories, frame_count)
-        })
+        let answer = question.answer.get();
+        drawing(answer.as_deref(), look, top.get(), (&categories, frame_count))
     });
     let frame = NodeRef::<html::Div>::new();
-    let event_at = move |x: i32| {
-        let bounds = frame.get_untracked()?.get_bounding_client_rect();
-        let share = (f64::from(x) - bounds.left()) / bounds.width().max(1.0);
-        let (from, to) = look.span.get_untracked();
-        Some(from + (share.clamp(0.0, 1.0) * f64::from(to - from - 1)).round() as u32)
-    };
     let on_pointer = move |event: PointerEvent| {
-        if let Some(event) = event_at(event.client_x()) {
-            look.pointed.set(Some(event.min(look.events - 1)));
+        if let Some(frame) = frame.get_untracked() {
+            look.point_at(event.client_x(), &frame.get_bounding_client_rect());
         }
-    };
-    let on_wheel = move |event: WheelEvent| {
-        // Without a modifier key the wheel scrolls the page as usual.
-        if event.ctrl_key() || event.shift_key() {
-            event.prevent_default();
-            look.zoom(if event.delta_y() + event.delta_x() < 0.0 {
-                0.7
-            } else {
-                1.0 / 0.7
-            });
-        }
-    };
-    let on_key = move |event: KeyboardEvent| {
-        let now = untrack(|| look.instant());
-        let (from, to) = look.span.get_untracked();
-        let step = ((to - from) / 100).max(1);
-        match event.key().as_str() {
-            "ArrowRight" => look.point(now.saturating_add(step)),
-            "ArrowLeft" => look.point(now.saturating_sub(step)),
-            "Home" => look.point(from),
-            "End" => look.point(to - 1),
-            "PageUp" => look.pan(-0.5),
-            "PageDown" => look.pan(0.5),
-            "+" | "=" => look.zoom(0.5),
-            "-" => look.zoom(2.0),
-            "Escape" => look.pointed.set(None),
-            _ => return,
-        }
-        event.prevent_default();
-    };
-    let place = move || {
-        let (from, to) = look.span.get();
-        let share = (f64::from(look.instant()) - f64::from(from)) / f64::from((to - from).max(1));
-        format!("{:.4}%", 100.0 * share)
-    };
-    let is_seen = move || {
-        let (from, to) = look.span.get();
-        (from..to).contains(&look.instant())
     };
     view! {
         <div
@@ -273,8 +282,8 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
             aria-valuenow=move || look.instant().to_string()
             on:pointermove=on_pointer
             on:pointerdown=on_pointer
-            on:keydown=on_key
-            on:wheel=on_wheel
+            on:keydown=move |event| look.on_key(&event)
+            on:wheel=move |event| look.on_wheel(&event)
         >
             <svg
                 class="diagnose-curve"
@@ -284,7 +293,7 @@ fn Curve(index: u32, look: View, top: Memo<f64>, categories: Vec<String>, frame_
                 data-testid="curve"
                 inner_html=move || drawn.get()
             ></svg>
-            <span class="cursor-line cursor-on" class:offscreen=move || !is_seen() style:left=place></span>
+            <span class="cursor-line cursor-on" class:offscreen=move || !look.is_seen() style:left=move || look.place()></span>
             <Levels top />
         </div>
     }

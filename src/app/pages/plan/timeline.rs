@@ -157,20 +157,10 @@ fn Cursor(
     };
     let on_key = move |event: KeyboardEvent| {
         let Some(now) = instant.get_untracked() else { return };
-        let step = (len() / 200).max(1);
-        let next = match event.key().as_str() {
-            "ArrowRight" => (now + step).min(len()),
-            "ArrowLeft" => now.saturating_sub(step),
-            "Home" => 0,
-            "End" => len(),
-            "Escape" => {
-                pointed.set(None);
-                return;
-            }
-            _ => return,
-        };
-        event.prevent_default();
-        pointed.set(Some(next));
+        if let Some(next) = moved(&event.key(), now, len()) {
+            event.prevent_default();
+            pointed.set(next);
+        }
     };
     let place = move || {
         let share = instant.get().unwrap_or(0) as f64 / len().max(1) as f64;
@@ -202,6 +192,19 @@ fn Cursor(
             <span class="cursor-line" class:cursor-on=truth(move || pointed.get().is_some()) style:left=place></span>
         </div>
     }
+}
+
+/// Instant to which a key moves; the inner `None` is none at all, the outer a key without a meaning.
+fn moved(key: &str, now: Instant, len: usize) -> Option<Option<Instant>> {
+    let step = (len / 200).max(1);
+    Some(match key {
+        "ArrowRight" => Some((now + step).min(len)),
+        "ArrowLeft" => Some(now.saturating_sub(step)),
+        "Home" => Some(0),
+        "End" => Some(len),
+        "Escape" => None,
+        _ => return None,
+    })
 }
 
 /// Instant under a horizontal position of the frame; `None` to the left of the plot.

@@ -32,6 +32,28 @@ pub fn Gallery() -> impl IntoView {
     }
 }
 
+/// Lists entries under the names of their groups.
+fn grouped_rows(i18n: Words, entries: Vec<Entry>) -> AnyView {
+    let mut groups: Vec<(String, Vec<Entry>)> = Vec::new();
+    for item in entries {
+        match groups.iter_mut().find(|(name, _)| *name == item.group) {
+            Some((_, entries)) => entries.push(item),
+            None => groups.push((item.group.clone(), vec![item])),
+        }
+    }
+    let groups: Vec<_> = groups
+        .into_iter()
+        .map(|(name, entries)| {
+            let rows: Vec<_> = entries.into_iter().map(|item| row(i18n, item)).collect();
+            view! {
+                <h3>{text(move || group(i18n, &name))}</h3>
+                <ul class="gallery">{rows}</ul>
+            }
+        })
+        .collect();
+    groups.into_any()
+}
+
 #[component]
 fn List() -> impl IntoView {
     let i18n = use_i18n();
@@ -47,27 +69,7 @@ fn List() -> impl IntoView {
         page.gallery
             .with(|gallery| gallery.as_ref().map(|g| !g.models.is_empty()))
     });
-    let list = part(move || {
-        let gallery_file = found.get();
-        let mut groups: Vec<(String, Vec<Entry>)> = Vec::new();
-        for item in gallery_file {
-            match groups.iter_mut().find(|(name, _)| *name == item.group) {
-                Some((_, gallery_file)) => gallery_file.push(item),
-                None => groups.push((item.group.clone(), vec![item])),
-            }
-        }
-        let groups: Vec<_> = groups
-            .into_iter()
-            .map(|(name, gallery_file)| {
-                let gallery_file: Vec<_> = gallery_file.into_iter().map(|item| row(i18n, item)).collect();
-                view! {
-                    <h3>{text(move || group(i18n, &name))}</h3>
-                    <ul class="gallery">{gallery_file}</ul>
-                }
-            })
-            .collect();
-        Some(groups.into_any())
-    });
+    let list = part(move || Some(grouped_rows(i18n, found.get())));
     view! {
         <section class="card" data-testid="gallery" data-value=text(move || number.get().to_string())>
             <div class="gallery-head">

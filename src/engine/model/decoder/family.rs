@@ -135,13 +135,13 @@ pub(crate) enum NormPlacement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueryNorms {
     /// Of each head, before heads and positions change places (Qwen3).
-    OfHeads,
+    Heads,
     /// Of each head, once all three projections are split (EXAONE 4).
-    OfSplitHeads,
+    SplitHeads,
     /// Of each head, once positions have turned it (HunYuan).
-    OfTurnedHeads,
+    TurnedHeads,
     /// Of the whole projection (OLMo 2).
-    OfAll,
+    Whole,
 }
 
 /// Forms of an MLP.
@@ -180,7 +180,7 @@ impl LlamaModules {
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
             placement: NormPlacement::Before,
-            query_norms: QueryNorms::OfHeads,
+            query_norms: QueryNorms::Heads,
             mlp: MlpKind::Gated,
             rotation: Rotation::Whole,
             only_sliding_turn: false,

@@ -147,8 +147,8 @@ impl SelfAttention {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         let block = c.family.block();
         let [of_q, of_k] = match block.query_norms {
-            QueryNorms::OfAll => [q, kv],
-            QueryNorms::OfHeads | QueryNorms::OfSplitHeads | QueryNorms::OfTurnedHeads => [c.head_dim; 2],
+            QueryNorms::Whole => [q, kv],
+            QueryNorms::Heads | QueryNorms::SplitHeads | QueryNorms::TurnedHeads => [c.head_dim; 2],
         };
         let names = query_norm_names(block.query_norms);
         let norm = |name, width| Norm::new(b, name, width, block.norm);
@@ -176,15 +176,15 @@ impl SelfAttention {
         let heads = |x: Tensor, which: Option<usize>| {
             let mut split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
             if let Some(which) = which {
-                split = norm(which, QueryNorms::OfHeads, split);
+                split = norm(which, QueryNorms::Heads, split);
             }
             t.transpose(&split, 1, 2)
         };
         let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
         let (mut q, mut k, mut v);
-        if shared.splits_last || self.place == QueryNorms::OfAll {
-            q = norm(0, QueryNorms::OfAll, project("q_proj", &self.q_proj));
-            k = norm(1, QueryNorms::OfAll, project("k_proj", &self.k_proj));
+        if shared.splits_last || self.place == QueryNorms::Whole {
+            q = norm(0, QueryNorms::Whole, project("q_proj", &self.q_proj));
+            k = norm(1, QueryNorms::Whole, project("k_proj", &self.k_proj));
             let unsplit = project("v_proj", &self.v_proj);
             q = heads(q, Some(0));
             k = heads(k, Some(1));
@@ -194,13 +194,13 @@ impl SelfAttention {
             k = heads(project("k_proj", &self.k_proj), Some(1));
             v = heads(project("v_proj", &self.v_proj), None);
         }
-        q = norm(0, QueryNorms::OfSplitHeads, q);
-        k = norm(1, QueryNorms::OfSplitHeads, k);
+        q = norm(0, QueryNorms::SplitHeads, q);
+        k = norm(1, QueryNorms::SplitHeads, k);
         if let Some(rotation) = self.rotation {
             [q, k] = turn(t, rotation, [q, k], shared);
         }
-        q = norm(0, QueryNorms::OfTurnedHeads, q);
-        k = norm(1, QueryNorms::OfTurnedHeads, k);
+        q = norm(0, QueryNorms::TurnedHeads, q);
+        k = norm(1, QueryNorms::TurnedHeads, k);
         if let Some(cache) = &shared.cache {
             (k, v) = cache.update(t, &k, &v);
         }
@@ -222,7 +222,7 @@ impl SelfAttention {
 /// Names of the norms of queries and keys.
 const fn query_norm_names(place: QueryNorms) -> [&'static str; 2] {
     match place {
-        QueryNorms::OfTurnedHeads => ["query_layernorm", "key_layernorm"],
+        QueryNorms::TurnedHeads => ["query_layernorm", "key_layernorm"],
         _ => ["q_norm", "k_norm"],
     }
 }

@@ -42,7 +42,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             placement: NormPlacement::After,
-            query_norms: QueryNorms::OfSplitHeads,
+            query_norms: QueryNorms::SplitHeads,
             only_sliding_turn: true,
             ..LlamaModules::LLAMA.block
         },

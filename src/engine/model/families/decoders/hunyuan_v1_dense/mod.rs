@@ -35,7 +35,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
-            query_norms: QueryNorms::OfTurnedHeads,
+            query_norms: QueryNorms::TurnedHeads,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

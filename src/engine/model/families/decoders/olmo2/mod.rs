@@ -30,7 +30,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::WeightFirst),
             placement: NormPlacement::After,
-            query_norms: QueryNorms::OfAll,
+            query_norms: QueryNorms::Whole,
             rotation: Rotation::ByF32,
             ..LlamaModules::LLAMA.block
         },

@@ -50,7 +50,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             shared: None,
         }),
         block: LlamaBlock {
-            query_norms: QueryNorms::OfAll,
+            query_norms: QueryNorms::Whole,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA
