@@ -89,7 +89,7 @@ fn llava_without_nested_sizes_is_the_hub_file() {
         (given.text.hidden, given.text.layers, given.text.vocab),
         (4096, 32, 32_064)
     );
-    assert_eq!(given.feature_layers, [23]);
+    assert_eq!(given.feature_layers.indices, [23]);
     assert_eq!(given.feature_select, FeatureSelect::Default);
     assert_eq!(given.image_tokens(), 576);
 }

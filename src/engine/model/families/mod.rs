@@ -4,9 +4,11 @@
 //! the models that are known by name. Decoders like Llama's share their configuration and modules; their registry is
 //! [`decoders`].
 
+pub mod aya_vision;
 pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
+pub mod deepseek_vl;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
@@ -26,7 +28,9 @@ pub mod qwen3_5;
 pub mod qwen3_5_text;
 pub mod qwen3_vl;
 pub mod siglip;
+pub mod video_llava;
 pub mod videomae;
+pub mod vipllava;
 pub mod vit;
 
 use super::ModelError;
@@ -88,7 +92,11 @@ macro_rules! families {
 families! {
     /// LLaVA-1.5.
     Llava(llava::LlavaConfig),
-    /// LLaVA-NeXT.
+    /// VipLLaVA.
+    VipLlava(vipllava::VipLlavaConfig),
+    /// Video-LLaVA.
+    VideoLlava(video_llava::VideoLlavaConfig),
+    /// LLaVA-NeXT, LLaVA-NeXT-Video and LLaVA-OneVision.
     LlavaNext(llava_next::LlavaNextConfig),
     /// Qwen2-VL.
     Qwen2Vl(qwen2_vl::Qwen2VlConfig),
@@ -102,6 +110,10 @@ families! {
     Qwen35Text(DeltaDecoderConfig),
     /// InternVL 2.5 and 3.
     InternVl(internvl::InternVlConfig),
+    /// Aya Vision.
+    AyaVision(aya_vision::AyaVisionConfig),
+    /// DeepSeek-VL.
+    DeepseekVl(deepseek_vl::DeepseekVlConfig),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
     /// Idefics3 and SmolVLM.

@@ -1,34 +1,45 @@
-//! Image tokens of a text: their mask, and the features that replace their embeddings.
+//! Image tokens of a text: their masks, and their ids in the embedding.
 
 use crate::dtype::DType;
 use crate::nn;
-use crate::tape::{Component, Tape, Tensor};
-
-/// Writes the features of images, [tokens, width] each, over their tokens' embeddings, [batch, seq, width]. Returns the
-/// embeddings, and the tensors that the model's forward holds: the features of all images, and the mask of their
-/// tokens.
-pub fn merge_images(t: &Tape, ids: &Tensor, embeds: Tensor, parts: Vec<Tensor>) -> (Tensor, Tensor, Tensor) {
-    t.component("model", Component::Connector, || {
-        let features = t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), embeds.dtype());
-        drop(parts);
-        let mask = placeholder_mask(t, ids);
-        let merged = t.place_features(&embeds, &mask, &features);
-        (merged, features, mask)
-    })
-}
+use crate::tape::{Tape, Tensor};
 
 /// `get_placeholder_mask`: mask of the image tokens, [batch, seq, 1].
 pub fn placeholder_mask(t: &Tape, ids: &Tensor) -> Tensor {
     let mask = t.compute(ids, DType::Bool, "image token mask");
-    let count = t.empty([], DType::I64, "number of image tokens");
-    drop(t.compute(&mask, DType::I64, "mask as integers"));
+    let count = count_tokens(t, &mask);
     let mask = t.unsqueeze(&mask, 2);
-    let elements = t.empty([], DType::I64, "number of image token elements");
+    check_count(t);
+    drop(count);
+    mask
+}
+
+/// `get_placeholder_mask` of models that take videos too: masks of the image and of the video tokens. No video is given.
+pub fn placeholder_masks(t: &Tape, ids: &Tensor) -> (Tensor, Option<Tensor>) {
+    let mask = t.compute(ids, DType::Bool, "image token mask");
+    let video_mask = t.compute(ids, DType::Bool, "video token mask");
+    let count = count_tokens(t, &mask);
+    let mask = t.unsqueeze(&mask, 2);
+    check_count(t);
+    let video_count = count_tokens(t, &video_mask);
+    drop((count, video_count));
+    (mask, Some(video_mask))
+}
+
+/// Number of the tokens that a mask marks.
+fn count_tokens(t: &Tape, mask: &Tensor) -> Tensor {
+    let count = t.empty([], DType::I64, "number of tokens");
+    drop(t.compute(mask, DType::I64, "mask as integers"));
+    count
+}
+
+/// Compares the number of elements that the tokens take with that of the features.
+fn check_count(t: &Tape) {
+    let elements = t.empty([], DType::I64, "number of token elements");
     let equal = t.empty([], DType::Bool, "comparison");
     drop(elements);
     drop(t.empty([], DType::Bool, "all"));
-    drop((equal, count));
-    mask
+    drop(equal);
 }
 
 /// Token ids for the embedding, with 0 for image tokens if these have no row in it.

@@ -3,6 +3,7 @@
 pub mod clip_vision;
 pub(crate) mod delta_decoder;
 pub(crate) mod encoder;
+pub(crate) mod image_text;
 pub(crate) mod image_tokens;
 pub(crate) mod lfm2_decoder;
 pub mod llava_vision;
@@ -10,3 +11,4 @@ pub(crate) mod mixed_layers;
 pub mod qwen3_vision;
 pub mod qwen_vl;
 pub mod siglip_vision;
+pub(crate) mod tiles;

@@ -24,6 +24,7 @@ mod pointwise;
 mod pool;
 mod reduce;
 mod reduce_config;
+mod resample;
 mod routing;
 mod scan;
 mod segments;

@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 50] = [
+pub const FAMILIES: [Family; 56] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -101,6 +101,31 @@ pub const FAMILIES: [Family; 50] = [
     beside_text("llava_next", true, |w| {
         json!({"model_type": "llava_next", "image_token_index": 499, "text_config": decoder("mistral", w),
             "image_grid_pinpoints": [[28, 56], [56, 28], [56, 56]], "vision_config": tower("clip_vision_model", w)})
+    }),
+    beside_text("llava_next_video", true, |w| {
+        json!({"model_type": "llava_next_video", "image_token_index": 499, "text_config": decoder("llama", w),
+            "image_grid_pinpoints": [[28, 56], [56, 28], [56, 56]], "vision_config": tower("clip_vision_model", w)})
+    }),
+    beside_text("llava_onevision", true, |w| {
+        json!({"model_type": "llava_onevision", "image_token_index": 499, "text_config": decoder("qwen2", w),
+            "image_grid_pinpoints": [[28, 56], [56, 28], [56, 56]], "vision_aspect_ratio": "anyres_max_2",
+            "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("vipllava", true, |w| {
+        json!({"model_type": "vipllava", "image_token_index": 499, "text_config": decoder("llama", w),
+            "vision_feature_layers": [-2, -1], "vision_config": tower("clip_vision_model", w)})
+    }),
+    beside_text("video_llava", true, |w| {
+        json!({"model_type": "video_llava", "image_token_index": 499, "text_config": decoder("llama", w),
+            "vision_config": tower("clip_vision_model", w)})
+    }),
+    beside_text("aya_vision", true, |w| {
+        json!({"model_type": "aya_vision", "image_token_index": 499, "text_config": decoder("cohere2", w),
+            "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("deepseek_vl", true, |w| {
+        json!({"model_type": "deepseek_vl", "image_token_id": 499, "text_config": decoder("llama", w),
+            "vision_config": siglip_without_head(w)})
     }),
     beside_text("qwen2_vl", true, |w| {
         json!({"model_type": "qwen2_vl", "text_config": multimodal(w), "vision_config": {"depth": 2, "embed_dim": 64 * w,

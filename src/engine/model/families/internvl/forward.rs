@@ -3,10 +3,9 @@
 use super::config::InternVlConfig;
 use super::vision::InternVlVision;
 use crate::model::config::{Activation, PatchGrid};
-use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::model::parts::image_tokens::placeholder_mask;
+use crate::model::parts::image_text::ImageText;
 use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -14,8 +13,7 @@ use crate::tape::{Component, Tape, Tensor};
 pub struct InternVl {
     vision_tower: InternVlVision,
     projector: Projector,
-    language_model: Decoder,
-    lm_head: Option<Linear>,
+    text: ImageText<Decoder>,
     grid: PatchGrid,
     shuffle: u64,
 }
@@ -40,15 +38,10 @@ impl InternVl {
             linear_2: Linear::new(b, "linear_2", c.text.hidden, c.text.hidden, true),
             activation: c.projector_activation,
         });
-        let language_model = t.component("model.language_model", Component::LanguageModel, || {
-            Decoder::new(b, &c.text)
-        });
-        let lm_head = language_model.head(b, &c.text);
         Self {
             vision_tower,
             projector,
-            language_model,
-            lm_head,
+            text: ImageText::new(b, &c.text),
             grid: c.vision.grid,
             shuffle: c.shuffle,
         }
@@ -82,7 +75,7 @@ fn pixel_shuffle(t: &Tape, x: &Tensor, n: u64) -> Tensor {
 
 impl Forward for InternVl {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+        self.text.next_logits(t, run, ids)
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
@@ -92,26 +85,8 @@ impl Forward for InternVl {
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
-        };
-        let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
-            self.language_model.embed(t, run, ids)
-        });
-        let mut features = self.image_features(t, run, pixels);
-        let mask = t.component("model", Component::Connector, || {
-            features = t.to_dtype(&features, embeds.dtype());
-            let mask = placeholder_mask(t, ids);
-            embeds = t.place_features(&embeds, &mask, &features);
-            mask
-        });
-        let h = t.component("model.language_model", Component::LanguageModel, || {
-            self.language_model.forward(t, run, embeds)
-        });
-        drop(mask);
-        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
-        output.held.push(features);
-        output
+        self.text
+            .loss(t, run, batch, |pixels| self.image_features(t, run, pixels).into())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::Family;
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::parts::tiles::tiles_of;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -76,7 +77,7 @@ impl Family for InternVlConfig {
     }
 
     fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
-        sizes.iter().map(|&size| self.tiles(size)).sum()
+        sizes.iter().map(|&size| tiles_of(size, self.vision.grid.image)).sum()
     }
 
     fn image_tokens(&self, setup: &Setup) -> u64 {

@@ -6,7 +6,7 @@ use crate::model::config::section::Section;
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
 use crate::model::parts::clip_vision::ClipVisionConfig;
-use crate::model::parts::llava_vision::{FeatureSelect, feature_layers};
+use crate::model::parts::llava_vision::{FeatureLayers, FeatureSelect};
 
 /// LLaVA-1.5: a CLIP tower, a two-layer projector, any decoder.
 ///
@@ -21,9 +21,8 @@ pub struct LlavaConfig {
     pub projector_activation: Activation,
     /// True if the projector's linear layers have biases.
     pub projector_bias: bool,
-    /// Hidden states that feed the projector, concatenated along the width: 0 is the tower's embedding, `n` the output
-    /// of its block `n`; negative indices are already resolved.
-    pub feature_layers: Vec<u64>,
+    /// Hidden states that feed the projector, concatenated along the width.
+    pub feature_layers: FeatureLayers,
     /// Positions of these hidden states that become image tokens.
     pub feature_select: FeatureSelect,
     /// Token id that image features replace.
@@ -46,7 +45,7 @@ impl LlavaConfig {
         let mut text = decoders::read_text(&s.nested("text_config", "language")?, "llama")?;
         text.tie_word_embeddings |= s.flag("tie_word_embeddings", false)?;
         Ok(Self {
-            feature_layers: feature_layers(s, vision.layers)?,
+            feature_layers: FeatureLayers::read(s, vision.layers, 2)?,
             vision,
             text,
             projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,

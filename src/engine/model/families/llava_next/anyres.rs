@@ -8,6 +8,8 @@ pub struct AnyRes {
     pub tiles: [u64; 2],
     /// Patches `[rows, columns]` of the tiles that are left once padding is cut off.
     pub patches: [u64; 2],
+    /// Features `[rows, columns]` to which these are interpolated, if there are too many (LLaVA-OneVision).
+    pub resized: Option<[u64; 2]>,
 }
 
 impl AnyRes {
@@ -19,6 +21,27 @@ impl AnyRes {
         Self {
             tiles,
             patches: unpadded(size, [tiles[0] * side, tiles[1] * side]),
+            resized: None,
+        }
+    }
+
+    /// The whole image in one tile, with a newline after it: how LLaVA-OneVision takes several images.
+    pub const fn whole() -> Self {
+        Self {
+            tiles: [0, 0],
+            patches: [1, 0],
+            resized: None,
+        }
+    }
+
+    /// Interpolates the patches, if they are more than about `most` tiles of `side` patches a side hold.
+    pub fn at_most(self, most: u64, side: u64) -> Self {
+        let [rows, columns] = self.patches;
+        let ratio = ((rows * columns) as f64 / (most * side * side) as f64).sqrt();
+        let resize = |n: u64| (n as f64 / ratio).floor() as u64;
+        Self {
+            resized: (ratio > 1.1).then(|| [resize(rows), resize(columns)]),
+            ..self
         }
     }
 
@@ -29,7 +52,8 @@ impl AnyRes {
 
     /// Tokens of the tiles: their patches and a newline after each row.
     pub fn tile_tokens(&self) -> u64 {
-        self.patches[0] * (self.patches[1] + 1)
+        let [rows, columns] = self.resized.unwrap_or(self.patches);
+        rows * (columns + 1)
     }
 }
 

@@ -1,21 +1,21 @@
-//! LLaVA-NeXT, also called 1.6 (`transformers/models/llava_next/modeling_llava_next.py`).
+//! LLaVA-NeXT, also called 1.6, LLaVA-NeXT-Video and LLaVA-OneVision
+//! (`transformers/models/{llava_next,llava_next_video,llava_onevision}/modeling_*.py`).
 
 use super::anyres::AnyRes;
-use super::config::LlavaNextConfig;
-use crate::model::decoder::head::logits_and_loss;
+use super::config::{LlavaNextConfig, LlavaNextKind};
 use crate::model::decoder::text::Text;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::model::parts::image_tokens::merge_images;
+use crate::model::parts::image_text::{Features, ImageText};
+use crate::model::parts::image_tokens::{placeholder_mask, placeholder_masks};
 use crate::model::parts::llava_vision::{FeatureSelect, LlavaVision, LlavaVisionConfig};
-use crate::nn::{self, Builder, Linear};
+use crate::nn::{self, Builder};
 use crate::tape::{Component, Failure, Kind, Tape, Tensor};
 
 /// `LlavaNextForConditionalGeneration`.
 pub struct LlavaNext<T> {
     vision: LlavaVision,
     image_newline: Tensor,
-    language_model: T,
-    lm_head: Option<Linear>,
+    text: ImageText<T>,
     config: LlavaNextConfig,
 }
 
@@ -27,22 +27,32 @@ impl<T: Text> LlavaNext<T> {
             text_hidden: c.text.hidden,
             activation: c.projector_activation,
             bias: c.projector_bias,
+            has_norm: false,
             feature_layers: c.feature_layers.clone(),
-            // `loss` records that any other selection fails.
-            feature_select: FeatureSelect::Default,
+            // `loss` records that the other selection fails.
+            feature_select: match c.vision.has_class_token() {
+                true => FeatureSelect::Default,
+                false => FeatureSelect::Full,
+            },
             joins_first: true,
         };
         let vision = LlavaVision::new(b, parts);
         let image_newline = t.component("model", Component::LanguageModel, || {
             b.weight("image_newline", [c.text.hidden])
         });
-        let language_model = t.component("model.language_model", Component::LanguageModel, || T::new(b, &c.text));
-        let lm_head = language_model.head(b, &c.text);
+        let text = ImageText::new_before_head(b, &c.text, || {
+            if let LlavaNextKind::Video(Some(stride)) = c.kind {
+                let hidden = c.vision.shape().hidden;
+                t.component("model.vision_resampler", Component::LanguageModel, || {
+                    b.weight("pool.weight", [hidden, hidden, stride, stride]);
+                    b.weight("pool.bias", [hidden]);
+                });
+            }
+        });
         Self {
             vision,
             image_newline,
-            language_model,
-            lm_head,
+            text,
             config: c.clone(),
         }
     }
@@ -81,14 +91,22 @@ impl<T: Text> LlavaNext<T> {
     /// ends in a newline, and the downscaled image goes first.
     fn pack(&self, t: &Tape, fitted: AnyRes, part: &Tensor) -> Tensor {
         let ([down, across], [rows, columns]) = (fitted.tiles, fitted.patches);
-        let (width, side) = (part.last(), self.config.vision.image / self.config.vision.patch);
+        let (width, side) = (part.last(), self.config.vision.grid().side());
         let whole = t.select(part, 0);
+        if down * across == 0 {
+            let newline = t.to_dtype(&t.unsqueeze(&self.image_newline, 0), whole.dtype());
+            return t.cat(&[&whole, &newline], 0);
+        }
         let mut x = t.slice(part, 0, down * across);
         x = t.view(&x, [down, across, side, side, width]);
         x = t.contiguous(&t.permute(&x, &[4, 0, 2, 1, 3]));
         x = t.view(&x, [width, down * side, across * side]);
         x = t.slice(&t.slice(&x, 1, rows), 2, columns);
+        if let Some(size) = fitted.resized {
+            x = t.squeeze(&t.interpolate_bilinear(&t.unsqueeze(&x, 0), size), 0);
+        }
         x = {
+            let rows = x.size(1);
             let newline = t.unsqueeze(&t.unsqueeze(&self.image_newline, 1), 2);
             let newlines = t.to_dtype(&t.expand(&newline, [width, rows, 1]), x.dtype());
             t.cat(&[&x, &newlines], 2)
@@ -100,14 +118,14 @@ impl<T: Text> LlavaNext<T> {
 
 impl<T: Text> Forward for LlavaNext<T> {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+        self.text.next_logits(t, run, ids)
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let images = run.setup.batch * run.setup.images;
-        let vision = &self.config.vision;
+        let grid = self.config.vision.grid();
         let tiles = self.fitted(run).iter().map(AnyRes::inputs).max().unwrap_or(1);
-        let pixels = [images, tiles, vision.channels, vision.image, vision.image];
+        let pixels = [images, tiles, grid.channels, grid.image, grid.image];
         let mut batch = Batch::of_text(t, run).with_pixels(t, run, &pixels);
         batch
             .others
@@ -116,23 +134,23 @@ impl<T: Text> Forward for LlavaNext<T> {
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
-        };
-        if self.config.feature_select == FeatureSelect::Full {
+        if self.config.vision.has_class_token() && self.config.feature_select == FeatureSelect::Full {
             t.fail(|| Failure::LlavaNextFull);
         }
-        let embeds = t.component("model.language_model", Component::LanguageModel, || {
-            self.language_model.embed(t, run, ids)
-        });
-        let parts = self.image_features(t, run, pixels);
-        let (embeds, features, mask) = merge_images(t, ids, embeds, parts);
-        let h = t.component("model.language_model", Component::LanguageModel, || {
-            self.language_model.forward(t, run, embeds)
-        });
-        drop(mask);
-        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
-        output.held.push(features);
-        output
+        let masks = match self.config.kind {
+            LlavaNextKind::Next => |t: &Tape, ids: &Tensor| (placeholder_mask(t, ids), None),
+            LlavaNextKind::Video(_) | LlavaNextKind::Onevision(_) => placeholder_masks,
+        };
+        self.text.loss_with_mask(t, run, batch, masks, |pixels| {
+            let parts = self.image_features(t, run, pixels);
+            match self.config.kind {
+                LlavaNextKind::Onevision(_) => t
+                    .component("model", Component::Connector, || {
+                        t.cat(&parts.iter().collect::<Vec<_>>(), 0)
+                    })
+                    .into(),
+                LlavaNextKind::Next | LlavaNextKind::Video(_) => Features::Parts(parts),
+            }
+        })
     }
 }

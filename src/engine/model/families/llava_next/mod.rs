@@ -5,7 +5,7 @@ mod config;
 mod forward;
 
 pub use anyres::AnyRes;
-pub use config::LlavaNextConfig;
+pub use config::{LlavaNextConfig, LlavaNextKind};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};
@@ -20,11 +20,24 @@ use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
+const VIDEO: &str = "llava_next_video";
+const ONEVISION: &str = "llava_onevision";
+
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "llava_next",
-        classes: &["LlavaNextForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "llava_next",
+            classes: &["LlavaNextForConditionalGeneration"],
+        },
+        ModelType {
+            name: VIDEO,
+            classes: &["LlavaNextVideoForConditionalGeneration"],
+        },
+        ModelType {
+            name: ONEVISION,
+            classes: &["LlavaOnevisionForConditionalGeneration"],
+        },
+    ],
     catalogue: catalogue![
         "llava-hf/llava-v1.6-vicuna-7b-hf",
         "llava-hf/llava-v1.6-vicuna-13b-hf",
@@ -39,8 +52,12 @@ impl Family for LlavaNextConfig {
         &FACTS
     }
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        match model_type {
+            VIDEO => Self::read_video(s),
+            ONEVISION => Self::read_onevision(s),
+            _ => Self::read(s),
+        }
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
@@ -82,7 +99,7 @@ impl Family for LlavaNextConfig {
     }
 
     fn sizes(&self) -> Sizes {
-        Sizes::of_image(self.vision.image, self.vision.patch)
+        Sizes::of_image(self.vision.grid().image, self.vision.grid().patch)
     }
 
     fn support(&self) -> Support<'_> {
@@ -92,9 +109,15 @@ impl Family for LlavaNextConfig {
                 tower_takes_ids: false,
             },
             adapters: AdapterMaps::Usual,
-            liger: Liger::Replaces,
+            liger: match self.kind {
+                LlavaNextKind::Next => Liger::Replaces,
+                LlavaNextKind::Video(_) | LlavaNextKind::Onevision(_) => Liger::Unknown,
+            },
             no_flash: None,
-            tensor_parallel: TensorPlan::of(&self.text, false),
+            tensor_parallel: match self.kind {
+                LlavaNextKind::Next => TensorPlan::of(&self.text, false),
+                LlavaNextKind::Video(_) | LlavaNextKind::Onevision(_) => None,
+            },
             pipeline: None,
         }
     }

@@ -1,29 +1,37 @@
-//! The vision half of LLaVA-1.5 and LLaVA-NeXT: a CLIP tower and a two-layer projector.
+//! The vision half of LLaVA's families: a tower and a two-layer projector.
 
-use super::features::FeatureSelect;
+use super::features::{FeatureLayers, FeatureSelect};
+use super::tower::FeatureTower;
+use super::tower_config::TowerConfig;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
-use crate::model::parts::clip_vision::{ClipVision, ClipVisionConfig};
-use crate::nn::{self, Builder, Linear};
+use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `vision_tower` and `multi_modal_projector`.
 pub struct LlavaVision {
-    vision_tower: ClipVision,
-    linear_1: Linear,
-    linear_2: Linear,
-    config: LlavaVisionConfig,
+    vision_tower: FeatureTower,
+    projector: Projector,
 }
 
-/// Configuration of the vision half, common to both families.
+struct Projector {
+    projector_layernorm: Option<LayerNorm>,
+    linear_1: Linear,
+    linear_2: Linear,
+    activation: Activation,
+}
+
+/// Configuration of the vision half.
 #[derive(Clone)]
 pub struct LlavaVisionConfig {
-    pub tower: ClipVisionConfig,
+    pub tower: TowerConfig,
     /// Width of the language model.
     pub text_hidden: u64,
     pub activation: Activation,
     pub bias: bool,
-    pub feature_layers: Vec<u64>,
+    /// True if a layer norm precedes the projector (VipLLaVA).
+    pub has_norm: bool,
+    pub feature_layers: FeatureLayers,
     pub feature_select: FeatureSelect,
     /// True if several layers are concatenated whole, and their class tokens cut off afterwards (LLaVA-NeXT).
     pub joins_first: bool,
@@ -31,60 +39,56 @@ pub struct LlavaVisionConfig {
 
 impl LlavaVision {
     pub fn new(b: &Builder, c: LlavaVisionConfig) -> Self {
-        let t = b.tape();
-        let vision_tower = t.component("model.vision_tower", Component::VisionTower, || {
-            ClipVision::new(b, &c.tower)
-        });
-        let features = c.tower.hidden * c.feature_layers.len() as u64;
-        let (linear_1, linear_2) = t.component("model.multi_modal_projector", Component::Connector, || {
-            let linear = |name, input| Linear::new(b, name, input, c.text_hidden, c.bias);
-            (linear("linear_1", features), linear("linear_2", c.text_hidden))
-        });
+        Self::with_tower(b, "model.vision_tower", c)
+    }
+
+    /// Makes the vision half with the tower as the module `name`.
+    pub fn with_tower(b: &Builder, name: &'static str, c: LlavaVisionConfig) -> Self {
+        let selection = (c.feature_layers.clone(), c.feature_select);
+        let vision_tower = FeatureTower::new(b, name, &c.tower, selection).joining_first(c.joins_first);
+        let projector = b
+            .tape()
+            .component("model.multi_modal_projector", Component::Connector, || {
+                Projector::new(b, &c)
+            });
         Self {
             vision_tower,
-            linear_1,
-            linear_2,
-            config: c,
+            projector,
         }
     }
 
     /// Pixels [images, channels, side, side] → features [images, tokens, text width], and the other tensors that
     /// `get_image_features` holds until it returns.
     pub fn features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Vec<Tensor>) {
-        let mut hidden_states = Vec::new();
-        let output = t.component("model.vision_tower", Component::VisionTower, || {
-            self.vision_tower
-                .forward(t, run, pixels, |h| hidden_states.push(h.clone()))
-        });
-        let cut = |h: &Tensor| match self.config.feature_select {
-            FeatureSelect::Default => t.slice(h, 1, h.size(1) - 1),
-            FeatureSelect::Full => h.clone(),
-        };
-        let joins_first = self.config.joins_first;
-        let chosen = self.config.feature_layers.iter().map(|&i| {
-            let h = &hidden_states[i as usize];
-            if joins_first { h.clone() } else { cut(h) }
-        });
-        let chosen: Vec<Tensor> = chosen.collect();
-        let mut selected = match &chosen[..] {
-            [one] => one.clone(),
-            many => t.cat(&many.iter().collect::<Vec<_>>(), 2),
-        };
-        drop(chosen);
-        if joins_first {
-            selected = cut(&selected);
-        }
+        let (selected, mut held) = self.vision_tower.features(t, run, pixels);
         let features = t.component("model.multi_modal_projector", Component::Connector, || {
-            self.project(t, &selected)
+            self.projector.forward(t, &selected)
         });
-        let mut held = hidden_states;
-        held.extend([output.last, output.pooled, selected]);
+        held.push(selected);
         (features, held)
     }
+}
 
-    fn project(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("linear_1", || self.linear_1.forward(t, x));
-        h = nn::activate(t, self.config.activation, h);
+impl Projector {
+    fn new(b: &Builder, c: &LlavaVisionConfig) -> Self {
+        let features = c.tower.shape().hidden * c.feature_layers.indices.len() as u64;
+        let linear = |name, input| Linear::new(b, name, input, c.text_hidden, c.bias);
+        Self {
+            projector_layernorm: c.has_norm.then(|| LayerNorm::new(b, "projector_layernorm", features)),
+            linear_1: linear("linear_1", features),
+            linear_2: linear("linear_2", c.text_hidden),
+            activation: c.activation,
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let normed = self
+            .projector_layernorm
+            .as_ref()
+            .map(|norm| t.scope("projector_layernorm", || norm.forward(t, x)));
+        let mut h = t.scope("linear_1", || self.linear_1.forward(t, normed.as_ref().unwrap_or(x)));
+        drop(normed);
+        h = nn::activate(t, self.activation, h);
         t.scope("linear_2", || self.linear_2.forward(t, &h))
     }
 }

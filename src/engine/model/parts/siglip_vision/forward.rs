@@ -58,8 +58,14 @@ impl SiglipVision {
 
     /// Pixels [images, channels, side, side] → last hidden states [images, patches, hidden].
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        self.forward_seen(t, run, pixels, |_| {})
+    }
+
+    /// The same; `see` gets the embedding and the output of each block.
+    pub fn forward_seen(&self, t: &Tape, run: &Run, pixels: &Tensor, mut see: impl FnMut(&Tensor)) -> Tensor {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
-        let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| {});
+        see(&embedded);
+        let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), see);
         let out = t.scope("post_layernorm", || self.post_layernorm.forward(t, &encoded));
         drop(embedded);
         out

@@ -1,0 +1,102 @@
+//! Aya Vision (`transformers/models/aya_vision/modeling_aya_vision.py`).
+
+use super::config::AyaVisionConfig;
+use crate::model::config::{Activation, PatchGrid};
+use crate::model::decoder::text::Text;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::model::parts::image_text::ImageText;
+use crate::model::parts::llava_vision::FeatureTower;
+use crate::nn::{self, Builder, LayerNorm, Linear};
+use crate::tape::{Component, Tape, Tensor};
+
+/// `AyaVisionForConditionalGeneration`.
+pub struct AyaVision<T> {
+    vision_tower: FeatureTower,
+    projector: Projector,
+    text: ImageText<T>,
+    grid: PatchGrid,
+}
+
+/// `AyaVisionMultiModalProjector`.
+struct Projector {
+    layernorm: LayerNorm,
+    linear_1: Linear,
+    linear_2: Linear,
+    shuffle: u64,
+}
+
+impl<T: Text> AyaVision<T> {
+    pub fn new(b: &Builder, c: &AyaVisionConfig) -> Self {
+        let selection = (c.feature_layers.clone(), c.feature_select);
+        let vision_tower = FeatureTower::new(b, "model.vision_tower", &c.vision, selection);
+        let features = c.vision.shape().hidden * c.shuffle * c.shuffle;
+        let projector = b
+            .tape()
+            .component("model.multi_modal_projector", Component::Connector, || Projector {
+                layernorm: LayerNorm::new(b, "layernorm", features),
+                linear_1: Linear::new(b, "linear_1", features, c.projector_width, true),
+                linear_2: Linear::new(b, "linear_2", c.projector_width / 2, c.text.hidden, true),
+                shuffle: c.shuffle,
+            });
+        Self {
+            vision_tower,
+            projector,
+            text: ImageText::new(b, &c.text),
+            grid: c.vision.grid(),
+        }
+    }
+
+    /// `get_image_features`: pixels [tiles, channels, side, side] → [tiles, tokens, text width].
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let (selected, held) = self.vision_tower.features(t, run, pixels);
+        let features = t.component("model.multi_modal_projector", Component::Connector, || {
+            let x = self.projector.forward(t, &selected);
+            t.reshape(&x, [x.size(0), x.size(1) * x.size(2), x.last()])
+        });
+        drop((selected, held));
+        features
+    }
+}
+
+impl<T: Text> Forward for AyaVision<T> {
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        self.text.next_logits(t, run, ids)
+    }
+
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let PatchGrid { channels, image, .. } = self.grid;
+        let tiles = run.setup.batch * run.setup.images;
+        Batch::of_text(t, run).with_pixels(t, run, &[tiles, channels, image, image])
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        self.text
+            .loss(t, run, batch, |pixels| self.image_features(t, run, pixels).into())
+    }
+}
+
+impl Projector {
+    fn forward(&self, t: &Tape, features: &Tensor) -> Tensor {
+        let mut x = self.pixel_shuffle(t, features);
+        x = t.scope("layernorm", || self.layernorm.forward(t, &x));
+        let h = t.scope("linear_1", || self.linear_1.forward(t, &x));
+        let halves = t.split(&h, 2 + 1, &[h.last() / 2, h.last() / 2]);
+        let gate = nn::activate(t, Activation::Silu, halves[1].clone());
+        let gated = t.mul(&gate, &halves[0]);
+        drop((gate, h));
+        let out = t.scope("linear_2", || self.linear_2.forward(t, &gated));
+        drop((halves, x));
+        out
+    }
+
+    /// Each square of `shuffle` × `shuffle` patches becomes one position.
+    fn pixel_shuffle(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let [tiles, positions, width] = [x.size(0), x.size(1), x.size(2)];
+        let (n, side) = (self.shuffle, positions.isqrt());
+        let mut h = t.reshape(x, [tiles, side, side, width]);
+        h = t.reshape(&h, [tiles, side, side / n, width * n]);
+        h = t.permute(&h, &[0, 2, 1, 3]);
+        h = t.reshape(&h, [tiles, side / n, side / n, width * n * n]);
+        t.permute(&h, &[0, 2, 1, 3])
+    }
+}

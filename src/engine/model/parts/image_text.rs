@@ -1,0 +1,110 @@
+//! Forward of the models whose images become tokens of a text: embeddings, features of the images in the place of their
+//! tokens, the language model, and its head.
+
+use super::image_tokens::placeholder_mask;
+use crate::dtype::DType;
+use crate::model::decoder::DecoderConfig;
+use crate::model::decoder::head::logits_and_loss;
+use crate::model::decoder::text::Text;
+use crate::model::forward::{Batch, Output, Run};
+use crate::nn::{Builder, Linear};
+use crate::tape::{Component, Tape, Tensor};
+
+const LANGUAGE_MODEL: &str = "model.language_model";
+
+/// `language_model` and `lm_head` of such a model.
+pub struct ImageText<T> {
+    language_model: T,
+    lm_head: Option<Linear>,
+}
+
+/// Features of a batch's images, in the order of their tokens.
+pub enum Features {
+    /// Those of all images, which the model's output holds in the type of the embeddings.
+    Whole(Tensor),
+    /// Those of each image, [tokens, width], which the forward joins.
+    Parts(Vec<Tensor>),
+    /// Those of all images, and what the model's output holds.
+    Shown(Tensor, Tensor),
+}
+
+impl From<Tensor> for Features {
+    fn from(all: Tensor) -> Self {
+        Self::Whole(all)
+    }
+}
+
+impl Features {
+    /// Returns the features of all images in the given type, and what the model's output holds.
+    fn joined(self, t: &Tape, dtype: DType) -> (Tensor, Tensor) {
+        let (all, shown) = match self {
+            Self::Whole(all) => (t.to_dtype(&all, dtype), None),
+            Self::Parts(parts) => (t.to_dtype(&t.cat(&parts.iter().collect::<Vec<_>>(), 0), dtype), None),
+            Self::Shown(all, shown) => (t.to_dtype(&all, dtype), Some(shown)),
+        };
+        let shown = shown.unwrap_or_else(|| all.clone());
+        (all, shown)
+    }
+}
+
+/// Function that makes the mask of the image tokens, and what else of the model's masks the forward holds.
+pub type PlaceholderMask = fn(&Tape, &Tensor) -> (Tensor, Option<Tensor>);
+
+impl<T: Text> ImageText<T> {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        Self::new_before_head(b, c, || {})
+    }
+
+    /// Makes the language model, then other parts of the model, then the head.
+    pub fn new_before_head(b: &Builder, c: &DecoderConfig, others: impl FnOnce()) -> Self {
+        let language_model = b
+            .tape()
+            .component(LANGUAGE_MODEL, Component::LanguageModel, || T::new(b, c));
+        others();
+        let lm_head = language_model.head(b, c);
+        Self {
+            language_model,
+            lm_head,
+        }
+    }
+
+    pub fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+    }
+
+    /// Runs a batch to the loss; `features` makes the features of its images from their pixels.
+    pub fn loss(&self, t: &Tape, run: &Run, batch: &Batch, features: impl FnOnce(&Tensor) -> Features) -> Output {
+        self.loss_with_mask(t, run, batch, |t, ids| (placeholder_mask(t, ids), None), features)
+    }
+
+    /// The same with another mask of the image tokens.
+    pub fn loss_with_mask(
+        &self,
+        t: &Tape,
+        run: &Run,
+        batch: &Batch,
+        mask: PlaceholderMask,
+        features: impl FnOnce(&Tensor) -> Features,
+    ) -> Output {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        let mut embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
+            self.language_model.embed(t, run, ids)
+        });
+        let features = features(pixels);
+        let (shown, masks) = t.component("model", Component::Connector, || {
+            let (all, shown) = features.joined(t, embeds.dtype());
+            let (mask, other) = mask(t, ids);
+            embeds = t.place_features(&embeds, &mask, &all);
+            (shown, (mask, other, all))
+        });
+        let h = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
+            self.language_model.forward(t, run, embeds)
+        });
+        drop(masks);
+        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
+        output.held.push(shown);
+        output
+    }
+}

@@ -1,0 +1,75 @@
+"""Towers, projectors and decoders of LLaVA's kind."""
+import math
+
+from .common import V, ch, clip_vision, decoder, maybe, side, siglip_vision, some
+
+GELUS = ("gelu", "relu", "silu")
+
+
+def images(v, per): return dict(per=per, image=v["image_size"], n=ch(1, 1, 2))
+
+def tied(text): return dict(tie_word_embeddings=text["tie_word_embeddings"])
+
+def projector(): return dict(projector_hidden_act=ch(*GELUS), multimodal_projector_bias=maybe(.7))
+
+
+def vipllava():
+    v, t = clip_vision(), decoder(ch("llama", "mistral", "qwen2", "gemma"), V)
+    return dict(vision_config=v, text_config=t, image_token_index=32000, vision_feature_layers=ch(-2, [-1], [-2, -1], [-2, -3, 1], [0, 2]), projector_hidden_act=ch(*GELUS), **tied(t)), images(v, side(v) ** 2), {}
+
+def video_llava():
+    """The vision tower goes by a name that `freeze` does not know."""
+    v, t, select = clip_vision(), decoder(ch("llama", "mistral", "qwen2", "gemma"), V), ch("default", "default", "full")
+    config = dict(vision_config=v, text_config=t, image_token_index=32000, video_token_index=32001, vision_feature_layer=ch(-2, -1, [-2], [-2, 1]), vision_feature_select_strategy=select, **projector(), **tied(t))
+    return config, images(v, side(v) ** 2 + (select == "full")), dict(freeze=ch("none", "all-but-connector", "lora"))
+
+def aya_vision():
+    v, t, f = siglip_vision(), decoder(ch("llama", "qwen2"), V), ch(1, 2); t = dict(t, model_type="cohere2", **some(.3, logit_scale=[.5])) if maybe(.7) else t
+    for key in ("rope_scaling", "head_dim", "layer_types", "use_sliding_window", "max_window_layers", "mlp_bias"): t.pop(key, None)
+    t["hidden_size"] = -(-t["hidden_size"] // (8 * t["num_attention_heads"])) * 8 * t["num_attention_heads"]
+    if t["model_type"] == "cohere2": t["sliding_window"] = ch(64, 4096)
+    config = dict(vision_config=v, text_config=t, image_token_index=32000, downsample_factor=f, vision_feature_layer=ch(-1, -1, -2, [-1]), **some(.6, alignment_intermediate_size=[512, 1536]), **tied(t))
+    return config, images(v, (side(v) // f) ** 2), {}
+
+def deepseek_vl():
+    """Its projector goes by a name that `freeze` does not know."""
+    v, t = dict(siglip_vision(), vision_use_head=maybe(.5)), decoder(ch("llama", "qwen2", "mistral", "gemma"), V)
+    return dict(vision_config=v, text_config=t, image_token_id=32000, **tied(t)), images(v, side(v) ** 2), dict(freeze=ch("none", "none", "vision", "lora"))
+
+def anyres(v, kept_by=None):
+    """A square image, the allowed resolutions, and the tokens that it takes."""
+    i = v["image_size"]; pins = [[i, 2 * i], [2 * i, i], [2 * i, 2 * i]] + ch([], [[3 * i, i], [i, 3 * i]], [[3 * i, 3 * i]]); pixels = ch(i, 2 * i, int(1.5 * i), i // 2, 3 * i)
+    def kept(p): return min(int(pixels * min(p[0] / pixels, p[1] / pixels)) ** 2, pixels * pixels)
+    best = max(pins, key=lambda p: (kept(p), kept(p) - p[0] * p[1])); rows, columns = (n // i * side(v) for n in best)
+    if columns > rows: columns -= (columns - rows) // 2 * 2
+    else: rows -= (rows - columns) // 2 * 2
+    ratio = math.sqrt(rows * columns / (kept_by * side(v) ** 2)) if kept_by else 1
+    if ratio > 1.1: rows, columns = int(rows // ratio), int(columns // ratio)
+    return dict(image_grid_pinpoints=pins), dict(per=side(v) ** 2 + rows * (columns + 1), image=i, pixels=pixels, tiles=best[0] // i * (best[1] // i) + 1), dict(image=pixels)
+
+def llava_next_video():
+    v, t = clip_vision(), decoder(ch("llama", "mistral", "qwen2", "gemma", "gemma2"), V); pins, given, more = anyres(v)
+    config = dict(vision_config=v, text_config=t, image_token_index=32000, video_token_index=32001, vision_feature_layer=ch(-2, -1, [-2, -1]), vision_feature_select_strategy="default", spatial_pool_mode=ch("average", "max", "conv"), spatial_pool_stride=ch(2, 2, 3),
+                  **pins, **projector(), **tied(t))
+    return config, given, more
+
+def llava_onevision():
+    v, t, most = dict(siglip_vision(), vision_use_head=maybe(.2)), decoder(ch("qwen2", "qwen2", "llama", "gemma"), V), ch(1, 2, 4, 9); pins, given, more = anyres(v, most)
+    if maybe(.3): given, more = dict(given, per=side(v) ** 2 + 1, tiles=1, n=2), {}
+    config = dict(vision_config=v, text_config=t, image_token_index=32000, video_token_index=32001, vision_feature_layer=ch(-1, -1, -2, [-2, -1]), vision_aspect_ratio=f"anyres_max_{most}", **pins, **projector(), **tied(t))
+    return config, given, more
+
+
+IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision}
+
+
+def batch(config, given, case, ids, pixels):
+    import torch
+    t, n = config["model_type"], given["n"]; count, i = case["batch"] * n, given["image"]
+    if t == "video_llava":  # measure.py casts what it knows by the name of pixel_values
+        x = pixels(count, 3, i, i)
+        return dict(pixel_values_images=x.bfloat16() if case["precision"] == "bf16" else x)
+    if t in ("llava_next_video", "llava_onevision"):
+        several = dict(batch_num_images=[n] * case["batch"]) if n > 1 else {}
+        return dict(several, pixel_values=pixels(count, given["tiles"], 3, i, i), image_sizes=torch.tensor([[given["pixels"]] * 2] * count, device="cuda"))
+    return dict(pixel_values=pixels(count, 3, i, i))
