@@ -37,6 +37,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         E::NoFlash(NoFlash::Blip2) => t_string!(i18n, refusal.flash_blip2, message),
         E::NoFlash(NoFlash::Mllama) => t_string!(i18n, refusal.flash_mllama, message),
         E::NoFlash(NoFlash::WideHeads) => t_string!(i18n, refusal.flash_wide, message),
+        E::NoFlash(NoFlash::NotSimulated) => message,
         E::NoFlash(NoFlash::Fp32) => t_string!(i18n, refusal.flash_fp32, message),
         E::NoText { model } => t_string!(i18n, refusal.no_text, message, model),
         E::EmptySample => t_string!(i18n, refusal.empty_sample, message),

@@ -75,6 +75,19 @@ impl Mlp {
         }
     }
 
+    /// Makes a gated MLP of a vision tower, whose projections LoRA does not adapt by default.
+    pub fn of_tower(b: &Builder, [hidden, intermediate]: [u64; 2], bias: bool, activation: Activation) -> Self {
+        Self {
+            up: Up::Gated {
+                gate_proj: Linear::new(b, "gate_proj", hidden, intermediate, bias),
+                up_proj: Linear::new(b, "up_proj", hidden, intermediate, bias),
+            },
+            down: "down_proj",
+            down_proj: Linear::new(b, "down_proj", intermediate, hidden, bias),
+            activation,
+        }
+    }
+
     pub fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
         let activate = |x: Tensor| nn::activate(t, self.activation, x);
         // `gate` is a view of a fused projection that lives until the forward returns.

@@ -18,6 +18,7 @@ pub mod internvl;
 pub mod lfm2;
 pub mod llava;
 pub mod llava_next;
+pub mod mistral3;
 pub mod mllama;
 pub mod opt;
 pub mod paligemma;
@@ -114,6 +115,8 @@ families! {
     AyaVision(aya_vision::AyaVisionConfig),
     /// DeepSeek-VL.
     DeepseekVl(deepseek_vl::DeepseekVlConfig),
+    /// Mistral 3 and LightOnOCR.
+    Mistral3(mistral3::Mistral3Config),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
     /// Idefics3 and SmolVLM.

@@ -8,6 +8,7 @@ pub(crate) mod image_tokens;
 pub(crate) mod lfm2_decoder;
 pub mod llava_vision;
 pub(crate) mod mixed_layers;
+pub mod pixtral_vision;
 pub mod qwen3_vision;
 pub mod qwen_vl;
 pub mod siglip_vision;

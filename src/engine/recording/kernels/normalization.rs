@@ -82,6 +82,12 @@ pub(super) fn patches(call: &Call<'_>) {
     drop(dense);
 }
 
+/// Replays `col2im(x, …)`, which makes a contiguous copy once the result is there.
+pub(super) fn patches_back(call: &Call<'_>) {
+    call.make();
+    drop(call.tensor(0, "self").and_then(|x| call.tape.dense_copy(&x)));
+}
+
 /// Replays `avg_pool2d_backward(grad, x, …)`.
 pub(super) fn pool_backward(call: &Call<'_>) {
     call.make();

@@ -12,6 +12,7 @@ mod dropout;
 mod embedding;
 mod fused_loss;
 mod grouped;
+mod im2col;
 mod in_place;
 mod index;
 mod index_rows;

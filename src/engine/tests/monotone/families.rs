@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 56] = [
+pub const FAMILIES: [Family; 58] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -126,6 +126,14 @@ pub const FAMILIES: [Family; 56] = [
     beside_text("deepseek_vl", true, |w| {
         json!({"model_type": "deepseek_vl", "image_token_id": 499, "text_config": decoder("llama", w),
             "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("mistral3", true, |w| {
+        json!({"model_type": "mistral3", "image_token_index": 499, "text_config": decoder("mistral", w),
+            "vision_config": tower("pixtral", w)})
+    }),
+    beside_text("lighton_ocr", true, |w| {
+        json!({"model_type": "lighton_ocr", "image_token_id": 499, "text_config": decoder("qwen3", w),
+            "vision_config": tower("pixtral", w)})
     }),
     beside_text("qwen2_vl", true, |w| {
         json!({"model_type": "qwen2_vl", "text_config": multimodal(w), "vision_config": {"depth": 2, "embed_dim": 64 * w,

@@ -1,7 +1,7 @@
 """Towers, projectors and decoders of LLaVA's kind."""
 import math
 
-from .common import V, ch, clip_vision, decoder, maybe, side, siglip_vision, some
+from .common import R, V, ch, clip_vision, decoder, maybe, side, siglip_vision, some
 
 GELUS = ("gelu", "relu", "silu")
 
@@ -59,17 +59,39 @@ def llava_onevision():
     config = dict(vision_config=v, text_config=t, image_token_index=32000, video_token_index=32001, vision_feature_layer=ch(-1, -1, -2, [-2, -1]), vision_aspect_ratio=f"anyres_max_{most}", **pins, **projector(), **tied(t))
     return config, given, more
 
+def pixtral():
+    """A tower, the side of a square image, and what merges its patches."""
+    p, m = ch(14, 16), ch(1, 2, 2, 3); heads, d = ch(4, 8, 12), ch(32, 64, 72, 80); s = m * ch(4, 7, 10)
+    v = dict(model_type="pixtral", hidden_size=heads * d, num_attention_heads=heads, intermediate_size=heads * d * ch(2, 4) + ch(0, 40), num_hidden_layers=R.randint(1, 5), patch_size=p, image_size=p * s * ch(1, 2), hidden_act=ch("gelu", "silu"),
+             **some(.2, attention_dropout=[.1]))
+    return v, m, p * s, (s // m) ** 2
 
-IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision}
+def mistral3():
+    v, m, pixels, per = pixtral(); t, n = decoder(ch("mistral", "mistral", "llama", "qwen2", "gemma"), V), ch(1, 1, 2)
+    config = dict(vision_config=v, text_config=t, image_token_index=32000, spatial_merge_size=m, vision_feature_layer=ch(-1, -1, -2, [-1]), **projector(), **tied(t))
+    if maybe(.4):  # images of several sizes, whose tokens are drawn as one run
+        u = v["patch_size"] * m; sizes = [[u * R.randint(2, v["image_size"] // u) for _ in "hw"] for _ in range(n)]; per = sum(h * w for h, w in sizes) // u ** 2
+        return config, dict(per=per, n=1, sizes=sizes), dict(image_sizes=sizes, images=n, seq=per + sum(h for h, _ in sizes) // u + 2 + R.randint(4, 200))
+    return config, dict(per=per, n=n, pixels=pixels), dict(image=pixels, seq=n * (per + math.isqrt(per) + 2) + R.randint(4, 200))
+
+def lighton_ocr():
+    """Tower and projector go by names that `freeze` does not know."""
+    v, m, pixels, per = pixtral(); t = decoder(ch("qwen3", "qwen3", "llama", "gemma"), V)
+    return dict(vision_config=v, text_config=t, image_token_id=32000, spatial_merge_size=m, **tied(t)), dict(per=per, n=ch(1, 1, 2), pixels=pixels), dict(image=pixels, freeze=ch("none", "lora"))
+
+
+IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr}
 
 
 def batch(config, given, case, ids, pixels):
     import torch
-    t, n = config["model_type"], given["n"]; count, i = case["batch"] * n, given["image"]
+    t, n = config["model_type"], given["n"]; count, i = case["batch"] * n, given.get("image")
     if t == "video_llava":  # measure.py casts what it knows by the name of pixel_values
         x = pixels(count, 3, i, i)
         return dict(pixel_values_images=x.bfloat16() if case["precision"] == "bf16" else x)
     if t in ("llava_next_video", "llava_onevision"):
         several = dict(batch_num_images=[n] * case["batch"]) if n > 1 else {}
         return dict(several, pixel_values=pixels(count, given["tiles"], 3, i, i), image_sizes=torch.tensor([[given["pixels"]] * 2] * count, device="cuda"))
+    if "sizes" in given: return dict(pixel_values=pixels(case["batch"] * len(given["sizes"]), 3, *(max(side) for side in zip(*given["sizes"]))), image_sizes=torch.tensor(given["sizes"] * case["batch"], device="cuda"))
+    if "pixels" in given: return dict(pixel_values=pixels(count, 3, given["pixels"], given["pixels"]), image_sizes=torch.tensor([[given["pixels"]] * 2] * count, device="cuda"))
     return dict(pixel_values=pixels(count, 3, i, i))

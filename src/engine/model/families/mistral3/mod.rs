@@ -1,0 +1,107 @@
+//! Mistral 3 and LightOnOCR.
+
+mod config;
+mod forward;
+mod projector;
+
+pub use config::{Mistral3Config, Mistral3Kind};
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::decoder::gemma::GemmaText;
+use crate::model::decoder::stack::Decoder;
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+const LIGHTON: &str = "lighton_ocr";
+
+static FACTS: Facts = Facts {
+    model_types: &[
+        ModelType {
+            name: "mistral3",
+            classes: &["Mistral3ForConditionalGeneration"],
+        },
+        ModelType {
+            name: LIGHTON,
+            classes: &["LightOnOcrForConditionalGeneration"],
+        },
+    ],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for Mistral3Config {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        match model_type {
+            LIGHTON => Self::read_lighton(s),
+            _ => Self::read(s),
+        }
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        match self.text.is_gemma() {
+            true => Box::new(forward::Mistral3::<GemmaText>::new(b, self)),
+            false => Box::new(forward::Mistral3::<Decoder>::new(b, self)),
+        }
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        Fidelity::Exact
+    }
+
+    fn takes(&self) -> Takes {
+        Takes {
+            image_size: true,
+            ..Takes::IMAGES
+        }
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Rotary(self.text.max_positions)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_decoder(&self.text)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, setup: &Setup) -> u64 {
+        self.sizes(setup).iter().map(|&size| self.tokens(size)).sum()
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Packed
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::of_image(self.vision.grid.image, self.vision.grid.patch * self.merge)
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: true,
+                tower_takes_ids: false,
+            },
+            adapters: AdapterMaps::Usual,
+            liger: Liger::Unknown,
+            no_flash: Some(NoFlash::NotSimulated),
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+}
