@@ -75,15 +75,22 @@ impl Mlp {
         }
     }
 
-    /// Makes a gated MLP of a vision tower, whose projections LoRA does not adapt by default.
-    pub fn of_tower(b: &Builder, [hidden, intermediate]: [u64; 2], bias: bool, activation: Activation) -> Self {
+    /// Makes a gated MLP from one width through another to `output`, outside the language model: LoRA does not adapt its
+    /// projections by default.
+    pub fn of_tower(
+        b: &Builder,
+        [hidden, intermediate]: [u64; 2],
+        output: u64,
+        bias: bool,
+        activation: Activation,
+    ) -> Self {
         Self {
             up: Up::Gated {
                 gate_proj: Linear::new(b, "gate_proj", hidden, intermediate, bias),
                 up_proj: Linear::new(b, "up_proj", hidden, intermediate, bias),
             },
             down: "down_proj",
-            down_proj: Linear::new(b, "down_proj", intermediate, hidden, bias),
+            down_proj: Linear::new(b, "down_proj", intermediate, output, bias),
             activation,
         }
     }

@@ -13,6 +13,7 @@ pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
 pub mod gpt2;
+pub mod idefics2;
 pub mod idefics3;
 pub mod internvl;
 pub mod lfm2;
@@ -119,6 +120,8 @@ families! {
     Mistral3(mistral3::Mistral3Config),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
+    /// Idefics2.
+    Idefics2(idefics2::Idefics2Config),
     /// Idefics3 and SmolVLM.
     Idefics3(idefics3::Idefics3Config),
     /// Gemma 3 with vision.

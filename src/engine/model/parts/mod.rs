@@ -3,6 +3,7 @@
 pub mod clip_vision;
 pub(crate) mod delta_decoder;
 pub(crate) mod encoder;
+pub mod idefics_vision;
 pub(crate) mod image_text;
 pub(crate) mod image_tokens;
 pub(crate) mod lfm2_decoder;

@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 58] = [
+pub const FAMILIES: [Family; 59] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -157,6 +157,11 @@ pub const FAMILIES: [Family; 58] = [
     beside_text("internvl", true, |w| {
         json!({"model_type": "internvl", "text_config": decoder("qwen2", w),
             "vision_config": tower("internvl_vision", w)})
+    }),
+    beside_text("idefics2", true, |w| {
+        json!({"model_type": "idefics2", "image_token_id": 499, "text_config": decoder("mistral", w),
+            "perceiver_config": {"resampler_n_latents": 4, "resampler_depth": 2, "resampler_n_heads": 4 * w,
+            "num_key_value_heads": 2 * w, "resampler_head_dim": 16}, "vision_config": tower("idefics2_vision", w)})
     }),
     beside_text("idefics3", true, |w| {
         json!({"model_type": "idefics3", "image_token_id": 499, "text_config": decoder("llama", w),

@@ -1,7 +1,7 @@
 """Towers, projectors and decoders of LLaVA's kind."""
 import math
 
-from .common import R, V, ch, clip_vision, decoder, maybe, side, siglip_vision, some
+from .common import R, V, ch, clip_vision, decoder, encoder, maybe, side, siglip_vision, some
 
 GELUS = ("gelu", "relu", "silu")
 
@@ -79,8 +79,16 @@ def lighton_ocr():
     v, m, pixels, per = pixtral(); t = decoder(ch("qwen3", "qwen3", "llama", "gemma"), V)
     return dict(vision_config=v, text_config=t, image_token_id=32000, spatial_merge_size=m, **tied(t)), dict(per=per, n=ch(1, 1, 2), pixels=pixels), dict(image=pixels, freeze=ch("none", "lora"))
 
+def idefics2():
+    """A perceiver of the language model's width."""
+    p, heads = ch(14, 16), ch(4, 8); v = dict(model_type="idefics2_vision", **encoder(1), patch_size=p, image_size=p * ch(8, 14, 21), hidden_act=ch("gelu_pytorch_tanh", "gelu"), **some(.2, attention_dropout=[.1]))
+    t = dict(decoder(ch("mistral", "mistral", "llama", "gemma"), V), pad_token_id=2); kv, latents = ch(1, 2, 4), ch(8, 30, 64)
+    perceiver = dict(hidden_size=t["hidden_size"], resampler_n_latents=latents, resampler_depth=R.randint(1, 3), resampler_n_heads=kv * ch(1, 2, 4), resampler_head_dim=ch(32, 64, 96), num_key_value_heads=kv, hidden_act=ch("silu", "gelu"), **some(.3, attention_dropout=[.1]))
+    config = dict(vision_config=v, perceiver_config=perceiver, text_config=t, image_token_id=32000, use_cache=False, **tied(t))
+    return config, dict(per=latents, image=v["image_size"], n=ch(1, 1, 2)), dict(freeze=ch("none", "none", "vision", "lora", "all-but-connector"))
 
-IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr}
+
+IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr, "idefics2": idefics2}
 
 
 def batch(config, given, case, ids, pixels):
@@ -94,4 +102,5 @@ def batch(config, given, case, ids, pixels):
         return dict(several, pixel_values=pixels(count, given["tiles"], 3, i, i), image_sizes=torch.tensor([[given["pixels"]] * 2] * count, device="cuda"))
     if "sizes" in given: return dict(pixel_values=pixels(case["batch"] * len(given["sizes"]), 3, *(max(side) for side in zip(*given["sizes"]))), image_sizes=torch.tensor(given["sizes"] * case["batch"], device="cuda"))
     if "pixels" in given: return dict(pixel_values=pixels(count, 3, given["pixels"], given["pixels"]), image_sizes=torch.tensor([[given["pixels"]] * 2] * count, device="cuda"))
+    if t == "idefics2": return dict(pixel_values=pixels(case["batch"], n, 3, i, i))
     return dict(pixel_values=pixels(count, 3, i, i))

@@ -1,10 +1,11 @@
 //! Configuration of Idefics3 and SmolVLM.
 
 use crate::model::ModelError;
+use crate::model::config::limits;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, EncoderShape, PatchGrid, limits};
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
+use crate::model::parts::idefics_vision::IdeficsVisionConfig;
 
 /// Idefics3 and SmolVLM: a SigLIP-like tower on tiles, a pixel shuffle, one linear projection, Llama.
 ///
@@ -14,26 +15,13 @@ pub struct Idefics3Config {
     /// True if read from a `smolvlm` file, false for an `idefics3` file.
     pub smolvlm: bool,
     /// The vision tower, run on each tile.
-    pub vision: Idefics3VisionConfig,
+    pub vision: IdeficsVisionConfig,
     /// The language model.
     pub text: DecoderConfig,
     /// Patches along each side of the square that becomes one token.
     pub scale_factor: u64,
     /// Token id that image features replace.
     pub image_token: u64,
-}
-
-/// The vision tower: learned positions by relative coordinates, no class token, no head.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Idefics3VisionConfig {
-    /// Sizes of the blocks.
-    pub shape: EncoderShape,
-    /// Tile and patch sizes.
-    pub grid: PatchGrid,
-    /// Activation of the MLP.
-    pub activation: Activation,
-    /// Dropout of attention probabilities.
-    pub attention_dropout: f64,
 }
 
 impl Idefics3Config {
@@ -65,28 +53,10 @@ impl Idefics3Config {
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
         Ok(Self {
             smolvlm,
-            vision: Idefics3VisionConfig::read(&s.nested("vision_config", "Idefics3 vision")?)?,
+            vision: IdeficsVisionConfig::idefics3(&s.nested("vision_config", "Idefics3 vision")?)?,
             text,
             scale_factor: s.size_or("scale_factor", 2, limits::COUNT)?,
             image_token: s.index_of_either(["image_token_id", "image_token_index"], 128_257)?,
-        })
-    }
-}
-
-impl Idefics3VisionConfig {
-    const SHAPE: EncoderShape = EncoderShape {
-        hidden: 1152,
-        intermediate: 3072,
-        layers: 12,
-        heads: 16,
-    };
-
-    fn read(s: &Section) -> Result<Self, ModelError> {
-        Ok(Self {
-            shape: EncoderShape::read(s, Self::SHAPE)?,
-            grid: PatchGrid::read(s, 224, 32)?,
-            activation: s.activation("hidden_act", Activation::GeluTanh)?,
-            attention_dropout: s.probability("attention_dropout", 0.0)?,
         })
     }
 }

@@ -2,18 +2,18 @@
 
 use super::config::Idefics3Config;
 use super::smolvlm_merger;
-use super::vision::Idefics3Vision;
 use crate::dtype::DType;
 use crate::model::config::PatchGrid;
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::model::parts::idefics_vision::{IdeficsVision, real_patches, real_tiles};
 use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `Idefics3ForConditionalGeneration` and `SmolVLMForConditionalGeneration`.
 pub struct Idefics3 {
-    vision_model: Idefics3Vision,
+    vision_model: IdeficsVision,
     modality_projection: Linear,
     text_model: Decoder,
     lm_head: Option<Linear>,
@@ -26,7 +26,7 @@ impl Idefics3 {
     pub fn new(b: &Builder, c: &Idefics3Config) -> Self {
         let t = b.tape();
         let vision_model = t.component("model.vision_model", Component::VisionTower, || {
-            Idefics3Vision::new(b, &c.vision)
+            IdeficsVision::new(b, &c.vision)
         });
         let features = c.vision.shape.hidden * c.scale_factor * c.scale_factor;
         let modality_projection = t.component("model.connector.modality_projection", Component::Connector, || {
@@ -50,50 +50,19 @@ impl Idefics3 {
     /// `get_image_features`: pixels [batch, tiles, channels, side, side] → [all tiles, tokens, text width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let (last, projected) = t.component("model.vision_model", Component::VisionTower, || {
-            let (pixels, _real) = self.real_tiles(t, pixels);
+            let (pixels, _real) = real_tiles(t, pixels, self.smolvlm);
             let mask = t.empty(
                 [pixels.size(0), pixels.size(2), pixels.size(3)],
                 DType::Bool,
                 "pixel mask",
             );
-            let patches = self.real_patches(t, &mask);
+            let patches = real_patches(t, &mask, self.grid);
             let last = self.vision_model.forward(t, run, &pixels, &patches);
             let projected = t.component("connector", Component::Connector, || self.connect(t, &last));
             (last, projected)
         });
         drop(last);
         projected
-    }
-
-    /// Drops tiles of zeros, which only pad samples of fewer images.
-    fn real_tiles(&self, t: &Tape, pixels: &Tensor) -> (Tensor, Tensor) {
-        let [batch, images, channels, side] = [pixels.size(0), pixels.size(1), pixels.size(2), pixels.last()];
-        let tiles = batch * images;
-        let pixels = t.view(pixels, [tiles, channels, side, side]);
-        let zeros = {
-            let zero = t.compute(&pixels, DType::Bool, "pixels = 0");
-            t.count(&zero, &[1, 2, 3])
-        };
-        let real = t.compute(&zeros, DType::Bool, "real tiles");
-        drop(zeros);
-        if self.smolvlm {
-            let any = t.empty([], DType::Bool, "any");
-            let none = t.empty([], DType::Bool, "not any");
-            drop(any);
-            drop(none);
-        }
-        let places = t.nonzero(&real, tiles);
-        let kept = t.empty(*pixels.shape(), pixels.dtype(), "pixels of real tiles");
-        drop(places);
-        (kept, real)
-    }
-
-    /// Marks the patches of [tiles, side, side] that hold a real pixel, [tiles, rows, columns].
-    fn real_patches(&self, t: &Tape, mask: &Tensor) -> Tensor {
-        let (tiles, side, patch) = (mask.size(0), self.grid.side(), self.grid.patch);
-        let counts = t.empty([tiles, side, side], DType::I64, "real pixels of patches");
-        drop(t.empty([tiles, side, side, patch, patch], DType::I64, "mask as integers"));
-        t.compute(&counts, DType::Bool, "real patches")
     }
 
     /// Runs the pixel shuffle and the projection.

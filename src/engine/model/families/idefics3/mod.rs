@@ -3,9 +3,8 @@
 mod config;
 mod forward;
 mod smolvlm_merger;
-mod vision;
 
-pub use config::{Idefics3Config, Idefics3VisionConfig};
+pub use config::Idefics3Config;
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};

@@ -150,7 +150,7 @@ impl Layer {
         let project = |name| Linear::new(b, name, hidden, hidden, false);
         Self {
             attention_norm: RmsNorm::new(b, "attention_norm", hidden),
-            feed_forward: t.scope("feed_forward", || Mlp::of_tower(b, maps, false, c.activation)),
+            feed_forward: t.scope("feed_forward", || Mlp::of_tower(b, maps, hidden, false, c.activation)),
             attention: t.scope("attention", || SelfAttention {
                 k_proj: project("k_proj"),
                 v_proj: project("v_proj"),

@@ -1,18 +1,21 @@
 //! Attention as separate operations.
 
 use super::super::super::core::Tape;
+use super::super::super::kind::Component;
 use super::super::super::tensor::Tensor;
 use super::SdpaInputs;
 use crate::dtype::DType;
 
 impl Tape {
     /// `_scaled_dot_product_attention_math`, the only implementation for heads that share keys and
-    /// values in fp32 (`enable_gqa`; transformers asks for it only with a causal mask).
+    /// values in fp32 (`enable_gqa`; transformers asks for it without a mask). A connector attends both ways, all else to
+    /// what came before.
     pub(super) fn math_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
         let (q, k, v) = (call.q, call.k, call.v);
         let heads = q.size(1);
         let scaled = self.scale(q);
-        let causal = self.causal_bias(q.size(2), k.size(2), q.dtype());
+        let causal = (self.component_now() != Component::Connector)
+            .then(|| self.causal_bias(q.size(2), k.size(2), q.dtype()));
         let k = self.repeat_interleave(k, heads);
         let v = self.repeat_interleave(v, heads);
         let mut weights = {

@@ -1,8 +1,8 @@
-//! The vision tower of Idefics3 and SmolVLM (`transformers/models/{idefics3,smolvlm}/modeling_*.py`).
+//! The vision tower of Idefics2, Idefics3 and SmolVLM (`transformers/models/{idefics2,idefics3,smolvlm}/modeling_*.py`).
 
 use std::rc::Rc;
 
-use super::config::Idefics3VisionConfig;
+use super::config::IdeficsVisionConfig;
 use crate::dtype::DType;
 use crate::model::config::PatchGrid;
 use crate::model::forward::Run;
@@ -21,7 +21,7 @@ const BLOCKS: BlockForm = BlockForm {
 };
 
 /// `Idefics3VisionTransformer`.
-pub struct Idefics3Vision {
+pub struct IdeficsVision {
     embeddings: Embeddings,
     layers: Vec<Rc<Block>>,
     post_layernorm: LayerNorm,
@@ -34,8 +34,8 @@ struct Embeddings {
     grid: PatchGrid,
 }
 
-impl Idefics3Vision {
-    pub fn new(b: &Builder, c: &Idefics3VisionConfig) -> Self {
+impl IdeficsVision {
+    pub fn new(b: &Builder, c: &IdeficsVisionConfig) -> Self {
         let blocks = BlockConfig {
             form: &BLOCKS,
             shape: c.shape,
@@ -65,7 +65,7 @@ impl Idefics3Vision {
 }
 
 impl Embeddings {
-    fn new(b: &Builder, c: &Idefics3VisionConfig) -> Self {
+    fn new(b: &Builder, c: &IdeficsVisionConfig) -> Self {
         let (hidden, grid) = (c.shape.hidden, c.grid);
         let (patch_weight, patch_bias) = b.tape().scope("patch_embedding", || {
             let weight = b.weight("weight", [hidden, grid.channels, grid.patch, grid.patch]);
