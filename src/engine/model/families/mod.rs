@@ -110,7 +110,7 @@ families! {
     Qwen35(qwen3_5::Qwen35Config),
     /// Qwen3.5's language model.
     Qwen35Text(DeltaDecoderConfig),
-    /// InternVL 2.5 and 3.
+    /// InternVL 2.5 and 3, and Qianfan-OCR.
     InternVl(internvl::InternVlConfig),
     /// Aya Vision.
     AyaVision(aya_vision::AyaVisionConfig),

@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 59] = [
+pub const FAMILIES: [Family; 60] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -157,6 +157,10 @@ pub const FAMILIES: [Family; 59] = [
     beside_text("internvl", true, |w| {
         json!({"model_type": "internvl", "text_config": decoder("qwen2", w),
             "vision_config": tower("internvl_vision", w)})
+    }),
+    beside_text("qianfan_ocr", true, |w| {
+        json!({"model_type": "qianfan_ocr", "text_config": decoder("qwen3", w),
+            "vision_config": tower("qianfan_ocr_vision", w)})
     }),
     beside_text("idefics2", true, |w| {
         json!({"model_type": "idefics2", "image_token_id": 499, "text_config": decoder("mistral", w),

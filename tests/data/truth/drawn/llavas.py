@@ -87,8 +87,15 @@ def idefics2():
     config = dict(vision_config=v, perceiver_config=perceiver, text_config=t, image_token_id=32000, use_cache=False, **tied(t))
     return config, dict(per=latents, image=v["image_size"], n=ch(1, 1, 2)), dict(freeze=ch("none", "none", "vision", "lora", "all-but-connector"))
 
+def qianfan_ocr():
+    p, s = ch(14, 16), ch(16, 24); t = decoder(ch("qwen3", "qwen3", "llama", "qwen2"), V)
+    vision = dict(model_type="qianfan_ocr_vision", **encoder(2), image_size=[p * s] * 2, patch_size=[p] * 2, use_mean_pooling=maybe(.6), norm_type=ch("layer_norm", "layer_norm", "rms_norm"),
+                  **some(.3, attention_bias=[False], use_qk_norm=[True], drop_path_rate=[0.0, .3], use_absolute_position_embeddings=[False], hidden_dropout_prob=[.1], projection_dropout=[.1]))
+    config = dict(vision_config=vision, text_config=t, image_token_id=32000, image_seq_length=(s // 2) ** 2, downsample_ratio=.5, projector_hidden_act=ch(*GELUS), **tied(t))
+    return config, dict(per=(s // 2) ** 2, image=p * s, n=ch(1, 1, 2)), {}
 
-IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr, "idefics2": idefics2}
+
+IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr, "idefics2": idefics2, "qianfan_ocr": qianfan_ocr}
 
 
 def batch(config, given, case, ids, pixels):

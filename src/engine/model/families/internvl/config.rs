@@ -1,4 +1,4 @@
-//! Configuration of InternVL 2.5 and 3.
+//! Configuration of InternVL 2.5 and 3, and of Qianfan-OCR.
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -6,12 +6,14 @@ use crate::model::config::{Activation, EncoderShape, PatchGrid, limits};
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
 
-/// InternVL 2.5 and 3: InternViT, a pixel shuffle, a two-layer projector, any decoder.
+/// InternVL 2.5 and 3, and Qianfan-OCR: InternViT, a pixel shuffle, a two-layer projector, any decoder.
 ///
-/// Source: `transformers/models/internvl/configuration_internvl.py`. Files of the original repositories
+/// Source: `transformers/models/{internvl,qianfan_ocr}/configuration_*.py`. Files of the original repositories
 /// (`internvl_chat`), which name these parts differently, are read too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InternVlConfig {
+    /// True if read from a `qianfan_ocr` file.
+    pub is_qianfan: bool,
     /// The vision tower, run on each tile.
     pub vision: InternVlVisionConfig,
     /// The language model.
@@ -51,6 +53,17 @@ pub struct InternVlVisionConfig {
     pub hidden_dropout: f64,
     /// Dropout after the attention's output projection.
     pub projection_dropout: f64,
+    /// Form of the tower.
+    pub form: VisionForm,
+}
+
+/// Form of InternVL's tower.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum VisionForm {
+    /// InternVL's own.
+    InternVl,
+    /// Qianfan-OCR's: blocks drop whole samples, with a probability that grows up to this in the last one.
+    Qianfan(f64),
 }
 
 impl InternVlConfig {
@@ -63,7 +76,28 @@ impl InternVlConfig {
         let mut text = decoders::read_text(&s.nested("text_config", "language")?, "qwen2")?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;
         Ok(Self {
+            is_qianfan: false,
             vision: InternVlVisionConfig::read(&s.nested("vision_config", "InternVL vision")?)?,
+            text,
+            shuffle: shuffle(s)?,
+            projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_667)?,
+        })
+    }
+
+    /// Reads Qianfan-OCR.
+    pub(crate) fn read_qianfan(s: &Section) -> Result<Self, ModelError> {
+        let mut text = decoders::read_text(&s.nested("text_config", "language")?, "qwen3")?;
+        text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
+        s.only("vision_feature_layer", "-1: others are not simulated", |layer| {
+            layer == -1
+        })?;
+        s.only("vision_feature_select_strategy", "\"default\"", |select| {
+            select == "default"
+        })?;
+        Ok(Self {
+            is_qianfan: true,
+            vision: InternVlVisionConfig::read_qianfan(&s.nested("vision_config", "Qianfan-OCR vision")?)?,
             text,
             shuffle: shuffle(s)?,
             projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
@@ -77,6 +111,7 @@ impl InternVlConfig {
         // The original tower returns its last block's output unchanged: no norm closes it.
         vision.mean_pooling = true;
         Ok(Self {
+            is_qianfan: false,
             vision,
             text: decoders::read_text(&s.nested("llm_config", "language")?, "qwen2")?,
             shuffle: shuffle(s)?,
@@ -94,8 +129,17 @@ impl InternVlVisionConfig {
         heads: 16,
     };
 
+    fn read_qianfan(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            attention_bias: s.flag("attention_bias", true)?,
+            form: VisionForm::Qianfan(s.probability("drop_path_rate", 0.1)?),
+            ..Self::read(s)?
+        })
+    }
+
     fn read(s: &Section) -> Result<Self, ModelError> {
         Ok(Self {
+            form: VisionForm::InternVl,
             shape: EncoderShape::read(s, Self::SHAPE)?,
             grid: PatchGrid::read(s, 448, 14)?,
             attention_bias: s.flag("attention_bias", false)? || s.flag("qkv_bias", false)?,

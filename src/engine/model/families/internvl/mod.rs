@@ -1,4 +1,4 @@
-//! InternVL 2.5 and 3.
+//! InternVL 2.5 and 3, and Qianfan-OCR.
 
 mod config;
 mod forward;
@@ -28,6 +28,10 @@ static FACTS: Facts = Facts {
             name: "internvl_chat",
             classes: &["InternVLChatModel"],
         },
+        ModelType {
+            name: "qianfan_ocr",
+            classes: &["QianfanOCRForConditionalGeneration"],
+        },
     ],
     catalogue: catalogue![
         "internvl3-1b",
@@ -47,9 +51,10 @@ impl Family for InternVlConfig {
     }
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
-        match model_type == "internvl_chat" {
-            true => Self::read_chat(s),
-            false => Self::read(s),
+        match model_type {
+            "internvl_chat" => Self::read_chat(s),
+            "qianfan_ocr" => Self::read_qianfan(s),
+            _ => Self::read(s),
         }
     }
 
@@ -99,9 +104,15 @@ impl Family for InternVlConfig {
                 tower_takes_ids: false,
             },
             adapters: AdapterMaps::Usual,
-            liger: Liger::Replaces,
+            liger: match self.is_qianfan {
+                true => Liger::Unknown,
+                false => Liger::Replaces,
+            },
             no_flash: None,
-            tensor_parallel: TensorPlan::of(&self.text, false),
+            tensor_parallel: match self.is_qianfan {
+                true => None,
+                false => TensorPlan::of(&self.text, false),
+            },
             pipeline: None,
         }
     }

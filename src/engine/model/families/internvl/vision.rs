@@ -1,8 +1,8 @@
-//! InternVL's vision tower (`transformers/models/internvl/modeling_internvl.py`).
+//! InternVL's vision tower (`transformers/models/{internvl,qianfan_ocr}/modeling_*.py`).
 
 use std::rc::Rc;
 
-use super::config::InternVlVisionConfig;
+use super::config::{InternVlVisionConfig, VisionForm};
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, RmsNorm};
@@ -12,6 +12,10 @@ use crate::tape::{Tape, Tensor};
 /// `InternVLVisionModel`.
 pub struct InternVlVision {
     embeddings: Embeddings,
+    /// Name of the blocks.
+    name: &'static str,
+    /// True in Qianfan-OCR.
+    is_qianfan: bool,
     layers: Vec<Rc<Layer>>,
     /// Last norm; `None` if the configuration pools by the mean.
     layernorm: Option<LayerNorm>,
@@ -33,6 +37,10 @@ struct Layer {
     lambda_1: Tensor,
     lambda_2: Tensor,
     dropout: f64,
+    /// True in Qianfan-OCR.
+    is_qianfan: bool,
+    /// True if whole samples may be dropped.
+    drops_samples: bool,
 }
 
 enum Norm {
@@ -61,23 +69,37 @@ struct Mlp {
 impl InternVlVision {
     pub fn new(b: &Builder, c: &InternVlVisionConfig) -> Self {
         let t = b.tape();
+        let embeddings = t.scope("embeddings", || Embeddings::new(b, c));
+        let norm = || (!c.mean_pooling).then(|| LayerNorm::new(b, "layernorm", c.shape.hidden));
+        let (name, first_norm) = match c.form {
+            VisionForm::InternVl => ("encoder.layer", None),
+            VisionForm::Qianfan(_) => ("layers", norm()),
+        };
+        let layers = (0..c.shape.layers as usize)
+            .map(|i| t.layer(name, i, || Rc::new(Layer::new(b, c, i))))
+            .collect();
+        let layernorm = match c.form {
+            VisionForm::InternVl => norm(),
+            VisionForm::Qianfan(_) => first_norm,
+        };
         Self {
-            embeddings: t.scope("embeddings", || Embeddings::new(b, c)),
-            layers: (0..c.shape.layers as usize)
-                .map(|i| t.layer("encoder.layer", i, || Rc::new(Layer::new(b, c))))
-                .collect(),
-            layernorm: (!c.mean_pooling).then(|| LayerNorm::new(b, "layernorm", c.shape.hidden)),
+            embeddings,
+            name,
+            is_qianfan: matches!(c.form, VisionForm::Qianfan(_)),
+            layers,
+            layernorm,
         }
     }
 
     /// Pixels [tiles, channels, side, side] → [tiles, 1 + patches, hidden].
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let embedded = t.scope("embeddings", || self.embeddings.forward(t, run, pixels));
-        let mut h = embedded.clone();
+        let mut h = t.scope("embeddings", || self.embeddings.forward(t, run, pixels));
+        // The encoder of InternVL is a module, whose caller holds what it is given.
+        let _embedded = (!self.is_qianfan).then(|| h.clone());
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, attn) = (layer.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
-            h = t.layer("encoder.layer", i, || {
+            h = t.layer(self.name, i, || {
                 if run.checkpoints(t) {
                     t.checkpoint(h.clone(), Rc::new(forward))
                 } else {
@@ -133,7 +155,7 @@ impl Embeddings {
 }
 
 impl Layer {
-    fn new(b: &Builder, c: &InternVlVisionConfig) -> Self {
+    fn new(b: &Builder, c: &InternVlVisionConfig, index: usize) -> Self {
         let (t, hidden) = (b.tape(), c.shape.hidden);
         Self {
             attention: t.scope("attention", || SelfAttention::new(b, c)),
@@ -147,10 +169,32 @@ impl Layer {
             lambda_1: b.weight("lambda_1", [hidden]),
             lambda_2: b.weight("lambda_2", [hidden]),
             dropout: c.hidden_dropout,
+            is_qianfan: matches!(c.form, VisionForm::Qianfan(_)),
+            // The probability is 0 in the first block.
+            drops_samples: index > 0 && matches!(c.form, VisionForm::Qianfan(rate) if rate > 0.0),
         }
     }
 
+    /// `QianfanOCRDropPath`, if the block has it: drops whole samples, and scales the others.
+    fn drop_path(&self, t: &Tape, x: Tensor) -> Tensor {
+        if !self.drops_samples {
+            return x;
+        }
+        let kept = {
+            let random = || t.empty([x.size(0), 1, 1], x.dtype(), "random numbers");
+            let numbers = random();
+            let shifted = random();
+            let kept = random();
+            drop((shifted, numbers));
+            kept
+        };
+        t.mul(&t.scale(&x), &kept)
+    }
+
     fn forward(&self, t: &Tape, attn: Attention, mut h: Tensor) -> Tensor {
+        if self.is_qianfan {
+            return self.forward_qianfan(t, attn, h);
+        }
         let (mut attended, _weights) = {
             let normed = t.scope("layernorm_before", || self.layernorm_before.forward(t, &h));
             t.scope("attention", || self.attention.forward(t, attn, normed))
@@ -162,6 +206,27 @@ impl Layer {
         out = t.dropout(&out, self.dropout);
         out = t.mul(&self.lambda_2, &out);
         t.add(&out, &h)
+    }
+
+    /// `QianfanOCRVisionLayer.forward`, in which one variable holds what InternVL's has several for.
+    fn forward_qianfan(&self, t: &Tape, attn: Attention, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("layernorm_before", || self.layernorm_before.forward(t, &x));
+        drop(x);
+        let (attended, _weights) = t.scope("attention", || self.attention.forward(t, attn, h));
+        h = attended;
+        h = t.mul(&self.lambda_1, &h);
+        h = self.drop_path(t, h);
+        h = t.add(&h, &residual);
+        let residual = h.clone();
+        h = t.scope("layernorm_after", || self.layernorm_after.forward(t, &h));
+        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = t.dropout(&h, self.dropout);
+        h = t.mul(&self.lambda_2, &h);
+        let kept = self.drop_path(t, h.clone());
+        h = t.add(&kept, &residual);
+        drop(kept);
+        h
     }
 }
 

@@ -14,8 +14,8 @@ impl Tape {
         let (q, k, v) = (call.q, call.k, call.v);
         let heads = q.size(1);
         let scaled = self.scale(q);
-        let causal = (self.component_now() != Component::Connector)
-            .then(|| self.causal_bias(q.size(2), k.size(2), q.dtype()));
+        let causal =
+            (self.component_now() != Component::Connector).then(|| self.causal_bias(q.size(2), k.size(2), q.dtype()));
         let k = self.repeat_interleave(k, heads);
         let v = self.repeat_interleave(v, heads);
         let mut weights = {
