@@ -14,13 +14,14 @@ use vramscope_engine::{Model, Setup, python_json, simulate};
 use vramscope_tests::kept;
 
 /// Families for which all parameters are simulated, by the class that loads them; the list must not shrink.
-const EXACT: [&str; 57] = [
+const EXACT: [&str; 58] = [
     "itt blip-2",
     "itt deepseek_vl",
     "itt gemma4",
     "itt gemma4_unified",
     "itt idefics2",
     "itt internvl",
+    "itt janus",
     "itt lighton_ocr",
     "itt llava",
     "itt llava_next",

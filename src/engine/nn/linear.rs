@@ -41,6 +41,11 @@ impl Linear {
         Self::make(b, name, [input, output], bias, false)
     }
 
+    /// Makes a map with a bias as the module under construction itself, such as an element of a list.
+    pub fn unnamed(b: &Builder, input: u64, output: u64) -> Self {
+        Self::here(b, "", [input, output], true, false)
+    }
+
     /// Makes one of a language model's projections that LoRA adapts by default.
     pub fn adapted(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::make(b, name, [input, output], bias, true)
@@ -72,23 +77,25 @@ impl Linear {
         Self { split, ..self }
     }
 
-    fn make(b: &Builder, name: &'static str, [input, output]: [u64; 2], bias: bool, language: bool) -> Self {
-        b.tape().scope(name, || {
-            let weight = match b.nf4(name) {
-                Some(compute) => Weight::Nf4(Nf4::new(b, [output, input], compute)),
-                None => Weight::Dense(b.weight("weight", [output, input])),
-            };
-            let linear = Self {
-                weight,
-                bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
-                lora: Some(b.slot([input, output], language)),
-                split: Split::Whole,
-            };
-            if b.tape().is_settled() {
-                linear.cast_bias(b.tape());
-            }
-            linear
-        })
+    fn make(b: &Builder, name: &'static str, widths: [u64; 2], bias: bool, language: bool) -> Self {
+        b.tape().scope(name, || Self::here(b, name, widths, bias, language))
+    }
+
+    fn here(b: &Builder, name: &'static str, [input, output]: [u64; 2], bias: bool, language: bool) -> Self {
+        let weight = match b.nf4(name) {
+            Some(compute) => Weight::Nf4(Nf4::new(b, [output, input], compute)),
+            None => Weight::Dense(b.weight("weight", [output, input])),
+        };
+        let linear = Self {
+            weight,
+            bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
+            lora: Some(b.slot([input, output], language)),
+            split: Split::Whole,
+        };
+        if b.tape().is_settled() {
+            linear.cast_bias(b.tape());
+        }
+        linear
     }
 
     /// Makes a head that shares its weight with the token embedding.

@@ -16,6 +16,7 @@ pub mod gpt2;
 pub mod idefics2;
 pub mod idefics3;
 pub mod internvl;
+pub mod janus;
 pub mod lfm2;
 pub mod llava;
 pub mod llava_next;
@@ -118,6 +119,8 @@ families! {
     DeepseekVl(deepseek_vl::DeepseekVlConfig),
     /// Mistral 3 and LightOnOCR.
     Mistral3(mistral3::Mistral3Config),
+    /// Janus.
+    Janus(janus::JanusConfig),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
     /// Idefics2.

@@ -50,7 +50,7 @@ const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
 }
 
 /// Every family whose forward is simulated.
-pub const FAMILIES: [Family; 60] = [
+pub const FAMILIES: [Family; 61] = [
     text("llama", |w| decoder("llama", w)),
     text("mistral", |w| decoder("mistral", w)),
     text("qwen2", |w| decoder("qwen2", w)),
@@ -161,6 +161,12 @@ pub const FAMILIES: [Family; 60] = [
     beside_text("qianfan_ocr", true, |w| {
         json!({"model_type": "qianfan_ocr", "text_config": decoder("qwen3", w),
             "vision_config": tower("qianfan_ocr_vision", w)})
+    }),
+    beside_text("janus", true, |w| {
+        json!({"model_type": "janus", "image_token_id": 499, "text_config": decoder("llama", w),
+            "vision_config": {"hidden_size": 64 * w, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "image_size": 28, "patch_size": 7, "projection_dim": 64 * w}, "vq_config": {"num_embeddings": 64,
+            "base_channels": 32, "channel_multiplier": [1, 2], "latent_channels": 32, "projection_dim": 32}})
     }),
     beside_text("idefics2", true, |w| {
         json!({"model_type": "idefics2", "image_token_id": 499, "text_config": decoder("mistral", w),

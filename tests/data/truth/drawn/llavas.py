@@ -94,8 +94,16 @@ def qianfan_ocr():
     config = dict(vision_config=vision, text_config=t, image_token_id=32000, image_seq_length=(s // 2) ** 2, downsample_ratio=.5, projector_hidden_act=ch(*GELUS), **tied(t))
     return config, dict(per=(s // 2) ** 2, image=p * s, n=ch(1, 1, 2)), {}
 
+def janus():
+    """Its autoencoder does not run; its projector goes by a name that `freeze` does not know."""
+    t = decoder(ch("llama", "llama", "qwen2", "mistral"), V); h = t["hidden_size"]; v = encoder(1); p, s = ch(14, 16), ch(8, 12, 16, 24)
+    v = dict(model_type="janus_vision_model", **{k: v[k] for k in ("hidden_size", "num_attention_heads", "num_hidden_layers")}, mlp_ratio=ch(2.0, 4.0, 3.7), patch_size=p, image_size=p * s, hidden_act=ch("gelu", "silu", "gelu_pytorch_tanh"),
+             projection_dim=ch(h, h, h // 2, 2 * h), depth=ch(1, 2, 3), **some(.3, attention_bias=[False], attention_dropout=[.1]))
+    vq = dict(embed_dim=ch(8, 16), num_embeddings=ch(64, 500), latent_channels=ch(32, 64), base_channels=ch(32, 64), channel_multiplier=ch([1], [1, 2], [1, 1, 3]), num_res_blocks=ch(1, 2), double_latent=maybe(.3), projection_dim=ch(64, 128), num_hidden_layers=ch(1, 2, 3), image_token_embed_dim=ch(64, 96))
+    return dict(vision_config=v, vq_config=vq, text_config=t, image_token_id=32000, **tied(t)), images(v, s * s * v["projection_dim"] // h), dict(freeze=ch("none", "none", "vision", "lora"))
 
-IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr, "idefics2": idefics2, "qianfan_ocr": qianfan_ocr}
+
+IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr, "idefics2": idefics2, "qianfan_ocr": qianfan_ocr, "janus": janus}
 
 
 def batch(config, given, case, ids, pixels):
