@@ -11,6 +11,7 @@ pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
 pub mod gpt2;
+pub mod gpt_neox;
 pub mod idefics3;
 pub mod internvl;
 pub mod lfm2;
@@ -19,6 +20,7 @@ pub mod llava_next;
 pub mod mllama;
 pub mod opt;
 pub mod paligemma;
+pub mod persimmon;
 pub mod phi;
 pub mod qwen2_5_vl;
 pub mod qwen2_vl;
@@ -26,6 +28,7 @@ pub mod qwen3_5;
 pub mod qwen3_5_text;
 pub mod qwen3_vl;
 pub mod siglip;
+pub mod stablelm;
 pub mod videomae;
 pub mod vit;
 
@@ -130,6 +133,12 @@ families! {
     Opt(opt::OptConfig),
     /// Phi-1 to Phi-2.
     Phi(phi::PhiConfig),
+    /// GPT-NeoX.
+    GptNeox(gpt_neox::GptNeoxConfig),
+    /// StableLM.
+    StableLm(stablelm::StableLmConfig),
+    /// Persimmon.
+    Persimmon(persimmon::PersimmonConfig),
     /// LFM2.
     Lfm2(Lfm2Config),
     /// Decoders like Llama's: those of [`decoders`].

@@ -9,4 +9,6 @@ pub mod llava_vision;
 pub(crate) mod mixed_layers;
 pub mod qwen3_vision;
 pub mod qwen_vl;
+pub(crate) mod rotary_decoder;
 pub mod siglip_vision;
+pub(crate) mod text;
