@@ -15,6 +15,7 @@ use vramscope_tests::kept;
 
 /// Families for which all parameters are simulated, by the class that loads them; the list must not shrink.
 const EXACT: [&str; 58] = [
+const EXACT: [&str; 51] = [
     "itt blip-2",
     "itt deepseek_vl",
     "itt gemma4",
@@ -50,6 +51,7 @@ const EXACT: [&str; 58] = [
     "lm glm4",
     "lm gpt-sw3",
     "lm gpt2",
+    "lm gpt_neox",
     "lm granite",
     "lm helium",
     "lm hyperclovax",
@@ -62,6 +64,7 @@ const EXACT: [&str; 58] = [
     "lm olmo2",
     "lm olmoe",
     "lm opt",
+    "lm persimmon",
     "lm phi",
     "lm phi3",
     "lm qwen2",
@@ -71,6 +74,7 @@ const EXACT: [&str; 58] = [
     "lm qwen3_moe",
     "lm seed_oss",
     "lm smollm3",
+    "lm stablelm",
     "lm starcoder2",
     "lm vaultgemma",
 ];

@@ -19,6 +19,14 @@ impl LayerNorm {
         })
     }
 
+    /// Makes a norm with a weight of `width` alone (`bias=False`).
+    pub fn without_bias(b: &Builder, name: &'static str, width: u64) -> Self {
+        b.tape().scope(name, || Self {
+            weight: Some(b.weight("weight", [width])),
+            bias: None,
+        })
+    }
+
     /// Makes a norm without parameters (`elementwise_affine=False`).
     pub fn plain() -> Self {
         Self {

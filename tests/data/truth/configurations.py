@@ -9,7 +9,7 @@ import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, tr
 
 from drawn.common import R, V, ch, clip_vision, decoder, encoder, maybe, side, siglip_vision, some
 
-# Other modules of `drawn` add to TEXT and IMAGES below; their `batch(config, given, case, ids, pixels)` adds what a family's
+# Other modules of `drawn` add to TEXT, IMAGES and CASES below; their `batch(config, given, case, ids, pixels)` adds what a family's
 # forward takes beside tokens, labels and mask.
 GROUPS = [importlib.import_module("drawn." + os.path.basename(path)[:-3])
           for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "drawn", "*.py"))) if not path.endswith("common.py")]
@@ -133,8 +133,9 @@ IMAGES = {"llava": llava, "llava_next": llava_next, **{t: (lambda t=t: qwen_vl(t
           **{t: (lambda t=t: idefics3(t)) for t in ("idefics3", "smolvlm")}, "gemma3": gemma3, "mllama": mllama, "blip-2": blip2}
 OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
 
-MORE = {}
+MORE, CASES = {}, {}  # CASES: settings that a family cannot draw
 for group in GROUPS:
+    CASES.update(getattr(group, "CASES", {}))
     TEXT.update(getattr(group, "TEXT", {})); IMAGES.update(getattr(group, "IMAGES", {}))
     MORE.update({t: group.batch for t in getattr(group, "IMAGES", {})})
 
@@ -149,6 +150,7 @@ def draw(t):
     if t in IMAGES: case["freeze"] = ch("none", "none", "vision", "all-but-connector", "lora"); case["freeze"] = more.get("freeze", case["freeze"])
     elif t in DECODERS[:-1]: case["freeze"] = ch("none", "none", "lora")
     if case.get("freeze") == "lora": case.update(rank=ch(8, 16), lora_dropout=ch(0.0, .05))
+    case.update(CASES.get(t, {}))
     return dict(case=case, config=dict(config, model_type=t), inputs=inputs)
 
 def trained(line):

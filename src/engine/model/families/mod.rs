@@ -14,6 +14,7 @@ pub mod gemma4;
 pub mod gemma4_text;
 pub mod gpt2;
 pub mod idefics2;
+pub mod gpt_neox;
 pub mod idefics3;
 pub mod internvl;
 pub mod janus;
@@ -24,6 +25,7 @@ pub mod mistral3;
 pub mod mllama;
 pub mod opt;
 pub mod paligemma;
+pub mod persimmon;
 pub mod phi;
 pub mod qwen2_5_vl;
 pub mod qwen2_vl;
@@ -32,6 +34,7 @@ pub mod qwen3_5_text;
 pub mod qwen3_vl;
 pub mod siglip;
 pub mod video_llava;
+pub mod stablelm;
 pub mod videomae;
 pub mod vipllava;
 pub mod vit;
@@ -151,6 +154,12 @@ families! {
     Opt(opt::OptConfig),
     /// Phi-1 to Phi-2.
     Phi(phi::PhiConfig),
+    /// GPT-NeoX.
+    GptNeox(gpt_neox::GptNeoxConfig),
+    /// StableLM.
+    StableLm(stablelm::StableLmConfig),
+    /// Persimmon.
+    Persimmon(persimmon::PersimmonConfig),
     /// LFM2.
     Lfm2(Lfm2Config),
     /// Decoders like Llama's: those of [`decoders`].

@@ -12,5 +12,7 @@ pub(crate) mod mixed_layers;
 pub mod pixtral_vision;
 pub mod qwen3_vision;
 pub mod qwen_vl;
+pub(crate) mod rotary_decoder;
 pub mod siglip_vision;
 pub(crate) mod tiles;
+pub(crate) mod text;

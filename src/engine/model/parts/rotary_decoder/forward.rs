@@ -1,0 +1,167 @@
+//! Embeddings, blocks and last norm of the decoders.
+
+use std::rc::Rc;
+
+use super::attention::SelfAttention;
+use super::config::{FeedForwardForm, Form, Residual, RotaryDecoderConfig};
+use crate::model::decoder::block::BlockContext;
+use crate::model::decoder::mlp::Mlp;
+use crate::model::forward::Run;
+use crate::model::parts::text::{PlainMlp, Stack, run_blocks};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Pattern, Rotary};
+use crate::tape::{Tape, Tensor};
+
+/// Names of a block's norms, before attention and before the MLP.
+const NORMS: [&str; 2] = ["input_layernorm", "post_attention_layernorm"];
+
+/// A decoder without its head.
+pub(super) struct RotaryDecoder {
+    form: &'static Form,
+    embedding: Embedding,
+    layers: Vec<Rc<Layer>>,
+    final_norm: LayerNorm,
+    rotary: Rotary,
+    /// Dropout of embeddings.
+    dropout: f64,
+}
+
+struct Layer {
+    form: &'static Form,
+    attention: SelfAttention,
+    mlp: FeedForward,
+    norms: [Option<LayerNorm>; 2],
+    parallel: bool,
+    dropout: f64,
+}
+
+enum FeedForward {
+    Gated(Mlp),
+    Plain(PlainMlp),
+}
+
+impl FeedForward {
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        t.scope("mlp", || match self {
+            Self::Gated(mlp) => mlp.forward(t, x.clone()),
+            Self::Plain(mlp) => mlp.forward(t, x),
+        })
+    }
+}
+
+impl RotaryDecoder {
+    pub fn new(b: &Builder, c: &RotaryDecoderConfig) -> Self {
+        let t = b.tape();
+        Self {
+            form: c.form,
+            embedding: Embedding::new(b, c.form.embedding, c.vocab, c.hidden),
+            layers: (0..c.layers as usize)
+                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
+                .collect(),
+            final_norm: LayerNorm::new(b, c.form.final_norm, c.hidden),
+            rotary: Rotary::new(b, c.rope.rotated(c.head_dim()))
+                .dynamic(c.rope.is_dynamic())
+                .initialised(t),
+            dropout: match c.form.residual {
+                Residual::PartsFirst => c.hidden_dropout,
+                Residual::StreamFirst | Residual::InTurn => 0.0,
+            },
+        }
+    }
+}
+
+impl Stack for RotaryDecoder {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
+        let embeds = t.scope(self.form.embedding, || run.embedded(t, self.embedding.forward(t, ids)));
+        let cache = run.cache(&[]);
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
+        let h = t.dropout(&embeds, self.dropout);
+        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &h, &position_ids));
+        let shared = Rc::new(BlockContext {
+            attn: run.attn,
+            mask,
+            cos,
+            sin,
+            splits_last: false,
+            _position_ids: Some(position_ids),
+            cache,
+        });
+        let h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
+        let out = t.scope(self.form.final_norm, || self.final_norm.forward(t, &h));
+        drop((shared, embeds));
+        out
+    }
+
+    fn table(&self) -> &Tensor {
+        self.embedding.weight()
+    }
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &RotaryDecoderConfig) -> Self {
+        let (t, form) = (b.tape(), c.form);
+        let second = !(c.parallel && form.residual == Residual::StreamFirst);
+        let norms = || {
+            let [first, other] = NORMS;
+            [Some(first), second.then_some(other)].map(|name| name.map(|name| LayerNorm::new(b, name, c.hidden)))
+        };
+        let parts = || {
+            let attention = t.scope(form.attention, || SelfAttention::new(b, c));
+            let widths = [c.hidden, c.intermediate];
+            let mlp = t.scope("mlp", || match form.mlp {
+                FeedForwardForm::Gated => FeedForward::Gated(Mlp::of(b, widths, false, c.activation)),
+                FeedForwardForm::Plain(mlp) => FeedForward::Plain(PlainMlp::new(b, mlp, widths, c.activation)),
+            });
+            (attention, mlp)
+        };
+        let (norms, (attention, mlp)) = if form.norms_first {
+            (norms(), parts())
+        } else {
+            let parts = parts();
+            (norms(), parts)
+        };
+        Self {
+            form,
+            attention,
+            mlp,
+            norms,
+            parallel: c.parallel,
+            dropout: c.hidden_dropout,
+        }
+    }
+
+    /// Runs one of the norms; a block with only one has both parts take what that gives.
+    fn normed(&self, t: &Tape, which: usize, x: &Tensor) -> Option<Tensor> {
+        let norm = self.norms[which].as_ref()?;
+        Some(t.scope(NORMS[which], || norm.forward(t, x)))
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let residual = self.form.residual;
+        let input = self.normed(t, 0, &x);
+        let (mut attended, _weights) = t.scope(self.form.attention, || {
+            self.attention.forward(t, shared, input.as_ref().unwrap_or(&x))
+        });
+        let input = input.filter(|_| residual == Residual::StreamFirst);
+        if residual == Residual::PartsFirst {
+            attended = t.dropout(&attended, self.dropout);
+        }
+        if self.parallel {
+            let own = self.normed(t, 1, &x);
+            let mut fed = self.mlp.forward(t, own.as_ref().or(input.as_ref()).unwrap_or(&x));
+            drop(own);
+            fed = t.dropout(&fed, self.dropout);
+            return match residual {
+                Residual::PartsFirst => t.add(&t.add(&fed, &attended), &x),
+                Residual::StreamFirst | Residual::InTurn => t.add(&t.add(&x, &attended), &fed),
+            };
+        }
+        let middle = t.add(&x, &attended);
+        let _attended = (residual == Residual::StreamFirst).then_some(attended);
+        let normed = self.normed(t, 1, &middle);
+        let mut fed = self.mlp.forward(t, normed.as_ref().unwrap_or(&middle));
+        drop(normed);
+        fed = t.dropout(&fed, self.dropout);
+        t.add(&middle, &fed)
+    }
+}

@@ -1,0 +1,81 @@
+//! A stack and its head.
+
+use crate::model::decoder::head::logits_and_loss;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{Builder, Linear};
+use crate::tape::{Component, Tape, Tensor};
+
+/// The stack of a language model: embeddings, blocks, last norm.
+pub(crate) trait Stack {
+    /// Token ids [batch, seq] → last hidden states [batch, seq, hidden], with samples packed into one row at the
+    /// positions `packed`, [1, seq].
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor;
+
+    /// Weight of the token embedding, [vocab, hidden].
+    fn table(&self) -> &Tensor;
+}
+
+/// Form of a language model's head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeadForm {
+    /// Name of the module.
+    pub name: &'static str,
+    /// True if it has a bias.
+    pub bias: bool,
+    /// True if it shares the token embedding's weight.
+    pub is_tied: bool,
+}
+
+impl HeadForm {
+    /// `lm_head` without a bias.
+    pub const fn plain(is_tied: bool) -> Self {
+        Self {
+            name: "lm_head",
+            bias: false,
+            is_tied,
+        }
+    }
+
+    fn make(self, b: &Builder, table: &Tensor) -> Linear {
+        let [vocab, hidden] = [table.size(0), table.size(1)];
+        b.tape()
+            .component("", Component::Head, || match (self.is_tied, self.bias) {
+                (false, bias) => Linear::new(b, self.name, hidden, vocab, bias),
+                (true, false) => Linear::tied(b, self.name, table),
+                (true, true) => Linear::tied(b, self.name, table).with_bias(b, self.name, vocab),
+            })
+    }
+}
+
+/// A language model: a stack in the module `path`, and a head. It does not generate here: its cache of keys and values
+/// was not compared.
+pub(crate) struct TextLm<S> {
+    path: &'static str,
+    stack: S,
+    lm_head: Linear,
+}
+
+impl<S: Stack> TextLm<S> {
+    /// Makes the stack, then the head.
+    pub fn new(b: &Builder, path: &'static str, head: HeadForm, stack: impl FnOnce() -> S) -> Self {
+        let stack = b.tape().component(path, Component::LanguageModel, stack);
+        let lm_head = head.make(b, stack.table());
+        Self { path, stack, lm_head }
+    }
+}
+
+impl<S: Stack> Forward for TextLm<S> {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        Batch::of_text(t, run)
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let Some(ids) = &batch.ids else {
+            unreachable!("a text batch has ids")
+        };
+        let h = t.component(self.path, Component::LanguageModel, || {
+            self.stack.hidden(t, run, ids, batch.positions.as_ref())
+        });
+        logits_and_loss(t, &self.lm_head, h, batch)
+    }
+}
