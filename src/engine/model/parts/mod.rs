@@ -14,5 +14,5 @@ pub mod qwen3_vision;
 pub mod qwen_vl;
 pub(crate) mod rotary_decoder;
 pub mod siglip_vision;
-pub(crate) mod tiles;
 pub(crate) mod text;
+pub(crate) mod tiles;

@@ -31,4 +31,8 @@ def olmoe():
     c = moe("olmoe", heads_fill=True)
     return dict(c, intermediate_size=ch(64, 128, 256, 768), num_experts=ch(8, 16, 64), num_experts_per_tok=chosen(8), norm_topk_prob=maybe(.5), **some(.3, attention_bias=[True]))
 
-TEXT = {"qwen3_moe": qwen3_moe, "mixtral": mixtral, "qwen2_moe": qwen2_moe, "olmoe": olmoe}
+def flex_olmo():
+    c = moe("flex_olmo", heads_fill=True)
+    return dict(c, intermediate_size=ch(64, 128, 256, 768), num_experts=ch(7, 8, 16), num_experts_per_tok=chosen(5), norm_topk_prob=maybe(.5), pad_token_id=1, **some(.3, attention_bias=[True]))
+
+TEXT = {"flex_olmo": flex_olmo, "qwen3_moe": qwen3_moe, "mixtral": mixtral, "qwen2_moe": qwen2_moe, "olmoe": olmoe}

@@ -7,6 +7,7 @@ pub(crate) mod cwm;
 pub(crate) mod ernie4_5;
 pub(crate) mod exaone4;
 mod family;
+pub(crate) mod flex_olmo;
 pub(crate) mod gemma;
 pub(crate) mod gemma2;
 pub(crate) mod gemma3_text;
@@ -88,6 +89,7 @@ decoders! {
     mixtral with ExpertLayer,
     qwen2_moe with ExpertLayer,
     olmoe with ExpertLayer,
+    flex_olmo with ExpertLayer,
     olmo2,
     exaone4,
     arcee,

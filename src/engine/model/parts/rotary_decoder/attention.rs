@@ -22,7 +22,7 @@ pub(super) struct SelfAttention {
 }
 
 enum Projections {
-    Separate([Linear; 3]),
+    Separate(Box<[Linear; 3]>),
     Chunked(Linear),
     Selected(Linear),
 }
@@ -71,10 +71,10 @@ impl SelfAttention {
         let fused = || Linear::new(b, "query_key_value", c.hidden, 3 * c.hidden, c.qkv_bias);
         let separate = form.qkv == QkvForm::Separate;
         let qkv = match form.qkv {
-            QkvForm::Separate => Projections::Separate([0, 1, 2].map(|i| {
+            QkvForm::Separate => Projections::Separate(Box::new([0, 1, 2].map(|i| {
                 let width = if i == 0 { c.hidden } else { kv };
                 Linear::adapted(b, SEPARATE[i], c.hidden, width, c.qkv_bias)
-            })),
+            }))),
             QkvForm::Chunked => Projections::Chunked(fused()),
             QkvForm::Selected => Projections::Selected(fused()),
         };

@@ -19,8 +19,6 @@ pub(crate) struct PlainMlp {
     up: Linear,
     down: Linear,
     activation: Activation,
-    /// Dropout after the activation.
-    dropout: f64,
 }
 
 impl PlainMlp {
@@ -35,13 +33,7 @@ impl PlainMlp {
             up: Linear::new(b, up, hidden, intermediate, bias),
             down: Linear::new(b, down, intermediate, hidden, bias),
             activation,
-            dropout: 0.0,
         }
-    }
-
-    /// Adds dropout after the activation.
-    pub fn dropping(self, dropout: f64) -> Self {
-        Self { dropout, ..self }
     }
 
     /// [.., hidden] → [.., hidden].
@@ -49,7 +41,6 @@ impl PlainMlp {
         let [up, down] = self.names;
         let mut h = t.scope(up, || self.up.forward(t, x));
         h = nn::activate(t, self.activation, h);
-        h = t.dropout(&h, self.dropout);
         t.scope(down, || self.down.forward(t, &h))
     }
 }

@@ -1,0 +1,66 @@
+//! FlexOlmo: OLMo 2 with experts (`transformers/models/flex_olmo`).
+
+pub(crate) use crate::model::decoder::experts::ExpertLayer;
+
+use crate::model::config::limits;
+use crate::model::decoder::{
+    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaBlock, LlamaModules, Modules,
+    NormPlacement, QueryNorms, Rotation, SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+use crate::nn::{NormKind, RmsScale};
+
+/// `flex_olmo`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "flex_olmo",
+        classes: &["FlexOlmoForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 100_352,
+        max_positions: 4096,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Divides,
+    biases: |s| {
+        let vocab = s.size("vocab_size", 100_352, limits::VOCAB)?;
+        if !s.has("pad_token_id") && vocab <= 100_277 {
+            return Err(s.wrong(
+                "vocab_size",
+                &vocab.into(),
+                "more than 100277, the default of pad_token_id",
+            ));
+        }
+        Biases::of_attention(s)
+    },
+    windows: Windows::NEVER,
+    qk_norm: true,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        experts: Some(ExpertKeys {
+            experts: (["num_experts", "num_local_experts"], 7),
+            chosen: 5,
+            intermediate: ("intermediate_size", 11_008),
+            weights: ChosenWeights::MaybeNormalised,
+            gate_first: true,
+            some_dense: false,
+            shared: None,
+        }),
+        block: LlamaBlock {
+            norm: NormKind::Rms(RmsScale::WeightFirst),
+            placement: NormPlacement::After,
+            query_norms: QueryNorms::Whole,
+            rotation: Rotation::ByF32,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};
