@@ -115,6 +115,13 @@ impl Linear {
         self
     }
 
+    /// Takes a bias that another module has too.
+    pub fn sharing_bias(self, b: &Builder, name: &'static str, bias: &Tensor) -> Self {
+        let bias = b.tape().scope(name, || b.tied("bias", bias));
+        self.bias.replace(Some(bias));
+        self
+    }
+
     /// The weight [output, input] of a head, which is never kept in 4 bits.
     pub(super) fn head_weight(&self) -> &Tensor {
         match &self.weight {
