@@ -201,16 +201,12 @@ pub const FAMILIES: &[Family] = &[
     beside_text("blip-2", false, blip2),
     beside_text("instructblip", false, |w| instructblip("instructblip", w)),
     beside_text("instructblipvideo", false, |w| instructblip("instructblipvideo", w)),
-    beside_text("shieldgemma2", true, |w| {
-        json!({"model_type": "shieldgemma2", "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
-            "vision_config": siglip_without_head(w)})
-    }),
-    beside_text(
+    // BLIP has no connector, and GIT's alone does not train with checkpointing: neither has parts to freeze here.
+    text(
         "blip",
-        false,
         |w| json!({"model_type": "blip", "text_config": bert(w), "vision_config": tower("blip_vision_model", w)}),
     ),
-    beside_text("git", false, |w| {
+    text("git", |w| {
         let mut config = bert(w);
         config["model_type"] = "git".into();
         config["vision_config"] = tower("git_vision_model", w);
@@ -315,6 +311,7 @@ fn instructblip(model_type: &str, w: u64) -> Value {
     let mut config = blip2(w);
     config["model_type"] = model_type.into();
     config["qformer_config"]["vocab_size"] = 500.into();
+    config["qformer_config"]["max_position_embeddings"] = 1024.into();
     config
 }
 

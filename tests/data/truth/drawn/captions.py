@@ -1,5 +1,5 @@
 """Captioning models, and others whose towers or text are of their own kind."""
-from .common import R, V, ch, decoder, encoder, maybe, side, siglip_vision, some
+from .common import R, V, ch, encoder, maybe, some
 
 
 def opt():
@@ -15,10 +15,6 @@ def instructblip(t="instructblip"):
     config = dict(vision_config=vision, qformer_config=queries, text_config=opt(), num_query_tokens=k, **{"video_token_index" if frames > 1 else "image_token_index": 50265})
     return config, dict(per=k * frames, token=50265, image=p * s), {}
 
-def shieldgemma2():
-    s, k = ch(8, 16, 24), ch(2, 4); t = decoder("gemma3_text", V); del t["tie_word_embeddings"]
-    return dict(vision_config=dict(siglip_vision(), image_size=14 * s, patch_size=14), text_config=t, mm_tokens_per_image=(s // k) ** 2, image_token_index=32000, boi_token_index=32001, eoi_token_index=32002), dict(per=(s // k) ** 2, image=14 * s, n=ch(1, 2)), {}
-
 def blip():
     """Attention is written out in both parts, which have no names for adapters."""
     p, s = ch(14, 16), ch(8, 16); t = dict(model_type="blip_text_model", **encoder(), vocab_size=V, max_position_embeddings=512, hidden_act=ch("gelu", "relu"), bos_token_id=1, **some(.4, hidden_dropout_prob=[.1], attention_probs_dropout_prob=[.1]))
@@ -32,7 +28,7 @@ def git():
     return config, dict(image=p * s), dict(freeze=ch("none", "none", "vision"), seq=ch(33, 64, 100, 257, 384))
 
 
-IMAGES = {"git": git, "blip": blip, "instructblip": instructblip, "instructblipvideo": lambda: instructblip("instructblipvideo"), "shieldgemma2": shieldgemma2}
+IMAGES = {"git": git, "blip": blip, "instructblip": instructblip, "instructblipvideo": lambda: instructblip("instructblipvideo")}
 
 CASES = {"git": dict(attn="eager"), "blip": dict(attn="eager")}
 
@@ -44,5 +40,4 @@ def batch(config, given, case, ids, pixels):
         frames = (4,) if t.endswith("video") else (); q = config["qformer_config"]
         x = pixels(size, *frames, 3, i, i); text = torch.randint(1, q["vocab_size"], (size, case["seq"] - given["per"]), device="cuda")
         return dict(pixel_values=x, qformer_input_ids=text, qformer_attention_mask=torch.ones_like(text))
-    if t == "shieldgemma2": return dict(token_type_ids=(ids == 32000).long(), pixel_values=pixels(size * given["n"], 3, i, i))
     return dict(pixel_values=pixels(size, 3, i, i))

@@ -21,12 +21,10 @@ pub struct Gemma3Config {
     pub image_tokens: u64,
     /// Token id that image features replace.
     pub image_token: u64,
-    /// True for ShieldGemma 2, which Liger does not know.
-    pub is_shield: bool,
 }
 
 impl Gemma3Config {
-    pub(crate) fn read(s: &Section, is_shield: bool) -> Result<Self, ModelError> {
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let text = s.nested("text_config", "Gemma 3 language")?;
         text.expect_model_type(&["gemma3_text"])?;
         let mut text = DecoderConfig::read(&text, &gemma3_text::FAMILY)?;
@@ -36,7 +34,6 @@ impl Gemma3Config {
             text,
             image_tokens: s.size_or("mm_tokens_per_image", 256, limits::POSITIONS)?,
             image_token: s.index_of_either(["image_token_index", "image_token_id"], 262_144)?,
-            is_shield,
         })
     }
 }

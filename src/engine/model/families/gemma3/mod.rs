@@ -16,20 +16,11 @@ use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
-const SHIELD: &str = "shieldgemma2";
-
 static FACTS: Facts = Facts {
-    model_types: &[
-        ModelType {
-            name: "gemma3",
-            classes: &["Gemma3ForConditionalGeneration"],
-        },
-        // What `AutoModelForImageTextToText` makes of ShieldGemma 2; its own class has another head, and no loss.
-        ModelType {
-            name: SHIELD,
-            classes: &["Gemma3ForConditionalGeneration"],
-        },
-    ],
+    model_types: &[ModelType {
+        name: "gemma3",
+        classes: &["Gemma3ForConditionalGeneration"],
+    }],
     catalogue: catalogue![
         "gemma3-4b" = "google/gemma-3-4b-it",
         "google/gemma-3-4b-it",
@@ -45,8 +36,8 @@ impl Family for Gemma3Config {
         &FACTS
     }
 
-    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s, model_type == SHIELD)
+    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s)
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
@@ -92,11 +83,7 @@ impl Family for Gemma3Config {
                 tower_takes_ids: false,
             },
             adapters: AdapterMaps::Usual,
-            liger: if self.is_shield {
-                Liger::Unknown
-            } else {
-                Liger::Replaces
-            },
+            liger: Liger::Replaces,
             no_flash: None,
             tensor_parallel: None,
             pipeline: None,
