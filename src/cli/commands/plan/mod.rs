@@ -149,7 +149,7 @@ impl Plan {
                 output::print(&text::plan(&answer, sources, terminal::width()))
             }
             Format::Json => output::print_json(&answer),
-            Format::Jsonl => output::print_line(&answer),
+            Format::Jsonl => output::print_json_line(&answer),
         }
     }
 
