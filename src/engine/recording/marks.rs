@@ -159,8 +159,8 @@ impl Marks {
         self.optimizer_name = name.map(|name| name.chars().take(MOST_NAME).collect());
     }
 
-    /// Records an operation after `at` events and `work` items of work; `single_numbers` is true if it reads and writes only
-    /// single numbers, as the loss is.
+    /// Records an operation after `at` events and `work` items of work. `single_numbers` is true if it reads and writes
+    /// only single numbers, as arithmetic on the loss does.
     pub fn operation(&mut self, (at, work): (usize, usize), single_numbers: bool) {
         self.settle((at, work));
         match single_numbers {
