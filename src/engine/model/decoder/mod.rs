@@ -23,4 +23,4 @@ pub use family::DecoderFamily;
 pub(crate) use family::{
     GemmaModules, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation, SoftCaps,
 };
-pub(crate) use windows::{WindowLength, Windows, some_slide};
+pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};

@@ -69,7 +69,17 @@ pub const FAMILIES: &[Family] = &[
         config["pad_token_id"] = 0.into();
         config
     }),
+    text("olmo", |w| decoder("olmo", w)),
     text("olmo2", |w| decoder("olmo2", w)),
+    text("olmo3", |w| decoder("olmo3", w)),
+    text("bart", |w| bart("bart", w)),
+    text("plbart", |w| bart("plbart", w)),
+    text("mbart", |w| bart("mbart", w)),
+    text("pegasus", |w| bart("pegasus", w)),
+    text("marian", |w| bart("marian", w)),
+    text("blenderbot", |w| bart("blenderbot", w)),
+    text("blenderbot-small", |w| bart("blenderbot-small", w)),
+    text("bigbird_pegasus", |w| bart("bigbird_pegasus", w)),
     text("exaone4", |w| decoder("exaone4", w)),
     text("arcee", |w| decoder("arcee", w)),
     text("glm", glm),
@@ -235,6 +245,11 @@ fn experts(model_type: &str, w: u64) -> Value {
     config["num_experts_per_tok"] = 2.into();
     config["moe_intermediate_size"] = (32 * w).into();
     config
+}
+
+fn bart(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "vocab_size": 500, "d_model": 64 * w, "decoder_ffn_dim": 160 * w,
+        "decoder_layers": 2, "decoder_attention_heads": 4, "max_position_embeddings": 1024, "pad_token_id": 1})
 }
 
 fn glm(w: u64) -> Value {

@@ -24,7 +24,9 @@ pub(crate) mod ministral3;
 pub(crate) mod mistral;
 pub(crate) mod mixtral;
 pub(crate) mod nemotron;
+pub(crate) mod olmo;
 pub(crate) mod olmo2;
+pub(crate) mod olmo3;
 pub(crate) mod olmoe;
 pub(crate) mod phi3;
 pub(crate) mod qwen2;
@@ -90,7 +92,9 @@ decoders! {
     qwen2_moe with ExpertLayer,
     olmoe with ExpertLayer,
     flex_olmo with ExpertLayer,
+    olmo,
     olmo2,
+    olmo3,
     exaone4,
     arcee,
     glm,

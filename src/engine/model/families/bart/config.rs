@@ -1,0 +1,102 @@
+//! Configuration of the decoders of encoder-decoder models.
+
+use super::forms::{FORMS, Form, PositionTable};
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::config::{Activation, limits};
+
+/// BART's decoder alone, and those like it. The modules of cross attention are there, and nothing runs them.
+///
+/// Source: `configuration_*.py` of each family in `transformers/models/`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BartConfig {
+    /// What the family has of its own.
+    pub form: &'static Form,
+    /// Entries of the vocabulary.
+    pub vocab: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside the MLP.
+    pub intermediate: u64,
+    /// Blocks.
+    pub layers: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Longest sequence.
+    pub max_positions: u64,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// True if attention's projections have biases.
+    pub bias: bool,
+    /// Dropout of hidden states.
+    pub dropout: f64,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Dropout inside the MLP.
+    pub activation_dropout: f64,
+    /// True if the head shares the token embedding's weight.
+    pub tie_word_embeddings: bool,
+}
+
+impl BartConfig {
+    /// Entries of the table of positions.
+    pub fn position_entries(&self) -> u64 {
+        match self.form.positions {
+            PositionTable::Shifted => self.max_positions + 2,
+            PositionTable::Plain | PositionTable::Frozen => self.max_positions,
+        }
+    }
+
+    pub(crate) fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        let Some(form) = FORMS.iter().find(|form| form.model_type == model_type) else {
+            unreachable!("the registry asks for one of these types")
+        };
+        let d = &form.defaults;
+        let hidden = s.size("d_model", d.hidden, limits::WIDTH)?;
+        let heads = s.size("decoder_attention_heads", d.heads, limits::HEADS)?;
+        s.divide(("d_model", hidden), ("decoder_attention_heads", heads))?;
+        let vocab = s.size("vocab_size", d.vocab, limits::VOCAB)?;
+        s.padding(vocab)?;
+        s.only(
+            "decoder_layerdrop",
+            "0: blocks that chance drops are not simulated",
+            |p| p.as_f64() == Some(0.0),
+        )?;
+        // Names under which the configuration class keeps the same values (`attribute_map`), or those of the encoder.
+        for key in ["hidden_size", "num_attention_heads", "num_hidden_layers"] {
+            s.only(
+                key,
+                "absent: d_model, decoder_attention_heads and decoder_layers state it",
+                |_| false,
+            )?;
+        }
+        if model_type == "marian" {
+            let same = |given: &serde_json::Value| given.as_u64() == Some(vocab);
+            s.only("decoder_vocab_size", "vocab_size: another size is not simulated", same)?;
+            if !s.has("pad_token_id") && vocab < d.vocab {
+                s.required(
+                    "pad_token_id",
+                    "a token of its vocabulary: 58100 stands for it if it is absent",
+                )?;
+            }
+        }
+        Ok(Self {
+            form,
+            vocab,
+            hidden,
+            intermediate: s.size("decoder_ffn_dim", d.intermediate, limits::WIDTH * 4)?,
+            layers: s.size("decoder_layers", d.layers, limits::LAYERS)?,
+            heads,
+            max_positions: s.size("max_position_embeddings", d.max_positions, limits::POSITIONS)?,
+            activation: s.activation("activation_function", d.activation)?,
+            bias: match form.bias_key {
+                Some(key) => s.flag(key, false)?,
+                None => true,
+            },
+            dropout: s.probability("dropout", 0.1)?,
+            attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
+            activation_dropout: s.probability("activation_dropout", 0.0)?,
+            tie_word_embeddings: s.flag("tie_word_embeddings", true)? && form.ties,
+        })
+    }
+}
