@@ -118,6 +118,8 @@ pub(crate) struct LlamaBlock {
     pub scales_stream: bool,
     /// True if logits are multiplied by a number.
     pub scales_logits: bool,
+    /// True if what a part makes lives, beside its copy after dropout, until it is added to the residual stream (Emu3).
+    pub keeps_undropped: bool,
 }
 
 /// Places of a block's norms.
@@ -189,6 +191,7 @@ impl LlamaModules {
             only_sliding_turn: false,
             scales_stream: false,
             scales_logits: false,
+            keeps_undropped: false,
         },
     };
 }

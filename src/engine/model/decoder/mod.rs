@@ -11,6 +11,7 @@ pub(crate) mod gemma;
 pub(crate) mod head;
 pub(crate) mod layer;
 pub(crate) mod mlp;
+pub(crate) mod rope_tables;
 pub(crate) mod stack;
 pub(crate) mod text;
 mod windows;

@@ -69,6 +69,15 @@ pub const FAMILIES: &[Family] = &[
         config["pad_token_id"] = 0.into();
         config
     }),
+    text("mellum", |w| {
+        let mut config = experts("mellum", w);
+        config["norm_topk_prob"] = true.into();
+        config
+    }),
+    text(
+        "emu3",
+        |w| json!({"model_type": "emu3", "text_config": with_padding(decoder("emu3_text_model", w))}),
+    ),
     text("olmo", |w| decoder("olmo", w)),
     text("olmo2", |w| decoder("olmo2", w)),
     text("olmo3", |w| decoder("olmo3", w)),
@@ -252,10 +261,13 @@ fn bart(model_type: &str, w: u64) -> Value {
         "decoder_layers": 2, "decoder_attention_heads": 4, "max_position_embeddings": 1024, "pad_token_id": 1})
 }
 
-fn glm(w: u64) -> Value {
-    let mut config = decoder("glm", w);
+fn with_padding(mut config: Value) -> Value {
     config["pad_token_id"] = 0.into();
     config
+}
+
+fn glm(w: u64) -> Value {
+    with_padding(decoder("glm", w))
 }
 
 fn glm4(w: u64) -> Value {

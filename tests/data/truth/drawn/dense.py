@@ -1,4 +1,5 @@
 """Dense decoders near Llama."""
+from .experts import chosen, moe
 from .common import HEAD_DIMS, R, VOCABS, ch, maybe, rope, some
 
 def dense(t, divides=False, acts=("silu", "silu", "gelu"), kinds=True):
@@ -58,7 +59,15 @@ def bart(t):
 
 BARTS = ("bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus")
 
-TEXT = {**{t: (lambda t=t: bart(t)) for t in BARTS}, "olmo": olmo, "olmo3": olmo3, "olmo2": olmo2, "exaone4": exaone4, "arcee": arcee, "glm": lambda: glm("glm"), "glm4": lambda: glm("glm4"), "cohere": lambda: cohere("cohere"), "cohere2": lambda: cohere("cohere2"), "nemotron": nemotron,
+def mellum():
+    c = moe("mellum", kinds=False); layers = c["num_hidden_layers"]; types = [ch("sliding_attention", "full_attention") for _ in range(layers)]; types[0] = "full_attention"
+    return dict(c, num_local_experts=ch(8, 16, 60), num_experts_per_tok=chosen(8), moe_intermediate_size=ch(64, 128, 256, 768), norm_topk_prob=maybe(.5), **some(.3, attention_bias=[True]), **some(.6, layer_types=[types], sliding_window=[128, 512]))
+
+def emu3():
+    text = dict(dense("emu3_text_model"), pad_token_id=0, attention_dropout=ch(0.0, .1, .2), **some(.3, attention_bias=[True]), **some(.3, mlp_bias=[True]))
+    return dict(model_type="emu3", vocab_size=text["vocab_size"], text_config=text)
+
+TEXT = {"mellum": mellum, "emu3": emu3, **{t: (lambda t=t: bart(t)) for t in BARTS}, "olmo": olmo, "olmo3": olmo3, "olmo2": olmo2, "exaone4": exaone4, "arcee": arcee, "glm": lambda: glm("glm"), "glm4": lambda: glm("glm4"), "cohere": lambda: cohere("cohere"), "cohere2": lambda: cohere("cohere2"), "nemotron": nemotron,
         "granite": lambda: multiplied("granite"), "hyperclovax": lambda: multiplied("hyperclovax"),
         "starcoder2": starcoder2, "jais2": jais2, "ministral": ministral, "hunyuan_v1_dense": hunyuan}
 

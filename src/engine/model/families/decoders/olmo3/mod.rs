@@ -1,10 +1,8 @@
 //! OLMo 3: OLMo 2 with sliding blocks, whose rotary embedding is their own (`transformers/models/olmo3`).
 
-use crate::model::ModelError;
-use crate::model::config::section::Section;
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
-    Rotation, SoftCaps, WindowLength, Windows, slides_with_a_number, some_slide,
+    Rotation, SoftCaps, WindowLength, Windows, rope_tables, slides_with_a_number, some_slide,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -26,18 +24,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     biases: |s| {
         some_slide(s)?;
         slides_with_a_number(s)?;
-        // Each kind of block has a table of its own; one whose frequencies depend on the length is not simulated.
-        for table in ["rope_scaling", "rope_parameters"] {
-            let Some(table) = s.optional_nested(table, "rotary embedding")? else {
-                continue;
-            };
-            static_kind(&table)?;
-            for kind in ["full_attention", "sliding_attention"] {
-                if let Some(of_kind) = table.optional_nested(kind, "rotary embedding")? {
-                    static_kind(&of_kind)?;
-                }
-            }
-        }
+        rope_tables::are_static(s)?;
         Biases::of_attention(s)
     },
     windows: Windows {
@@ -65,12 +52,3 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     pipeline: false,
     liger: Liger::Unknown,
 };
-
-/// Checks that a table's frequencies do not depend on the length.
-fn static_kind(table: &Section) -> Result<(), ModelError> {
-    let allowed = "a kind other than dynamic, which is not simulated for each kind of layer";
-    for key in ["rope_type", "type"] {
-        table.only(key, allowed, |kind| kind != "dynamic")?;
-    }
-    Ok(())
-}
