@@ -69,6 +69,7 @@ const EXACT: &[&str] = &[
     "lm ministral3",
     "lm mistral",
     "lm mixtral",
+    "lm mvp",
     "lm olmo",
     "lm olmo2",
     "lm olmo3",
@@ -88,7 +89,9 @@ const EXACT: &[&str] = &[
     "lm smollm3",
     "lm stablelm",
     "lm starcoder2",
+    "lm trocr",
     "lm vaultgemma",
+    "lm whisper",
 ];
 
 /// Outcome for a configuration.

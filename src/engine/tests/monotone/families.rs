@@ -89,6 +89,9 @@ pub const FAMILIES: &[Family] = &[
     text("blenderbot", |w| bart("blenderbot", w)),
     text("blenderbot-small", |w| bart("blenderbot-small", w)),
     text("bigbird_pegasus", |w| bart("bigbird_pegasus", w)),
+    text("mvp", |w| bart("mvp", w)),
+    text("trocr", |w| bart("trocr", w)),
+    text("whisper", |w| bart("whisper", w)),
     text("exaone4", |w| decoder("exaone4", w)),
     text("arcee", |w| decoder("arcee", w)),
     text("glm", glm),
@@ -258,7 +261,8 @@ fn experts(model_type: &str, w: u64) -> Value {
 
 fn bart(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "d_model": 64 * w, "decoder_ffn_dim": 160 * w,
-        "decoder_layers": 2, "decoder_attention_heads": 4, "max_position_embeddings": 1024, "pad_token_id": 1})
+        "decoder_layers": 2, "decoder_attention_heads": 4, "max_position_embeddings": 1024,
+        "max_target_positions": 1024, "pad_token_id": 1})
 }
 
 fn with_padding(mut config: Value) -> Value {

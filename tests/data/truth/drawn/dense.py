@@ -55,9 +55,9 @@ def bart(t):
     heads, d = ch(2, 4, 6, 8, 12), ch(32, 48, 64, 80); h = heads * d; v = ch(1000, 32000, 50265)
     return dict(model_type=t, vocab_size=v, d_model=h, decoder_attention_heads=heads, decoder_ffn_dim=ch(h * 2, h * 4, 704), decoder_layers=R.randint(1, 5), max_position_embeddings=ch(1024, 2048), tie_word_embeddings=maybe(.6), pad_token_id=ch(0, 1),
                 activation_function=ch("gelu", "gelu", "gelu_new", "relu", "silu"), scale_embedding=maybe(.5), **some(.4, dropout=[0.0]), **some(.3, attention_dropout=[.1, 0.0]), **some(.3, activation_dropout=[.1]),
-                **(dict(decoder_vocab_size=v) if t == "marian" else {}), **(some(.5, use_bias=[True]) if t == "bigbird_pegasus" else {}))
+                **(dict(decoder_vocab_size=v) if t == "marian" else {}), **(some(.5, use_bias=[True]) if t == "bigbird_pegasus" else {}), **(dict(max_target_positions=1024) if t == "whisper" else {}), **(some(.3, layernorm_embedding=[False]) if t == "trocr" else {}))
 
-BARTS = ("bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus")
+BARTS = ("bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus", "mvp", "trocr", "whisper")
 
 def mellum():
     c = moe("mellum", kinds=False); layers = c["num_hidden_layers"]; types = [ch("sliding_attention", "full_attention") for _ in range(layers)]; types[0] = "full_attention"
@@ -72,4 +72,4 @@ TEXT = {"mellum": mellum, "emu3": emu3, **{t: (lambda t=t: bart(t)) for t in BAR
         "starcoder2": starcoder2, "jais2": jais2, "ministral": ministral, "hunyuan_v1_dense": hunyuan}
 
 # Families that transformers gives no SDPA.
-CASES = {t: dict(attn="eager") for t in ["bigbird_pegasus"]}
+CASES = {t: dict(attn="eager") for t in ["bigbird_pegasus", "mvp", "trocr"]}

@@ -1,6 +1,6 @@
 //! Configuration of the decoders of encoder-decoder models.
 
-use super::forms::{FORMS, Form, PositionTable};
+use super::forms::{EmbeddingNorm, FORMS, Form, PositionTable};
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits};
@@ -26,6 +26,8 @@ pub struct BartConfig {
     pub max_positions: u64,
     /// Activation of the MLP.
     pub activation: Activation,
+    /// True if embeddings pass a norm, in a family that has one.
+    pub norms_embeddings: bool,
     /// True if attention's projections have biases.
     pub bias: bool,
     /// Dropout of hidden states.
@@ -42,8 +44,8 @@ impl BartConfig {
     /// Entries of the table of positions.
     pub fn position_entries(&self) -> u64 {
         match self.form.positions {
-            PositionTable::Shifted => self.max_positions + 2,
-            PositionTable::Plain | PositionTable::Frozen => self.max_positions,
+            PositionTable::Shifted | PositionTable::ShiftedEach => self.max_positions + 2,
+            PositionTable::Plain | PositionTable::Frozen | PositionTable::Indexed => self.max_positions,
         }
     }
 
@@ -73,12 +75,22 @@ impl BartConfig {
         if model_type == "marian" {
             let same = |given: &serde_json::Value| given.as_u64() == Some(vocab);
             s.only("decoder_vocab_size", "vocab_size: another size is not simulated", same)?;
-            if !s.has("pad_token_id") && vocab < d.vocab {
-                s.required(
-                    "pad_token_id",
-                    "a token of its vocabulary: 58100 stands for it if it is absent",
-                )?;
-            }
+        }
+        if !s.has("pad_token_id") && vocab <= d.padding {
+            let allowed = format!("a token of its vocabulary: {} stands for it if it is absent", d.padding);
+            s.required("pad_token_id", &allowed)?;
+        }
+        if model_type == "trocr" {
+            let learned = "true: sinusoids in their place are not simulated";
+            s.only("use_learned_position_embeddings", learned, |v| {
+                v.as_bool() == Some(true)
+            })?;
+            let same = |given: &serde_json::Value| given.as_u64() == Some(hidden);
+            s.only(
+                "cross_attention_hidden_size",
+                "d_model, or null: another width is not simulated",
+                same,
+            )?;
         }
         Ok(Self {
             form,
@@ -87,13 +99,15 @@ impl BartConfig {
             intermediate: s.size("decoder_ffn_dim", d.intermediate, limits::WIDTH * 4)?,
             layers: s.size("decoder_layers", d.layers, limits::LAYERS)?,
             heads,
-            max_positions: s.size("max_position_embeddings", d.max_positions, limits::POSITIONS)?,
+            max_positions: s.size(d.positions_key, d.max_positions, limits::POSITIONS)?,
             activation: s.activation("activation_function", d.activation)?,
+            norms_embeddings: form.embedding_norm != EmbeddingNorm::None
+                && (model_type != "trocr" || s.flag("layernorm_embedding", true)?),
             bias: match form.bias_key {
                 Some(key) => s.flag(key, false)?,
                 None => true,
             },
-            dropout: s.probability("dropout", 0.1)?,
+            dropout: s.probability("dropout", d.dropout)?,
             attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
             activation_dropout: s.probability("activation_dropout", 0.0)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", true)? && form.ties,

@@ -11,12 +11,22 @@ pub struct Form {
     pub norm_before: bool,
     /// Norm `layernorm_embedding` before the blocks.
     pub embedding_norm: EmbeddingNorm,
+    /// True if that norm is made before the blocks, which decides the order of parameters.
+    pub norm_made_first: bool,
     /// Name of the norm after the blocks.
     pub final_norm: Option<&'static str>,
     /// Table of positions.
     pub positions: PositionTable,
     /// What multiplies token embeddings by their factor.
     pub scale: Scale,
+    /// Attention.
+    pub attention: AttentionForm,
+    /// What the model makes of samples that are packed.
+    pub packing: PackingForm,
+    /// True if the mask is made after the embeddings.
+    pub mask_last: bool,
+    /// Name of the head.
+    pub head: &'static str,
     /// True if position ids, and the mask of packed samples, live until the decoder returns.
     pub keeps_ids: bool,
     /// True if transformers has no SDPA for it, and takes eager attention unless told otherwise.
@@ -60,6 +70,33 @@ pub enum PositionTable {
     Plain,
     /// Sinusoids, which are never trained.
     Frozen,
+    /// A learned one with two more entries, whose module makes ids for each sample.
+    ShiftedEach,
+    /// A learned one that ids of each sample index.
+    Indexed,
+}
+
+/// Forms of attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttentionForm {
+    /// Behind transformers' interface.
+    Interface,
+    /// Behind transformers' interface, with queries that are scaled before, contiguous inputs, and keys without a bias
+    /// (`WhisperAttention`).
+    Contiguous,
+    /// Written out: batched products of all heads of all samples (`MvpAttention`).
+    WrittenOut,
+}
+
+/// What a model makes of packed samples, which come with positions and without a padding mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackingForm {
+    /// A padding mask of ones: samples are not separated.
+    Ones,
+    /// Nothing: samples are not separated.
+    Nothing,
+    /// A mask that separates them.
+    Separate,
 }
 
 /// Values that the configuration class takes for absent keys.
@@ -72,7 +109,11 @@ pub struct Defaults {
     pub heads: u64,
     pub max_positions: u64,
     pub activation: Activation,
+    pub dropout: f64,
     pub attention_dropout: f64,
+    pub padding: u64,
+    /// Key of the longest sequence.
+    pub positions_key: &'static str,
 }
 
 const BART_DEFAULTS: Defaults = Defaults {
@@ -83,16 +124,24 @@ const BART_DEFAULTS: Defaults = Defaults {
     heads: 16,
     max_positions: 1024,
     activation: Activation::Gelu,
+    dropout: 0.1,
     attention_dropout: 0.0,
+    padding: 1,
+    positions_key: "max_position_embeddings",
 };
 
 const BART: Form = Form {
     model_type: "bart",
     norm_before: false,
     embedding_norm: EmbeddingNorm::OfSum,
+    norm_made_first: false,
     final_norm: None,
     positions: PositionTable::Shifted,
     scale: Scale::InModule,
+    attention: AttentionForm::Interface,
+    packing: PackingForm::Ones,
+    mask_last: false,
+    head: "lm_head",
     keeps_ids: true,
     eager_only: false,
     ties: true,
@@ -101,7 +150,7 @@ const BART: Form = Form {
 };
 
 /// Every form.
-pub(super) static FORMS: [Form; 8] = [
+pub(super) static FORMS: [Form; 11] = [
     BART,
     Form {
         model_type: "plbart",
@@ -140,6 +189,7 @@ pub(super) static FORMS: [Form; 8] = [
         keeps_ids: false,
         defaults: Defaults {
             vocab: 58_101,
+            padding: 58_100,
             ..BART_DEFAULTS
         },
         ..BART
@@ -191,6 +241,59 @@ pub(super) static FORMS: [Form; 8] = [
             layers: 16,
             max_positions: 4096,
             activation: Activation::GeluNew,
+            ..BART_DEFAULTS
+        },
+        ..BART
+    },
+    Form {
+        model_type: "mvp",
+        positions: PositionTable::ShiftedEach,
+        scale: Scale::After,
+        attention: AttentionForm::WrittenOut,
+        packing: PackingForm::Nothing,
+        eager_only: true,
+        defaults: Defaults {
+            vocab: 50_267,
+            ..BART_DEFAULTS
+        },
+        ..BART
+    },
+    Form {
+        model_type: "trocr",
+        norm_made_first: true,
+        positions: PositionTable::ShiftedEach,
+        attention: AttentionForm::WrittenOut,
+        packing: PackingForm::Nothing,
+        mask_last: true,
+        head: "output_projection",
+        eager_only: true,
+        defaults: Defaults {
+            max_positions: 512,
+            ..BART_DEFAULTS
+        },
+        ..BART
+    },
+    Form {
+        model_type: "whisper",
+        norm_before: true,
+        embedding_norm: EmbeddingNorm::None,
+        final_norm: Some("layer_norm"),
+        positions: PositionTable::Indexed,
+        scale: Scale::Never,
+        attention: AttentionForm::Contiguous,
+        packing: PackingForm::Separate,
+        mask_last: true,
+        head: "proj_out",
+        defaults: Defaults {
+            vocab: 51_865,
+            hidden: 384,
+            intermediate: 1536,
+            layers: 4,
+            heads: 6,
+            max_positions: 448,
+            dropout: 0.0,
+            padding: 50_256,
+            positions_key: "max_target_positions",
             ..BART_DEFAULTS
         },
         ..BART

@@ -4,15 +4,14 @@ use std::rc::Rc;
 
 use super::attention::{BlockContext, SelfAttention};
 use super::config::BartConfig;
-use super::forms::{EmbeddingNorm, Form, PositionTable, Scale};
+use super::forms::{EmbeddingNorm, Form, PackingForm, PositionTable, Scale};
 use crate::dtype::DType;
 use crate::model::config::Activation;
-use crate::model::decoder::head::{head_for, last_logits};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::text::run_blocks;
-use crate::nn::{self, Builder, Embedding, LayerNorm, Linear};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, Pattern};
 use crate::setup::Attention;
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Mask, Tape, Tensor};
 
 /// A decoder and its head.
 pub(super) struct Bart {
@@ -47,7 +46,11 @@ impl Bart {
     pub fn new(b: &Builder, c: &BartConfig) -> Self {
         let t = b.tape();
         let decoder = t.component("model.decoder", Component::LanguageModel, || Decoder::new(b, c));
-        let lm_head = head_for(b, decoder.embed_tokens.weight(), c.tie_word_embeddings);
+        let name = c.form.head;
+        let lm_head = t.component("", Component::Head, || match c.tie_word_embeddings {
+            true => Linear::tied(b, name, decoder.embed_tokens.weight()),
+            false => Linear::new(b, name, c.hidden, c.vocab, false),
+        });
         Self { decoder, lm_head }
     }
 }
@@ -65,13 +68,14 @@ impl Forward for Bart {
             self.decoder.forward(t, run, ids, batch.positions.as_ref())
         });
         let Some(labels) = &batch.labels else {
-            return Output {
-                loss: last_logits(t, &self.lm_head, &h),
+            let last = t.slice(&h, 1, 1);
+            return t.component("", Component::Head, || Output {
+                loss: t.scope(self.decoder.form.head, || self.lm_head.forward(t, &last)),
                 held: Vec::new(),
-            };
+            });
         };
         t.component("", Component::Head, || {
-            let logits = t.scope("lm_head", || self.lm_head.forward(t, &h));
+            let logits = t.scope(self.decoder.form.head, || self.lm_head.forward(t, &h));
             let loss = t.scope("loss", || nn::unshifted_lm_loss(t, &logits, labels));
             // The hidden states are a local of the model's forward, freed when it returns.
             drop(h);
@@ -87,19 +91,21 @@ impl Decoder {
     fn new(b: &Builder, c: &BartConfig) -> Self {
         let (t, form) = (b.tape(), c.form);
         let table = match form.positions {
-            PositionTable::Shifted | PositionTable::Plain => Embedding::new,
             PositionTable::Frozen => Embedding::frozen,
+            _ => Embedding::new,
         };
         let norm = |name| LayerNorm::new(b, name, c.hidden);
         let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
         let embed_positions = table(b, "embed_positions", c.position_entries(), c.hidden);
+        let embedding_norm = || c.norms_embeddings.then(|| norm("layernorm_embedding"));
+        let first = form.norm_made_first.then(embedding_norm);
         let layers = (0..c.layers as usize).map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))));
         Self {
             form,
             embed_tokens,
             embed_positions,
             layers: layers.collect(),
-            embedding_norm: (form.embedding_norm != EmbeddingNorm::None).then(|| norm("layernorm_embedding")),
+            embedding_norm: first.unwrap_or_else(embedding_norm),
             final_norm: form.final_norm.map(norm),
             dropout: c.dropout,
         }
@@ -120,17 +126,42 @@ impl Decoder {
         }
     }
 
-    /// Position ids [seq] → their embeddings, [1, seq, hidden] or [seq, hidden].
-    fn embed_positions(&self, t: &Tape, ids: &Tensor) -> Tensor {
+    /// Position ids that the decoder itself makes: [seq], or [batch, seq] where each sample has its own.
+    fn position_ids(&self, t: &Tape, embeds: &Tensor, packed: Option<&Tensor>) -> Option<Tensor> {
+        let ids = || nn::position_ids(t, embeds);
+        match self.form.positions {
+            PositionTable::ShiftedEach => None,
+            PositionTable::Indexed => Some(packed.map_or_else(|| t.repeat(&ids(), embeds.size(0)), Tensor::clone)),
+            _ => Some(t.view(&ids(), [embeds.size(1)])),
+        }
+    }
+
+    /// Embeddings of positions, [batch, seq, hidden], [1, seq, hidden] or [seq, hidden].
+    fn embed_positions(&self, t: &Tape, embeds: &Tensor, ids: Option<&Tensor>) -> Tensor {
         let table = &self.embed_positions;
-        t.scope("embed_positions", || match self.form.positions {
-            PositionTable::Shifted => {
+        t.scope("embed_positions", || match (self.form.positions, ids) {
+            (PositionTable::Shifted, Some(ids)) => {
                 let shifted = t.compute(&t.unsqueeze(ids, 0), ids.dtype(), "position ids + 2");
                 table.forward(t, &shifted)
             }
-            PositionTable::Plain => table.forward(t, ids),
-            PositionTable::Frozen => t.no_grad(|| table.forward(t, ids)),
+            (PositionTable::Indexed, Some(ids)) => t.index_broadcast(table.weight(), &[ids.clone()]),
+            (PositionTable::Frozen, Some(ids)) => t.no_grad(|| table.forward(t, ids)),
+            (_, Some(ids)) => table.forward(t, ids),
+            (_, None) => {
+                let [batch, seq] = [embeds.size(0), embeds.size(1)];
+                let _ids = nn::ids(t, &[seq], "arange");
+                table.forward(t, &nn::ids(t, &[batch, seq], "position ids + 2"))
+            }
         })
+    }
+
+    /// The blocks' mask.
+    fn mask(&self, t: &Tape, attn: Attention, embeds: &Tensor, packed: Option<&Tensor>) -> Option<Mask> {
+        match (self.form.packing, packed) {
+            (PackingForm::Separate, packed) => nn::text_mask(t, attn, embeds, packed, Pattern::Causal),
+            (PackingForm::Nothing, Some(_)) => Some(nn::unpadded_causal_mask(t, attn, embeds)),
+            (PackingForm::Nothing, None) | (PackingForm::Ones, _) => nn::causal_mask(t, attn, embeds),
+        }
     }
 
     /// The norm of embeddings, if it is in this place.
@@ -144,21 +175,25 @@ impl Decoder {
     fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
         let mut embeds = self.embed(t, run, ids);
         let cache = run.cache(&[]);
-        let position_ids = t.view(&nn::position_ids(t, &embeds), [embeds.size(1)]);
-        // Packed samples come without a padding mask; the model makes one, and does not separate them.
-        let ones = packed.map(|ids| t.empty(*ids.shape(), DType::F32, "attention mask of ones"));
+        let position_ids = self.position_ids(t, &embeds, packed);
+        // Packed samples come without a padding mask.
+        let ones = packed
+            .filter(|_| self.form.packing == PackingForm::Ones)
+            .map(|ids| t.empty(*ids.shape(), DType::F32, "attention mask of ones"));
         let attn = if self.form.eager_only {
             Attention::Eager
         } else {
             run.attn
         };
-        let mask = nn::causal_mask(t, attn, &embeds);
-        let positions = self.embed_positions(t, &position_ids);
-        let kept = self.form.keeps_ids.then_some(position_ids);
+        let mask = |embeds: &Tensor| self.mask(t, attn, embeds, packed);
+        let early = (!self.form.mask_last).then(|| mask(&embeds));
+        let positions = self.embed_positions(t, &embeds, position_ids.as_ref());
+        let kept = position_ids.filter(|_| self.form.keeps_ids);
         embeds = self.normed(t, EmbeddingNorm::OfTokens, embeds);
         let mut h = t.add(&embeds, &positions);
         h = self.normed(t, EmbeddingNorm::OfSum, h);
         h = t.dropout(&h, self.dropout);
+        let mask = early.unwrap_or_else(|| mask(&embeds));
         let shared = Rc::new(BlockContext { attn, mask, cache });
         h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
         if let (Some(norm), Some(name)) = (&self.final_norm, self.form.final_norm) {
