@@ -59,45 +59,14 @@ impl BartConfig {
         s.divide(("d_model", hidden), ("decoder_attention_heads", heads))?;
         let vocab = s.size("vocab_size", d.vocab, limits::VOCAB)?;
         s.padding(vocab)?;
-        s.only(
-            "decoder_layerdrop",
-            "0: blocks that chance drops are not simulated",
-            |p| p.as_f64() == Some(0.0),
-        )?;
-        // Names under which the configuration class keeps the same values (`attribute_map`), or those of the encoder.
-        for key in ["hidden_size", "num_attention_heads", "num_hidden_layers"] {
-            s.only(
-                key,
-                "absent: d_model, decoder_attention_heads and decoder_layers state it",
-                |_| false,
-            )?;
-        }
-        if model_type == "marian" {
-            let same = |given: &serde_json::Value| given.as_u64() == Some(vocab);
-            s.only("decoder_vocab_size", "vocab_size: another size is not simulated", same)?;
-        }
-        if !s.has("pad_token_id") && vocab <= d.padding {
-            let allowed = format!("a token of its vocabulary: {} stands for it if it is absent", d.padding);
-            s.required("pad_token_id", &allowed)?;
-        }
-        if model_type == "trocr" {
-            let learned = "true: sinusoids in their place are not simulated";
-            s.only("use_learned_position_embeddings", learned, |v| {
-                v.as_bool() == Some(true)
-            })?;
-            let same = |given: &serde_json::Value| given.as_u64() == Some(hidden);
-            s.only(
-                "cross_attention_hidden_size",
-                "d_model, or null: another width is not simulated",
-                same,
-            )?;
-        }
+        let layers = s.size("decoder_layers", d.layers, limits::LAYERS)?;
+        check(s, form, [vocab, hidden, heads, layers])?;
         Ok(Self {
             form,
             vocab,
             hidden,
             intermediate: s.size("decoder_ffn_dim", d.intermediate, limits::WIDTH * 4)?,
-            layers: s.size("decoder_layers", d.layers, limits::LAYERS)?,
+            layers,
             heads,
             max_positions: s.size(d.positions_key, d.max_positions, limits::POSITIONS)?,
             activation: s.activation("activation_function", d.activation)?,
@@ -112,5 +81,43 @@ impl BartConfig {
             activation_dropout: s.probability("activation_dropout", 0.0)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", true)? && form.ties,
         })
+    }
+}
+
+/// Refuses what is not simulated.
+fn check(s: &Section, form: &Form, [vocab, hidden, heads, layers]: [u64; 4]) -> Result<(), ModelError> {
+    let same = |key: &str, as_key: &str, value: u64| {
+        let allowed = format!("absent, or the same as {as_key}: another value is not simulated");
+        s.only(key, &allowed, |given| given.as_u64() == Some(value))
+    };
+    s.only(
+        "decoder_layerdrop",
+        "0: blocks that chance drops are not simulated",
+        |p| p.as_f64() == Some(0.0),
+    )?;
+    // Other names under which the configuration class keeps a value (`attribute_map`).
+    same("hidden_size", "d_model", hidden)?;
+    let padding = form.defaults.padding;
+    if !s.has("pad_token_id") && vocab <= padding {
+        let allowed = format!("a token of its vocabulary: {padding} stands for it if it is absent");
+        s.required("pad_token_id", &allowed)?;
+    }
+    match form.model_type {
+        "marian" => same("decoder_vocab_size", "vocab_size", vocab),
+        "bigbird_pegasus" => s.only(
+            "attention_probs_dropout_prob",
+            "absent: write attention_dropout",
+            |_| false,
+        ),
+        "trocr" => {
+            let learned = "true: sinusoids in their place are not simulated";
+            s.only("use_learned_position_embeddings", learned, |v| {
+                v.as_bool() == Some(true)
+            })?;
+            same("num_attention_heads", "decoder_attention_heads", heads)?;
+            same("num_hidden_layers", "decoder_layers", layers)?;
+            same("cross_attention_hidden_size", "d_model", hidden)
+        }
+        _ => Ok(()),
     }
 }

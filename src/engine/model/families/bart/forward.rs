@@ -144,7 +144,7 @@ impl Decoder {
                 let shifted = t.compute(&t.unsqueeze(ids, 0), ids.dtype(), "position ids + 2");
                 table.forward(t, &shifted)
             }
-            (PositionTable::Indexed, Some(ids)) => t.index_broadcast(table.weight(), &[ids.clone()]),
+            (PositionTable::Indexed, Some(ids)) => t.index_broadcast(table.weight(), std::slice::from_ref(ids)),
             (PositionTable::Frozen, Some(ids)) => t.no_grad(|| table.forward(t, ids)),
             (_, Some(ids)) => table.forward(t, ids),
             (_, None) => {
