@@ -104,6 +104,17 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     Some(as_mask(t, attn, allowed, embeds))
 }
 
+/// `create_causal_mask` for eager attention without a padding mask, for embeddings [batch, seq, hidden].
+pub fn unpadded_causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Mask {
+    let at = Positions {
+        batch: embeds.size(0),
+        seq: embeds.size(1),
+        vmap: false,
+    };
+    let allowed = allowed_positions(t, at, Pattern::Causal.rule(), None);
+    as_mask(t, attn, allowed, embeds)
+}
+
 /// `create_recurrent_attention_mask`: the padding mask [batch, seq] if something is padded.
 pub fn recurrent_mask(t: &Tape, padding: &Tensor) -> Option<Tensor> {
     if padding.size(1) == 1 {

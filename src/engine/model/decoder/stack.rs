@@ -31,7 +31,8 @@ pub struct Decoder {
     both_masks: bool,
     /// Last norm; `None` before the last stage of a pipeline.
     norm: Option<Norm>,
-    rotary: Rotary,
+    /// One for all blocks, or one for each kind of block.
+    rotary: Vec<Rotary>,
     /// True if cosines and sines stay in fp32.
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
@@ -62,9 +63,7 @@ impl Decoder {
             norm: stage
                 .is_last()
                 .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm)),
-            rotary: Rotary::new(b, rotary_width(c))
-                .dynamic(c.rope.is_dynamic())
-                .initialised(t),
+            rotary: rotaries(b, c),
             turns_by_f32: c.family.block().rotation == Rotation::ByF32,
             scales_stream: c.family.block().scales_stream,
         }
@@ -128,7 +127,14 @@ impl Decoder {
         cache: Option<KvCache>,
     ) -> Tensor {
         let dtype = if self.turns_by_f32 { DType::F32 } else { embeds.dtype() };
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward_in(t, dtype, &position_ids));
+        let mut turns = self
+            .rotary
+            .iter()
+            .map(|rotary| t.scope("rotary_emb", || rotary.forward_in(t, dtype, &position_ids)));
+        let Some((cos, sin)) = turns.next() else {
+            unreachable!("a decoder has a rotary embedding")
+        };
+        let of_sliding = turns.next();
         let shared = BlockContext {
             attn: run.attn,
             mask,
@@ -138,7 +144,14 @@ impl Decoder {
             cache,
             _position_ids: Some(position_ids),
         };
-        self.blocks(t, run, embeds, (shared, sliding_mask), (0, |_: &Tape, _, h| h))
+        let mut sliding = BlockContext {
+            mask: sliding_mask,
+            ..shared.clone()
+        };
+        if let Some((cos, sin)) = of_sliding {
+            sliding = BlockContext { cos, sin, ..sliding };
+        }
+        self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h))
     }
 
     /// Runs all blocks at positions [3, batch, seq] of time, height and width; `after` is called with each block's
@@ -154,7 +167,7 @@ impl Decoder {
         let cache = run.cache(&self.windows);
         let (mask, sliding_mask) = self.masks(t, run, &embeds, None);
         let (cos, sin) = t.scope("rotary_emb", || {
-            self.rotary.multimodal(t, &embeds, position_ids, layout)
+            self.rotary[0].multimodal(t, &embeds, position_ids, layout)
         });
         let shared = BlockContext {
             attn: run.attn,
@@ -165,7 +178,11 @@ impl Decoder {
             cache,
             _position_ids: None,
         };
-        self.blocks(t, run, embeds, (shared, sliding_mask), after)
+        let sliding = BlockContext {
+            mask: sliding_mask,
+            ..shared.clone()
+        };
+        self.blocks(t, run, embeds, (shared, sliding), after)
     }
 
     /// Makes the masks of blocks that see all positions, and of sliding blocks.
@@ -197,14 +214,10 @@ impl Decoder {
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        (shared, sliding_mask): (BlockContext, Option<Mask>),
+        (full, sliding): (BlockContext, BlockContext),
         (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
-        let sliding = Rc::new(BlockContext {
-            mask: sliding_mask,
-            ..shared.clone()
-        });
-        let full = Rc::new(shared);
+        let (full, sliding) = (Rc::new(full), Rc::new(sliding));
         let mut h = embeds.clone();
         let mut _block_output = embeds.clone();
         let kinds = self.kinds(full.cache.is_some(), changed);
@@ -239,6 +252,26 @@ fn block(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
         true => blocks::make()(b, c, index),
         false => Rc::new(Layer::new(b, c, index)),
     }
+}
+
+/// Makes the rotary embeddings: one, or one for each kind of block that there is.
+fn rotaries(b: &Builder, c: &DecoderConfig) -> Vec<Rotary> {
+    let by_kind = matches!(
+        c.family.modules,
+        Modules::Llama(LlamaModules {
+            rotary_by_kind: true,
+            ..
+        })
+    );
+    let is_mixed = c
+        .windows
+        .iter()
+        .any(|window| window.is_some() != c.windows[0].is_some());
+    let count = if by_kind && is_mixed { 2 } else { 1 };
+    let made: Vec<Rotary> = (0..count)
+        .map(|_| Rotary::new(b, rotary_width(c)).dynamic(c.rope.is_dynamic()))
+        .collect();
+    made.into_iter().map(|rotary| rotary.initialised(b.tape())).collect()
 }
 
 /// Elements of each head that are rotated.

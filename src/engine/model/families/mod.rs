@@ -5,6 +5,7 @@
 //! [`decoders`].
 
 pub mod aya_vision;
+pub mod bart;
 pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
@@ -160,6 +161,8 @@ families! {
     StableLm(stablelm::StableLmConfig),
     /// Persimmon.
     Persimmon(persimmon::PersimmonConfig),
+    /// Decoders of BART and other encoder-decoder models, alone.
+    Bart(bart::BartConfig),
     /// LFM2.
     Lfm2(Lfm2Config),
     /// Decoders like Llama's: those of [`decoders`].

@@ -69,7 +69,29 @@ pub const FAMILIES: &[Family] = &[
         config["pad_token_id"] = 0.into();
         config
     }),
+    text("mellum", |w| {
+        let mut config = experts("mellum", w);
+        config["norm_topk_prob"] = true.into();
+        config
+    }),
+    text(
+        "emu3",
+        |w| json!({"model_type": "emu3", "text_config": with_padding(decoder("emu3_text_model", w))}),
+    ),
+    text("olmo", |w| decoder("olmo", w)),
     text("olmo2", |w| decoder("olmo2", w)),
+    text("olmo3", |w| decoder("olmo3", w)),
+    text("bart", |w| bart("bart", w)),
+    text("plbart", |w| bart("plbart", w)),
+    text("mbart", |w| bart("mbart", w)),
+    text("pegasus", |w| bart("pegasus", w)),
+    text("marian", |w| bart("marian", w)),
+    text("blenderbot", |w| bart("blenderbot", w)),
+    text("blenderbot-small", |w| bart("blenderbot-small", w)),
+    text("bigbird_pegasus", |w| bart("bigbird_pegasus", w)),
+    text("mvp", |w| bart("mvp", w)),
+    text("trocr", |w| bart("trocr", w)),
+    text("whisper", |w| bart("whisper", w)),
     text("exaone4", |w| decoder("exaone4", w)),
     text("arcee", |w| decoder("arcee", w)),
     text("glm", glm),
@@ -237,10 +259,19 @@ fn experts(model_type: &str, w: u64) -> Value {
     config
 }
 
-fn glm(w: u64) -> Value {
-    let mut config = decoder("glm", w);
+fn bart(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "vocab_size": 500, "d_model": 64 * w, "decoder_ffn_dim": 160 * w,
+        "decoder_layers": 2, "decoder_attention_heads": 4, "max_position_embeddings": 1024,
+        "max_target_positions": 1024, "pad_token_id": 1})
+}
+
+fn with_padding(mut config: Value) -> Value {
     config["pad_token_id"] = 0.into();
     config
+}
+
+fn glm(w: u64) -> Value {
+    with_padding(decoder("glm", w))
 }
 
 fn glm4(w: u64) -> Value {

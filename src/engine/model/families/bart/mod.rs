@@ -1,0 +1,70 @@
+//! Decoders of encoder-decoder models, alone (`BartForCausalLM` and its kin).
+
+mod attention;
+mod config;
+mod forms;
+mod forward;
+
+pub use config::BartConfig;
+
+use crate::model::ModelError;
+use crate::model::answers::{Heads, Positions};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::forward::Forward;
+use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::parts::text::{TextFamily, TextSupport};
+use crate::nn::Builder;
+
+const fn model_type(name: &'static str, classes: &'static [&'static str]) -> ModelType {
+    ModelType { name, classes }
+}
+
+static FACTS: Facts = Facts {
+    model_types: &[
+        model_type("bart", &["BartForCausalLM"]),
+        model_type("plbart", &["PLBartForCausalLM"]),
+        model_type("mbart", &["MBartForCausalLM"]),
+        model_type("pegasus", &["PegasusForCausalLM"]),
+        model_type("marian", &["MarianForCausalLM"]),
+        model_type("blenderbot", &["BlenderbotForCausalLM"]),
+        model_type("blenderbot-small", &["BlenderbotSmallForCausalLM"]),
+        model_type("bigbird_pegasus", &["BigBirdPegasusForCausalLM"]),
+        model_type("mvp", &["MvpForCausalLM"]),
+        model_type("trocr", &["TrOCRForCausalLM"]),
+        model_type("whisper", &["WhisperForCausalLM"]),
+    ],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl TextFamily for BartConfig {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(model_type, s)
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::Bart::new(b, self))
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Learned(self.max_positions)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_all(self.heads, self.hidden)
+    }
+
+    fn libraries(&self) -> TextSupport {
+        TextSupport {
+            adapters: AdapterMaps::OtherNames,
+            liger: Liger::Unknown,
+            no_flash: self.form.eager_only.then_some(NoFlash::NotSimulated),
+        }
+    }
+}
