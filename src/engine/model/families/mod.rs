@@ -5,6 +5,7 @@
 //! [`decoders`].
 
 pub mod aya_vision;
+pub mod bert;
 pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
@@ -13,7 +14,10 @@ pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
 pub mod gpt2;
+pub mod gpt_bigcode;
+pub mod gpt_neo;
 pub mod gpt_neox;
+pub mod gptj;
 pub mod idefics2;
 pub mod idefics3;
 pub mod internvl;
@@ -154,6 +158,14 @@ families! {
     Opt(opt::OptConfig),
     /// Phi-1 to Phi-2.
     Phi(phi::PhiConfig),
+    /// BERT and its kin.
+    Bert(bert::BertLmConfig),
+    /// GPTBigCode.
+    GptBigCode(gpt_bigcode::GptBigCodeConfig),
+    /// GPT-Neo.
+    GptNeo(gpt_neo::GptNeoConfig),
+    /// GPT-J and CodeGen.
+    Gptj(gptj::GptjConfig),
     /// GPT-NeoX.
     GptNeox(gpt_neox::GptNeoxConfig),
     /// StableLM.
