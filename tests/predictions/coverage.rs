@@ -36,6 +36,7 @@ const EXACT: &[&str] = &[
     "lm arcee",
     "lm bert",
     "lm bert-generation",
+    "lm biogpt",
     "lm camembert",
     "lm codegen",
     "lm cohere",
@@ -83,6 +84,7 @@ const EXACT: &[&str] = &[
     "lm qwen3",
     "lm qwen3_5_text",
     "lm qwen3_moe",
+    "lm rembert",
     "lm roberta",
     "lm roberta-prelayernorm",
     "lm seed_oss",
@@ -90,7 +92,9 @@ const EXACT: &[&str] = &[
     "lm stablelm",
     "lm starcoder2",
     "lm vaultgemma",
+    "lm xglm",
     "lm xlm-roberta",
+    "lm xlm-roberta-xl",
 ];
 
 /// Outcome for a configuration.

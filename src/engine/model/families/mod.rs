@@ -6,6 +6,7 @@
 
 pub mod aya_vision;
 pub mod bert;
+pub mod biogpt;
 pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
@@ -42,6 +43,7 @@ pub mod video_llava;
 pub mod videomae;
 pub mod vipllava;
 pub mod vit;
+pub mod xglm;
 
 use super::ModelError;
 use super::config::section::Section;
@@ -160,6 +162,10 @@ families! {
     Phi(phi::PhiConfig),
     /// BERT and its kin.
     Bert(bert::BertLmConfig),
+    /// BioGPT.
+    BioGpt(biogpt::BioGptConfig),
+    /// XGLM.
+    Xglm(xglm::XglmConfig),
     /// GPTBigCode.
     GptBigCode(gpt_bigcode::GptBigCodeConfig),
     /// GPT-Neo.

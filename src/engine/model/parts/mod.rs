@@ -1,5 +1,6 @@
 //! Parts of models that several families have.
 
+pub(crate) mod bart;
 pub(crate) mod bert;
 pub mod clip_vision;
 pub(crate) mod delta_decoder;

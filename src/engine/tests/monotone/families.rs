@@ -94,6 +94,13 @@ pub const FAMILIES: &[Family] = &[
     text("megatron-bert", |w| bert("megatron-bert", w)),
     text("bert-generation", |w| bert("bert-generation", w)),
     text("roberta-prelayernorm", |w| bert("roberta-prelayernorm", w)),
+    text("rembert", |w| bert("rembert", w)),
+    text("xlm-roberta-xl", |w| bert("xlm-roberta-xl", w)),
+    text("biogpt", |w| bert("biogpt", w)),
+    text("xglm", |w| {
+        json!({"model_type": "xglm", "vocab_size": 500, "max_position_embeddings": 1024, "d_model": 64 * w,
+            "ffn_dim": 160 * w, "num_layers": 2, "attention_heads": 4})
+    }),
     text("gpt_bigcode", |w| gpt("gpt_bigcode", w)),
     text("gptj", |w| gpt("gptj", w)),
     text("codegen", |w| gpt("codegen", w)),
@@ -281,6 +288,7 @@ fn delta(w: u64) -> Value {
 
 fn bert(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "embedding_size": 32 * w,
+        "input_embedding_size": 32 * w, "output_embedding_size": 96 * w,
         "intermediate_size": 160 * w, "num_hidden_layers": 2, "num_attention_heads": 4,
         "max_position_embeddings": 1024})
 }

@@ -1,6 +1,6 @@
 //! Forms of BERT's kin, and the sizes that their configuration classes state.
 
-use crate::model::parts::bert::{BertForm, HeadModule, NormPlace, PositionForm, TypeForm};
+use crate::model::parts::bert::{BertForm, HeadModule, NormPlace, PositionForm, Projection, TypeForm};
 
 /// Form of a model type, and sizes that its configuration class states.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,12 @@ pub(super) struct Defaults {
     pub intermediate: u64,
     pub layers: u64,
     pub heads: u64,
+    /// Entries of the position embedding.
+    pub positions: u64,
+    /// Token types.
+    pub types: u64,
+    /// Dropout.
+    pub dropout: f64,
 }
 
 static BERT: BertForm = BertForm {
@@ -20,6 +26,8 @@ static BERT: BertForm = BertForm {
     positions: PositionForm::Table,
     types: Some(TypeForm::Gathered),
     norms: NormPlace::After,
+    eager: false,
+    projection: Projection::IfNeeded,
     head: HeadModule::Predictions,
     head_first: false,
 };
@@ -29,6 +37,16 @@ static ERNIE: BertForm = BertForm { path: "ernie", ..BERT };
 static MEGATRON: BertForm = BertForm {
     types: Some(TypeForm::Zeros),
     norms: NormPlace::Megatron,
+    eager: true,
+    ..BERT
+};
+
+static REMBERT: BertForm = BertForm {
+    path: "rembert",
+    types: Some(TypeForm::Zeros),
+    eager: true,
+    projection: Projection::InEncoder,
+    head: HeadModule::Widened,
     ..BERT
 };
 
@@ -56,6 +74,11 @@ static CAMEMBERT: BertForm = BertForm {
     ..ROBERTA
 };
 
+static XL: BertForm = BertForm {
+    norms: NormPlace::Xl,
+    ..ROBERTA
+};
+
 static DATA2VEC: BertForm = BertForm {
     path: "data2vec_text",
     ..ROBERTA
@@ -67,24 +90,33 @@ static BEFORE: BertForm = BertForm {
     ..ROBERTA
 };
 
+/// Sizes of the smaller classes.
+const BASE: Defaults = Defaults {
+    form: &BERT,
+    vocab: 30_522,
+    embedding: None,
+    hidden: 768,
+    intermediate: 3072,
+    layers: 12,
+    heads: 12,
+    positions: 512,
+    types: 2,
+    dropout: 0.1,
+};
+
+/// Sizes of the larger ones.
+const LARGE: Defaults = Defaults {
+    hidden: 1024,
+    intermediate: 4096,
+    layers: 24,
+    heads: 16,
+    ..BASE
+};
+
 /// Form and sizes of a model type of the family.
 pub(super) fn defaults(model_type: &str) -> Defaults {
-    let base = Defaults {
-        form: &BERT,
-        vocab: 30_522,
-        embedding: None,
-        hidden: 768,
-        intermediate: 3072,
-        layers: 12,
-        heads: 12,
-    };
-    let large = Defaults {
-        hidden: 1024,
-        intermediate: 4096,
-        layers: 24,
-        heads: 16,
-        ..base
-    };
+    let base = BASE;
+    let large = LARGE;
     let of = |form| Defaults { form, ..base };
     match model_type {
         "roberta" => Defaults {
@@ -104,6 +136,28 @@ pub(super) fn defaults(model_type: &str) -> Defaults {
             intermediate: 1024,
             heads: 4,
             ..of(&ELECTRA)
+        },
+        "rembert" => Defaults {
+            form: &REMBERT,
+            vocab: 250_300,
+            embedding: Some(256),
+            hidden: 1152,
+            intermediate: 4608,
+            layers: 32,
+            heads: 18,
+            dropout: 0.0,
+            ..base
+        },
+        "xlm-roberta-xl" => Defaults {
+            form: &XL,
+            vocab: 250_880,
+            hidden: 2560,
+            intermediate: 10_240,
+            layers: 36,
+            heads: 32,
+            positions: 514,
+            types: 1,
+            ..base
         },
         "megatron-bert" => Defaults {
             form: &MEGATRON,

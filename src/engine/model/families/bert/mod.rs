@@ -9,7 +9,7 @@ use crate::model::config::{Activation, limits};
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::forward::Forward;
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
-use crate::model::parts::bert::{BertConfig, PositionForm};
+use crate::model::parts::bert::{BertConfig, BertForm, HeadModule, PositionForm};
 use crate::model::parts::text::{TextFamily, TextSupport};
 use crate::nn::Builder;
 
@@ -32,6 +32,8 @@ static FACTS: Facts = Facts {
         "megatron-bert": "MegatronBertForCausalLM",
         "bert-generation": "BertGenerationDecoder",
         "roberta-prelayernorm": "RobertaPreLayerNormForCausalLM",
+        "rembert": "RemBertForCausalLM",
+        "xlm-roberta-xl": "XLMRobertaXLForCausalLM",
     ],
     catalogue: &[],
     overrides: &[],
@@ -41,6 +43,36 @@ static FACTS: Facts = Facts {
 /// BERT and its kin: an encoder with learned positions beneath the head of a language model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BertLmConfig(pub BertConfig);
+
+/// Refuses what is not simulated.
+fn supported(s: &Section) -> Result<(), ModelError> {
+    s.only(
+        "add_cross_attention",
+        "false: attention to an encoder is not simulated",
+        |v| v == false,
+    )?;
+    s.only(
+        "chunk_size_feed_forward",
+        "0: chunks of the MLP are not simulated",
+        |v| v == 0,
+    )
+}
+
+/// Reads the entries of the position embedding, and the position of the first token.
+fn positions(s: &Section, form: &BertForm, default: u64) -> Result<(u64, u64), ModelError> {
+    let counted = form.positions == PositionForm::Counted;
+    if s.has("pad_token_id") && counted {
+        s.required("pad_token_id", "a token, from which positions are counted")?;
+    }
+    let padding = s.optional_count("pad_token_id", limits::VOCAB)?.unwrap_or(1);
+    let positions = s.size("max_position_embeddings", default, limits::POSITIONS)?;
+    let first_position = if counted { padding + 1 } else { 0 };
+    if first_position >= positions {
+        let allowed = "a token before `max_position_embeddings`, from which positions are counted";
+        return Err(s.wrong("pad_token_id", &padding.into(), allowed));
+    }
+    Ok((positions, first_position))
+}
 
 impl TextFamily for BertLmConfig {
     fn facts() -> &'static Facts {
@@ -55,29 +87,16 @@ impl TextFamily for BertLmConfig {
         s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
         let vocab = s.size("vocab_size", defaults.vocab, limits::VOCAB)?;
         s.padding(vocab)?;
-        s.only(
-            "add_cross_attention",
-            "false: attention to an encoder is not simulated",
-            |v| v == false,
-        )?;
-        s.only(
-            "chunk_size_feed_forward",
-            "0: chunks of the MLP are not simulated",
-            |v| v == 0,
-        )?;
-        let counted = form.positions == PositionForm::Counted;
-        if s.has("pad_token_id") && counted {
-            s.required("pad_token_id", "a token, from which positions are counted")?;
-        }
-        let padding = s.optional_count("pad_token_id", limits::VOCAB)?.unwrap_or(1);
-        let positions = s.size("max_position_embeddings", 512, limits::POSITIONS)?;
-        let first_position = if counted { padding + 1 } else { 0 };
-        if first_position >= positions {
-            let allowed = "a token before `max_position_embeddings`, from which positions are counted";
-            return Err(s.wrong("pad_token_id", &padding.into(), allowed));
-        }
+        supported(s)?;
+        let (positions, first_position) = positions(s, form, defaults.positions)?;
+        let widened = form.head == HeadModule::Widened;
+        let width_key = if widened {
+            "input_embedding_size"
+        } else {
+            "embedding_size"
+        };
         let embedding = match defaults.embedding {
-            Some(width) => s.size("embedding_size", width, limits::WIDTH)?,
+            Some(width) => s.size(width_key, width, limits::WIDTH)?,
             None => hidden,
         };
         let tasks = model_type == "ernie" && s.flag("use_task_id", false)?;
@@ -85,6 +104,10 @@ impl TextFamily for BertLmConfig {
             form,
             vocab,
             embedding,
+            output_embedding: match widened {
+                true => s.size("output_embedding_size", 1664, limits::WIDTH)?,
+                false => hidden,
+            },
             hidden,
             intermediate: s.size("intermediate_size", defaults.intermediate, limits::WIDTH * 4)?,
             layers: s.size("num_hidden_layers", defaults.layers, limits::LAYERS)?,
@@ -92,7 +115,7 @@ impl TextFamily for BertLmConfig {
             positions,
             first_position,
             types: match form.types {
-                Some(_) => s.size_or("type_vocab_size", 2, limits::VOCAB)?,
+                Some(_) => s.size_or("type_vocab_size", defaults.types, limits::VOCAB)?,
                 None => 0,
             },
             tasks: match tasks {
@@ -100,10 +123,11 @@ impl TextFamily for BertLmConfig {
                 false => None,
             },
             activation: s.activation("hidden_act", Activation::Gelu)?,
-            hidden_dropout: s.probability("hidden_dropout_prob", 0.1)?,
-            attention_dropout: s.probability("attention_probs_dropout_prob", 0.1)?,
+            hidden_dropout: s.probability("hidden_dropout_prob", defaults.dropout)?,
+            attention_dropout: s.probability("attention_probs_dropout_prob", defaults.dropout)?,
             is_decoder: s.flag("is_decoder", false)?,
-            tie_word_embeddings: s.flag("tie_word_embeddings", true)?,
+            // RemBERT's head is never tied.
+            tie_word_embeddings: s.flag("tie_word_embeddings", true)? && !widened,
         }))
     }
 

@@ -3,7 +3,7 @@
 use super::config::{BertConfig, NormPlace};
 use crate::model::config::Activation;
 use crate::model::parts::text::Outputs;
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, KvCache, LayerNorm, Linear};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
 
@@ -11,6 +11,7 @@ use crate::tape::{Mask, Tape, Tensor};
 pub(super) struct BlockContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
+    pub cache: Option<KvCache>,
 }
 
 /// A block.
@@ -39,7 +40,7 @@ struct SelfAttention {
     qkv: [Linear; 3],
     heads: u64,
     dropout: f64,
-    own: bool,
+    eager: bool,
 }
 
 /// Names of the projections.
@@ -74,25 +75,33 @@ impl Block {
     pub fn new(b: &Builder, c: &BertConfig) -> Self {
         let (t, norms) = (b.tape(), c.form.norms);
         let norm = |name| LayerNorm::new(b, name, c.hidden);
-        let megatron = norms == NormPlace::Megatron;
+        let outside = norms.ends_encoder();
         let (first, attention, attention_output) = t.scope("attention", || {
-            let first = megatron.then(|| norm("ln"));
+            let first = (norms == NormPlace::Megatron).then(|| norm("ln"));
             let attention = t.scope("self", || SelfAttention::new(b, c));
             let output = Closing::new(b, c, c.hidden);
-            let first = first.or_else(|| (norms == NormPlace::Before).then(|| norm("LayerNorm")));
+            let late = matches!(norms, NormPlace::Before | NormPlace::Xl);
+            let first = first.or_else(|| late.then(|| norm(norms.before_attention())));
             (first, attention, output)
         });
-        let outside = megatron.then(|| norm("ln"));
+        let megatron = (outside && norms == NormPlace::Megatron).then(|| norm("ln"));
         let (second, intermediate) = t.scope("intermediate", || {
             let second = (norms == NormPlace::Before).then(|| norm("LayerNorm"));
             (second, Linear::new(b, "dense", c.hidden, c.intermediate, true))
         });
+        let mut output = Closing::new(b, c, c.intermediate);
+        if norms == NormPlace::Xl {
+            output.dropout = 0.0;
+        }
+        let xl = (norms == NormPlace::Xl).then(|| norm("LayerNorm"));
         Self {
             attention,
             attention_output,
-            before: first.zip(second.or(outside)).map(|(first, second)| [first, second]),
+            before: first
+                .zip(second.or(megatron).or(xl))
+                .map(|(first, second)| [first, second]),
             intermediate,
-            output: Closing::new(b, c, c.intermediate),
+            output,
             activation: c.activation,
             norms,
         }
@@ -101,7 +110,7 @@ impl Block {
     pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Outputs {
         let residual_first = self.norms == NormPlace::Megatron;
         let (attended, weights) = t.scope("attention", || {
-            let name = if residual_first { "ln" } else { "LayerNorm" };
+            let name = self.norms.before_attention();
             let before = self.before.as_ref();
             let normed = before.map(|[norm, _]| t.scope(name, || norm.forward(t, &x)));
             let input = normed.as_ref().unwrap_or(&x);
@@ -117,17 +126,23 @@ impl Block {
     /// `feed_forward_chunk`.
     fn fed(&self, t: &Tape, attended: &Tensor, residual_first: bool) -> Tensor {
         let second = self.before.as_ref().map(|[_, norm]| norm);
-        let outside = second.filter(|_| residual_first);
-        let normed = outside.map(|norm| t.scope("ln", || norm.forward(t, attended)));
+        let outside = second.filter(|_| self.norms.ends_encoder());
+        let name = self.norms.before_mlp();
+        let mut normed = outside.map(|norm| t.scope(name, || norm.forward(t, attended)));
         let inner = t.scope("intermediate", || {
             let mut h = normed.as_ref().unwrap_or(attended).clone();
-            if let Some(norm) = second.filter(|_| !residual_first) {
+            if let Some(norm) = second.filter(|_| outside.is_none()) {
                 h = t.scope("LayerNorm", || norm.forward(t, &h));
             }
             h = t.scope("dense", || self.intermediate.forward(t, &h));
             nn::activate(t, self.activation, h)
         });
-        self.output.forward(t, &inner, attended, residual_first)
+        if self.norms == NormPlace::Xl {
+            normed = None;
+        }
+        let out = self.output.forward(t, &inner, attended, residual_first);
+        drop(normed);
+        out
     }
 }
 
@@ -137,19 +152,22 @@ impl SelfAttention {
             qkv: PROJECTIONS.map(|name| Linear::new(b, name, c.hidden, c.hidden, true)),
             heads: c.heads,
             dropout: c.attention_dropout,
-            own: c.form.norms == NormPlace::Megatron,
+            eager: c.form.eager,
         }
     }
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
         let mask = shared.mask.as_ref();
-        let [q, k, v] = [0, 1, 2].map(|i| {
+        let [q, mut k, mut v] = [0, 1, 2].map(|i| {
             let flat = t.scope(PROJECTIONS[i], || self.qkv[i].forward(t, x));
             t.transpose(&t.view(&flat, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
         });
-        if self.own {
-            return self.eager(t, [&q, &k, &v], mask);
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        if self.eager {
+            return self.eager_attention(t, [&q, &k, &v], mask);
         }
         let call = AttentionCall {
             q: &q,
@@ -163,8 +181,8 @@ impl SelfAttention {
         (t.reshape(&out, [batch, seq, hidden]), weights)
     }
 
-    /// Megatron-BERT's own attention.
-    fn eager(&self, t: &Tape, [q, k, v]: [&Tensor; 3], mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
+    /// Attention of older code.
+    fn eager_attention(&self, t: &Tape, [q, k, v]: [&Tensor; 3], mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
         let mut scores = t.matmul(q, &t.transpose(k, 2, 3));
         scores = t.scale(&scores);
         if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = mask {

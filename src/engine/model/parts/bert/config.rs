@@ -19,6 +19,11 @@ pub(crate) struct BertForm {
     pub types: Option<TypeForm>,
     /// Place of the norms.
     pub norms: NormPlace,
+    /// True if attention is eager and blocks return its weights, as older code of transformers does; tokens then see all
+    /// others, even of a decoder.
+    pub eager: bool,
+    /// Where embeddings are projected to the width of the blocks.
+    pub projection: Projection,
     /// Modules of the head.
     pub head: HeadModule,
     /// True if the head is made before the encoder, and comes first among the parameters.
@@ -50,8 +55,44 @@ pub(crate) enum NormPlace {
     After,
     /// Before each part, one of them within the part itself, and at the end (RoBERTa-PreLayerNorm).
     Before,
-    /// Before each part and at the end of the encoder; attention is eager, and blocks return its weights (Megatron-BERT).
+    /// Before each part and at the end of the encoder, not of the embeddings (Megatron-BERT).
     Megatron,
+    /// The same, where the norm before the MLP is made last and lives no longer than the MLP's first half
+    /// (XLM-RoBERTa-XL).
+    Xl,
+}
+
+impl NormPlace {
+    /// Name of the norm before attention.
+    pub fn before_attention(self) -> &'static str {
+        match self {
+            Self::After | Self::Before => "LayerNorm",
+            Self::Megatron => "ln",
+            Self::Xl => "self_attn_layer_norm",
+        }
+    }
+
+    /// Name of the norm before the MLP, and of that at the end.
+    pub fn before_mlp(self) -> &'static str {
+        match self {
+            Self::After | Self::Before | Self::Xl => "LayerNorm",
+            Self::Megatron => "ln",
+        }
+    }
+
+    /// True if the encoder ends with a norm.
+    pub fn ends_encoder(self) -> bool {
+        matches!(self, Self::Megatron | Self::Xl)
+    }
+}
+
+/// Where embeddings are projected to the width of the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Projection {
+    /// In `embeddings_project`, if their width differs.
+    IfNeeded,
+    /// In the encoder, always (RemBERT).
+    InEncoder,
 }
 
 /// Modules of the head.
@@ -65,6 +106,8 @@ pub(crate) enum HeadModule {
     Generator,
     /// `lm_head`: the output projection.
     Projection,
+    /// `cls.predictions`: as `lm_head`, with a width of its own before the output projection (RemBERT).
+    Widened,
 }
 
 /// An encoder like BERT's with the head of a language model.
@@ -76,6 +119,8 @@ pub struct BertConfig {
     pub vocab: u64,
     /// Width of the embeddings; projected if it differs from `hidden`.
     pub embedding: u64,
+    /// Width before the output projection.
+    pub output_embedding: u64,
     /// Width of the residual stream.
     pub hidden: u64,
     /// Width inside the MLP.

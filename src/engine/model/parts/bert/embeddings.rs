@@ -1,6 +1,6 @@
 //! Embeddings of tokens, positions and token types.
 
-use super::config::{BertConfig, NormPlace, PositionForm, TypeForm};
+use super::config::{BertConfig, PositionForm, TypeForm};
 use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::nn::{Builder, Embedding, LayerNorm};
@@ -18,6 +18,8 @@ pub(super) struct Embeddings {
     /// Zeros, [1, positions].
     token_type_ids: Option<Tensor>,
     counted: bool,
+    /// True if positions are added in place.
+    in_place: bool,
     dropout: f64,
 }
 
@@ -39,7 +41,7 @@ impl Embeddings {
         let types = form
             .types
             .map(|_| Embedding::new(b, "token_type_embeddings", c.types, width));
-        let normed = form.norms != NormPlace::Megatron;
+        let normed = !form.norms.ends_encoder();
         let norm = normed.then(|| LayerNorm::new(b, "LayerNorm", width));
         let table = |name| b.buffer(name, [1, c.positions], DType::I64);
         let position_ids = table("position_ids");
@@ -57,6 +59,7 @@ impl Embeddings {
             position_ids,
             token_type_ids,
             counted,
+            in_place: form.eager,
             dropout: c.hidden_dropout,
         }
     }
@@ -92,9 +95,9 @@ impl Embeddings {
             of_types
         });
         let positions = t.scope("position_embeddings", || self.positions.forward(t, &position_ids));
-        h = match &self.norm {
-            Some(_) => t.add(&h, &positions),
-            None => t.add_(h, &positions),
+        h = match self.in_place {
+            true => t.add_(h, &positions),
+            false => t.add(&h, &positions),
         };
         let of_tasks = self.tasks.as_ref().map(|tasks| {
             let ids = t.empty([batch, seq], DType::I64, "task_type_ids");

@@ -35,6 +35,21 @@ impl Transform {
         }
     }
 
+    /// The map, then what `between` makes, then the norm.
+    fn around<R>(b: &Builder, c: &BertConfig, between: impl FnOnce() -> R) -> (Self, R) {
+        let width = c.output_embedding;
+        let dense = Linear::new(b, "dense", c.hidden, width, true);
+        let made = between();
+        let norm_name = "LayerNorm";
+        let transform = Self {
+            dense,
+            norm: LayerNorm::new(b, norm_name, width),
+            activation: c.activation,
+            norm_name,
+        };
+        (transform, made)
+    }
+
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         let mut h = t.scope("dense", || self.dense.forward(t, x));
         h = nn::activate(t, self.activation, h);
@@ -49,13 +64,26 @@ impl BertHead {
         if module == HeadModule::Generator {
             return Self::generator(b, c, table);
         }
+        if module == HeadModule::Widened {
+            return t.scope(module.path(), || {
+                let decoder = || Linear::head(b, "decoder", c.output_embedding, c.vocab, true);
+                let (transform, (decoder, weight)) = Transform::around(b, c, decoder);
+                Self {
+                    module,
+                    transform: Some(transform),
+                    decoder,
+                    weight,
+                    _bias: None,
+                }
+            });
+        }
         t.scope(module.path(), || {
             let transform = match module {
                 HeadModule::Predictions => {
                     Some(t.scope("transform", || Transform::new(b, c, "LayerNorm", c.activation)))
                 }
                 HeadModule::LmHead => Some(Transform::new(b, c, "layer_norm", Activation::Gelu)),
-                HeadModule::Projection | HeadModule::Generator => None,
+                HeadModule::Projection | HeadModule::Generator | HeadModule::Widened => None,
             };
             let ties = c.tie_word_embeddings;
             let (decoder, weight) = match table {
@@ -111,7 +139,7 @@ impl HeadModule {
     /// Path of the module.
     fn path(self) -> &'static str {
         match self {
-            Self::Predictions => "cls.predictions",
+            Self::Predictions | Self::Widened => "cls.predictions",
             Self::LmHead | Self::Projection => "lm_head",
             Self::Generator => "generator_predictions",
         }

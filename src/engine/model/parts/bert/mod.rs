@@ -6,4 +6,4 @@ mod embeddings;
 mod head;
 mod stack;
 
-pub(crate) use config::{BertConfig, BertForm, HeadModule, NormPlace, PositionForm, TypeForm};
+pub(crate) use config::{BertConfig, BertForm, HeadModule, NormPlace, PositionForm, Projection, TypeForm};
