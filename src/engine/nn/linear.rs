@@ -46,6 +46,21 @@ impl Linear {
         Self::here(b, "", [input, output], true, false)
     }
 
+    /// Makes a head whose weight is its own, by another name than `lm_head`: neither kept in 4 bits nor adapted. Returns
+    /// the weight [`output`, `input`] too.
+    pub fn head(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> (Self, Tensor) {
+        b.tape().scope(name, || {
+            let weight = b.weight("weight", [output, input]);
+            let head = Self {
+                weight: Weight::Dense(weight.clone()),
+                bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
+                lora: None,
+                split: Split::Whole,
+            };
+            (head, weight)
+        })
+    }
+
     /// Makes one of a language model's projections that LoRA adapts by default.
     pub fn adapted(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::make(b, name, [input, output], bias, true)
@@ -112,6 +127,12 @@ impl Linear {
     pub fn with_bias(self, b: &Builder, name: &'static str, output: u64) -> Self {
         let bias = b.tape().scope(name, || b.weight("bias", [output]));
         self.bias.replace(Some(bias));
+        self
+    }
+
+    /// Adds a bias that another module holds.
+    pub fn sharing_bias(self, bias: &Tensor) -> Self {
+        self.bias.replace(Some(bias.clone()));
         self
     }
 

@@ -6,6 +6,8 @@
 
 pub mod aya_vision;
 pub mod bart;
+pub mod bert;
+pub mod biogpt;
 pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
@@ -14,7 +16,10 @@ pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
 pub mod gpt2;
+pub mod gpt_bigcode;
+pub mod gpt_neo;
 pub mod gpt_neox;
+pub mod gptj;
 pub mod idefics2;
 pub mod idefics3;
 pub mod internvl;
@@ -39,6 +44,7 @@ pub mod video_llava;
 pub mod videomae;
 pub mod vipllava;
 pub mod vit;
+pub mod xglm;
 
 use super::ModelError;
 use super::config::section::Section;
@@ -155,6 +161,18 @@ families! {
     Opt(opt::OptConfig),
     /// Phi-1 to Phi-2.
     Phi(phi::PhiConfig),
+    /// BERT and its kin.
+    Bert(bert::BertLmConfig),
+    /// BioGPT.
+    BioGpt(biogpt::BioGptConfig),
+    /// XGLM.
+    Xglm(xglm::XglmConfig),
+    /// GPTBigCode.
+    GptBigCode(gpt_bigcode::GptBigCodeConfig),
+    /// GPT-Neo.
+    GptNeo(gpt_neo::GptNeoConfig),
+    /// GPT-J and CodeGen.
+    Gptj(gptj::GptjConfig),
     /// GPT-NeoX.
     GptNeox(gpt_neox::GptNeoxConfig),
     /// StableLM.
