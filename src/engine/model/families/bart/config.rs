@@ -2,40 +2,27 @@
 
 use super::forms::{EmbeddingNorm, FORMS, Form, PositionTable};
 use crate::model::ModelError;
+use crate::model::config::limits;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, limits};
+use crate::model::parts::bart::BlockConfig;
 
 /// BART's decoder alone, and those like it. The modules of cross attention are there, and nothing runs them.
 ///
 /// Source: `configuration_*.py` of each family in `transformers/models/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BartConfig {
-    /// What the family has of its own.
+    /// Form of the decoder, which the model type decides.
     pub form: &'static Form,
     /// Entries of the vocabulary.
     pub vocab: u64,
-    /// Width of the residual stream.
-    pub hidden: u64,
-    /// Width inside the MLP.
-    pub intermediate: u64,
     /// Blocks.
     pub layers: u64,
-    /// Attention heads.
-    pub heads: u64,
     /// Longest sequence.
     pub max_positions: u64,
-    /// Activation of the MLP.
-    pub activation: Activation,
     /// True if embeddings pass a norm, in a family that has one.
     pub norms_embeddings: bool,
-    /// True if attention's projections have biases.
-    pub bias: bool,
-    /// Dropout of hidden states.
-    pub dropout: f64,
-    /// Dropout of attention probabilities.
-    pub attention_dropout: f64,
-    /// Dropout inside the MLP.
-    pub activation_dropout: f64,
+    /// Form and sizes of a block.
+    pub(crate) block: BlockConfig,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
 }
@@ -64,21 +51,27 @@ impl BartConfig {
         Ok(Self {
             form,
             vocab,
-            hidden,
-            intermediate: s.size("decoder_ffn_dim", d.intermediate, limits::WIDTH * 4)?,
             layers,
-            heads,
             max_positions: s.size(d.positions_key, d.max_positions, limits::POSITIONS)?,
-            activation: s.activation("activation_function", d.activation)?,
             norms_embeddings: form.embedding_norm != EmbeddingNorm::None
                 && (model_type != "trocr" || s.flag("layernorm_embedding", true)?),
-            bias: match form.bias_key {
-                Some(key) => s.flag(key, false)?,
-                None => true,
+            block: BlockConfig {
+                hidden,
+                intermediate: s.size("decoder_ffn_dim", d.intermediate, limits::WIDTH * 4)?,
+                heads,
+                attention: form.attention,
+                bias: match form.bias_key {
+                    Some(key) => s.flag(key, false)?,
+                    None => true,
+                },
+                norm_before: form.norm_before,
+                has_cross_attention: true,
+                nests_activation: true,
+                activation: s.activation("activation_function", d.activation)?,
+                dropout: s.probability("dropout", d.dropout)?,
+                attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
+                activation_dropout: s.probability("activation_dropout", 0.0)?,
             },
-            dropout: s.probability("dropout", d.dropout)?,
-            attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
-            activation_dropout: s.probability("activation_dropout", 0.0)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", true)? && form.ties,
         })
     }

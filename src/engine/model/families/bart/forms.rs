@@ -1,8 +1,9 @@
 //! Decoders of the encoder-decoder families, as data.
 
 use crate::model::config::Activation;
+use crate::model::parts::bart::AttentionForm;
 
-/// What differs between the families.
+/// Form of a family's decoder.
 #[derive(Debug, PartialEq)]
 pub struct Form {
     /// The value of `model_type`.
@@ -17,11 +18,11 @@ pub struct Form {
     pub final_norm: Option<&'static str>,
     /// Table of positions.
     pub positions: PositionTable,
-    /// What multiplies token embeddings by their factor.
+    /// Module that multiplies token embeddings by their factor.
     pub scale: Scale,
     /// Attention.
-    pub attention: AttentionForm,
-    /// What the model makes of samples that are packed.
+    pub(crate) attention: AttentionForm,
+    /// Mask for packed samples.
     pub packing: PackingForm,
     /// True if the mask is made after the embeddings.
     pub mask_last: bool,
@@ -50,7 +51,7 @@ pub enum EmbeddingNorm {
     OfTokens,
 }
 
-/// What multiplies token embeddings by their factor, which may be 1.
+/// Module that multiplies token embeddings by their factor, which may be 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// The embedding's own module.
@@ -76,24 +77,12 @@ pub enum PositionTable {
     Indexed,
 }
 
-/// Forms of attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttentionForm {
-    /// Behind transformers' interface.
-    Interface,
-    /// Behind transformers' interface, with queries that are scaled before, contiguous inputs, and keys without a bias
-    /// (`WhisperAttention`).
-    Contiguous,
-    /// Written out: batched products of all heads of all samples (`MvpAttention`).
-    WrittenOut,
-}
-
-/// What a model makes of packed samples, which come with positions and without a padding mask.
+/// Masks for packed samples, which come with positions and without a padding mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackingForm {
     /// A padding mask of ones: samples are not separated.
     Ones,
-    /// Nothing: samples are not separated.
+    /// None: samples are not separated.
     Nothing,
     /// A mask that separates them.
     Separate,

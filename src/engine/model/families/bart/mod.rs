@@ -1,6 +1,5 @@
 //! Decoders of encoder-decoder models, alone (`BartForCausalLM` and its kin).
 
-mod attention;
 mod config;
 mod forms;
 mod forward;
@@ -13,8 +12,8 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::forward::Forward;
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
-use crate::model::parts::text::{TextFamily, TextSupport};
-use crate::nn::Builder;
+use crate::model::parts::text::{HeadForm, TextFamily, TextLm, TextSupport};
+use crate::nn::{self, Builder};
 
 const fn model_type(name: &'static str, classes: &'static [&'static str]) -> ModelType {
     ModelType { name, classes }
@@ -49,7 +48,13 @@ impl TextFamily for BartConfig {
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        Box::new(forward::Bart::new(b, self))
+        let head = HeadForm {
+            name: self.form.head,
+            bias: false,
+            is_tied: self.tie_word_embeddings,
+        };
+        let model = TextLm::new(b, "model.decoder", head, || forward::Decoder::new(b, self));
+        Box::new(model.with_loss(nn::unshifted_lm_loss))
     }
 
     fn positions(&self) -> Positions {
@@ -57,7 +62,7 @@ impl TextFamily for BartConfig {
     }
 
     fn heads(&self) -> Heads {
-        Heads::of_all(self.heads, self.hidden)
+        Heads::of_all(self.block.heads, self.block.hidden)
     }
 
     fn libraries(&self) -> TextSupport {

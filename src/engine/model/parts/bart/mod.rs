@@ -1,7 +1,7 @@
-//! Decoders like BART's without an encoder: BioGPT and XGLM.
+//! Blocks of BART's decoder and of those like it.
 
 mod attention;
-mod config;
-mod stack;
+mod block;
 
-pub(crate) use config::{BartConfig, BartForm};
+pub(crate) use attention::BlockContext;
+pub(crate) use block::{AttentionForm, BlockConfig, Layer};

@@ -68,6 +68,7 @@ pub(crate) struct TextLm<S> {
     path: &'static str,
     stack: S,
     head: Box<dyn Head>,
+    loss: fn(&Tape, &Tensor, &Tensor) -> Tensor,
 }
 
 impl<S: Stack> TextLm<S> {
@@ -75,12 +76,22 @@ impl<S: Stack> TextLm<S> {
     pub fn new(b: &Builder, path: &'static str, form: HeadForm, stack: impl FnOnce() -> S) -> Self {
         let stack = b.tape().component(path, Component::LanguageModel, stack);
         let head = Box::new(LinearHead(form.name, form.make(b, stack.table())));
-        Self { path, stack, head }
+        Self::of(path, stack, head)
     }
 
     /// Takes a stack and a head that are made.
     pub fn of(path: &'static str, stack: S, head: Box<dyn Head>) -> Self {
-        Self { path, stack, head }
+        Self {
+            path,
+            stack,
+            head,
+            loss: nn::causal_lm_loss,
+        }
+    }
+
+    /// Takes a loss of logits [batch, seq, vocab] and labels [batch, seq] in place of the causal one.
+    pub fn with_loss(self, loss: fn(&Tape, &Tensor, &Tensor) -> Tensor) -> Self {
+        Self { loss, ..self }
     }
 }
 
@@ -104,7 +115,7 @@ impl<S: Stack> Forward for TextLm<S> {
                 };
             };
             let logits = self.head.logits(t, &h);
-            let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
+            let loss = t.scope("loss", || (self.loss)(t, &logits, labels));
             // The hidden states are a local of the model's forward, freed when it returns.
             drop(h);
             Output {
