@@ -39,7 +39,7 @@ pub enum NoFlash {
     Fp32,
     /// The kernels take heads of up to 256 elements.
     WideHeads,
-    /// How the family calls the kernels, or packs its images for them, is not simulated.
+    /// The kernels take the model, but its calls of them are not simulated.
     NotSimulated,
 }
 

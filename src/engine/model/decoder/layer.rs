@@ -99,7 +99,7 @@ impl Layer {
         }
     }
 
-    /// What a part makes, if it lives beside its copy after dropout.
+    /// Holds a part's output where it lives beside its copy after dropout (Emu3).
     fn kept(&self, h: &Tensor) -> Option<Tensor> {
         self.keeps_undropped.then(|| h.clone())
     }

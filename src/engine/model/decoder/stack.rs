@@ -31,8 +31,9 @@ pub struct Decoder {
     both_masks: bool,
     /// Last norm; `None` before the last stage of a pipeline.
     norm: Option<Norm>,
-    /// One for all blocks, or one for each kind of block.
-    rotary: Vec<Rotary>,
+    rotary: Rotary,
+    /// Rotary embedding of sliding blocks, in a family that has one for each kind of block.
+    sliding_rotary: Option<Rotary>,
     /// True if cosines and sines stay in fp32.
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
@@ -48,22 +49,24 @@ impl Decoder {
     pub fn with_table(b: &Builder, c: &DecoderConfig, table: &dyn Fn() -> Embedding) -> Self {
         let t = b.tape();
         let stage = t.stage();
-        let layers = stage.layers(c.layers as usize);
+        let range = stage.layers(c.layers as usize);
+        let embed_tokens = stage.is_first().then(table);
+        let layers = range.clone().map(|i| t.layer("layers", i, || block(b, c, i))).collect();
+        let norm = stage
+            .is_last()
+            .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm));
+        let (rotary, sliding_rotary) = rotaries(b, c);
         Self {
-            embed_tokens: stage.is_first().then(table),
-            first: layers.start,
-            windows: c.windows[layers.clone()].to_vec(),
-            sparse: layers
-                .clone()
-                .map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i]))
-                .collect(),
-            layers: layers.map(|i| t.layer("layers", i, || block(b, c, i))).collect(),
+            embed_tokens,
+            first: range.start,
+            windows: c.windows[range.clone()].to_vec(),
+            sparse: range.map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
+            layers,
             one_mask: c.family.has_one_mask(),
             both_masks: c.family.has_both_masks(),
-            norm: stage
-                .is_last()
-                .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm)),
-            rotary: rotaries(b, c),
+            norm,
+            rotary,
+            sliding_rotary,
             turns_by_f32: c.family.block().rotation == Rotation::ByF32,
             scales_stream: c.family.block().scales_stream,
         }
@@ -127,14 +130,9 @@ impl Decoder {
         cache: Option<KvCache>,
     ) -> Tensor {
         let dtype = if self.turns_by_f32 { DType::F32 } else { embeds.dtype() };
-        let mut turns = self
-            .rotary
-            .iter()
-            .map(|rotary| t.scope("rotary_emb", || rotary.forward_in(t, dtype, &position_ids)));
-        let Some((cos, sin)) = turns.next() else {
-            unreachable!("a decoder has a rotary embedding")
-        };
-        let of_sliding = turns.next();
+        let turns = |rotary: &Rotary| t.scope("rotary_emb", || rotary.forward_in(t, dtype, &position_ids));
+        let (cos, sin) = turns(&self.rotary);
+        let of_sliding = self.sliding_rotary.as_ref().map(turns);
         let shared = BlockContext {
             attn: run.attn,
             mask,
@@ -167,7 +165,7 @@ impl Decoder {
         let cache = run.cache(&self.windows);
         let (mask, sliding_mask) = self.masks(t, run, &embeds, None);
         let (cos, sin) = t.scope("rotary_emb", || {
-            self.rotary[0].multimodal(t, &embeds, position_ids, layout)
+            self.rotary.multimodal(t, &embeds, position_ids, layout)
         });
         let shared = BlockContext {
             attn: run.attn,
@@ -254,8 +252,8 @@ fn block(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
     }
 }
 
-/// Makes the rotary embeddings: one, or one for each kind of block that there is.
-fn rotaries(b: &Builder, c: &DecoderConfig) -> Vec<Rotary> {
+/// Makes the rotary embedding of all blocks, and one of sliding blocks where both kinds have one of their own.
+fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
     let by_kind = matches!(
         c.family.modules,
         Modules::Llama(LlamaModules {
@@ -267,11 +265,10 @@ fn rotaries(b: &Builder, c: &DecoderConfig) -> Vec<Rotary> {
         .windows
         .iter()
         .any(|window| window.is_some() != c.windows[0].is_some());
-    let count = if by_kind && is_mixed { 2 } else { 1 };
-    let made: Vec<Rotary> = (0..count)
-        .map(|_| Rotary::new(b, rotary_width(c)).dynamic(c.rope.is_dynamic()))
-        .collect();
-    made.into_iter().map(|rotary| rotary.initialised(b.tape())).collect()
+    let make = || Rotary::new(b, rotary_width(c)).dynamic(c.rope.is_dynamic());
+    let (all, sliding) = (make(), (by_kind && is_mixed).then(make));
+    let all = all.initialised(b.tape());
+    (all, sliding.map(|rotary| rotary.initialised(b.tape())))
 }
 
 /// Elements of each head that are rotated.

@@ -15,11 +15,9 @@ pub mod deepseek_vl;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
+pub mod gpt;
 pub mod gpt2;
-pub mod gpt_bigcode;
-pub mod gpt_neo;
 pub mod gpt_neox;
-pub mod gptj;
 pub mod idefics2;
 pub mod idefics3;
 pub mod internvl;
@@ -162,17 +160,13 @@ families! {
     /// Phi-1 to Phi-2.
     Phi(phi::PhiConfig),
     /// BERT and its kin.
-    Bert(bert::BertLmConfig),
+    Bert(bert::BertConfig),
     /// BioGPT.
     BioGpt(biogpt::BioGptConfig),
     /// XGLM.
     Xglm(xglm::XglmConfig),
-    /// GPTBigCode.
-    GptBigCode(gpt_bigcode::GptBigCodeConfig),
-    /// GPT-Neo.
-    GptNeo(gpt_neo::GptNeoConfig),
-    /// GPT-J and CodeGen.
-    Gptj(gptj::GptjConfig),
+    /// GPTBigCode, GPT-Neo, GPT-J and CodeGen.
+    Gpt(gpt::GptConfig),
     /// GPT-NeoX.
     GptNeox(gpt_neox::GptNeoxConfig),
     /// StableLM.

@@ -1,11 +1,9 @@
 //! Parts of models that several families have.
 
 pub(crate) mod bart;
-pub(crate) mod bert;
 pub mod clip_vision;
 pub(crate) mod delta_decoder;
 pub(crate) mod encoder;
-pub(crate) mod gpt;
 pub mod idefics_vision;
 pub(crate) mod image_text;
 pub(crate) mod image_tokens;

@@ -1,6 +1,6 @@
 //! Forms of BERT's kin, and the sizes that their configuration classes state.
 
-use crate::model::parts::bert::{BertForm, HeadModule, NormPlace, PositionForm, Projection, TypeForm};
+use super::config::{BertForm, HeadModule, NormPlace, PositionForm, Projection, TypeForm};
 
 /// Form of a model type, and sizes that its configuration class states.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,15 @@
 //! BERT and its kin as language models (`transformers/models/bert`, `roberta`, `electra` …).
 
+mod block;
+mod config;
+mod embeddings;
 mod forms;
+mod head;
+mod stack;
+
+pub use config::BertConfig;
+
+use config::{BertForm, HeadModule, PositionForm};
 
 use crate::model::ModelError;
 use crate::model::answers::{Heads, Positions};
@@ -9,40 +18,29 @@ use crate::model::config::{Activation, limits};
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::forward::Forward;
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
-use crate::model::parts::bert::{BertConfig, BertForm, HeadModule, PositionForm};
-use crate::model::parts::text::{TextFamily, TextSupport};
+use crate::model::parts::text::{TextFamily, TextLm, TextSupport};
 use crate::nn::Builder;
-
-/// Makes the list of the family's model types.
-macro_rules! model_types {
-    ($($name:literal: $class:literal),* $(,)?) => {
-        &[$(ModelType { name: $name, classes: &[$class] }),*]
-    };
-}
+use crate::tape::Component;
 
 static FACTS: Facts = Facts {
-    model_types: model_types![
-        "bert": "BertLMHeadModel",
-        "roberta": "RobertaForCausalLM",
-        "camembert": "CamembertForCausalLM",
-        "xlm-roberta": "XLMRobertaForCausalLM",
-        "data2vec-text": "Data2VecTextForCausalLM",
-        "electra": "ElectraForCausalLM",
-        "ernie": "ErnieForCausalLM",
-        "megatron-bert": "MegatronBertForCausalLM",
-        "bert-generation": "BertGenerationDecoder",
-        "roberta-prelayernorm": "RobertaPreLayerNormForCausalLM",
-        "rembert": "RemBertForCausalLM",
-        "xlm-roberta-xl": "XLMRobertaXLForCausalLM",
+    model_types: &[
+        ModelType::new("bert", &["BertLMHeadModel"]),
+        ModelType::new("roberta", &["RobertaForCausalLM"]),
+        ModelType::new("camembert", &["CamembertForCausalLM"]),
+        ModelType::new("xlm-roberta", &["XLMRobertaForCausalLM"]),
+        ModelType::new("data2vec-text", &["Data2VecTextForCausalLM"]),
+        ModelType::new("electra", &["ElectraForCausalLM"]),
+        ModelType::new("ernie", &["ErnieForCausalLM"]),
+        ModelType::new("megatron-bert", &["MegatronBertForCausalLM"]),
+        ModelType::new("bert-generation", &["BertGenerationDecoder"]),
+        ModelType::new("roberta-prelayernorm", &["RobertaPreLayerNormForCausalLM"]),
+        ModelType::new("rembert", &["RemBertForCausalLM"]),
+        ModelType::new("xlm-roberta-xl", &["XLMRobertaXLForCausalLM"]),
     ],
     catalogue: &[],
     overrides: &[],
     use_cache: UseCache::OfText,
 };
-
-/// BERT and its kin: an encoder with learned positions beneath the head of a language model.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BertLmConfig(pub BertConfig);
 
 /// Refuses what is not simulated.
 fn supported(s: &Section) -> Result<(), ModelError> {
@@ -74,7 +72,7 @@ fn positions(s: &Section, form: &BertForm, default: u64) -> Result<(u64, u64), M
     Ok((positions, first_position))
 }
 
-impl TextFamily for BertLmConfig {
+impl TextFamily for BertConfig {
     fn facts() -> &'static Facts {
         &FACTS
     }
@@ -100,7 +98,7 @@ impl TextFamily for BertLmConfig {
             None => hidden,
         };
         let tasks = model_type == "ernie" && s.flag("use_task_id", false)?;
-        Ok(Self(BertConfig {
+        Ok(Self {
             form,
             vocab,
             embedding,
@@ -128,19 +126,31 @@ impl TextFamily for BertLmConfig {
             is_decoder: s.flag("is_decoder", false)?,
             // RemBERT's head is never tied.
             tie_word_embeddings: s.flag("tie_word_embeddings", true)? && !widened,
-        }))
+        })
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        self.0.build(b)
+        let (t, path) = (b.tape(), self.form.path);
+        let head = |table| t.component("", Component::Head, || head::BertHead::new(b, self, table));
+        let stack = |table| t.component(path, Component::LanguageModel, || stack::BertStack::new(b, self, table));
+        let (stack, head) = if self.form.head_first {
+            let head = head(None);
+            let stack = stack(self.tie_word_embeddings.then(|| head.weight()));
+            (stack, head)
+        } else {
+            let stack = stack(None);
+            let head = head(self.tie_word_embeddings.then(|| stack.words()));
+            (stack, head)
+        };
+        Box::new(TextLm::of(path, stack, Box::new(head)))
     }
 
     fn positions(&self) -> Positions {
-        Positions::Learned(self.0.positions - self.0.first_position)
+        Positions::Learned(self.positions - self.first_position)
     }
 
     fn heads(&self) -> Heads {
-        Heads::of_all(self.0.heads, self.0.hidden)
+        Heads::of_all(self.heads, self.hidden)
     }
 
     fn libraries(&self) -> TextSupport {

@@ -31,7 +31,7 @@ pub(crate) fn run_blocks<B: 'static, S: 'static>(
     h
 }
 
-/// What a block returns: its output, and its attention weights.
+/// Output of a block, and its attention weights.
 pub(crate) type Outputs = (Tensor, Option<Tensor>);
 
 /// Attention weights that a block returns in its first forward; a recomputed one has nobody to return them to.

@@ -13,7 +13,7 @@ pub(super) struct BlockContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
     pub cache: Option<KvCache>,
-    /// [1 or batch, seq].
+    /// [1, seq].
     pub position_ids: Tensor,
 }
 

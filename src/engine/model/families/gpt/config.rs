@@ -1,27 +1,10 @@
-//! Form and sizes of the decoders.
+//! Attention and sizes of the decoders.
 
-use super::stack::GptStack;
 use crate::model::config::Activation;
-use crate::model::forward::Forward;
-use crate::model::parts::text::{HeadForm, MlpForm, TextLm};
-use crate::nn::Builder;
-
-/// Form of a family's decoder.
-#[derive(Debug, PartialEq)]
-pub(crate) struct GptForm {
-    /// True if positions are learned, in `wpe`.
-    pub learns_positions: bool,
-    /// Form of the MLP.
-    pub mlp: MlpForm,
-    /// True if attention and the MLP run side by side after one norm.
-    pub parallel: bool,
-    /// Head.
-    pub head_bias: bool,
-}
 
 /// Attention of a decoder.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum AttentionForm {
+pub enum AttentionForm {
     /// One projection of queries, keys and values, behind transformers' interface (GPTBigCode).
     Fused {
         /// True if all query heads share one head of keys and values.
@@ -43,7 +26,7 @@ pub(crate) enum AttentionForm {
 
 /// Probabilities of dropout.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Dropouts {
+pub struct Dropouts {
     /// After the embeddings.
     pub embedding: f64,
     /// Of attention probabilities.
@@ -55,10 +38,8 @@ pub(crate) struct Dropouts {
 /// A decoder like GPT-2's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GptConfig {
-    /// Form of the family.
-    pub(crate) form: &'static GptForm,
     /// Attention.
-    pub(crate) attention: AttentionForm,
+    pub attention: AttentionForm,
     /// Entries of the vocabulary.
     pub vocab: u64,
     /// Longest sequence.
@@ -74,7 +55,7 @@ pub struct GptConfig {
     /// Activation of the MLP.
     pub activation: Activation,
     /// Probabilities of dropout.
-    pub(crate) dropouts: Dropouts,
+    pub dropouts: Dropouts,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
 }
@@ -85,12 +66,14 @@ impl GptConfig {
         self.hidden / self.heads
     }
 
-    pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        let head = HeadForm {
-            name: "lm_head",
-            bias: self.form.head_bias,
-            is_tied: self.tie_word_embeddings,
-        };
-        Box::new(TextLm::new(b, "transformer", head, || GptStack::new(b, self)))
+    /// True for GPT-J and CodeGen: attention and the MLP run side by side after one norm, positions are rotated and not
+    /// learned, and the head has a bias.
+    pub(super) fn is_parallel(&self) -> bool {
+        matches!(self.attention, AttentionForm::Pairs { .. })
+    }
+
+    /// True if transformers has no SDPA for the model, and takes eager attention unless told otherwise.
+    pub(super) fn is_eager(&self) -> bool {
+        !matches!(self.attention, AttentionForm::Fused { .. })
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn lower_triangle(b: &Builder, n: u64, windowed: bool) -> Tensor {
     triangle(b.tape(), n, windowed, || b.buffer("bias", [n, n], DType::Bool))
 }
 
-/// The same values once more, which `_init_weights` copies.
+/// Makes the values of [`lower_triangle`] once more, which `_init_weights` copies.
 pub(super) fn lower_triangle_again(t: &Tape, n: u64, windowed: bool) {
     drop(triangle(t, n, windowed, || t.empty([n, n], DType::Bool, "bias again")));
 }

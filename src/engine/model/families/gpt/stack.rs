@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use super::attention::{Attend, BlockContext, attention};
-use super::config::{AttentionForm, GptConfig};
+use super::config::GptConfig;
 use super::window;
 use crate::model::forward::Run;
-use crate::model::parts::text::{Outputs, PlainMlp, Stack, run_blocks, run_blocks_with_weights};
-use crate::nn::{self, Builder, Embedding, LayerNorm, Pattern};
+use crate::model::parts::text::{MlpForm, Outputs, PlainMlp, Stack, run_blocks, run_blocks_with_weights};
+use crate::nn::{self, Builder, Embedding, LayerNorm};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -35,21 +35,17 @@ struct Block {
 impl GptStack {
     pub fn new(b: &Builder, c: &GptConfig) -> Self {
         let t = b.tape();
-        let fused = matches!(c.attention, AttentionForm::Fused { .. });
         let wte = Embedding::new(b, "wte", c.vocab, c.hidden);
-        let wpe = c
-            .form
-            .learns_positions
-            .then(|| Embedding::new(b, "wpe", c.positions, c.hidden));
+        let wpe = (!c.is_parallel()).then(|| Embedding::new(b, "wpe", c.positions, c.hidden));
         let blocks: Vec<Rc<Block>> = (0..c.layers as usize)
             .map(|i| t.layer("h", i, || Rc::new(Block::new(b, c, i))))
             .collect();
         let ln_f = LayerNorm::new(b, "ln_f", c.hidden);
-        let bias = fused.then(|| window::lower_triangle(b, c.positions, false));
+        let bias = (!c.is_eager()).then(|| window::lower_triangle(b, c.positions, false));
         for block in &blocks {
             block.attn.initialise(t);
         }
-        if fused {
+        if !c.is_eager() {
             window::lower_triangle_again(t, c.positions, false);
         }
         Self {
@@ -58,19 +54,19 @@ impl GptStack {
             blocks,
             ln_f,
             dropout: c.dropouts.embedding,
-            is_eager: !fused,
+            is_eager: c.is_eager(),
             _bias: bias,
         }
     }
 }
 
 impl Stack for GptStack {
-    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
         let cache = run.cache(&[]);
         let embeds = t.scope("wte", || run.embedded(t, self.wte.forward(t, ids)));
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let position_ids = nn::position_ids(t, &embeds);
         let attn = if self.is_eager { Attention::Eager } else { run.attn };
-        let mask = nn::text_mask(t, attn, &embeds, packed, Pattern::Causal);
+        let mask = nn::causal_mask(t, attn, &embeds);
         let positions = self
             .wpe
             .as_ref()
@@ -105,12 +101,20 @@ impl Stack for GptStack {
 impl Block {
     fn new(b: &Builder, c: &GptConfig, index: usize) -> Self {
         let t = b.tape();
+        let mlp = MlpForm {
+            names: if c.is_parallel() {
+                ["fc_in", "fc_out"]
+            } else {
+                ["c_fc", "c_proj"]
+            },
+            bias: true,
+        };
         Self {
             ln_1: LayerNorm::new(b, "ln_1", c.hidden),
             attn: t.scope("attn", || attention(b, c, index)),
-            ln_2: (!c.form.parallel).then(|| LayerNorm::new(b, "ln_2", c.hidden)),
+            ln_2: (!c.is_parallel()).then(|| LayerNorm::new(b, "ln_2", c.hidden)),
             mlp: t.scope("mlp", || {
-                PlainMlp::new(b, c.form.mlp, [c.hidden, c.intermediate], c.activation)
+                PlainMlp::new(b, mlp, [c.hidden, c.intermediate], c.activation)
             }),
             dropout: c.dropouts.residual,
         }

@@ -1,28 +1,22 @@
 //! Form and sizes of the encoders.
 
-use super::head::BertHead;
-use super::stack::BertStack;
 use crate::model::config::Activation;
-use crate::model::forward::Forward;
-use crate::model::parts::text::TextLm;
-use crate::nn::Builder;
-use crate::tape::Component;
 
 /// Form of a family's encoder and head.
 #[derive(Debug, PartialEq)]
-pub(crate) struct BertForm {
+pub struct BertForm {
     /// Name of the encoder within the model.
     pub path: &'static str,
-    /// Where positions come from.
+    /// Source of positions.
     pub positions: PositionForm,
-    /// Where token types come from; `None` if the family has none.
+    /// Source of token types; `None` if the family has none.
     pub types: Option<TypeForm>,
     /// Place of the norms.
     pub norms: NormPlace,
     /// True if attention is eager and blocks return its weights, as older code of transformers does; tokens then see all
     /// others, even of a decoder.
     pub eager: bool,
-    /// Where embeddings are projected to the width of the blocks.
+    /// Place where embeddings are projected to the width of the blocks.
     pub projection: Projection,
     /// Modules of the head.
     pub head: HeadModule,
@@ -30,18 +24,18 @@ pub(crate) struct BertForm {
     pub head_first: bool,
 }
 
-/// Where positions come from.
+/// Source of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PositionForm {
+pub enum PositionForm {
     /// A table of all positions.
     Table,
     /// A running count of the tokens that are not padding (RoBERTa).
     Counted,
 }
 
-/// Where token types come from.
+/// Source of token types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TypeForm {
+pub enum TypeForm {
     /// Gathered from a table of zeros.
     Gathered,
     /// Zeros.
@@ -50,15 +44,15 @@ pub(crate) enum TypeForm {
 
 /// Place of the norms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NormPlace {
+pub enum NormPlace {
     /// After each residual connection.
     After,
     /// Before each part, one of them within the part itself, and at the end (RoBERTa-PreLayerNorm).
     Before,
     /// Before each part and at the end of the encoder, not of the embeddings (Megatron-BERT).
     Megatron,
-    /// The same, where the norm before the MLP is made last and lives no longer than the MLP's first half
-    /// (XLM-RoBERTa-XL).
+    /// Before each part and at the end of the encoder; the norm before the MLP is made last and lives no longer than the
+    /// MLP's first half (XLM-RoBERTa-XL).
     Xl,
 }
 
@@ -86,9 +80,9 @@ impl NormPlace {
     }
 }
 
-/// Where embeddings are projected to the width of the blocks.
+/// Place where embeddings are projected to the width of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Projection {
+pub enum Projection {
     /// In `embeddings_project`, if their width differs.
     IfNeeded,
     /// In the encoder, always (RemBERT).
@@ -97,7 +91,7 @@ pub(crate) enum Projection {
 
 /// Modules of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeadModule {
+pub enum HeadModule {
     /// `cls.predictions`: a linear map, the encoder's activation, a norm, the output projection.
     Predictions,
     /// `lm_head`: the same with GELU.
@@ -114,7 +108,7 @@ pub(crate) enum HeadModule {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BertConfig {
     /// Form of the family.
-    pub(crate) form: &'static BertForm,
+    pub form: &'static BertForm,
     /// Entries of the vocabulary.
     pub vocab: u64,
     /// Width of the embeddings; projected if it differs from `hidden`.
@@ -147,22 +141,4 @@ pub struct BertConfig {
     pub is_decoder: bool,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
-}
-
-impl BertConfig {
-    pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        let (t, path) = (b.tape(), self.form.path);
-        let head = |table| t.component("", Component::Head, || BertHead::new(b, self, table));
-        let stack = |table| t.component(path, Component::LanguageModel, || BertStack::new(b, self, table));
-        let (stack, head) = if self.form.head_first {
-            let head = head(None);
-            let stack = stack(self.tie_word_embeddings.then(|| head.weight()));
-            (stack, head)
-        } else {
-            let stack = stack(None);
-            let head = head(self.tie_word_embeddings.then(|| stack.words()));
-            (stack, head)
-        };
-        Box::new(TextLm::of(path, stack, Box::new(head)))
-    }
 }
