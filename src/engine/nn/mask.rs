@@ -104,17 +104,6 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     Some(as_mask(t, attn, allowed, embeds))
 }
 
-/// `create_causal_mask` for eager attention without a padding mask, for embeddings [batch, seq, hidden].
-pub fn unpadded_causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Mask {
-    let at = Positions {
-        batch: embeds.size(0),
-        seq: embeds.size(1),
-        vmap: false,
-    };
-    let allowed = allowed_positions(t, at, Pattern::Causal.rule(), None);
-    as_mask(t, attn, allowed, embeds)
-}
-
 /// `create_bidirectional_mask` for a padding mask without padding, which needs none. FlashAttention never gets one.
 pub fn bidirectional_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];

@@ -22,13 +22,11 @@ pub struct Form {
     pub scale: Scale,
     /// Attention.
     pub(crate) attention: AttentionForm,
-    /// Mask for packed samples.
-    pub packing: PackingForm,
     /// True if the mask is made after the embeddings.
     pub mask_last: bool,
     /// Name of the head.
     pub head: &'static str,
-    /// True if position ids, and the mask of packed samples, live until the decoder returns.
+    /// True if position ids live until the decoder returns.
     pub keeps_ids: bool,
     /// True if transformers has no SDPA for it, and takes eager attention unless told otherwise.
     pub eager_only: bool,
@@ -77,17 +75,6 @@ pub enum PositionTable {
     Indexed,
 }
 
-/// Masks for packed samples, which come with positions and without a padding mask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PackingForm {
-    /// A padding mask of ones: samples are not separated.
-    Ones,
-    /// None: samples are not separated.
-    Nothing,
-    /// A mask that separates them.
-    Separate,
-}
-
 /// Values that the configuration class takes for absent keys.
 #[derive(Debug, PartialEq)]
 pub struct Defaults {
@@ -128,7 +115,6 @@ const BART: Form = Form {
     positions: PositionTable::Shifted,
     scale: Scale::InModule,
     attention: AttentionForm::Interface,
-    packing: PackingForm::Ones,
     mask_last: false,
     head: "lm_head",
     keeps_ids: true,
@@ -239,7 +225,6 @@ pub(super) static FORMS: [Form; 11] = [
         positions: PositionTable::ShiftedEach,
         scale: Scale::After,
         attention: AttentionForm::WrittenOut,
-        packing: PackingForm::Nothing,
         eager_only: true,
         defaults: Defaults {
             vocab: 50_267,
@@ -252,7 +237,6 @@ pub(super) static FORMS: [Form; 11] = [
         norm_made_first: true,
         positions: PositionTable::ShiftedEach,
         attention: AttentionForm::WrittenOut,
-        packing: PackingForm::Nothing,
         mask_last: true,
         head: "output_projection",
         eager_only: true,
@@ -270,7 +254,6 @@ pub(super) static FORMS: [Form; 11] = [
         positions: PositionTable::Indexed,
         scale: Scale::Never,
         attention: AttentionForm::Contiguous,
-        packing: PackingForm::Separate,
         mask_last: true,
         head: "proj_out",
         defaults: Defaults {

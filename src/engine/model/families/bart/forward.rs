@@ -3,14 +3,13 @@
 use std::rc::Rc;
 
 use super::config::BartConfig;
-use super::forms::{EmbeddingNorm, Form, PackingForm, PositionTable, Scale};
-use crate::dtype::DType;
+use super::forms::{EmbeddingNorm, Form, PositionTable, Scale};
 use crate::model::forward::Run;
 use crate::model::parts::bart::{BlockContext, Layer};
 use crate::model::parts::text::{Stack, run_blocks};
-use crate::nn::{self, Builder, Embedding, LayerNorm, Pattern};
+use crate::nn::{self, Builder, Embedding, LayerNorm};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Tape, Tensor};
 
 /// `BartDecoder`: embeddings, blocks, norms.
 pub(super) struct Decoder {
@@ -63,11 +62,11 @@ impl Decoder {
     }
 
     /// Position ids that the decoder itself makes: [seq], or [batch, seq] where each sample has its own.
-    fn position_ids(&self, t: &Tape, embeds: &Tensor, packed: Option<&Tensor>) -> Option<Tensor> {
+    fn position_ids(&self, t: &Tape, embeds: &Tensor) -> Option<Tensor> {
         let ids = || nn::position_ids(t, embeds);
         match self.form.positions {
             PositionTable::ShiftedEach => None,
-            PositionTable::Indexed => Some(packed.map_or_else(|| t.repeat(&ids(), embeds.size(0)), Tensor::clone)),
+            PositionTable::Indexed => Some(t.repeat(&ids(), embeds.size(0))),
             _ => Some(t.view(&ids(), [embeds.size(1)])),
         }
     }
@@ -91,15 +90,6 @@ impl Decoder {
         })
     }
 
-    /// The blocks' mask.
-    fn mask(&self, t: &Tape, attn: Attention, embeds: &Tensor, packed: Option<&Tensor>) -> Option<Mask> {
-        match (self.form.packing, packed) {
-            (PackingForm::Separate, packed) => nn::text_mask(t, attn, embeds, packed, Pattern::Causal),
-            (PackingForm::Nothing, Some(_)) => Some(nn::unpadded_causal_mask(t, attn, embeds)),
-            (PackingForm::Nothing, None) | (PackingForm::Ones, _) => nn::causal_mask(t, attn, embeds),
-        }
-    }
-
     /// The norm of embeddings, if it is in this place.
     fn normed(&self, t: &Tape, place: EmbeddingNorm, x: Tensor) -> Tensor {
         match &self.embedding_norm {
@@ -110,20 +100,16 @@ impl Decoder {
 }
 
 impl Stack for Decoder {
-    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
         let mut embeds = self.embed(t, run, ids);
         let cache = run.cache(&[]);
-        let position_ids = self.position_ids(t, &embeds, packed);
-        // Packed samples come without a padding mask.
-        let ones = packed
-            .filter(|_| self.form.packing == PackingForm::Ones)
-            .map(|ids| t.empty(*ids.shape(), DType::F32, "attention mask of ones"));
+        let position_ids = self.position_ids(t, &embeds);
         let attn = if self.form.eager_only {
             Attention::Eager
         } else {
             run.attn
         };
-        let mask = |embeds: &Tensor| self.mask(t, attn, embeds, packed);
+        let mask = |embeds: &Tensor| nn::causal_mask(t, attn, embeds);
         let early = (!self.form.mask_last).then(|| mask(&embeds));
         let positions = self.embed_positions(t, &embeds, position_ids.as_ref());
         let kept = position_ids.filter(|_| self.form.keeps_ids);
@@ -142,7 +128,7 @@ impl Stack for Decoder {
         if let (Some(norm), Some(name)) = (&self.final_norm, self.form.final_norm) {
             h = t.scope(name, || norm.forward(t, &h));
         }
-        drop((shared, positions, kept, embeds, ones));
+        drop((shared, positions, kept, embeds));
         h
     }
     fn table(&self) -> &Tensor {

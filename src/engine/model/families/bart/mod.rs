@@ -15,23 +15,19 @@ use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::parts::text::{HeadForm, TextFamily, TextLm, TextSupport};
 use crate::nn::{self, Builder};
 
-const fn model_type(name: &'static str, classes: &'static [&'static str]) -> ModelType {
-    ModelType { name, classes }
-}
-
 static FACTS: Facts = Facts {
     model_types: &[
-        model_type("bart", &["BartForCausalLM"]),
-        model_type("plbart", &["PLBartForCausalLM"]),
-        model_type("mbart", &["MBartForCausalLM"]),
-        model_type("pegasus", &["PegasusForCausalLM"]),
-        model_type("marian", &["MarianForCausalLM"]),
-        model_type("blenderbot", &["BlenderbotForCausalLM"]),
-        model_type("blenderbot-small", &["BlenderbotSmallForCausalLM"]),
-        model_type("bigbird_pegasus", &["BigBirdPegasusForCausalLM"]),
-        model_type("mvp", &["MvpForCausalLM"]),
-        model_type("trocr", &["TrOCRForCausalLM"]),
-        model_type("whisper", &["WhisperForCausalLM"]),
+        ModelType::new("bart", &["BartForCausalLM"]),
+        ModelType::new("plbart", &["PLBartForCausalLM"]),
+        ModelType::new("mbart", &["MBartForCausalLM"]),
+        ModelType::new("pegasus", &["PegasusForCausalLM"]),
+        ModelType::new("marian", &["MarianForCausalLM"]),
+        ModelType::new("blenderbot", &["BlenderbotForCausalLM"]),
+        ModelType::new("blenderbot-small", &["BlenderbotSmallForCausalLM"]),
+        ModelType::new("bigbird_pegasus", &["BigBirdPegasusForCausalLM"]),
+        ModelType::new("mvp", &["MvpForCausalLM"]),
+        ModelType::new("trocr", &["TrOCRForCausalLM"]),
+        ModelType::new("whisper", &["WhisperForCausalLM"]),
     ],
     catalogue: &[],
     overrides: &[],
@@ -71,5 +67,9 @@ impl TextFamily for BartConfig {
             liger: Liger::Unknown,
             no_flash: self.form.eager_only.then_some(NoFlash::NotSimulated),
         }
+    }
+
+    fn batches_ragged(&self) -> bool {
+        false
     }
 }
