@@ -27,15 +27,6 @@ impl Embedding {
         })
     }
 
-    /// Makes a table that shares a weight [entries, width] with a module that was made before: its own is freed once the
-    /// model is complete.
-    pub fn sharing(weight: &Tensor) -> Self {
-        Self {
-            weight: weight.clone(),
-            is_split: false,
-        }
-    }
-
     /// Makes a table whose entries are split over the GPUs of a group (`embedding_rowwise`).
     pub fn rowwise(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         let group = b.tape().group();

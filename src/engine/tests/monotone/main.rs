@@ -78,6 +78,38 @@ impl Keys {
     }
 }
 
+/// LoRA trains no weight of the model itself, so that no optimizer holds those that no forward runs.
+#[test]
+fn frozen_weights_live_as_long_as_the_model() {
+    let lora = |family: &Family, targets: &str| {
+        let keys = Keys {
+            batch: 2,
+            seq: 530,
+            images: 1,
+            width: 1,
+            freeze: "lora",
+            ckpt: "none",
+            rest: format!(r#""precision":"fp32","optim":"sgd","attn":"eager","lora_targets":"{targets}""#),
+        };
+        let (model, setup) = keys.model_and_setup(family);
+        simulate(&model, &setup)
+    };
+    for family in FAMILIES.iter().filter(|family| family.text) {
+        // Adapters on experts are refused, and some language models have no projections of Llama's names.
+        let report = lora(family, "attention").or_else(|_| lora(family, "all-linear"));
+        let report = report.unwrap_or_else(|e| panic!("{}: {e}", family.name));
+        let weights = report
+            .timeline
+            .live(report.timeline.peak_instant())
+            .sum(|held| held.kind() == Kind::Weight);
+        assert!(
+            weights.get() >= 4 * report.params,
+            "{}: {weights} of weights",
+            family.name
+        );
+    }
+}
+
 fn families() -> impl Strategy<Value = &'static Family> {
     (0..FAMILIES.len()).prop_map(|i| &FAMILIES[i])
 }

@@ -24,18 +24,12 @@ pub(super) struct Embeddings {
 }
 
 impl Embeddings {
-    /// Makes them; the token embedding shares `table` if there is one.
-    pub fn new(b: &Builder, c: &BertConfig, table: Option<Tensor>) -> Self {
-        let (t, form) = (b.tape(), c.form);
+    /// Makes them.
+    pub fn new(b: &Builder, c: &BertConfig) -> Self {
+        let form = c.form;
         let width = c.embedding;
         let counted = form.positions == PositionForm::Counted;
-        let words = match table {
-            Some(weight) => {
-                drop(t.empty([c.vocab, width], b.dtype(), "weight"));
-                Embedding::sharing(&weight)
-            }
-            None => Embedding::new(b, "word_embeddings", c.vocab, width),
-        };
+        let words = Embedding::new(b, "word_embeddings", c.vocab, width);
         let positions = || Embedding::new(b, "position_embeddings", c.positions, width);
         let before = (!counted).then(positions);
         let types = form

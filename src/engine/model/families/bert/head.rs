@@ -4,7 +4,7 @@ use super::config::{BertConfig, HeadModule};
 use crate::model::config::Activation;
 use crate::model::parts::text::Head;
 use crate::nn::{self, Builder, LayerNorm, Linear};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Kind, Tape, Tensor};
 
 /// A linear map, an activation and a norm before the output projection.
 struct Transform {
@@ -20,7 +20,6 @@ pub(super) struct BertHead {
     module: HeadModule,
     transform: Option<Transform>,
     decoder: Linear,
-    weight: Tensor,
     /// A bias beside that of the output projection, which a head of its own weight does not use.
     _bias: Option<Tensor>,
 }
@@ -58,7 +57,8 @@ impl Transform {
 }
 
 impl BertHead {
-    /// Makes the head; it shares the token embedding's weight `table`, if there is one.
+    /// Makes the head; it shares the token embedding's weight `table`, if there is one. A head that is made first holds
+    /// a weight of its own until [`Self::tie`].
     pub fn new(b: &Builder, c: &BertConfig, table: Option<Tensor>) -> Self {
         let (t, module) = (b.tape(), c.form.head);
         if module == HeadModule::Generator {
@@ -67,12 +67,11 @@ impl BertHead {
         if module == HeadModule::Widened {
             return t.scope(module.path(), || {
                 let decoder = || Linear::head(b, "decoder", c.output_embedding, c.vocab, true);
-                let (transform, (decoder, weight)) = Transform::around(b, c, decoder);
+                let (transform, decoder) = Transform::around(b, c, decoder);
                 Self {
                     module,
                     transform: Some(transform),
                     decoder,
-                    weight,
                     _bias: None,
                 }
             });
@@ -86,9 +85,13 @@ impl BertHead {
                 HeadModule::Projection | HeadModule::Generator | HeadModule::Widened => None,
             };
             let ties = c.tie_word_embeddings;
-            let (decoder, weight) = match table {
-                Some(table) => (Linear::tied(b, "decoder", &table), table),
-                None => Linear::head(b, "decoder", c.hidden, c.vocab, !ties),
+            let decoder = match table {
+                Some(table) => Linear::tied(b, "decoder", &table),
+                None if ties => {
+                    let weight = t.as_kind(Kind::Weight, || t.empty([c.vocab, c.hidden], b.dtype(), "weight"));
+                    Linear::sharing(&weight)
+                }
+                None => Linear::head(b, "decoder", c.hidden, c.vocab, true),
             };
             let own = ties.then(|| t.empty([c.vocab], b.dtype(), "bias"));
             let bias = b.weight("bias", [c.vocab]);
@@ -98,7 +101,6 @@ impl BertHead {
                 module,
                 transform,
                 decoder,
-                weight,
                 _bias: Some(bias),
             }
         })
@@ -116,22 +118,21 @@ impl BertHead {
             }
         });
         let name = "generator_lm_head";
-        let (decoder, weight) = match table {
-            Some(table) => (Linear::tied(b, name, &table).with_bias(b, name, c.vocab), table),
+        let decoder = match table {
+            Some(table) => Linear::tied(b, name, &table).with_bias(b, name, c.vocab),
             None => Linear::head(b, name, c.embedding, c.vocab, true),
         };
         Self {
             module: HeadModule::Generator,
             transform: Some(transform),
             decoder,
-            weight,
             _bias: None,
         }
     }
 
-    /// Weight of the output projection.
-    pub fn weight(&self) -> Tensor {
-        self.weight.clone()
+    /// Shares the token embedding's weight `table`, and frees its own.
+    pub fn tie(&mut self, table: &Tensor) {
+        self.decoder.share_weight(table);
     }
 }
 

@@ -132,14 +132,18 @@ impl TextFamily for BertConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         let (t, path) = (b.tape(), self.form.path);
         let head = |table| t.component("", Component::Head, || head::BertHead::new(b, self, table));
-        let stack = |table| t.component(path, Component::LanguageModel, || stack::BertStack::new(b, self, table));
+        let stack = || t.component(path, Component::LanguageModel, || stack::BertStack::new(b, self));
+        let ties = self.tie_word_embeddings;
         let (stack, head) = if self.form.head_first {
-            let head = head(None);
-            let stack = stack(self.tie_word_embeddings.then(|| head.weight()));
+            let mut head = head(None);
+            let stack = stack();
+            if ties {
+                head.tie(&stack.words());
+            }
             (stack, head)
         } else {
-            let stack = stack(None);
-            let head = head(self.tie_word_embeddings.then(|| stack.words()));
+            let stack = stack();
+            let head = head(ties.then(|| stack.words()));
             (stack, head)
         };
         Box::new(TextLm::of(path, stack, Box::new(head)))

@@ -28,11 +28,11 @@ pub(super) struct BertStack {
 }
 
 impl BertStack {
-    /// Makes the encoder; its token embedding shares `table` if there is one.
-    pub fn new(b: &Builder, c: &BertConfig, table: Option<Tensor>) -> Self {
+    /// Makes the encoder.
+    pub fn new(b: &Builder, c: &BertConfig) -> Self {
         let t = b.tape();
         let norms = c.form.norms;
-        let embeddings = t.scope("embeddings", || Embeddings::new(b, c, table));
+        let embeddings = t.scope("embeddings", || Embeddings::new(b, c));
         let map = |name| Linear::new(b, name, c.embedding, c.hidden, true);
         let first = c.form.projection == Projection::IfNeeded && c.embedding != c.hidden;
         let before = first.then(|| map("embeddings_project"));

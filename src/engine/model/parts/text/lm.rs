@@ -40,7 +40,7 @@ impl HeadForm {
         b.tape()
             .component("", Component::Head, || match (self.is_tied, self.bias) {
                 (false, bias) if self.name == "lm_head" => Linear::new(b, self.name, hidden, vocab, bias),
-                (false, bias) => Linear::head(b, self.name, hidden, vocab, bias).0,
+                (false, bias) => Linear::head(b, self.name, hidden, vocab, bias),
                 (true, false) => Linear::tied(b, self.name, table),
                 (true, true) => Linear::tied(b, self.name, table).with_bias(b, self.name, vocab),
             })
