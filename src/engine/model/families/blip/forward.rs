@@ -117,7 +117,7 @@ impl Head {
             dense,
             activation: c.blocks.activation,
             layer_norm,
-            decoder: Linear::tied(b, "decoder", table).sharing_bias(b, "decoder", &bias),
+            decoder: Linear::tied(b, "decoder", table).sharing_bias(&t.scope("decoder", || b.tied("bias", &bias))),
         }
     }
 
