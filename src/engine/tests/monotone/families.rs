@@ -250,10 +250,10 @@ pub const FAMILIES: &[Family] = &[
     // BLIP has no connector, and GIT's alone does not train with checkpointing: neither has parts to freeze here.
     text(
         "blip",
-        |w| json!({"model_type": "blip", "text_config": bert(w), "vision_config": tower("blip_vision_model", w)}),
+        |w| json!({"model_type": "blip", "text_config": blip_text(w), "vision_config": tower("blip_vision_model", w)}),
     ),
     text("git", |w| {
-        let mut config = bert(w);
+        let mut config = blip_text(w);
         config["model_type"] = "git".into();
         config["vision_config"] = tower("git_vision_model", w);
         config
@@ -382,7 +382,7 @@ fn instructblip(model_type: &str, w: u64) -> Value {
     config
 }
 
-fn bert(w: u64) -> Value {
+fn blip_text(w: u64) -> Value {
     json!({"vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
         "num_attention_heads": 4, "max_position_embeddings": 1024})
 }
