@@ -15,11 +15,15 @@ use vramscope_tests::kept;
 
 /// Families for which all parameters are simulated, by the class that loads them; the list must not shrink.
 const EXACT: &[&str] = &[
+    "itt blip",
     "itt blip-2",
     "itt deepseek_vl",
     "itt gemma4",
     "itt gemma4_unified",
+    "itt git",
     "itt idefics2",
+    "itt instructblip",
+    "itt instructblipvideo",
     "itt internvl",
     "itt janus",
     "itt lighton_ocr",
@@ -60,6 +64,7 @@ const EXACT: &[&str] = &[
     "lm gemma4_text",
     "lm gemma4_unified",
     "lm gemma4_unified_text",
+    "lm git",
     "lm glm",
     "lm glm4",
     "lm gpt-sw3",

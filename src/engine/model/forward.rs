@@ -173,6 +173,8 @@ pub struct Batch {
     pub loss: Loss,
     /// Arrangement of the tiles of each image, [batch, images].
     pub arrangements: Option<Tensor>,
+    /// Text that a querying transformer reads, and its mask, both [batch, length].
+    pub qformer: Option<[Tensor; 2]>,
     /// Masks and whatever else stays on the GPU during the step.
     pub others: Vec<Tensor>,
 }
@@ -209,6 +211,7 @@ impl Batch {
             token_types: of(&self.token_types),
             loss: self.loss,
             arrangements: of(&self.arrangements),
+            qformer: self.qformer.as_ref().map(|[ids, mask]| [part(ids), part(mask)]),
             others: self.others.iter().map(part).collect(),
         }
     }

@@ -8,6 +8,7 @@ pub mod aya_vision;
 pub mod bart;
 pub mod bert;
 pub mod biogpt;
+pub mod blip;
 pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
@@ -15,11 +16,13 @@ pub mod deepseek_vl;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
+pub mod git;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
 pub mod idefics2;
 pub mod idefics3;
+pub mod instructblip;
 pub mod internvl;
 pub mod janus;
 pub mod lfm2;
@@ -145,6 +148,12 @@ families! {
     Mllama(mllama::MllamaConfig),
     /// BLIP-2.
     Blip2(blip2::Blip2Config),
+    /// BLIP for captions.
+    Blip(blip::BlipConfig),
+    /// GIT.
+    Git(git::GitConfig),
+    /// InstructBLIP and InstructBLIP-Video.
+    InstructBlip(instructblip::InstructBlipConfig),
     /// CLIP.
     Clip(clip::ClipConfig),
     /// SigLIP.

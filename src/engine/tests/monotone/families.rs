@@ -245,6 +245,19 @@ pub const FAMILIES: &[Family] = &[
     }),
     beside_text("mllama", false, mllama),
     beside_text("blip-2", false, blip2),
+    beside_text("instructblip", false, |w| instructblip("instructblip", w)),
+    beside_text("instructblipvideo", false, |w| instructblip("instructblipvideo", w)),
+    // BLIP has no connector, and GIT's alone does not train with checkpointing: neither has parts to freeze here.
+    text(
+        "blip",
+        |w| json!({"model_type": "blip", "text_config": blip_text(w), "vision_config": tower("blip_vision_model", w)}),
+    ),
+    text("git", |w| {
+        let mut config = blip_text(w);
+        config["model_type"] = "git".into();
+        config["vision_config"] = tower("git_vision_model", w);
+        config
+    }),
     images("clip", |w| {
         json!({"model_type": "clip", "projection_dim": 32 * w, "text_config": tower("clip_text_model", w),
             "vision_config": tower("clip_vision_model", w)})
@@ -359,4 +372,17 @@ fn blip2(w: u64) -> Value {
     json!({"model_type": "blip-2", "num_query_tokens": 4, "text_config": opt(w),
         "vision_config": tower("blip_2_vision_model", w), "qformer_config": {"hidden_size": 32 * w,
             "intermediate_size": 64 * w, "num_hidden_layers": 2, "num_attention_heads": 4, "encoder_hidden_size": 64 * w}})
+}
+
+fn instructblip(model_type: &str, w: u64) -> Value {
+    let mut config = blip2(w);
+    config["model_type"] = model_type.into();
+    config["qformer_config"]["vocab_size"] = 500.into();
+    config["qformer_config"]["max_position_embeddings"] = 1024.into();
+    config
+}
+
+fn blip_text(w: u64) -> Value {
+    json!({"vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "max_position_embeddings": 1024})
 }

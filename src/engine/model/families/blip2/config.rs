@@ -33,6 +33,8 @@ pub struct Blip2VisionConfig {
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
+    /// True if its attention is written out, whatever implementation is asked for, as BLIP's.
+    pub written_out: bool,
 }
 
 /// The querying transformer: BERT blocks, some with cross-attention to the image.
@@ -77,6 +79,24 @@ impl Blip2Config {
 }
 
 impl Blip2VisionConfig {
+    /// BLIP's tower.
+    pub(crate) fn read_blip(s: &Section) -> Result<Self, ModelError> {
+        let base = EncoderShape {
+            hidden: 768,
+            intermediate: 3072,
+            layers: 12,
+            heads: 12,
+        };
+        Ok(Self {
+            shape: EncoderShape::read(s, base)?,
+            grid: PatchGrid::read(s, 384, 16)?,
+            qkv_bias: true,
+            activation: s.activation("hidden_act", Activation::Gelu)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+            written_out: true,
+        })
+    }
+
     const SHAPE: EncoderShape = EncoderShape {
         hidden: 1408,
         intermediate: 6144,
@@ -84,13 +104,14 @@ impl Blip2VisionConfig {
         heads: 16,
     };
 
-    fn read(s: &Section) -> Result<Self, ModelError> {
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         Ok(Self {
             shape: EncoderShape::read(s, Self::SHAPE)?,
             grid: PatchGrid::read(s, 224, 14)?,
             qkv_bias: s.flag("qkv_bias", true)?,
             activation: s.activation("hidden_act", Activation::Gelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
+            written_out: false,
         })
     }
 }
@@ -103,7 +124,7 @@ impl QFormerConfig {
         heads: 12,
     };
 
-    fn read(s: &Section, encoder_hidden: u64) -> Result<Self, ModelError> {
+    pub(crate) fn read(s: &Section, encoder_hidden: u64) -> Result<Self, ModelError> {
         Ok(Self {
             shape: EncoderShape::read(s, Self::SHAPE)?,
             cross_attention_frequency: s.size_or("cross_attention_frequency", 2, limits::LAYERS)?,

@@ -13,14 +13,21 @@ use crate::tape::{Tape, Tensor};
 /// `Blip2QFormerModel`.
 pub struct QFormer {
     layernorm: LayerNorm,
-    layers: Vec<Rc<Layer>>,
+    blocks: QFormerBlocks,
     dropout: f64,
+}
+
+/// `Blip2QFormerEncoder`, which InstructBLIP has too.
+pub(crate) struct QFormerBlocks {
+    layers: Vec<Rc<Layer>>,
 }
 
 struct Layer {
     attention: QueryAttention,
     /// Attention to the image features, in every `cross_attention_frequency`-th block.
     crossattention: Option<QueryAttention>,
+    /// For text positions.
+    text_feed_forward: Option<FeedForward>,
     feed_forward: FeedForward,
 }
 
@@ -34,14 +41,16 @@ struct QueryAttention {
     dropout: f64,
 }
 
-struct FeedForward {
+/// `BertIntermediate` and `BertOutput`.
+pub(crate) struct FeedForward {
+    names: [&'static str; 2],
     intermediate: Linear,
     activation: Activation,
     output: Output,
 }
 
-/// A linear map, dropout, and a norm of the sum with the residual.
-struct Output {
+/// A linear map, dropout, and a norm of the sum with the residual (`BertSelfOutput`).
+pub(crate) struct Output {
     dense: Linear,
     layer_norm: LayerNorm,
     dropout: f64,
@@ -51,18 +60,15 @@ struct Output {
 struct BlockContext {
     attn: Attention,
     image: Tensor,
+    /// Queries, which come before the text.
+    queries: u64,
 }
 
 impl QFormer {
     pub fn new(b: &Builder, c: &QFormerConfig) -> Self {
         Self {
             layernorm: LayerNorm::new(b, "layernorm", c.shape.hidden),
-            layers: (0..c.shape.layers)
-                .map(|i| {
-                    b.tape()
-                        .layer("encoder.layer", i as usize, || Rc::new(Layer::new(b, c, i)))
-                })
-                .collect(),
+            blocks: QFormerBlocks::new(b, c),
             dropout: c.hidden_dropout,
         }
     }
@@ -79,7 +85,31 @@ impl QFormer {
             let _like = t.to_dtype(&embedding, queries.dtype());
             nothing_padded(t, image_mask);
         }
-        let shared = Rc::new(BlockContext { attn: run.attn, image });
+        self.blocks.forward(t, run, (embedding, queries.size(1)), image)
+    }
+}
+
+impl QFormerBlocks {
+    /// Makes the blocks of a querying transformer.
+    pub fn new(b: &Builder, c: &QFormerConfig) -> Self {
+        Self {
+            layers: (0..c.shape.layers)
+                .map(|i| {
+                    b.tape()
+                        .layer("encoder.layer", i as usize, || Rc::new(Layer::new(b, c, i)))
+                })
+                .collect(),
+        }
+    }
+
+    /// Queries and the text after them, [images, positions, hidden], and image features [images, positions, width] →
+    /// hidden states of all.
+    pub fn forward(&self, t: &Tape, run: &Run, (embedding, queries): (Tensor, u64), image: Tensor) -> Tensor {
+        let shared = Rc::new(BlockContext {
+            attn: run.attn,
+            image,
+            queries,
+        });
         let mut h = embedding.clone();
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, shared) = (layer.clone(), shared.clone());
@@ -98,7 +128,7 @@ impl QFormer {
 }
 
 /// `create_bidirectional_mask`: no mask if none of [images, positions] is padding.
-fn nothing_padded(t: &Tape, mask: &Tensor) {
+pub(crate) fn nothing_padded(t: &Tape, mask: &Tensor) {
     let padding = t.compute(mask, DType::Bool, "padding mask");
     let all = t.empty([], DType::Bool, "all");
     drop((all, padding));
@@ -112,26 +142,32 @@ impl Layer {
         let crossattention = index
             .is_multiple_of(c.cross_attention_frequency)
             .then(|| t.scope("crossattention", || QueryAttention::new(b, c, c.encoder_hidden)));
-        if c.text_input {
-            // For text positions, which BLIP-2 does not use.
-            FeedForward::new(b, c, ["intermediate", "output"]);
-        }
+        let text_feed_forward = c.text_input.then(|| FeedForward::new(b, c, ["intermediate", "output"]));
         Self {
             attention,
             crossattention,
-            feed_forward: FeedForward::new(b, c, FeedForward::OF_QUERIES),
+            text_feed_forward,
+            feed_forward: FeedForward::new(b, c, ["intermediate_query", "output_query"]),
         }
     }
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let attended = t.scope("attention", || self.attention.forward(t, shared.attn, &x, &x));
+        let given = t.slice(&attended, 1, shared.queries);
         let queries = match &self.crossattention {
             Some(cross) => t.scope("crossattention", || {
-                cross.forward(t, shared.attn, &attended, &shared.image)
+                cross.forward(t, shared.attn, &given, &shared.image)
             }),
-            None => attended.clone(),
+            None => given.clone(),
         };
-        self.feed_forward.forward(t, &queries)
+        drop(given);
+        let mut h = self.feed_forward.forward(t, &queries);
+        let text = attended.size(1) - shared.queries;
+        if let Some(feed_forward) = self.text_feed_forward.as_ref().filter(|_| text > 0) {
+            let of_text = feed_forward.forward(t, &t.slice(&attended, 1, text));
+            h = t.cat(&[&h, &of_text], 1);
+        }
+        h
     }
 }
 
@@ -181,20 +217,22 @@ impl QueryAttention {
 }
 
 impl FeedForward {
-    const OF_QUERIES: [&'static str; 2] = ["intermediate_query", "output_query"];
-
-    fn new(b: &Builder, c: &QFormerConfig, [first, second]: [&'static str; 2]) -> Self {
+    /// Makes the modules of these names.
+    pub fn new(b: &Builder, c: &QFormerConfig, names: [&'static str; 2]) -> Self {
         let t = b.tape();
+        let [first, second] = names;
         let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
         Self {
+            names,
             intermediate: t.scope(first, || Linear::new(b, "dense", hidden, intermediate, true)),
             activation: c.activation,
             output: t.scope(second, || Output::new(b, c, intermediate)),
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let [first, second] = Self::OF_QUERIES;
+    /// [.., hidden] → [.., hidden].
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let [first, second] = self.names;
         let h = t.scope(first, || {
             let h = t.scope("dense", || self.intermediate.forward(t, x));
             nn::activate(t, self.activation, h)
@@ -204,7 +242,8 @@ impl FeedForward {
 }
 
 impl Output {
-    fn new(b: &Builder, c: &QFormerConfig, input: u64) -> Self {
+    /// Makes a map from `input` elements.
+    pub fn new(b: &Builder, c: &QFormerConfig, input: u64) -> Self {
         Self {
             dense: Linear::new(b, "dense", input, c.shape.hidden, true),
             layer_norm: LayerNorm::new(b, "LayerNorm", c.shape.hidden),
@@ -212,7 +251,8 @@ impl Output {
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
+    /// [.., input] and the residual [.., hidden] → [.., hidden].
+    pub fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
         let mut h = t.scope("dense", || self.dense.forward(t, x));
         h = t.dropout(&h, self.dropout);
         let normed = {

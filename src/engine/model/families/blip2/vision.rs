@@ -43,6 +43,7 @@ struct SelfAttention {
     projection: Linear,
     heads: u64,
     dropout: f64,
+    written_out: bool,
 }
 
 struct Mlp {
@@ -153,7 +154,28 @@ impl SelfAttention {
             projection: Linear::new(b, "projection", width, width, true),
             heads: c.shape.heads,
             dropout: c.attention_dropout,
+            written_out: c.written_out,
         }
+    }
+
+    /// `BlipAttention`: the scores live as long as the forward.
+    fn written_out(
+        &self,
+        t: &Tape,
+        [q, k, v]: [&Tensor; 3],
+        [batch, seq, width]: [u64; 3],
+    ) -> (Tensor, Option<Tensor>) {
+        let scores = {
+            let product = t.matmul(q, &t.transpose(k, 2, 3));
+            t.scale(&product)
+        };
+        let mut weights = t.softmax(&scores, None);
+        weights = t.dropout(&weights, self.dropout);
+        let mut out = t.permute(&t.matmul(&weights, v), &[0, 2, 1, 3]);
+        out = t.reshape(&out, [batch, seq, width]);
+        let projected = t.scope("projection", || self.projection.forward(t, &out));
+        drop((scores, out));
+        (projected, Some(weights))
     }
 
     fn forward(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
@@ -164,6 +186,9 @@ impl SelfAttention {
             t.permute(&split, &[2, 0, 3, 1, 4])
         };
         let [q, k, v] = [(); 3].map(|()| t.select(&mixed, 0));
+        if self.written_out {
+            return self.written_out(t, [&q, &k, &v], [batch, seq, width]);
+        }
         let call = AttentionCall {
             q: &q,
             k: &k,

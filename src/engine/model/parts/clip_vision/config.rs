@@ -48,6 +48,11 @@ impl ClipVisionConfig {
     }
 
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        Self::read_with_patch(s, 32)
+    }
+
+    /// Reads a tower whose patches have `patch` pixels a side if the configuration does not say.
+    pub(crate) fn read_with_patch(s: &Section, patch: u64) -> Result<Self, ModelError> {
         let hidden = s.size("hidden_size", 768, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", 12, limits::HEADS)?;
         s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
@@ -59,7 +64,7 @@ impl ClipVisionConfig {
             heads,
             channels: s.size_or("num_channels", 3, limits::COUNT)?,
             image,
-            patch: s.side("patch_size", 32, image)?,
+            patch: s.side("patch_size", patch, image)?,
             activation: s.activation("hidden_act", Activation::QuickGelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
             projection: s.size_or("projection_dim", 512, limits::WIDTH)?,

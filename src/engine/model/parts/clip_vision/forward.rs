@@ -39,9 +39,9 @@ pub struct ClipVisionOutput {
     pub pooled: Tensor,
 }
 
-fn blocks(c: &ClipVisionConfig) -> BlockConfig {
+fn blocks(c: &ClipVisionConfig, form: &'static BlockForm) -> BlockConfig {
     BlockConfig {
-        form: &BLOCKS,
+        form,
         shape: EncoderShape {
             hidden: c.hidden,
             intermediate: c.intermediate,
@@ -57,6 +57,11 @@ fn blocks(c: &ClipVisionConfig) -> BlockConfig {
 
 impl ClipVision {
     pub fn new(b: &Builder, c: &ClipVisionConfig) -> Self {
+        Self::of_form(b, c, &BLOCKS)
+    }
+
+    /// Makes a tower whose blocks have another form.
+    pub fn of_form(b: &Builder, c: &ClipVisionConfig, form: &'static BlockForm) -> Self {
         let t = b.tape();
         let (class_embedding, patch_embedding, position_embedding, position_ids) = t.scope("embeddings", || {
             let class = b.weight("class_embedding", [c.hidden]);
@@ -75,21 +80,36 @@ impl ClipVision {
             position_embedding,
             position_ids,
             pre_layrnorm: LayerNorm::new(b, "pre_layrnorm", c.hidden),
-            layers: make_blocks(b, "encoder.layers", &blocks(c)),
+            layers: make_blocks(b, "encoder.layers", &blocks(c, form)),
             post_layernorm: LayerNorm::new(b, "post_layernorm", c.hidden),
         }
     }
 
     /// Pixels [images, 3, side, side] → the last hidden states. `see` gets the embedding and the output of each block.
-    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, mut see: impl FnMut(&Tensor)) -> ClipVisionOutput {
+    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, see: impl FnMut(&Tensor)) -> ClipVisionOutput {
+        let (last, embedded) = self.hidden(t, run, pixels, see);
+        let class = t.select(&last, 1);
+        let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &class));
+        drop(embedded);
+        ClipVisionOutput { last, pooled }
+    }
+
+    /// Pixels [images, 3, side, side] → all hidden states after the last norm.
+    pub fn normed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let (last, embedded) = self.hidden(t, run, pixels, |_| ());
+        let normed = t.scope("post_layernorm", || self.post_layernorm.forward(t, &last));
+        drop(embedded);
+        normed
+    }
+
+    /// The output of the last block, and the input of the first, which the caller holds until it returns.
+    fn hidden(&self, t: &Tape, run: &Run, pixels: &Tensor, mut see: impl FnMut(&Tensor)) -> (Tensor, Tensor) {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
         let h = t.scope("pre_layrnorm", || self.pre_layrnorm.forward(t, &embedded));
         drop(embedded);
         see(&h);
         let last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), see);
-        let class = t.select(&last, 1);
-        let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &class));
-        ClipVisionOutput { last, pooled }
+        (last, h)
     }
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {

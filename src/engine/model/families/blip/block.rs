@@ -1,0 +1,208 @@
+//! BERT's blocks as BLIP (`transformers/models/blip/modeling_blip_text.py`) and GIT
+//! (`transformers/models/git/modeling_git.py`) have them: attention is written out, whatever implementation is asked for.
+
+use std::rc::Rc;
+
+use super::config::BertConfig;
+use crate::dtype::DType;
+use crate::model::families::blip2::{FeedForward, Output, QFormerConfig};
+use crate::model::forward::Run;
+use crate::model::parts::text::run_blocks;
+use crate::nn::{Builder, Embedding, LayerNorm, Linear};
+use crate::tape::{Mask, Tape, Tensor};
+
+/// In what the blocks of BLIP and GIT differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BertForm {
+    /// True if each block attends to an image too.
+    pub crosses: bool,
+    /// True if attention returns its weights without the dropout.
+    pub returns_undropped: bool,
+}
+
+/// `BlipTextEmbeddings`, `GitEmbeddings`.
+pub(crate) struct BertEmbeddings {
+    word_embeddings: Embedding,
+    position_embeddings: Embedding,
+    layer_norm: LayerNorm,
+    dropout: f64,
+    position_ids: Tensor,
+}
+
+/// `BlipTextEncoder`, `GitEncoder`.
+pub(crate) struct BertBlocks {
+    layers: Vec<Rc<Layer>>,
+}
+
+struct Layer {
+    attention: WrittenAttention,
+    crossattention: Option<WrittenAttention>,
+    feed_forward: FeedForward,
+}
+
+/// `BlipTextAttention`, `GitAttention`: attention and what follows it.
+struct WrittenAttention {
+    query: Linear,
+    key: Linear,
+    value: Linear,
+    output: Output,
+    heads: u64,
+    dropout: f64,
+    form: BertForm,
+}
+
+/// State that all blocks of one forward share.
+struct BlockContext {
+    mask: Option<Mask>,
+    image: Option<Tensor>,
+}
+
+impl BertEmbeddings {
+    /// Makes the tables and the norm.
+    pub fn new(b: &Builder, c: &BertConfig) -> Self {
+        let hidden = c.blocks.shape.hidden;
+        b.tape().scope("embeddings", || Self {
+            word_embeddings: Embedding::new(b, "word_embeddings", c.vocab, hidden),
+            position_embeddings: Embedding::new(b, "position_embeddings", c.positions, hidden),
+            layer_norm: LayerNorm::new(b, "LayerNorm", hidden),
+            dropout: c.blocks.hidden_dropout,
+            position_ids: b.buffer("position_ids", [1, c.positions], DType::I64),
+        })
+    }
+
+    /// Weight of the token embedding, [vocab, hidden].
+    pub fn table(&self) -> &Tensor {
+        self.word_embeddings.weight()
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.scope("embeddings", || {
+            let words = self.word_embeddings.forward(t, ids);
+            let leaf = run.embedded(t, words.clone());
+            if leaf.requires_grad() && !words.requires_grad() {
+                t.misfit("`+=` to a leaf that requires gradients", &[words.shape()]);
+            }
+            drop(words);
+            let position_ids = t.slice(&self.position_ids, 1, ids.size(1));
+            let positions = t.scope("position_embeddings", || {
+                self.position_embeddings.forward(t, &position_ids)
+            });
+            let summed = t.add_(leaf, &positions);
+            let mut embeddings = t.scope("LayerNorm", || self.layer_norm.forward(t, &summed));
+            embeddings = t.dropout(&embeddings, self.dropout);
+            drop((summed, positions));
+            embeddings
+        })
+    }
+}
+
+impl BertBlocks {
+    /// Makes the blocks.
+    pub fn new(b: &Builder, c: &QFormerConfig, form: BertForm) -> Self {
+        Self {
+            layers: (0..c.shape.layers as usize)
+                .map(|i| b.tape().layer("encoder.layer", i, || Rc::new(Layer::new(b, c, form))))
+                .collect(),
+        }
+    }
+
+    /// [batch, seq, hidden] → [batch, seq, hidden], with image features [batch, positions, width] to attend to.
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        embeds: Tensor,
+        (mask, image): (Option<Mask>, Option<Tensor>),
+    ) -> Tensor {
+        let shared = Rc::new(BlockContext { mask, image });
+        let h = run_blocks(
+            t,
+            run,
+            "encoder.layer",
+            (&self.layers, &shared),
+            embeds.clone(),
+            Layer::forward,
+        );
+        drop(embeds);
+        h
+    }
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &QFormerConfig, form: BertForm) -> Self {
+        let t = b.tape();
+        let hidden = c.shape.hidden;
+        Self {
+            attention: t.scope("attention", || WrittenAttention::new(b, c, form, hidden)),
+            crossattention: form
+                .crosses
+                .then(|| t.scope("crossattention", || WrittenAttention::new(b, c, form, c.encoder_hidden))),
+            feed_forward: FeedForward::new(b, c, ["intermediate", "output"]),
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let mask = shared.mask.as_ref();
+        let (mut attended, mut weights) = t.scope("attention", || self.attention.forward(t, &x, &x, mask));
+        if let (Some(cross), Some(image)) = (&self.crossattention, &shared.image) {
+            (attended, weights) = t.scope("crossattention", || cross.forward(t, &attended, image, None));
+        }
+        let out = self.feed_forward.forward(t, &attended);
+        drop((attended, weights));
+        out
+    }
+}
+
+impl WrittenAttention {
+    /// Makes an attention whose keys and values come from states of width `source`.
+    fn new(b: &Builder, c: &QFormerConfig, form: BertForm, source: u64) -> Self {
+        let t = b.tape();
+        let hidden = c.shape.hidden;
+        let [query, key, value] = t.scope("self", || {
+            [("query", hidden), ("key", source), ("value", source)]
+                .map(|(name, input)| Linear::new(b, name, input, hidden, true))
+        });
+        Self {
+            query,
+            key,
+            value,
+            output: t.scope("output", || Output::new(b, c, hidden)),
+            heads: c.shape.heads,
+            dropout: c.attention_dropout,
+            form,
+        }
+    }
+
+    /// What follows attention, and the weights that the block holds; GIT's are gone by then.
+    fn forward(&self, t: &Tape, x: &Tensor, source: &Tensor, mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
+        let (attended, weights) = t.scope("self", || self.attend(t, x, source, mask));
+        let out = t.scope("output", || self.output.forward(t, &attended, x));
+        (out, self.form.returns_undropped.then_some(weights))
+    }
+
+    fn attend(&self, t: &Tape, x: &Tensor, source: &Tensor, mask: Option<&Mask>) -> (Tensor, Tensor) {
+        let heads = |x: Tensor| {
+            let split = [x.size(0), x.size(1), self.heads, x.size(2) / self.heads];
+            t.transpose(&t.view(&x, split), 1, 2)
+        };
+        let q = heads(t.scope("query", || self.query.forward(t, x)));
+        let k = heads(t.scope("key", || self.key.forward(t, source)));
+        let v = heads(t.scope("value", || self.value.forward(t, source)));
+        let mut scores = t.matmul(&q, &t.transpose(&k, 2, 3));
+        scores = t.scale(&scores);
+        if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = mask {
+            scores = t.add(&scores, bias);
+        }
+        let mut weights = t.softmax(&scores, None);
+        let dropped = t.dropout(&weights, self.dropout);
+        if !self.form.returns_undropped {
+            weights = dropped.clone();
+        }
+        let mut out = t.permute(&t.matmul(&dropped, &v), &[0, 2, 1, 3]);
+        out = t.contiguous(&out);
+        out = t.view(&out, *x.shape());
+        drop((scores, dropped));
+        (out, weights)
+    }
+}

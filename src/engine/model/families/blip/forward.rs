@@ -1,0 +1,132 @@
+//! BLIP for captions (`transformers/models/blip/modeling_blip.py`).
+
+use super::block::{BertBlocks, BertEmbeddings, BertForm};
+use super::config::{BertConfig, BlipConfig};
+use crate::model::config::{Activation, PatchGrid};
+use crate::model::families::blip2::Blip2Vision;
+use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::nn::{self, Builder, LayerNorm, Linear, Pattern};
+use crate::setup::Attention;
+use crate::tape::{Component, Tape, Tensor};
+
+/// `BlipForConditionalGeneration`.
+pub struct Blip {
+    vision_model: Blip2Vision,
+    embeddings: BertEmbeddings,
+    blocks: BertBlocks,
+    cls: Head,
+    grid: PatchGrid,
+}
+
+/// `BlipTextLMPredictionHead`.
+struct Head {
+    dense: Linear,
+    activation: Activation,
+    layer_norm: LayerNorm,
+    decoder: Linear,
+}
+
+impl Blip {
+    pub fn new(b: &Builder, c: &BlipConfig) -> Self {
+        let t = b.tape();
+        let vision_model = t.component("vision_model", Component::VisionTower, || {
+            Blip2Vision::new(b, &c.vision)
+        });
+        let (embeddings, blocks) = t.component("text_decoder.bert", Component::LanguageModel, || {
+            let form = BertForm {
+                crosses: true,
+                returns_undropped: true,
+            };
+            (
+                BertEmbeddings::new(b, &c.text),
+                BertBlocks::new(b, &c.text.blocks, form),
+            )
+        });
+        let cls = t.component("text_decoder.cls.predictions", Component::Head, || {
+            Head::new(b, &c.text, embeddings.table())
+        });
+        Self {
+            vision_model,
+            embeddings,
+            blocks,
+            cls,
+            grid: c.vision.grid,
+        }
+    }
+}
+
+impl Forward for Blip {
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let PatchGrid { image, channels, .. } = self.grid;
+        Batch::of_text(t, run).with_pixels(t, run, &[run.setup.batch, channels, image, image])
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        let vision = t.component("vision_model", Component::VisionTower, || {
+            self.vision_model.forward(t, run, pixels)
+        });
+        let h = t.component("text_decoder.bert", Component::LanguageModel, || {
+            let embeds = self.embeddings.forward(t, run, ids);
+            let mask = nn::text_mask(t, Attention::Eager, &embeds, batch.positions.as_ref(), Pattern::Causal);
+            self.blocks.forward(t, run, embeds, (mask, Some(vision.last.clone())))
+        });
+        t.component("text_decoder.cls.predictions", Component::Head, || {
+            let Some(labels) = &batch.labels else {
+                return Output {
+                    loss: self.cls.forward(t, &t.slice(&h, 1, 1)),
+                    held: Vec::new(),
+                };
+            };
+            let logits = self.cls.forward(t, &h);
+            let loss = t.scope("loss", || shifted_loss(t, &logits, labels));
+            drop((h, vision.pooled));
+            Output {
+                loss,
+                held: vec![logits, vision.last],
+            }
+        })
+    }
+}
+
+/// Cross entropy of logits [batch, seq, vocab], in their own type, with labels [batch, seq] shifted by one.
+fn shifted_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
+    let [batch, seq, vocab] = [logits.size(0), logits.size(1), logits.size(2)];
+    let shifted = t.contiguous(&t.narrow(logits, 1, seq - 1));
+    let target = t.contiguous(&t.slice(labels, 1, seq - 1));
+    let flat = t.view(&shifted, [batch * (seq - 1), vocab]);
+    let loss = t.cross_entropy(&flat, &t.view(&target, [batch * (seq - 1)]));
+    drop((target, shifted));
+    loss
+}
+
+impl Head {
+    fn new(b: &Builder, c: &BertConfig, table: &Tensor) -> Self {
+        let t = b.tape();
+        let hidden = c.blocks.shape.hidden;
+        let bias = b.weight("bias", [c.vocab]);
+        let (dense, layer_norm) = t.scope("transform", || {
+            (
+                Linear::new(b, "dense", hidden, hidden, true),
+                LayerNorm::new(b, "LayerNorm", hidden),
+            )
+        });
+        Self {
+            dense,
+            activation: c.blocks.activation,
+            layer_norm,
+            decoder: Linear::tied(b, "decoder", table).sharing_bias(&t.scope("decoder", || b.tied("bias", &bias))),
+        }
+    }
+
+    fn forward(&self, t: &Tape, h: &Tensor) -> Tensor {
+        let transformed = t.scope("transform", || {
+            let mut h = t.scope("dense", || self.dense.forward(t, h));
+            h = nn::activate(t, self.activation, h);
+            t.scope("LayerNorm", || self.layer_norm.forward(t, &h))
+        });
+        t.scope("decoder", || self.decoder.forward(t, &transformed))
+    }
+}

@@ -1,0 +1,101 @@
+//! InstructBLIP and InstructBLIP-Video.
+
+mod config;
+mod forward;
+mod qformer;
+
+pub use config::InstructBlipConfig;
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+const VIDEO: &str = "instructblipvideo";
+
+static FACTS: Facts = Facts {
+    model_types: &[
+        ModelType {
+            name: "instructblip",
+            classes: &["InstructBlipForConditionalGeneration"],
+        },
+        ModelType {
+            name: VIDEO,
+            classes: &["InstructBlipVideoForConditionalGeneration"],
+        },
+    ],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for InstructBlipConfig {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s, model_type == VIDEO)
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::InstructBlip::new(b, self))
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        Fidelity::Exact
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::ONE_IMAGE
+    }
+
+    /// The querying transformer reads the same text, without the image.
+    fn positions(&self) -> Positions {
+        Positions::Learned(
+            self.text
+                .positions
+                .min(self.qformer_positions + Self::image_tokens(self)),
+        )
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_all(self.text.heads, self.text.hidden)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, _: &Setup) -> u64 {
+        Self::image_tokens(self)
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Stacked
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::FIXED
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: false,
+                tower_takes_ids: false,
+            },
+            adapters: AdapterMaps::Usual,
+            liger: Liger::Unknown,
+            no_flash: Some(NoFlash::NotSimulated),
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+}
