@@ -7,7 +7,7 @@
 use std::pin::Pin;
 
 use leptos::prelude::*;
-use vramscope_engine::model::LazyModels;
+use vramscope_engine::model::{LazyGroup, LazyModels};
 use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
@@ -40,9 +40,14 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
             Need::Recorder => here.recorder = Some(recorder_work().await.ok()?),
             // That is of one question (`Pump::unpack`).
             Need::Unpacked => {}
-            Need::Models => {
-                lazy_models().await.ok()?.provide();
-                here.models = true;
+            Need::Models(group) => {
+                let models = match group {
+                    LazyGroup::Images => images().await,
+                    LazyGroup::Text => text().await,
+                    LazyGroup::Blocks => blocks().await,
+                };
+                models.ok()?.provide();
+                here.add_models(group);
             }
         }
         Some(here)
@@ -104,7 +109,17 @@ fn recorder_work() -> Fetched<Recorder> {
     Ok(recorder())
 }
 
-#[wasm_split(models, fallible)]
-fn lazy_models() -> Fetched<LazyModels> {
-    Ok(LazyModels::all())
+#[wasm_split(images, fallible)]
+fn images() -> Fetched<LazyModels> {
+    Ok(LazyModels::images())
+}
+
+#[wasm_split(text, fallible)]
+fn text() -> Fetched<LazyModels> {
+    Ok(LazyModels::text())
+}
+
+#[wasm_split(blocks, fallible)]
+fn blocks() -> Fetched<LazyModels> {
+    Ok(LazyModels::blocks())
 }

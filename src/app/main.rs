@@ -22,6 +22,8 @@ mod lazy;
 #[cfg(target_arch = "wasm32")]
 mod loaders;
 #[cfg(target_arch = "wasm32")]
+mod models;
+#[cfg(target_arch = "wasm32")]
 mod pages;
 #[cfg(target_arch = "wasm32")]
 mod part;

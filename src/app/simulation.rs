@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use vramscope_engine::Model;
 
 use crate::events::{Pending, after};
+use crate::models::Models;
 use crate::shell::{Prefetch, Store};
 use crate::state::{Draft, Reading};
 use crate::widgets::is_typing;
@@ -46,7 +47,7 @@ pub struct Detailed {
 /// Model and outcome of the store's current entries.
 #[derive(Debug, Clone, Copy)]
 pub struct Simulation {
-    /// Model, as long as it can be read.
+    /// Model, as long as it can be read and its family's code is there.
     pub model: Memo<Option<Model>>,
     /// Result of the last entries that were answered.
     pub outcome: RwSignal<Outcome>,
@@ -72,7 +73,9 @@ impl Simulation {
     /// Asks the engine now and after every change of the entries.
     pub fn provide(store: Store) -> Self {
         let reading = store.reading();
-        let simulation = Self::of(Memo::new(move |_| reading.with(|r| model(r).ok())));
+        let models = Models::get();
+        let read = move |r: &Reading| models.read(&r.source, || model(r))?.ok();
+        let simulation = Self::of(Memo::new(move |_| reading.with(read)));
         let engine = Engine::get();
         Effect::new(move || {
             let prefetch = store.prefetch().get();

@@ -1,6 +1,67 @@
 //! Tests the lazily loaded chunks of the program.
 
-use crate::page::with_page;
+use thirtyfour::prelude::*;
+use vramscope_engine::Model;
+
+use crate::page::{Page, with_page};
+
+/// Chunks of models that the page and its worker have fetched.
+async fn groups(page: &Page) -> WebDriverResult<String> {
+    let names = "return ['images', 'text', 'blocks'].filter((name) => performance.getEntriesByType('resource') \
+                 .some((e) => e.name.includes(`/chunks/${name}-`))).join()";
+    page.driver.execute(names, vec![]).await?.convert()
+}
+
+async fn takes_images(page: &Page) -> WebDriverResult<bool> {
+    page.driver
+        .execute("return !!document.querySelector('#control-images')", vec![])
+        .await?
+        .convert()
+}
+
+#[tokio::test]
+async fn the_code_of_a_family_comes_when_a_model_needs_it() {
+    with_page("#/?batch=1", async |page| {
+        page.until("the first model", || page.value("peak-allocated"), Option::is_some)
+            .await?;
+        assert!(takes_images(page).await? && groups(page).await?.is_empty());
+        page.driver
+            .execute("location.hash = '#/?model=gpt2&batch=2'", vec![])
+            .await?;
+        page.until("its own settings", || takes_images(page), |takes| !takes)
+            .await?;
+        assert_eq!(groups(page).await?, "text");
+        page.driver
+            .execute("location.hash = '#/?model=qwen2.5-vl-3b&batch=1'", vec![])
+            .await?;
+        page.until("its own settings", || takes_images(page), |takes| *takes)
+            .await?;
+        assert_eq!(groups(page).await?, "images,text");
+        assert!(page.errors().await?.is_empty());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pasted_configuration_fetches_its_family_too() {
+    with_page("#/?batch=1", async |page| {
+        page.until("the first model", || page.value("peak-allocated"), Option::is_some)
+            .await?;
+        page.click("from-config").await?;
+        let config = Model::catalogue_config("gpt2").expect("it is in the catalogue");
+        let paste = "const area = document.querySelector('[data-testid=config]'); area.value = arguments[0];\
+                     area.dispatchEvent(new Event('input', { bubbles: true }))";
+        page.driver.execute(paste, vec![config.into()]).await?;
+        page.until("its own settings", || takes_images(page), |takes| !takes)
+            .await?;
+        assert_eq!(groups(page).await?, "text");
+        page.until("its memory", || page.value("peak-allocated"), Option::is_some)
+            .await?;
+        Ok(())
+    })
+    .await;
+}
 
 #[tokio::test]
 async fn a_page_that_cannot_be_fetched_says_so_and_comes_when_asked_again() {

@@ -67,16 +67,15 @@ const ERRORS: [(Quantity, &str); 10] = [
 ];
 
 /// Formats the whole table: for each file a summary and its rows.
-pub fn render_table() -> String {
+pub fn render_table(predicted: &[(&str, Vec<Comparison>)]) -> String {
     let mut out = String::from(HEAD);
-    for file in files() {
-        let rows = Comparison::of_file(file);
+    for (file, rows) in predicted {
         out += &format!(
             "## {file}\n\n{}\n{}\n{}\n{}",
-            coverage(&rows),
-            by_quantity(&rows),
-            by_model(&rows),
-            list(&rows)
+            coverage(rows),
+            by_quantity(rows),
+            by_model(rows),
+            list(rows)
         );
     }
     out

@@ -9,6 +9,7 @@ use super::notices::Notices;
 use super::update::UpdateNotice;
 use crate::i18n::{Language, Words, t, use_i18n};
 use crate::lazy::LazyPage;
+use crate::models::Models;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::shell::{Given, MyCard, Store, fault, language, theme};
@@ -20,6 +21,7 @@ pub fn app(language: Language) -> impl IntoView {
     let i18n = Words::provide(language);
     let store = Store::provide();
     Engine::provide();
+    Models::provide();
     MyCard::provide();
     Given::provide();
     language::follow(store, i18n);

@@ -14,6 +14,7 @@ use super::setups::SetupsWork;
 use super::slices::{Kept, Parts};
 use super::view::{Details, Live};
 use super::what_if::WhatIfWork;
+use crate::state::{Draft, Reading};
 
 /// Pending questions and the most recent run.
 #[derive(Default)]
@@ -202,13 +203,8 @@ impl Host {
             Ask::Run(draft) => {
                 // Frees the kept run first; the next one needs its memory.
                 self.kept = None;
-                match Subject::read(draft) {
-                    Ok(subject) if subject.model.is_lazy() && !self.here.models => Err(Need::Models),
-                    read => {
-                        let run = read.and_then(|subject| self.run(id, subject));
-                        Ok(Some(run.unwrap_or_else(|why| Answer::Run(Err(why)))))
-                    }
-                }
+                let run = self.read(draft)?.and_then(|subject| self.run(id, subject));
+                Ok(Some(run.unwrap_or_else(|why| Answer::Run(Err(why)))))
             }
             Ask::Recorded { file, entries, first } => {
                 let recording = self.recording(file.number).ok_or(Need::Unpacked)?;
@@ -245,6 +241,17 @@ impl Host {
             // Answered in several parts.
             Ask::Time { .. } => None,
         }
+    }
+
+    /// Reads entries to run, or returns the chunk that their model needs first.
+    fn read(&self, draft: &Draft) -> Result<Result<Subject, Refusal>, Need> {
+        let reading = Reading::of(draft, &Draft::default());
+        if let Some(need) = Need::to_read(&reading.source, self.here) {
+            return Err(need);
+        }
+        let read = Subject::of(reading);
+        let group = read.as_ref().ok().and_then(|subject| subject.model.lazy_group());
+        Need::models(group, self.here).map_or(Ok(read), Err)
     }
 
     fn run(&mut self, id: u32, subject: Subject) -> Result<Answer, Refusal> {

@@ -1,5 +1,7 @@
 //! Work that the host runs from lazily loaded chunks, because the first view of a page does not need it.
 
+use vramscope_engine::model::LazyGroup;
+
 use super::attention::AttentionWork;
 use super::batches::BatchWork;
 use super::coded::Coded;
@@ -9,7 +11,7 @@ use super::protocol::{Answer, Ask};
 use super::run::{Subject, model};
 use super::slices::{Kept, Parts};
 use super::sweep::SweepWork;
-use crate::state::{Draft, Reading};
+use crate::state::{Draft, Reading, Source};
 
 /// Starts sliced work on a set of entries.
 pub type Begin = fn(&Draft) -> Box<dyn Parts>;
@@ -98,8 +100,8 @@ pub enum Need {
     Closer,
     /// Chunk of [`time::begin`](super::time::begin).
     Timer,
-    /// Code of the model families outside the first download.
-    Models,
+    /// Code of a group of models outside the first download.
+    Models(LazyGroup),
     /// [`Recorder`].
     Recorder,
     /// A recording, unpacked.
@@ -107,8 +109,8 @@ pub enum Need {
 }
 
 impl Need {
-    /// Returns the chunk that a question needs and that is not loaded. `Ask::Run` checks this later by itself, so that
-    /// its model is read only once.
+    /// Returns the chunk that a question needs and that is not loaded. `Ask::Run` checks what its model needs later by
+    /// itself, so that it is read only once.
     pub fn of(ask: &Ask, here: Here) -> Option<Self> {
         let own = match ask {
             Ask::Attention(_) => Some(Self::Attention),
@@ -121,20 +123,40 @@ impl Need {
             _ => None,
         };
         let runs = match ask {
-            Ask::Sweep(entries) | Ask::Batches(entries) | Ask::Plan(entries) | Ask::WhatIf { entries, .. } => {
-                std::slice::from_ref(entries)
-            }
+            Ask::Attention(entries)
+            | Ask::Sweep(entries)
+            | Ask::Batches(entries)
+            | Ask::Plan(entries)
+            | Ask::WhatIf { entries, .. }
+            | Ask::Derive {
+                changed: Some(entries), ..
+            } => std::slice::from_ref(entries),
             Ask::Setups(all) | Ask::Prefetch(all) => all,
             _ => &[],
         };
         own.filter(|need| !here.has(*need))
-            .or_else(|| (!here.models && runs.iter().any(is_lazy)).then_some(Self::Models))
+            .or_else(|| runs.iter().find_map(|entries| Self::to_run(entries, here)))
     }
-}
 
-/// Returns true if the entries' model belongs to a family outside the first download.
-fn is_lazy(entries: &Draft) -> bool {
-    model(&Reading::of(entries, &Draft::default())).is_ok_and(|model| model.is_lazy())
+    /// Chunk that reading the entries' model needs and that is not loaded.
+    pub fn to_read(source: &Source, here: Here) -> Option<Self> {
+        let group = match source {
+            Source::Catalogue(name) => LazyGroup::of_name(name),
+            Source::Config(text) => LazyGroup::of_config(text),
+        };
+        Self::models(group, here)
+    }
+
+    /// Chunk that running the entries' model needs and that is not loaded.
+    fn to_run(entries: &Draft, here: Here) -> Option<Self> {
+        let reading = Reading::of(entries, &Draft::default());
+        Self::to_read(&reading.source, here).or_else(|| Self::models(model(&reading).ok()?.lazy_group(), here))
+    }
+
+    /// Chunk of a group of models, if it is not loaded.
+    pub fn models(group: Option<LazyGroup>, here: Here) -> Option<Self> {
+        group.map(Self::Models).filter(|need| !here.has(*need))
+    }
 }
 
 /// Chunks that are loaded.
@@ -152,8 +174,8 @@ pub struct Here {
     pub closer: Option<Closer>,
     /// [`time::begin`](super::time::begin), once its chunk is loaded.
     pub timer: Option<Timer>,
-    /// True once models of all families can run.
-    pub models: bool,
+    /// True for each group of models whose code is loaded, in the order of [`LazyGroup::ALL`].
+    pub models: [bool; LazyGroup::ALL.len()],
     /// Replay of recordings.
     pub recorder: Option<Recorder>,
 }
@@ -169,9 +191,14 @@ impl Here {
             plan: Some(plan),
             closer: Some(closer),
             timer: Some(super::time::begin),
-            models: true,
+            models: [true; LazyGroup::ALL.len()],
             recorder: Some(super::played::recorder()),
         }
+    }
+
+    /// Notes that a group of models is loaded.
+    pub const fn add_models(&mut self, group: LazyGroup) {
+        self.models[group as usize] = true;
     }
 
     /// Returns true if the chunk is loaded.
@@ -183,7 +210,7 @@ impl Here {
             Need::Plan => self.plan.is_some(),
             Need::Closer => self.closer.is_some(),
             Need::Timer => self.timer.is_some(),
-            Need::Models => self.models,
+            Need::Models(group) => self.models[group as usize],
             Need::Recorder => self.recorder.is_some(),
             Need::Unpacked => false,
         }

@@ -38,7 +38,14 @@ impl Subject {
     /// # Errors
     /// Fails if the model cannot be read.
     pub fn read(draft: &Draft) -> Result<Self, Refusal> {
-        let mut reading = Reading::of(draft, &Draft::default());
+        Self::of(Reading::of(draft, &Draft::default()))
+    }
+
+    /// Reads the model of entries.
+    ///
+    /// # Errors
+    /// Fails if the model cannot be read.
+    pub fn of(mut reading: Reading) -> Result<Self, Refusal> {
         let model = model(&reading).map_err(Refusal::Model)?;
         settle_length(&mut reading, &model);
         let device = Device::by_name(&reading.gpu).map_err(|e| e.to_string());

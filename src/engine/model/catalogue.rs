@@ -1,7 +1,8 @@
 //! Models known by name, as `config.json` files embedded in the program.
 
-use super::facts::Entry;
+use super::facts::{Entry, Name};
 use super::families;
+use super::lazy::LazyGroup;
 
 /// Names of all entries, in the order of menus.
 const MENU: &str = include_str!("menu.txt");
@@ -11,15 +12,21 @@ pub(super) fn menu() -> Vec<&'static str> {
     MENU.lines().collect()
 }
 
-/// Finds the entry of a name.
+/// Finds a model by name, and the group of families that its file needs.
+pub(super) fn known(name: &str) -> Option<(Option<LazyGroup>, Name)> {
+    families::model_names().find(|(_, known)| known.name == name)
+}
+
+/// Finds the entry of a name; `None` too if the code of its family is not there.
 pub(super) fn entry(name: &str) -> Option<&'static Entry> {
-    families::entries().find(|entry| entry.name == name)
+    let (group, _) = known(name)?;
+    families::entries(group).find(|entry| entry.name == name)
 }
 
 /// Returns the hub's id of a catalogue model; `None` if the hub does not have it or the name is unknown.
 pub fn hub_id(name: &str) -> Option<&str> {
-    let entry = entry(name)?;
-    entry.checkpoint.or(entry.name.contains('/').then_some(entry.name))
+    let (_, known) = known(name)?;
+    known.checkpoint.or(known.name.contains('/').then_some(known.name))
 }
 
 #[cfg(test)]
@@ -33,7 +40,7 @@ mod tests {
     #[test]
     fn the_menu_lists_every_entry_once() {
         let mut listed = menu();
-        let mut entries: Vec<&str> = families::entries().map(|entry| entry.name).collect();
+        let mut entries: Vec<&str> = families::model_names().map(|(_, known)| known.name).collect();
         listed.sort_unstable();
         entries.sort_unstable();
         assert_eq!(listed, entries, "menu.txt and the families' catalogues differ");
@@ -63,12 +70,12 @@ mod tests {
                 .unwrap_or_else(|e| panic!("{name}: {e}"))
                 .params as f64
         };
-        for entry in families::entries() {
-            let Some(id) = entry.checkpoint else {
+        for (_, Name { name, checkpoint }) in families::model_names() {
+            let Some(id) = checkpoint else {
                 continue;
             };
-            let off = params(entry.name) / params(id) - 1.0;
-            assert!(off.abs() < 0.005, "{} against {id}: {:+.2}%", entry.name, 100.0 * off);
+            let off = params(name) / params(id) - 1.0;
+            assert!(off.abs() < 0.005, "{name} against {id}: {:+.2}%", 100.0 * off);
         }
     }
 }

@@ -62,6 +62,39 @@ pub(crate) struct Entry {
     pub config: &'static str,
 }
 
+/// Name of a model of the catalogue, known before the code of its family is loaded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name {
+    /// The entry's name.
+    pub name: &'static str,
+    /// The entry's checkpoint.
+    pub checkpoint: Option<&'static str>,
+}
+
+impl Entry {
+    /// The entry without its file.
+    pub const fn name(&self) -> Name {
+        Name {
+            name: self.name,
+            checkpoint: self.checkpoint,
+        }
+    }
+}
+
+/// The entries without their files.
+pub(crate) const fn names<const N: usize>(entries: &[Entry]) -> [Name; N] {
+    let mut names = [Name {
+        name: "",
+        checkpoint: None,
+    }; N];
+    let mut i = 0;
+    while i < N {
+        names[i] = entries[i].name();
+        i += 1;
+    }
+    names
+}
+
 /// Makes the entries of a family from their names, short ones with the checkpoint that they mean. The file of each is
 /// `catalogue/NAME.json` in the family's folder.
 macro_rules! catalogue {

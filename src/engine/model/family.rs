@@ -4,6 +4,9 @@
 //! [`Family`] or a field of what a method returns, without defaults: a family that leaves one out does not compile. The
 //! registry ([`super::families`]) has one row for each family.
 
+use std::any::Any;
+use std::fmt::Debug;
+
 use super::ModelError;
 use super::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use super::config::section::Section;
@@ -13,22 +16,19 @@ use super::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
-/// A family of models, implemented by its typed configuration.
-pub(crate) trait Family {
+/// A family as the registry knows it: what holds for all its models, and how a file is read.
+pub(crate) trait Registered: Family + Sized {
     /// Facts that hold for all models of the family.
-    fn facts() -> &'static Facts
-    where
-        Self: Sized;
+    const FACTS: &'static Facts;
 
     /// Reads a configuration of the given `model_type`, which is one of the family's.
-    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError>
-    where
-        Self: Sized;
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError>;
+}
 
+/// A family of models, implemented by its typed configuration.
+pub(crate) trait Family: Config {
     /// Makes the parameters.
-    fn build(&self, b: &Builder) -> Box<dyn Forward>
-    where
-        Self: Sized;
+    fn build(&self, b: &Builder) -> Box<dyn Forward>;
 
     /// How closely the forward of this configuration is simulated.
     fn fidelity(&self) -> Fidelity;
@@ -62,5 +62,17 @@ pub(crate) trait Family {
     /// models of its kind.
     fn batches_ragged(&self) -> bool {
         true
+    }
+}
+
+/// What every typed configuration has: it can be shown, compared and told apart from those of other families.
+pub(crate) trait Config: Any + Debug + Send + Sync {
+    /// Returns true if the other is a configuration of the same family with the same values.
+    fn is_equal(&self, other: &dyn Any) -> bool;
+}
+
+impl<C: Any + Debug + PartialEq + Send + Sync> Config for C {
+    fn is_equal(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
     }
 }

@@ -34,7 +34,7 @@ pub use catalogue::hub_id;
 pub use error::ModelError;
 use facts::UseCache;
 pub use families::ModelConfig;
-pub use lazy::LazyModels;
+pub use lazy::{LazyGroup, LazyModels};
 pub use libraries::NoFlash;
 pub use takes::Takes;
 
@@ -99,9 +99,11 @@ impl Model {
     /// # Errors
     /// When no model has this name; the message lists near ones.
     pub fn catalogue_config(name: &str) -> Result<&'static str, ModelError> {
-        catalogue::entry(name)
-            .map(|entry| entry.config)
-            .ok_or_else(|| unknown(name))
+        match (catalogue::entry(name), catalogue::known(name)) {
+            (Some(entry), _) => Ok(entry.config),
+            (None, Some(_)) => Err(ModelError::not_loaded(name)),
+            (None, None) => Err(unknown(name)),
+        }
     }
 
     fn read(name: Option<&str>, config: &Map<String, Value>) -> Result<Self, ModelError> {
@@ -142,7 +144,10 @@ fn use_cache(config: &Map<String, Value>) -> bool {
     let own = flag(config);
     let model_type = config.get("model_type").and_then(Value::as_str);
     let known = model_type.and_then(families::known);
-    match (known.map(|known| known.facts().use_cache), config.get("text_config")) {
+    match (
+        known.and_then(|known| Some(known.facts()?.use_cache)),
+        config.get("text_config"),
+    ) {
         (None, _) => false,
         (Some(UseCache::OfModel), _) => own.unwrap_or(true),
         (Some(UseCache::OfText), Some(Value::Object(text))) => flag(text).unwrap_or(false),

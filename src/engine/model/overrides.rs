@@ -26,8 +26,8 @@ pub(super) fn apply_setup(config: &mut Map<String, Value>, setup: &Setup) {
 /// Replaces the key that the family has for a setting, if it has one.
 fn set(config: &mut Map<String, Value>, setting: &str, value: Value) {
     let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
-    let known = families::known(model_type);
-    let Some(of) = known.and_then(|known| known.facts().overrides.iter().find(|of| of.setting == setting)) else {
+    let facts = families::known(model_type).and_then(families::Known::facts);
+    let Some(of) = facts.and_then(|facts| facts.overrides.iter().find(|of| of.setting == setting)) else {
         return;
     };
     let section = match of.section {

@@ -20,7 +20,8 @@ pub fn Controls() -> impl IntoView {
         Signal::derive(move || {
             attention
                 .call
-                .with(|c| c.as_ref().map_or_else(|_| String::new(), |c| of(c).to_string()))
+                .with(|c| Some(of(c.as_ref()?.as_ref().ok()?).to_string()))
+                .unwrap_or_default()
         })
     };
     let all = |key: Key| Signal::stored(key.choices().to_vec());

@@ -74,7 +74,7 @@ fn MemoryFormula() -> impl IntoView {
     let i18n = use_i18n();
     let attention = Attention::get();
     part(move || {
-        let call = attention.call.get().ok()?;
+        let call = attention.call.get()?.ok()?;
         let found = memory(&call, attention.chosen.get(), attention.shown_length(), attention.gpu());
         Some(match found {
             Ok(memory) => memory_table(i18n, memory),
@@ -145,7 +145,7 @@ fn TimeFormula() -> impl IntoView {
     let i18n = use_i18n();
     let attention = Attention::get();
     part(move || {
-        let call = attention.call.get().ok()?;
+        let call = attention.call.get()?.ok()?;
         let card = attention.card.get()?;
         Some(
             match time(&call, attention.chosen.get(), attention.shown_length(), card) {

@@ -7,6 +7,7 @@ use vramscope_engine::attention::{Algorithm, Call};
 use vramscope_engine::device::Device;
 use vramscope_engine::tape::Gpu;
 
+use crate::models::Models;
 use crate::shell::{MyCard, Store};
 use crate::state::{Form, Key, Reading};
 use crate::worker::attention::{algorithms, call};
@@ -19,8 +20,8 @@ const DEFAULT_LENGTH: u64 = 2048;
 /// State of the attention page, derived from the store.
 #[derive(Clone, Copy)]
 pub struct Attention {
-    /// Attention call to analyse, or the reason why there is none.
-    pub call: Memo<Result<Call, String>>,
+    /// Attention call to analyse, or the reason why there is none; `None` until the code of the model's family is there.
+    pub call: Memo<Option<Result<Call, String>>>,
     /// Algorithms that are drawn, in the order of the legend.
     pub shown: Memo<Vec<Algorithm>>,
     /// Selected card; `None` if its name is unknown.
@@ -40,9 +41,9 @@ pub struct Attention {
 impl Attention {
     /// Provides the state to the page, and asks the engine for curves now and after every change of the entries.
     pub fn provide() -> Self {
-        let reading = Store::get().reading();
+        let (reading, models) = (Store::get().reading(), Models::get());
         let attention = Self {
-            call: Memo::new(move |_| reading.with(call)),
+            call: Memo::new(move |_| reading.with(|r| models.read(&r.source, || call(r)))),
             shown: Memo::new(move |_| reading.with(algorithms)),
             card: Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok())),
             curves: RwSignal::default(),
@@ -78,7 +79,7 @@ impl Attention {
 
     /// Reason why the entries are no attention call, so that there are no curves.
     pub fn refusal(self) -> Option<String> {
-        self.call.get().err()
+        self.call.get()?.err()
     }
 
     /// Length at which figures and formulas are shown: the one under the pointer, or else the selected one.
@@ -99,7 +100,9 @@ impl Attention {
 
     /// Measured points of an algorithm for exactly this attention call.
     pub fn measured(self, algorithm: Algorithm) -> Vec<MeasuredPoint> {
-        let Ok(call) = self.call.get() else { return Vec::new() };
+        let Some(Ok(call)) = self.call.get() else {
+            return Vec::new();
+        };
         self.record.with(|record| {
             let points = record.iter().flat_map(|(_, points)| points);
             points

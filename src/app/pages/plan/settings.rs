@@ -6,6 +6,7 @@ use vramscope_engine::model::Takes;
 use vramscope_engine::setup::{Group, Setting};
 
 use super::controls::{Folded, FoldedName};
+use crate::models::Models;
 use crate::shell::Store;
 use crate::state::{Key, Reading, Source, Task};
 use crate::widgets::Control;
@@ -49,12 +50,15 @@ fn takes() -> Memo<Takes> {
         frames: false,
         parts: true,
     };
+    let models = Models::get();
     Memo::new(move |last: Option<&Takes>| {
-        let model = source.with(|source| match source {
-            Source::Catalogue(name) => Model::from_catalogue(name),
-            Source::Config(text) => Model::from_config(text),
+        let model = source.with(|source| {
+            models.read(source, || match source {
+                Source::Catalogue(name) => Model::from_catalogue(name),
+                Source::Config(text) => Model::from_config(text),
+            })
         });
-        let now = model.ok().map(|model| model.takes());
+        let now = model.and_then(Result::ok).map(|model| model.takes());
         now.or(last.copied()).unwrap_or(everything)
     })
 }

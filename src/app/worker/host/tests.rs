@@ -3,6 +3,7 @@
 use super::*;
 use crate::state::{Draft, Key};
 use crate::worker::{Coded, TimeEntries};
+use vramscope_engine::model::LazyGroup;
 use vramscope_engine::report::StepBytes;
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::setup::Setting;
@@ -200,7 +201,7 @@ fn what_comes_later_is_waited_for_while_other_work_goes_on() {
 fn a_run_of_a_further_family_waits_for_its_code() {
     let mut host = Host::default();
     host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
-    assert_eq!((host.step(), host.need()), (None, Some(Need::Models)));
+    assert_eq!((host.step(), host.need()), (None, Some(Need::Models(LazyGroup::Text))));
     host.receive(Here::all());
     assert_eq!(progress(host.step()).0, 1);
     let mut host = Host::default();

@@ -10,7 +10,7 @@ use super::layer::Layer;
 use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
-use crate::model::lazy::blocks;
+use crate::model::lazy::blocks::Blocks;
 use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
 use crate::tape::{Mask, Tape, Tensor};
 
@@ -247,7 +247,7 @@ impl Decoder {
 /// Makes a block of the family's kind.
 fn block(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
     match decoders::has_own_blocks(c.family) {
-        true => blocks::make()(b, c, index),
+        true => (Blocks::get().block)(b, c, index),
         false => Rc::new(Layer::new(b, c, index)),
     }
 }

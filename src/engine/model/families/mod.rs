@@ -47,177 +47,214 @@ pub mod vipllava;
 pub mod vit;
 pub mod xglm;
 
+use std::any::Any;
+use std::sync::Arc;
+
 use super::ModelError;
 use super::config::section::Section;
 use super::decoder::DecoderConfig;
-use super::facts::{Entry, Facts, ModelType};
-use super::family::Family;
-use super::forward::Forward;
+use super::facts::{Entry, Facts, ModelType, Name, names};
+use super::family::{Family, Registered};
+use super::lazy::LazyGroup;
 use super::parts::delta_decoder::DeltaDecoderConfig;
 use super::parts::lfm2_decoder::Lfm2Config;
-use crate::nn::Builder;
 
-/// Family as the registry knows it.
+/// What is known of a family before its code is loaded.
 struct Row {
-    facts: fn() -> &'static Facts,
+    model_types: &'static [ModelType],
+    names: &'static [Name],
+}
+
+/// Code of a family, and what it needs to read files.
+pub(super) struct Code {
+    facts: &'static Facts,
     read: fn(&str, &Section) -> Result<ModelConfig, ModelError>,
+}
+
+/// Makes the tables of a group of families, in the order in which messages list their types: what is known of each
+/// before its code is loaded, and its code. Whatever refers to the second table contains the code of the whole group.
+macro_rules! families {
+    ($rows:ident, $codes:ident: $($config:ty),+ $(,)?) => {
+        static $rows: &[Row] = &[$({
+            const ENTRIES: &[Entry] = <$config as Registered>::FACTS.catalogue;
+            const NAMES: [Name; ENTRIES.len()] = names(ENTRIES);
+            Row {
+                model_types: <$config as Registered>::FACTS.model_types,
+                names: &NAMES,
+            }
+        }),+];
+
+        pub(super) static $codes: &[Code] = &[$(Code {
+            facts: <$config as Registered>::FACTS,
+            read: |model_type, s| <$config as Registered>::read_config(model_type, s).map(ModelConfig::new),
+        }),+];
+    };
+}
+
+// LLaVA and decoders like Llama's: those that need no other group.
+families! {
+    FIRST_ROWS, FIRST:
+    llava::LlavaConfig,
+    DecoderConfig,
+}
+
+// Other models of images and videos.
+families! {
+    IMAGE_ROWS, IMAGES:
+    vipllava::VipLlavaConfig,
+    video_llava::VideoLlavaConfig,
+    llava_next::LlavaNextConfig,
+    qwen2_vl::Qwen2VlConfig,
+    qwen2_5_vl::Qwen25VlConfig,
+    qwen3_vl::Qwen3VlConfig,
+    qwen3_5::Qwen35Config,
+    internvl::InternVlConfig,
+    aya_vision::AyaVisionConfig,
+    deepseek_vl::DeepseekVlConfig,
+    mistral3::Mistral3Config,
+    janus::JanusConfig,
+    paligemma::PaliGemmaConfig,
+    idefics2::Idefics2Config,
+    idefics3::Idefics3Config,
+    gemma3::Gemma3Config,
+    gemma4::Gemma4Config,
+    mllama::MllamaConfig,
+    blip2::Blip2Config,
+    blip::BlipConfig,
+    git::GitConfig,
+    instructblip::InstructBlipConfig,
+    clip::ClipConfig,
+    siglip::SiglipConfig,
+    vit::VitConfig,
+    videomae::VideoMaeConfig,
+}
+
+// Other language models.
+families! {
+    TEXT_ROWS, TEXT:
+    DeltaDecoderConfig,
+    gemma4_text::Gemma4TextConfig,
+    gpt2::Gpt2Config,
+    opt::OptConfig,
+    phi::PhiConfig,
+    bert::BertConfig,
+    biogpt::BioGptConfig,
+    xglm::XglmConfig,
+    gpt::GptConfig,
+    gpt_neox::GptNeoxConfig,
+    stablelm::StableLmConfig,
+    persimmon::PersimmonConfig,
+    bart::BartConfig,
+    Lfm2Config,
+}
+
+/// Groups of families, with what is known of each family; `None` is the group that is always there.
+static GROUPS: [(Option<LazyGroup>, &[Row]); 3] = [
+    (None, FIRST_ROWS),
+    (Some(LazyGroup::Images), IMAGE_ROWS),
+    (Some(LazyGroup::Text), TEXT_ROWS),
+];
+
+/// The typed configuration of a model.
+#[derive(Debug, Clone)]
+pub struct ModelConfig(Arc<dyn Family>);
+
+impl ModelConfig {
+    fn new(config: impl Family) -> Self {
+        Self(Arc::new(config))
+    }
+
+    /// What the family answers.
+    pub(crate) fn family(&self) -> &dyn Family {
+        &*self.0
+    }
+
+    /// Returns the configuration if it is of this type.
+    pub fn downcast<C: Any>(&self) -> Option<&C> {
+        (self.family() as &dyn Any).downcast_ref()
+    }
+}
+
+impl PartialEq for ModelConfig {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_equal(other.family())
+    }
 }
 
 /// A `model_type` and the family that reads it.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
     pub model_type: &'static ModelType,
-    row: &'static Row,
+    /// Group whose code the family needs; `None` if it is always there.
+    pub group: Option<LazyGroup>,
+    /// Index in the group.
+    index: usize,
 }
 
-/// Makes the configuration of any family, and the table of all, from rows of a variant and its configuration.
-macro_rules! families {
-    ($($(#[$doc:meta])+ $variant:ident($config:ty)),+ $(,)?) => {
-        /// The typed configuration of a model, one variant for each family.
-        #[derive(Debug, Clone, PartialEq)]
-        pub enum ModelConfig {
-            $($(#[$doc])+ $variant($config)),+
-        }
-
-        /// Families in the order in which messages list their types.
-        static FAMILIES: &[Row] = &[$(Row {
-            facts: <$config as Family>::facts,
-            read: |model_type, s| <$config as Family>::read_config(model_type, s).map(ModelConfig::$variant),
-        }),+];
-
-        impl ModelConfig {
-            /// What the family answers.
-            pub(crate) fn family(&self) -> &dyn Family {
-                match self {
-                    $(Self::$variant(config) => config),+
-                }
-            }
-
-            /// Makes the parameters. Only [`super::lazy`] calls this: whatever does contains the code of all families.
-            pub(super) fn build(&self, b: &Builder) -> Box<dyn Forward> {
-                match self {
-                    $(Self::$variant(config) => config.build(b)),+
-                }
-            }
-        }
-    };
-}
-
-families! {
-    /// LLaVA-1.5.
-    Llava(llava::LlavaConfig),
-    /// VipLLaVA.
-    VipLlava(vipllava::VipLlavaConfig),
-    /// Video-LLaVA.
-    VideoLlava(video_llava::VideoLlavaConfig),
-    /// LLaVA-NeXT, LLaVA-NeXT-Video and LLaVA-OneVision.
-    LlavaNext(llava_next::LlavaNextConfig),
-    /// Qwen2-VL.
-    Qwen2Vl(qwen2_vl::Qwen2VlConfig),
-    /// Qwen2.5-VL.
-    Qwen25Vl(qwen2_5_vl::Qwen25VlConfig),
-    /// Qwen3-VL.
-    Qwen3Vl(qwen3_vl::Qwen3VlConfig),
-    /// Qwen3.5.
-    Qwen35(qwen3_5::Qwen35Config),
-    /// Qwen3.5's language model.
-    Qwen35Text(DeltaDecoderConfig),
-    /// InternVL 2.5 and 3, and Qianfan-OCR.
-    InternVl(internvl::InternVlConfig),
-    /// Aya Vision.
-    AyaVision(aya_vision::AyaVisionConfig),
-    /// DeepSeek-VL.
-    DeepseekVl(deepseek_vl::DeepseekVlConfig),
-    /// Mistral 3 and LightOnOCR.
-    Mistral3(mistral3::Mistral3Config),
-    /// Janus.
-    Janus(janus::JanusConfig),
-    /// PaliGemma 1 and 2.
-    PaliGemma(paligemma::PaliGemmaConfig),
-    /// Idefics2.
-    Idefics2(idefics2::Idefics2Config),
-    /// Idefics3 and SmolVLM.
-    Idefics3(idefics3::Idefics3Config),
-    /// Gemma 3 with vision.
-    Gemma3(gemma3::Gemma3Config),
-    /// Gemma 4 with images: the unified models.
-    Gemma4(gemma4::Gemma4Config),
-    /// Gemma 4's language models.
-    Gemma4Text(gemma4_text::Gemma4TextConfig),
-    /// Llama-3.2-Vision.
-    Mllama(mllama::MllamaConfig),
-    /// BLIP-2.
-    Blip2(blip2::Blip2Config),
-    /// BLIP for captions.
-    Blip(blip::BlipConfig),
-    /// GIT.
-    Git(git::GitConfig),
-    /// InstructBLIP and InstructBLIP-Video.
-    InstructBlip(instructblip::InstructBlipConfig),
-    /// CLIP.
-    Clip(clip::ClipConfig),
-    /// SigLIP.
-    Siglip(siglip::SiglipConfig),
-    /// ViT for classification.
-    Vit(vit::VitConfig),
-    /// VideoMAE for classification.
-    VideoMae(videomae::VideoMaeConfig),
-    /// GPT-2.
-    Gpt2(gpt2::Gpt2Config),
-    /// OPT.
-    Opt(opt::OptConfig),
-    /// Phi-1 to Phi-2.
-    Phi(phi::PhiConfig),
-    /// BERT and its kin.
-    Bert(bert::BertConfig),
-    /// BioGPT.
-    BioGpt(biogpt::BioGptConfig),
-    /// XGLM.
-    Xglm(xglm::XglmConfig),
-    /// GPTBigCode, GPT-Neo, GPT-J and CodeGen.
-    Gpt(gpt::GptConfig),
-    /// GPT-NeoX.
-    GptNeox(gpt_neox::GptNeoxConfig),
-    /// StableLM.
-    StableLm(stablelm::StableLmConfig),
-    /// Persimmon.
-    Persimmon(persimmon::PersimmonConfig),
-    /// Decoders of BART and other encoder-decoder models, alone.
-    Bart(bart::BartConfig),
-    /// LFM2.
-    Lfm2(Lfm2Config),
-    /// Decoders like Llama's: those of [`decoders`].
-    Decoder(DecoderConfig),
+/// Families, each with its group and its index there.
+fn rows() -> impl Iterator<Item = (Option<LazyGroup>, usize, &'static Row)> {
+    GROUPS
+        .iter()
+        .flat_map(|(group, rows)| rows.iter().enumerate().map(|(index, row)| (*group, index, row)))
 }
 
 /// Every `model_type` that is read, in the order in which messages list them.
 pub(crate) fn model_types() -> impl Iterator<Item = &'static ModelType> {
-    FAMILIES.iter().flat_map(|row| (row.facts)().model_types)
+    rows().flat_map(|(_, _, row)| row.model_types)
 }
 
-/// Models known by name, family by family.
-pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
-    let of_families = FAMILIES.iter().flat_map(|row| (row.facts)().catalogue);
-    of_families.chain(decoders::entries())
+/// Names of models, family by family, each with the group of families that its file needs.
+pub(crate) fn model_names() -> impl Iterator<Item = (Option<LazyGroup>, Name)> {
+    let of_families = rows().flat_map(|(group, _, row)| row.names.iter().map(move |name| (group, *name)));
+    of_families.chain(decoders::entries().map(|entry| (None, entry.name())))
+}
+
+/// Entries of a group of families whose code is there; none otherwise.
+pub(crate) fn entries(group: Option<LazyGroup>) -> impl Iterator<Item = &'static Entry> {
+    let of_families = codes(group)
+        .unwrap_or_default()
+        .iter()
+        .flat_map(|code| code.facts.catalogue);
+    let decoders = group.is_none().then(decoders::entries);
+    of_families.chain(decoders.into_iter().flatten())
 }
 
 /// Finds the family that reads a `model_type`.
 pub(crate) fn known(model_type: &str) -> Option<Known> {
-    FAMILIES.iter().find_map(|row| {
-        let types = (row.facts)().model_types;
-        let model_type = types.iter().find(|known| known.name == model_type)?;
-        Some(Known { model_type, row })
+    rows().find_map(|(group, index, row)| {
+        let model_type = row.model_types.iter().find(|known| known.name == model_type)?;
+        Some(Known {
+            model_type,
+            group,
+            index,
+        })
     })
 }
 
+/// Code of a group's families, if it is there.
+fn codes(group: Option<LazyGroup>) -> Option<&'static [Code]> {
+    match group {
+        None => Some(FIRST),
+        Some(group) => group.codes(),
+    }
+}
+
 impl Known {
-    /// Facts of the family.
-    pub fn facts(self) -> &'static Facts {
-        (self.row.facts)()
+    /// Facts of the family; `None` if its code is not there.
+    pub fn facts(self) -> Option<&'static Facts> {
+        self.code().map(|code| code.facts)
     }
 
     /// Reads a configuration of this type.
     pub fn read(self, s: &Section) -> Result<ModelConfig, ModelError> {
-        (self.row.read)(self.model_type.name, s)
+        let name = self.model_type.name;
+        match self.code() {
+            Some(code) => (code.read)(name, s),
+            None => Err(ModelError::not_loaded(name)),
+        }
+    }
+
+    fn code(self) -> Option<&'static Code> {
+        codes(self.group)?.get(self.index)
     }
 }

@@ -1,46 +1,62 @@
-//! Blocks of decoders that have some of their own, loaded with the lazily loaded families.
+//! Blocks of decoders that have some of their own, and models that Gemma's make different: [`super::LazyGroup::Blocks`].
 
 use std::rc::Rc;
 
 use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::block::Block;
+use crate::model::decoder::gemma::{GemmaLm, GemmaText};
 use crate::model::families::decoders;
+use crate::model::families::llava::LlavaConfig;
+use crate::model::families::llava::forward::Llava;
+use crate::model::forward::Forward;
 use crate::nn::Builder;
 
-/// Function that makes the block of an index of a decoder with blocks of its own.
-pub(super) type Make = fn(&Builder, &DecoderConfig, usize) -> Rc<dyn Block>;
-
-#[cfg(feature = "lazy-models")]
-static PROVIDED: std::sync::OnceLock<Make> = std::sync::OnceLock::new();
-
-/// Returns the function that makes them, which is linked in.
-#[cfg(not(feature = "lazy-models"))]
-pub(crate) fn make() -> Make {
-    own
+/// What makes modules that are not Llama's.
+#[derive(Clone, Copy)]
+pub(crate) struct Blocks {
+    /// Makes the block of an index of a decoder with blocks of its own.
+    pub block: fn(&Builder, &DecoderConfig, usize) -> Rc<dyn Block>,
+    /// Makes a language model of Gemma's.
+    pub gemma: fn(&Builder, &DecoderConfig) -> Box<dyn Forward>,
+    /// Makes a LLaVA with a language model of Gemma's.
+    pub llava_gemma: fn(&Builder, &LlavaConfig) -> Box<dyn Forward>,
 }
 
-/// Returns the function that makes them, which must have been provided.
-///
-/// # Panics
-/// If they were not provided: the frontend must check [`crate::Model::is_lazy`] first.
-#[cfg(feature = "lazy-models")]
-pub(crate) fn make() -> Make {
-    *PROVIDED
-        .get()
-        .expect("the frontend provides lazy models before it runs one")
+impl Blocks {
+    /// All of them: whatever refers to this contains their code.
+    pub const OWN: Self = Self {
+        block: |b, c, index| match decoders::own_block(b, c, index) {
+            Some(block) => block,
+            None => unreachable!("the registry names the blocks of {}", c.family.name()),
+        },
+        gemma: |b, c| Box::new(GemmaLm::new(b, c)),
+        llava_gemma: |b, c| Box::new(Llava::<GemmaText>::new(b, c)),
+    };
+
+    /// Returns them; they are linked in.
+    #[cfg(not(feature = "lazy-models"))]
+    pub const fn get() -> Self {
+        Self::OWN
+    }
+
+    /// Returns them; they must have been provided.
+    ///
+    /// # Panics
+    /// If they were not: the frontend must check [`crate::Model::lazy_group`] first.
+    #[cfg(feature = "lazy-models")]
+    pub fn get() -> Self {
+        *PROVIDED
+            .get()
+            .expect("the frontend provides lazy models before it runs one")
+    }
 }
+
+#[cfg(feature = "lazy-models")]
+static PROVIDED: std::sync::OnceLock<Blocks> = std::sync::OnceLock::new();
 
 /// Makes them available from now on.
 #[cfg(feature = "lazy-models")]
-pub(super) fn provide(make: Make) {
-    // A second call provides the same function, so its error is ignored.
-    PROVIDED.set(make).ok();
-}
-
-/// Makes the block of this index, with the code of all of them.
-pub(super) fn own(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
-    match decoders::own_block(b, c, index) {
-        Some(block) => block,
-        None => unreachable!("the registry names the blocks of {}", c.family.name()),
-    }
+pub(super) fn provide(blocks: Blocks) {
+    // A second call provides the same functions, so its error is ignored.
+    PROVIDED.set(blocks).ok();
 }

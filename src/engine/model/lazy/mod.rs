@@ -1,81 +1,122 @@
-//! Lazily loaded families: all but LLaVA and decoders with Llama's blocks. A frontend that is split into parts, as the
-//! page is, can load them on demand: with the feature `lazy-models` only [`LazyModels`] refers to their code.
+//! Code of models that is loaded on demand, in groups. A frontend that is split into parts, as the page is, loads a group
+//! when a model needs it: with the feature `lazy-models` only [`LazyModels`] refers to the code of these groups. Without
+//! the feature all are linked in.
 
 pub(crate) mod blocks;
 
-use super::Model;
+use super::catalogue;
 use super::decoder::DecoderConfig;
 use super::decoder::causal_lm::CausalLm;
-use super::decoder::stack::Decoder;
-use super::families::llava::forward::Llava;
-use super::families::{ModelConfig, decoders};
+use super::families::llava::LlavaConfig;
+use super::families::{self, Code, decoders};
 use super::forward::Forward;
+use super::{Model, parse};
 use crate::nn::Builder;
+use blocks::Blocks;
 
-/// Function that makes the parameters of a model of these families.
-type Make = fn(&ModelConfig, &Builder) -> Box<dyn Forward>;
-
-#[cfg(feature = "lazy-models")]
-static PROVIDED: std::sync::OnceLock<Make> = std::sync::OnceLock::new();
-
-/// Returns the function that makes them, which is linked in.
-#[cfg(not(feature = "lazy-models"))]
-fn make() -> Make {
-    ModelConfig::build
+/// Group of models whose code is loaded together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LazyGroup {
+    /// Models of images and videos but LLaVA.
+    Images,
+    /// Language models whose modules are not Llama's.
+    Text,
+    /// Blocks of decoders that have some of their own in place of Llama's, alone or inside other models.
+    Blocks,
 }
 
-/// Returns the function that makes them, which must have been provided.
-///
-/// # Panics
-/// If they were not provided: the frontend must check [`Model::is_lazy`] first.
-#[cfg(feature = "lazy-models")]
-fn make() -> Make {
-    *PROVIDED
-        .get()
-        .expect("the frontend provides lazy models before it runs one")
+impl LazyGroup {
+    /// Every group.
+    pub const ALL: [Self; 3] = [Self::Images, Self::Text, Self::Blocks];
+
+    /// Group that reading a model of the catalogue needs; `None` if it needs none, or if no model has this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        catalogue::known(name)?.0
+    }
+
+    /// Group that reading a `config.json` needs; `None` if it needs none, or if it cannot be read.
+    pub fn of_config(text: &str) -> Option<Self> {
+        let config = parse(text).ok()?;
+        families::known(config.get("model_type")?.as_str()?)?.group
+    }
+
+    /// Code of the group's families, which is linked in.
+    #[cfg(not(feature = "lazy-models"))]
+    pub(super) fn codes(self) -> Option<&'static [Code]> {
+        match self {
+            Self::Images => Some(families::IMAGES),
+            Self::Text => Some(families::TEXT),
+            Self::Blocks => None,
+        }
+    }
+
+    /// Code of the group's families, if it was provided.
+    #[cfg(feature = "lazy-models")]
+    pub(super) fn codes(self) -> Option<&'static [Code]> {
+        match self {
+            Self::Images => IMAGES.get().copied(),
+            Self::Text => TEXT.get().copied(),
+            Self::Blocks => None,
+        }
+    }
 }
 
-/// Handle to the forwards of these families.
-#[derive(Debug, Clone, Copy)]
+#[cfg(feature = "lazy-models")]
+static IMAGES: std::sync::OnceLock<&[Code]> = std::sync::OnceLock::new();
+#[cfg(feature = "lazy-models")]
+static TEXT: std::sync::OnceLock<&[Code]> = std::sync::OnceLock::new();
+
+/// Handle to the code of a group.
 #[cfg_attr(not(feature = "lazy-models"), expect(dead_code))]
-pub struct LazyModels {
-    make: Make,
-    make_block: blocks::Make,
+pub struct LazyModels(Handle);
+
+#[cfg_attr(not(feature = "lazy-models"), expect(dead_code))]
+enum Handle {
+    Images(&'static [Code]),
+    Text(&'static [Code]),
+    Blocks(Blocks),
 }
 
 impl LazyModels {
-    /// Returns all of them. The caller's part of the program contains their code.
-    pub fn all() -> Self {
-        Self {
-            make: ModelConfig::build,
-            make_block: blocks::own,
-        }
+    /// Returns the code of [`LazyGroup::Images`]. The caller's part of the program contains it.
+    pub const fn images() -> Self {
+        Self(Handle::Images(families::IMAGES))
     }
 
-    /// Makes these families available from now on.
+    /// Returns the code of [`LazyGroup::Text`]. The caller's part of the program contains it.
+    pub const fn text() -> Self {
+        Self(Handle::Text(families::TEXT))
+    }
+
+    /// Returns the code of [`LazyGroup::Blocks`]. The caller's part of the program contains it.
+    pub const fn blocks() -> Self {
+        Self(Handle::Blocks(Blocks::OWN))
+    }
+
+    /// Makes the group available from now on.
     pub fn provide(self) {
+        // A second call provides the same code, so its error is ignored.
         #[cfg(feature = "lazy-models")]
-        {
-            // A second call provides the same function, so its error is ignored.
-            PROVIDED.set(self.make).ok();
-            blocks::provide(self.make_block);
+        match self.0 {
+            Handle::Images(codes) => drop(IMAGES.set(codes)),
+            Handle::Text(codes) => drop(TEXT.set(codes)),
+            Handle::Blocks(blocks) => blocks::provide(blocks),
         }
     }
-}
-
-/// Returns true if the modules of a decoder are among those that are loaded lazily.
-fn is_lazy(c: &DecoderConfig) -> bool {
-    c.is_gemma() || decoders::has_own_blocks(c.family)
 }
 
 impl Model {
-    /// Returns true if the model is of one of the families that [`LazyModels`] provides.
-    pub fn is_lazy(&self) -> bool {
-        match &self.config {
-            ModelConfig::Decoder(c) => is_lazy(c),
-            ModelConfig::Llava(c) => is_lazy(&c.text),
-            _ => true,
-        }
+    /// Group that running the model needs beside the one that reading it did.
+    pub fn lazy_group(&self) -> Option<LazyGroup> {
+        let needs_it = if let Some(decoder) = self.config.downcast() {
+            needs_blocks(decoder)
+        } else if let Some(llava) = self.config.downcast::<LlavaConfig>() {
+            needs_blocks(&llava.text)
+        } else {
+            // Any decoder can be the language model of most others with images.
+            self.takes().parts
+        };
+        needs_it.then_some(LazyGroup::Blocks)
     }
 
     /// Makes the parameters.
@@ -84,10 +125,11 @@ impl Model {
         if let (false, Some(text)) = (b.tape().stage().is_first(), self.config.family().support().pipeline) {
             return Box::new(CausalLm::new(b, text));
         }
-        match &self.config {
-            ModelConfig::Decoder(c) if !is_lazy(c) => Box::new(CausalLm::new(b, c)),
-            ModelConfig::Llava(c) if !is_lazy(&c.text) => Box::new(Llava::<Decoder>::new(b, c)),
-            config => make()(config, b),
-        }
+        self.config.family().build(b)
     }
+}
+
+/// Returns true if a decoder has modules that are loaded with [`LazyGroup::Blocks`].
+fn needs_blocks(c: &DecoderConfig) -> bool {
+    c.is_gemma() || decoders::has_own_blocks(c.family)
 }

@@ -35,9 +35,7 @@ static FACTS: Facts = Facts {
 };
 
 impl TextFamily for BartConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(model_type, s)

@@ -73,9 +73,7 @@ fn positions(s: &Section, form: &BertForm, default: u64) -> Result<(u64, u64), M
 }
 
 impl TextFamily for BertConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         let defaults = forms::defaults(model_type);

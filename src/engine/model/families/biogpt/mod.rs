@@ -39,9 +39,7 @@ pub struct BioGptConfig {
 }
 
 impl TextFamily for BioGptConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(_: &str, s: &Section) -> Result<Self, ModelError> {
         s.only("layerdrop", "0: blocks that are left out are not simulated", |p| {

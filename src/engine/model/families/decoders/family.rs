@@ -5,11 +5,11 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};
 use crate::model::config::section::Section;
 use crate::model::decoder::causal_lm::CausalLm;
-use crate::model::decoder::gemma::GemmaLm;
 use crate::model::decoder::{DecoderConfig, Modules};
 use crate::model::facts::{Facts, UseCache};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
+use crate::model::lazy::blocks::Blocks;
 use crate::model::libraries::AdapterMaps;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
@@ -23,10 +23,8 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for DecoderConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for DecoderConfig {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         match named(model_type) {
@@ -37,11 +35,13 @@ impl Family for DecoderConfig {
             None => unreachable!("the registry asks for one of these types"),
         }
     }
+}
 
+impl Family for DecoderConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match self.family.modules {
             Modules::Llama(_) => Box::new(CausalLm::new(b, self)),
-            Modules::Gemma(_) => Box::new(GemmaLm::new(b, self)),
+            Modules::Gemma(_) => (Blocks::get().gemma)(b, self),
         }
     }
 

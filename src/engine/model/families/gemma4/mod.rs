@@ -10,7 +10,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::takes::Takes;
@@ -44,15 +44,15 @@ fn tokens(vision: PatchEmbedding, setup: &Setup) -> u64 {
     }
 }
 
-impl Family for Gemma4Config {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for Gemma4Config {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s, model_type == "gemma4_unified")
     }
+}
 
+impl Family for Gemma4Config {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::Gemma4::new(b, self))
     }

@@ -33,9 +33,7 @@ static FACTS: Facts = Facts {
 };
 
 impl TextFamily for GptConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         match model_type {

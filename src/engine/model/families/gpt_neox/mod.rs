@@ -45,9 +45,7 @@ static FORM: Form = Form {
 pub struct GptNeoxConfig(pub RotaryDecoderConfig);
 
 impl TextFamily for GptNeoxConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(_: &str, s: &Section) -> Result<Self, ModelError> {
         let [hidden, heads, head_dim] = read_heads(s, 6144, 64)?;

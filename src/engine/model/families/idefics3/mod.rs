@@ -10,7 +10,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::model::takes::Takes;
@@ -42,15 +42,15 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfModel,
 };
 
-impl Family for Idefics3Config {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for Idefics3Config {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s, model_type == "smolvlm")
     }
+}
 
+impl Family for Idefics3Config {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::Idefics3::new(b, self))
     }

@@ -10,7 +10,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::model::parts::tiles::tiles_of;
@@ -45,10 +45,8 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for InternVlConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for InternVlConfig {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         match model_type {
@@ -57,7 +55,9 @@ impl Family for InternVlConfig {
             _ => Self::read(s),
         }
     }
+}
 
+impl Family for InternVlConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::InternVl::new(b, self))
     }

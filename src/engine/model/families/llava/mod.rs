@@ -8,11 +8,11 @@ pub use config::LlavaConfig;
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};
 use crate::model::config::section::Section;
-use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, Override, UseCache, catalogue};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
+use crate::model::lazy::blocks::Blocks;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
@@ -38,18 +38,18 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for LlavaConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for LlavaConfig {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s)
     }
+}
 
+impl Family for LlavaConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match self.text.is_gemma() {
-            true => Box::new(forward::Llava::<GemmaText>::new(b, self)),
+            true => (Blocks::get().llava_gemma)(b, self),
             false => Box::new(forward::Llava::<Decoder>::new(b, self)),
         }
     }

@@ -13,7 +13,7 @@ use crate::model::config::section::Section;
 use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::model::takes::Takes;
@@ -47,10 +47,8 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for LlavaNextConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for LlavaNextConfig {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         match model_type {
@@ -59,7 +57,9 @@ impl Family for LlavaNextConfig {
             _ => Self::read(s),
         }
     }
+}
 
+impl Family for LlavaNextConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match self.text.is_gemma() {
             true => Box::new(forward::LlavaNext::<GemmaText>::new(b, self)),

@@ -12,7 +12,7 @@ use crate::model::config::section::Section;
 use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::takes::Takes;
@@ -37,10 +37,8 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for Mistral3Config {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for Mistral3Config {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         match model_type {
@@ -48,7 +46,9 @@ impl Family for Mistral3Config {
             _ => Self::read(s),
         }
     }
+}
 
+impl Family for Mistral3Config {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match self.text.is_gemma() {
             true => Box::new(forward::Mistral3::<GemmaText>::new(b, self)),

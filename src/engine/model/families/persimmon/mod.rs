@@ -45,9 +45,7 @@ static FORM: Form = Form {
 pub struct PersimmonConfig(pub RotaryDecoderConfig);
 
 impl TextFamily for PersimmonConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(_: &str, s: &Section) -> Result<Self, ModelError> {
         let [hidden, heads, head_dim] = read_heads(s, 4096, 64)?;

@@ -42,9 +42,7 @@ static FORM: Form = Form {
 pub struct StableLmConfig(pub RotaryDecoderConfig);
 
 impl TextFamily for StableLmConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(_: &str, s: &Section) -> Result<Self, ModelError> {
         let [hidden, heads, head_dim] = read_heads(s, 2560, 32)?;

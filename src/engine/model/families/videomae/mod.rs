@@ -9,7 +9,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Size, Sizes, Support};
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, Override, UseCache, catalogue};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::model::takes::Takes;
@@ -46,15 +46,15 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for VideoMaeConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for VideoMaeConfig {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s)
     }
+}
 
+impl Family for VideoMaeConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::VideoMae::new(b, self))
     }

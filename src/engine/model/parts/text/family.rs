@@ -4,7 +4,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
 use crate::model::facts::Facts;
-use crate::model::family::Family;
+use crate::model::family::{Config, Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::takes::Takes;
@@ -13,9 +13,9 @@ use crate::setup::Setup;
 
 /// A family of language models without images, which takes nothing but text. Its forward is simulated tensor by tensor
 /// on one GPU; Liger's loss, tensor parallelism and pipelines are not simulated for it.
-pub(crate) trait TextFamily: Sized {
+pub(crate) trait TextFamily: Config + Sized {
     /// Facts that hold for all models of the family.
-    fn facts() -> &'static Facts;
+    const FACTS: &'static Facts;
 
     /// Reads a configuration of the given `model_type`, which is one of the family's.
     fn read(model_type: &str, s: &Section) -> Result<Self, ModelError>;
@@ -49,15 +49,15 @@ pub(crate) struct TextSupport {
     pub no_flash: Option<NoFlash>,
 }
 
-impl<C: TextFamily> Family for C {
-    fn facts() -> &'static Facts {
-        C::facts()
-    }
+impl<C: TextFamily> Registered for C {
+    const FACTS: &'static Facts = C::FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         C::read(model_type, s)
     }
+}
 
+impl<C: TextFamily> Family for C {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         C::build(self, b)
     }

@@ -1,0 +1,57 @@
+//! Reads models on the page, once the code of their families is there.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use crate::state::Source;
+use crate::worker::lazy::{self, Here, Need};
+
+/// Groups of families whose code the page has fetched.
+#[derive(Debug, Clone, Copy)]
+pub struct Models {
+    here: RwSignal<Here>,
+    fetching: StoredValue<Vec<Need>>,
+}
+
+impl Models {
+    /// Provides them to all components below, with nothing fetched.
+    pub fn provide() {
+        provide_context(Self {
+            here: RwSignal::default(),
+            fetching: StoredValue::default(),
+        });
+    }
+
+    /// Returns those that the page provides.
+    pub fn get() -> Self {
+        expect_context()
+    }
+
+    /// Reads the model of a source with `read`. Returns `None` as long as the code of its family is not there;
+    /// reactive: what follows runs again when it has come.
+    pub fn read<T>(self, source: &Source, read: impl FnOnce() -> T) -> Option<T> {
+        match Need::to_read(source, self.here.get()) {
+            None => Some(read()),
+            Some(need) => {
+                self.fetch(need);
+                None
+            }
+        }
+    }
+
+    /// Fetches a group, unless that has begun. One that could not be fetched is tried again when it is next needed.
+    fn fetch(self, need: Need) {
+        if self.fetching.with_value(|fetching| fetching.contains(&need)) {
+            return;
+        }
+        self.fetching.update_value(|fetching| fetching.push(need));
+        spawn_local(async move {
+            let come = lazy::fetch(need, Here::default()).await;
+            self.fetching
+                .try_update_value(|fetching| fetching.retain(|other| *other != need));
+            if let (Some(_), Need::Models(group)) = (come, need) {
+                self.here.try_update(|here| here.add_models(group));
+            }
+        });
+    }
+}
