@@ -12,9 +12,11 @@ pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
+pub mod fuyu;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
+pub mod got_ocr2;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
@@ -121,10 +123,14 @@ families! {
     Qwen35Text(DeltaDecoderConfig),
     /// InternVL 2.5 and 3, and Qianfan-OCR.
     InternVl(internvl::InternVlConfig),
-    /// Aya Vision.
+    /// Aya Vision and Cohere 2 Vision.
     AyaVision(aya_vision::AyaVisionConfig),
+    /// Fuyu.
+    Fuyu(fuyu::FuyuConfig),
     /// DeepSeek-VL.
     DeepseekVl(deepseek_vl::DeepseekVlConfig),
+    /// GOT-OCR 2 and PP-Chart2Table.
+    GotOcr2(got_ocr2::GotOcr2Config),
     /// Mistral 3 and LightOnOCR.
     Mistral3(mistral3::Mistral3Config),
     /// Janus.

@@ -1,4 +1,4 @@
-//! Resampling of images (`aten/src/ATen/native/cuda/UpSampleBilinear2d.cu`).
+//! Resampling of images and sequences (`aten/src/ATen/native/cuda/{UpSampleBilinear2d,UpSampleLinear1d}.cu`).
 
 use smallvec::smallvec;
 
@@ -19,6 +19,22 @@ impl Tape {
             let dense = t.dense_copy(bw.grad());
             let dx = t.empty(shape, bw.grad().dtype(), "interpolate backward");
             drop(dense);
+            smallvec![Some(dx)]
+        })
+    }
+
+    /// `torch.nn.functional.interpolate(x, size, mode="linear")` of [batch, channels, length]; backward makes the gradient
+    /// contiguous beside that of the input.
+    pub fn interpolate_linear(&self, x: &Tensor, length: u64) -> Tensor {
+        let rec = self.record("UpsampleLinear1DBackward0", &[x]);
+        let shape = *x.shape();
+        let out = self.empty([shape[0], shape[1], length], x.dtype(), "interpolate");
+        if self.works() {
+            self.reads(&out, &[x]);
+        }
+        rec.finish(self, out, move |t, bw| {
+            let dx = t.empty(shape, bw.grad().dtype(), "interpolate backward");
+            drop(t.dense_copy(bw.grad()));
             smallvec![Some(dx)]
         })
     }
