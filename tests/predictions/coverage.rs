@@ -18,6 +18,7 @@ const EXACT: &[&str] = &[
     "itt blip-2",
     "itt cohere2_vision",
     "itt deepseek_vl",
+    "itt deepseek_vl_hybrid",
     "itt fuyu",
     "itt got_ocr2",
     "itt gemma4",

@@ -12,6 +12,7 @@ pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
+pub mod deepseek_vl_hybrid;
 pub mod fuyu;
 pub mod gemma3;
 pub mod gemma4;
@@ -129,6 +130,8 @@ families! {
     Fuyu(fuyu::FuyuConfig),
     /// DeepSeek-VL.
     DeepseekVl(deepseek_vl::DeepseekVlConfig),
+    /// DeepSeek-VL with SAM beside SigLIP.
+    DeepseekVlHybrid(deepseek_vl_hybrid::DeepseekVlHybridConfig),
     /// GOT-OCR 2 and PP-Chart2Table.
     GotOcr2(got_ocr2::GotOcr2Config),
     /// Mistral 3 and LightOnOCR.

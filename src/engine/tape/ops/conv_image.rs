@@ -67,7 +67,7 @@ impl Tape {
     }
 
     /// Allocates an image or a weight in the type of another, with channels last or first.
-    fn image(&self, shape: Dims, like: &Tensor, is_last: bool, name: &'static str) -> Tensor {
+    pub(super) fn image(&self, shape: Dims, like: &Tensor, is_last: bool, name: &'static str) -> Tensor {
         if !is_last {
             return self.empty(shape, like.dtype(), name);
         }
@@ -88,12 +88,12 @@ impl Tape {
 }
 
 /// Returns true if an image has channels last.
-fn has_channels_last(x: &Tensor) -> bool {
+pub(super) fn has_channels_last(x: &Tensor) -> bool {
     !x.is_contiguous() && lies_last(x)
 }
 
 /// Returns true if an image has channels last, or a layout that is the same with channels first and last.
-fn lies_last(x: &Tensor) -> bool {
+pub(super) fn lies_last(x: &Tensor) -> bool {
     let of = |all: &Dims| Dims::new(&CHANNELS_LAST.map(|i| all[i]));
     is_contiguous(&of(x.shape()), &of(x.strides()))
 }

@@ -185,6 +185,12 @@ pub const FAMILIES: &[Family] = &[
         json!({"model_type": "fuyu", "image_token_id": 499, "hidden_size": 64 * w, "image_size": 56, "patch_size": 14,
             "text_config": decoder("persimmon", w)})
     }),
+    beside_text("deepseek_vl_hybrid", true, |w| {
+        let mut high_res = sam(w);
+        high_res["model_type"] = "sam_vision_model".into();
+        json!({"model_type": "deepseek_vl_hybrid", "image_token_id": 499, "text_config": decoder("llama", w),
+            "vision_config": siglip_without_head(w), "high_res_vision_config": high_res})
+    }),
     beside_text("got_ocr2", true, |w| got_ocr2("got_ocr2", w)),
     beside_text("pp_chart2table", true, |w| got_ocr2("pp_chart2table", w)),
     beside_text("deepseek_vl", true, |w| {

@@ -26,9 +26,17 @@ def got_ocr2():
     (v, s), t = sam_tower(), decoder(ch("qwen2", "qwen2", "llama", "gemma"), V)
     return dict(vision_config=v, text_config=t, image_token_index=32000, tie_word_embeddings=t["tie_word_embeddings"]), llavas.images(v, (-(-s // 4)) ** 2), {}
 
+def deepseek_vl_hybrid():
+    """Its projector goes by a name that `freeze` does not know."""
+    low, (high, s), t = dict(siglip_vision(), vision_use_head=maybe(.5)), sam_tower(), decoder(ch("llama", "qwen2", "mistral", "gemma"), V)
+    low["image_size"] = low["patch_size"] * ch(4, 5, 8, 12)
+    if maybe(.3): high["mlp_ratio"] = ch(2.0, 3.7); del high["mlp_dim"]
+    high["global_attn_indexes"] = ch([0], [high["num_hidden_layers"] - 1, 0])
+    return dict(vision_config=low, high_res_vision_config=dict(high, model_type="sam_vision_model"), text_config=t, image_token_id=32000, tie_word_embeddings=t["tie_word_embeddings"]), dict(llavas.images(low, side(low) ** 2), high=high["image_size"]), dict(freeze=ch("none", "none", "vision", "lora"))
+
 
 CASES = {t: dict(attn="eager") for t in ["got_ocr2", "pp_chart2table"]}
-IMAGES = {"cohere2_vision": cohere2_vision, "fuyu": fuyu, "got_ocr2": got_ocr2, "pp_chart2table": got_ocr2}
+IMAGES = {"cohere2_vision": cohere2_vision, "fuyu": fuyu, "got_ocr2": got_ocr2, "pp_chart2table": got_ocr2, "deepseek_vl_hybrid": deepseek_vl_hybrid}
 
 
 def batch(config, given, case, ids, pixels):
@@ -36,4 +44,7 @@ def batch(config, given, case, ids, pixels):
     if t == "fuyu":  # measure.py casts what it knows by the name of pixel_values
         x = pixels(count, given["per"], given["patch"])
         return dict(image_patches=x.bfloat16() if case["precision"] == "bf16" else x)
+    if t == "deepseek_vl_hybrid":
+        x = pixels(count, 3, given["high"], given["high"])
+        return dict(high_res_pixel_values=x.bfloat16() if case["precision"] == "bf16" else x, pixel_values=pixels(count, 3, i, i))
     return dict(pixel_values=pixels(count, 3, i, i))

@@ -45,7 +45,7 @@ impl<T: Text> GotOcr2<T> {
     /// attention only.
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let last = t.component(VISION_TOWER, Component::VisionTower, || {
-            self.vision_tower.forward(t, run, Attention::Eager, pixels)
+            self.vision_tower.forward(t, run, Attention::Eager, pixels, |_| {})
         });
         t.component(PROJECTOR, Component::Connector, || self.projector.forward(t, &last))
     }

@@ -6,7 +6,7 @@ use super::block::Block;
 use super::config::SamVisionConfig;
 use super::neck::Neck;
 use crate::model::forward::Run;
-use crate::model::parts::text::run_blocks;
+use crate::model::parts::text::run_blocks_seen;
 use crate::nn::Builder;
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
@@ -41,8 +41,16 @@ impl SamVision {
         }
     }
 
-    /// Pixels [images, channels, side, side] → [images, channels of the neck, rows, columns].
-    pub fn forward(&self, t: &Tape, run: &Run, implementation: Attention, pixels: &Tensor) -> Tensor {
+    /// Pixels [images, channels, side, side] → [images, channels of the neck, rows, columns]; `see` gets the embedding and
+    /// the output of each block, [images, rows, columns, width].
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        implementation: Attention,
+        pixels: &Tensor,
+        mut see: impl FnMut(&Tensor),
+    ) -> Tensor {
         let mut h = t.scope("patch_embed", || {
             let patches = t.scope("projection", || {
                 t.conv_patches(pixels, &self.patch_weight, Some(&self.patch_bias))
@@ -52,14 +60,10 @@ impl SamVision {
         if let Some(positions) = &self.pos_embed {
             h = t.add(&h, positions);
         }
-        let h = run_blocks(
-            t,
-            run,
-            "layers",
-            (&self.layers, &Rc::new(implementation)),
-            h,
-            |block, t, &attn, x| block.forward(t, attn, &x),
-        );
+        see(&h);
+        let forward = |block: &Block, t: &Tape, attn: &Attention, x: Tensor| block.forward(t, *attn, &x);
+        let blocks = (&self.layers[..], &Rc::new(implementation));
+        let h = run_blocks_seen(t, run, "layers", blocks, h, (forward, see));
         t.scope("neck", || self.neck.forward(t, &h))
     }
 }

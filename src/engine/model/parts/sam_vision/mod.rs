@@ -8,3 +8,4 @@ mod neck;
 
 pub use config::SamVisionConfig;
 pub(crate) use forward::SamVision;
+pub(crate) use neck::Neck;
