@@ -163,6 +163,8 @@ pub struct Batch {
     pub labels: Option<Tensor>,
     /// Pixel values.
     pub pixels: Option<Tensor>,
+    /// Pixel values of the same images in a higher resolution.
+    pub high_res_pixels: Option<Tensor>,
     /// Hidden states from the stage before, [batch, seq, width], in a pipeline stage after the first.
     pub received: Option<Tensor>,
     /// Positions of samples that are packed into one row, [1, seq], in place of the padding mask.
@@ -206,6 +208,7 @@ impl Batch {
             ids: of(&self.ids),
             labels: of(&self.labels),
             pixels: of(&self.pixels),
+            high_res_pixels: of(&self.high_res_pixels),
             received: None,
             positions: of(&self.positions),
             token_types: of(&self.token_types),
@@ -244,6 +247,15 @@ impl Batch {
     pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
         self.pixels = Some(t.as_kind(Kind::Input, || {
             let pixels = t.empty(shape, DType::F32, "pixel_values");
+            cast_pixels(t, run, pixels)
+        }));
+        self
+    }
+
+    /// Adds pixel values of the same images in a higher resolution.
+    pub fn with_high_res_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
+        self.high_res_pixels = Some(t.as_kind(Kind::Input, || {
+            let pixels = t.empty(shape, DType::F32, "high_res_pixel_values");
             cast_pixels(t, run, pixels)
         }));
         self

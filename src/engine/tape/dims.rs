@@ -1,6 +1,7 @@
 //! Shapes and strides, and the layout rules that decide if an operation must copy.
 
 use crate::order::sort_short_by_key;
+use std::cmp::Ordering;
 use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -186,6 +187,51 @@ fn goes_inside(shape: &Dims, strides: &Dims, a: usize, b: usize) -> bool {
         return false;
     }
     strides[a] < strides[b] || (strides[a] == strides[b] && shape[a] < shape[b])
+}
+
+/// Strides of the result of an elementwise operation on operands, each with its shape and strides, that are broadcast to
+/// `shape`: the first operand that is not broadcast along either of two dimensions says which goes inside
+/// (`TensorIteratorBase::reorder_dimensions`).
+pub fn dense_strides_of(shape: &Dims, operands: &[(Dims, Dims)]) -> Dims {
+    let along = |(own, strides): &(Dims, Dims), i: usize| match i.checked_sub(shape.len() - own.len()) {
+        Some(i) if own[i] != 1 => strides[i],
+        _ => 0,
+    };
+    // Order of two dimensions of which the first is now the inner one.
+    let compare = |inner: usize, outer: usize| {
+        for operand in operands {
+            match (along(operand, inner), along(operand, outer)) {
+                (0, _) | (_, 0) => {}
+                (a, b) if a != b => return a.cmp(&b),
+                _ if shape[inner] > shape[outer] => return Ordering::Greater,
+                _ => {}
+            }
+        }
+        Ordering::Equal
+    };
+    let mut order: [usize; MAX_DIMS] = std::array::from_fn(|i| i);
+    let order = &mut order[..shape.len()];
+    order.reverse();
+    for i in 1..order.len() {
+        let mut at = i;
+        for inner in (0..i).rev() {
+            match compare(order[inner], order[at]) {
+                Ordering::Greater => {
+                    order.swap(inner, at);
+                    at = inner;
+                }
+                Ordering::Less => break,
+                Ordering::Equal => {}
+            }
+        }
+    }
+    let mut strides = *shape;
+    let mut next = 1;
+    for &i in order.iter() {
+        strides[i] = next;
+        next = u64::saturating_mul(next, shape[i].max(1));
+    }
+    strides
 }
 
 /// Strides with which a tensor of `shape` and `strides` can be viewed as `to` without a copy (`computeStride`); `None`

@@ -77,6 +77,25 @@ impl<T: Text> ImageText<T> {
         self.loss_with_mask(t, run, batch, |t, ids| (placeholder_mask(t, ids), None), features)
     }
 
+    /// The same where the mask of the image tokens is made before the features, and their number is not checked.
+    pub fn loss_with_early_mask(
+        &self,
+        t: &Tape,
+        run: &Run,
+        batch: &Batch,
+        features: impl FnOnce(&Tensor) -> Features,
+    ) -> Output {
+        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
+            unreachable!("a batch has ids and pixels")
+        };
+        let embeds = self.embed(t, run, ids);
+        let mask = t.component("model", Component::Connector, || {
+            t.unsqueeze(&t.compute(ids, DType::Bool, "image token mask"), 2)
+        });
+        let features = features(pixels);
+        self.loss_of(t, run, batch, embeds, (features, |_, _| (mask, None)))
+    }
+
     /// The same with another mask of the image tokens.
     pub fn loss_with_mask(
         &self,
@@ -89,10 +108,29 @@ impl<T: Text> ImageText<T> {
         let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
             unreachable!("a batch has ids and pixels")
         };
-        let mut embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
-            self.language_model.embed(t, run, ids)
-        });
+        let embeds = self.embed(t, run, ids);
         let features = features(pixels);
+        self.loss_of(t, run, batch, embeds, (features, |t, ids| mask(t, ids)))
+    }
+
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
+            self.language_model.embed(t, run, ids)
+        })
+    }
+
+    /// Runs embeddings to the loss, with features in the place of the image tokens that `mask` marks.
+    fn loss_of(
+        &self,
+        t: &Tape,
+        run: &Run,
+        batch: &Batch,
+        mut embeds: Tensor,
+        (features, mask): (Features, impl FnOnce(&Tape, &Tensor) -> (Tensor, Option<Tensor>)),
+    ) -> Output {
+        let Some(ids) = &batch.ids else {
+            unreachable!("a batch has ids")
+        };
         let (shown, masks) = t.component("model", Component::Connector, || {
             let (all, shown) = features.joined(t, embeds.dtype());
             let (mask, other) = mask(t, ids);

@@ -68,7 +68,12 @@ fn is_depthwise(x: &Tensor, weight: &Tensor, steps: &Steps) -> bool {
 
 /// Returns true if an image or volume has channels last.
 fn has_channels_last(x: &Tensor) -> bool {
-    matches!(x.dim(), 4 | 5) && !x.is_contiguous() && {
+    !x.is_contiguous() && may_have_channels_last(x)
+}
+
+/// Returns true if an image or volume has channels last, or a layout that is the same with channels first and last.
+fn may_have_channels_last(x: &Tensor) -> bool {
+    matches!(x.dim(), 4 | 5) && {
         let order: Vec<usize> = [0].into_iter().chain(2..x.dim()).chain([1]).collect();
         let of = |all: &Dims| Dims::new(&order.iter().map(|&i| all[i]).collect::<Vec<_>>());
         is_contiguous(&of(x.shape()), &of(x.strides()))
@@ -144,8 +149,22 @@ pub(super) fn backward(call: &Call<'_>) -> bool {
         call.make_only(&[1, 0]);
         drop(dense);
     } else if has_channels_last(&x) || known && is_product(&weight) {
-        call.make_only(&[0, 1]);
-        drop(weight_like(call, &x, &weight));
+        let is_last = has_channels_last(&x);
+        let fits = if is_last {
+            may_have_channels_last(&grad)
+        } else {
+            grad.is_contiguous()
+        };
+        let copy = (!fits).then(|| {
+            call.tape
+                .empty(*grad.shape(), grad.dtype(), "gradient in the image's layout")
+        });
+        call.make_only(&[0]);
+        if call.gives(0) {
+            drop(weight_like(call, &x, &weight));
+        }
+        call.make_only(&[1]);
+        drop(copy);
     } else if known {
         let dense = [call.tape.dense_copy(&x), call.tape.dense_copy(&grad)];
         call.make_only(&[0, 1]);

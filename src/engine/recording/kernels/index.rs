@@ -212,8 +212,13 @@ pub(super) fn index_put(call: &Call<'_>) {
     let values = call.tensor(2, "values");
     let marked = picked(call, values.as_ref().map(Tensor::numel));
     let indices = indices(call, marked);
-    let held = expanded(call, &indices);
-    if call.is(3, "accumulate") {
+    let accumulates = call.is(3, "accumulate");
+    let sorts_host_index = accumulates && indices.iter().all(|(_, index)| index.tensor.is_none());
+    let held = match sorts_host_index {
+        true => Vec::new(),
+        false => expanded(call, &indices),
+    };
+    if accumulates {
         let taken = indices.iter().flat_map(|(at, index)| *at..*at + index.dims);
         let places = taken.filter_map(|dim| x.shape().get(dim)).product();
         let count = indices
@@ -224,7 +229,11 @@ pub(super) fn index_put(call: &Call<'_>) {
         if let (Some(count), Some(values)) = (count.filter(|&n| n > 0), values) {
             // Index of each dimension, of which only the extents matter.
             let column = t.view_of(x.storage(), (Dims::new(&[count]), Dims::new(&[1])), DType::I64);
-            let linear = t.linear_index(&vec![column; columns.max(1)]);
+            // An index on the host is made linear there, and then copied.
+            let linear = match sorts_host_index {
+                true => t.empty([count], DType::I64, "copy of the index"),
+                false => t.linear_index(&vec![column; columns.max(1)]),
+            };
             drop(held);
             let dense = t.dense_copy(&values);
             t.sort_index(linear, places);

@@ -78,7 +78,9 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "mse_loss" | "smooth_l1_loss" | "huber_loss" => normalization::reduced_loss(call),
         "im2col" => normalization::patches(call),
         "col2im" => normalization::patches_back(call),
-        "avg_pool2d_backward" | "avg_pool3d_backward" => normalization::pool_backward(call),
+        "avg_pool2d_backward" | "avg_pool3d_backward" | "upsample_linear1d_backward" => {
+            normalization::pool_backward(call)
+        }
         "embedding" => index::embedding(call),
         "embedding_dense_backward" => index::embedding_backward(call),
         "nonzero" => index::nonzero(call),

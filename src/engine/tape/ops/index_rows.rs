@@ -66,13 +66,17 @@ impl Tape {
         self.unbind(&self.transpose(places, 0, 1))
     }
 
-    /// `x[i, …]` of the first dimension, with an index of `n` elements on the host that is copied to the GPU each time.
-    pub fn index_from_host(&self, x: &Tensor, n: u64) -> Tensor {
+    /// `x[i, …]` of the first dimension, with an index of this shape on the host that is copied to the GPU each time: in
+    /// backward once its rows are counted there (`computeLinearIndex`).
+    pub fn index_from_host(&self, x: &Tensor, index: impl Into<Dims>) -> Tensor {
         let rec = self.record("IndexBackward0", &[x]);
+        let mut shape: Dims = index.into();
+        let n = shape.numel();
         let copied = move |t: &Self| t.empty([n], DType::I64, "copy of the index");
         let index = copied(self);
-        let mut shape = *x.shape();
-        shape[0] = n;
+        for &extent in &x.shape()[1..] {
+            shape = shape.inserted(shape.len(), extent);
+        }
         let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "index");
         self.gathered(mark, &out);
@@ -80,7 +84,10 @@ impl Tape {
         let from = *x.shape();
         rec.finish(self, out, move |t, bw| {
             let zeros = t.empty(from, bw.grad().dtype(), "zeros");
-            t.sort_index(copied(t), from[0]);
+            let index = copied(t);
+            let dense = t.dense_copy(bw.grad());
+            t.sort_index(index, from[0]);
+            drop(dense);
             smallvec![Some(zeros)]
         })
     }

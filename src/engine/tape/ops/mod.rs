@@ -6,6 +6,7 @@
 mod attention;
 mod collective;
 mod conv;
+mod conv_image;
 mod cub;
 mod cudnn_conv;
 mod dropout;

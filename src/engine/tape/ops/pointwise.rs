@@ -10,14 +10,14 @@ use crate::dtype::DType;
 
 impl Tape {
     /// Makes the result of an elementwise operation on two tensors: their broadcast shape, promoted type, and the
-    /// layout of the first operand that has the whole shape.
+    /// layout of the first operand that has the whole shape, or else that which follows from both.
     pub(super) fn elementwise(&self, a: &Tensor, b: &Tensor, dtype: DType, name: &'static str) -> Tensor {
         let shape = self.broadcast(a.shape(), b.shape(), name);
         let like = if *a.shape() == shape { a } else { b };
         let strides = if *like.shape() == shape {
             dims::dense_strides_like(&shape, like.strides())
         } else {
-            shape.contiguous_strides()
+            dims::dense_strides_of(&shape, &[a, b].map(|x| (*x.shape(), *x.strides())))
         };
         let out = self.empty_strided(shape, strides, dtype, name);
         if self.works() && out.numel() > 0 {

@@ -1,24 +1,45 @@
-//! Resampling of images (`aten/src/ATen/native/cuda/UpSampleBilinear2d.cu`).
+//! Resampling of images and sequences (`aten/src/ATen/native/cuda/{UpSampleBilinear2d,UpSampleLinear1d}.cu`).
 
 use smallvec::smallvec;
 
 use super::super::core::Tape;
+use super::super::dims::Dims;
 use super::super::tensor::Tensor;
+use super::conv_image::has_channels_last;
 
 impl Tape {
-    /// `torch.nn.functional.interpolate(x, size, mode="bilinear")` of [batch, channels, height, width]; backward makes
-    /// the gradient contiguous, and adds up that of the input in its own type.
+    /// `torch.nn.functional.interpolate(x, size, mode="bilinear")` of [batch, channels, height, width], with channels
+    /// last if `x` has them; backward makes the gradient contiguous unless it has, and adds up that of the input in its
+    /// own type.
     pub fn interpolate_bilinear(&self, x: &Tensor, [height, width]: [u64; 2]) -> Tensor {
         let rec = self.record("UpsampleBilinear2DBackward0", &[x]);
         let shape = *x.shape();
-        let out = self.empty([shape[0], shape[1], height, width], x.dtype(), "interpolate");
+        let resized = Dims::new(&[shape[0], shape[1], height, width]);
+        let out = self.image(resized, x, has_channels_last(x), "interpolate");
         if self.works() {
             self.reads(&out, &[x]);
         }
         rec.finish(self, out, move |t, bw| {
-            let dense = t.dense_copy(bw.grad());
-            let dx = t.empty(shape, bw.grad().dtype(), "interpolate backward");
+            let is_last = has_channels_last(bw.grad());
+            let dense = if is_last { None } else { t.dense_copy(bw.grad()) };
+            let dx = t.image(shape, bw.grad(), is_last, "interpolate backward");
             drop(dense);
+            smallvec![Some(dx)]
+        })
+    }
+
+    /// `torch.nn.functional.interpolate(x, size, mode="linear")` of [batch, channels, length]; backward makes the gradient
+    /// contiguous beside that of the input.
+    pub fn interpolate_linear(&self, x: &Tensor, length: u64) -> Tensor {
+        let rec = self.record("UpsampleLinear1DBackward0", &[x]);
+        let shape = *x.shape();
+        let out = self.empty([shape[0], shape[1], length], x.dtype(), "interpolate");
+        if self.works() {
+            self.reads(&out, &[x]);
+        }
+        rec.finish(self, out, move |t, bw| {
+            let dx = t.empty(shape, bw.grad().dtype(), "interpolate backward");
+            drop(t.dense_copy(bw.grad()));
             smallvec![Some(dx)]
         })
     }

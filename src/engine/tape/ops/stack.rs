@@ -27,21 +27,32 @@ impl Tape {
         })
     }
 
-    /// `torch.nn.functional.pad` with `rows` of zeros at the end of a dimension; backward copies the part without
+    /// `torch.nn.functional.pad` with `rows` of zeros at the end of a dimension.
+    pub fn pad_end(&self, x: &Tensor, dim: usize, rows: u64) -> Tensor {
+        self.pad_ends(x, &[(dim, rows)])
+    }
+
+    /// `torch.nn.functional.pad` with rows of zeros at the ends of some dimensions; backward copies the part without
     /// padding, in its layout. Both copy even if there are no rows (`constant_pad_nd` in
     /// `aten/src/ATen/native/PadNd.cpp`).
-    pub fn pad_end(&self, x: &Tensor, dim: usize, rows: u64) -> Tensor {
+    pub fn pad_ends(&self, x: &Tensor, ends: &[(usize, u64)]) -> Tensor {
         let rec = self.record("ConstantPadNdBackward0", &[x]);
         let unpadded = *x.shape();
         let mut shape = unpadded;
-        shape[dim] += rows;
+        for &(dim, rows) in ends {
+            shape[dim] += rows;
+        }
         // Without rows PyTorch clones the input, and so keeps its layout.
-        let out = match rows {
-            0 => self.empty_like(x, x.dtype(), "pad"),
-            _ => self.empty(shape, x.dtype(), "pad"),
+        let out = if shape == unpadded {
+            self.empty_like(x, x.dtype(), "pad")
+        } else {
+            self.empty(shape, x.dtype(), "pad")
         };
         rec.finish(self, out, move |t, bw| {
-            let part = bw.grad().narrow_raw(dim, unpadded[dim]);
+            let mut part = bw.grad().clone();
+            for (dim, &rows) in unpadded.iter().enumerate() {
+                part = part.narrow_raw(dim, rows);
+            }
             smallvec![Some(t.empty_like(&part, part.dtype(), "pad backward"))]
         })
     }

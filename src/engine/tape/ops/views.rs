@@ -43,8 +43,10 @@ impl Tape {
         if shape.numel() != x.numel() || dims::view_strides(x.shape(), x.strides(), &shape).is_some() {
             self.view(x, shape)
         } else {
+            // `_unsafe_view` of a copy: no view, so that its memory may be changed in place once the copy is gone.
             let copy = self.contiguous_copy(x);
-            self.view(&copy, shape)
+            let out = copy.detach().with_layout(shape, shape.contiguous_strides());
+            self.metadata_op("UnsafeViewBackward0", &copy, out, |t, g, from| t.reshape(g, from))
         }
     }
 

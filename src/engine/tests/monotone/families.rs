@@ -177,6 +177,22 @@ pub const FAMILIES: &[Family] = &[
         json!({"model_type": "aya_vision", "image_token_index": 499, "text_config": decoder("cohere2", w),
             "vision_config": siglip_without_head(w)})
     }),
+    beside_text("cohere2_vision", true, |w| {
+        json!({"model_type": "cohere2_vision", "image_token_id": 499, "text_config": decoder("cohere2", w),
+            "alignment_intermediate_size": 96 * w, "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("fuyu", false, |w| {
+        json!({"model_type": "fuyu", "image_token_id": 499, "hidden_size": 64 * w, "image_size": 56, "patch_size": 14,
+            "text_config": decoder("persimmon", w)})
+    }),
+    beside_text("deepseek_vl_hybrid", true, |w| {
+        let mut high_res = sam(w);
+        high_res["model_type"] = "sam_vision_model".into();
+        json!({"model_type": "deepseek_vl_hybrid", "image_token_id": 499, "text_config": decoder("llama", w),
+            "vision_config": siglip_without_head(w), "high_res_vision_config": high_res})
+    }),
+    beside_text("got_ocr2", true, |w| got_ocr2("got_ocr2", w)),
+    beside_text("pp_chart2table", true, |w| got_ocr2("pp_chart2table", w)),
     beside_text("deepseek_vl", true, |w| {
         json!({"model_type": "deepseek_vl", "image_token_id": 499, "text_config": decoder("llama", w),
             "vision_config": siglip_without_head(w)})
@@ -278,6 +294,17 @@ fn decoder(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
         "num_hidden_layers": 2, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
+}
+
+/// SAM's vision tower.
+fn sam(w: u64) -> Value {
+    json!({"hidden_size": 64 * w, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 128, "patch_size": 16,
+        "window_size": 3, "global_attn_indexes": [1], "mlp_dim": 128 * w, "output_channels": 32})
+}
+
+fn got_ocr2(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "image_token_index": 499, "text_config": decoder("qwen2", w),
+        "vision_config": sam(w)})
 }
 
 fn gemma4(model_type: &str, w: u64) -> Value {

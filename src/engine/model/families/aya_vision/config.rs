@@ -1,4 +1,4 @@
-//! Configuration of Aya Vision.
+//! Configuration of Aya Vision and Cohere 2 Vision.
 
 use crate::model::ModelError;
 use crate::model::config::limits;
@@ -6,10 +6,15 @@ use crate::model::config::section::Section;
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
 use crate::model::parts::llava_vision::{FeatureLayers, FeatureSelect, TowerConfig};
+use crate::model::parts::siglip_vision::SiglipVisionConfig;
 
-/// Aya Vision: a SigLIP tower, a pixel shuffle, a gated projector, Cohere 2.
+/// `model_type` of Cohere 2 Vision.
+pub(super) const COHERE2: &str = "cohere2_vision";
+
+/// Aya Vision and Cohere 2 Vision: a SigLIP tower, a pixel shuffle, a gated projector, Cohere 2.
 ///
-/// Source: `transformers/models/aya_vision/configuration_aya_vision.py`.
+/// Sources: `transformers/models/aya_vision/configuration_aya_vision.py`,
+/// `transformers/models/cohere2_vision/configuration_cohere2_vision.py`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AyaVisionConfig {
     /// The vision tower, run on each tile.
@@ -20,10 +25,9 @@ pub struct AyaVisionConfig {
     pub shuffle: u64,
     /// Width between the projector's two linear layers, before it is gated.
     pub projector_width: u64,
-    /// Hidden state that feeds the projector.
-    pub feature_layers: FeatureLayers,
-    /// Positions of this hidden state that become image tokens: one of each patch.
-    pub feature_select: FeatureSelect,
+    /// Hidden state that feeds the projector, and positions of it that become image tokens, one of each patch; `None`
+    /// if the tower's output does (Cohere 2 Vision).
+    pub selection: Option<(FeatureLayers, FeatureSelect)>,
 }
 
 impl AyaVisionConfig {
@@ -32,26 +36,44 @@ impl AyaVisionConfig {
         self.vision.grid().patches() / (self.shuffle * self.shuffle)
     }
 
-    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
-        let vision = TowerConfig::siglip_or_other(&s.nested("vision_config", "SigLIP vision")?)?;
+    /// True for Cohere 2 Vision.
+    pub(super) fn is_cohere2(&self) -> bool {
+        self.selection.is_none()
+    }
+
+    pub(crate) fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        let is_cohere2 = model_type == COHERE2;
+        let vision = s.nested("vision_config", "SigLIP vision")?;
+        let vision = match is_cohere2 {
+            true => TowerConfig::Siglip(SiglipVisionConfig::read(&vision)?),
+            false => TowerConfig::siglip_or_other(&vision)?,
+        };
         let mut text = decoders::read_text(&s.nested("text_config", "language")?, "cohere2")?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;
         let shuffle = s.size_or("downsample_factor", 2, limits::COUNT)?;
         s.divide(("patches a side", vision.grid().side()), ("downsample_factor", shuffle))?;
-        s.only(
-            "vision_feature_layer",
-            "one layer: its projector is as wide as one",
-            |layers| layers.as_array().is_none_or(|list| list.len() == 1),
-        )?;
-        let projector_width = s.size_or("alignment_intermediate_size", text.hidden, limits::WIDTH * 4)?;
+        let width = if is_cohere2 { 36_864 } else { text.hidden };
+        let projector_width = s.size_or("alignment_intermediate_size", width, limits::WIDTH * 4)?;
         s.divide(("alignment_intermediate_size", projector_width), ("its halves", 2))?;
         Ok(Self {
-            feature_layers: FeatureLayers::read(s, vision.shape().layers, 1)?,
-            feature_select: vision.one_of_each_patch(s, FeatureSelect::Full)?,
+            selection: (!is_cohere2).then(|| selection(s, &vision)).transpose()?,
             vision,
             text,
             shuffle,
             projector_width,
         })
     }
+}
+
+/// Reads which hidden state feeds the projector, and which of its positions.
+fn selection(s: &Section, vision: &TowerConfig) -> Result<(FeatureLayers, FeatureSelect), ModelError> {
+    s.only(
+        "vision_feature_layer",
+        "one layer: its projector is as wide as one",
+        |layers| layers.as_array().is_none_or(|list| list.len() == 1),
+    )?;
+    Ok((
+        FeatureLayers::read(s, vision.shape().layers, 1)?,
+        vision.one_of_each_patch(s, FeatureSelect::Full)?,
+    ))
 }

@@ -1,17 +1,18 @@
-//! Aya Vision (`transformers/models/aya_vision/modeling_aya_vision.py`).
+//! Aya Vision and Cohere 2 Vision (`transformers/models/{aya_vision,cohere2_vision}/modeling_*.py`).
 
 use super::config::AyaVisionConfig;
 use crate::model::config::{Activation, PatchGrid};
 use crate::model::decoder::text::Text;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_text::ImageText;
-use crate::model::parts::llava_vision::FeatureTower;
+use crate::model::parts::llava_vision::{FeatureLayers, FeatureSelect, FeatureTower};
 use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
-/// `AyaVisionForConditionalGeneration`.
+/// `AyaVisionForConditionalGeneration` and `Cohere2VisionForConditionalGeneration`.
 pub struct AyaVision<T> {
     vision_tower: FeatureTower,
+    takes_output: bool,
     projector: Projector,
     text: ImageText<T>,
     grid: PatchGrid,
@@ -19,7 +20,7 @@ pub struct AyaVision<T> {
 
 /// `AyaVisionMultiModalProjector`.
 struct Projector {
-    layernorm: LayerNorm,
+    layernorm: Option<LayerNorm>,
     linear_1: Linear,
     linear_2: Linear,
     shuffle: u64,
@@ -27,19 +28,21 @@ struct Projector {
 
 impl<T: Text> AyaVision<T> {
     pub fn new(b: &Builder, c: &AyaVisionConfig) -> Self {
-        let selection = (c.feature_layers.clone(), c.feature_select);
+        let last = (FeatureLayers::single(c.vision.shape().layers, 1), FeatureSelect::Full);
+        let selection = c.selection.clone().unwrap_or(last);
         let vision_tower = FeatureTower::new(b, "model.vision_tower", &c.vision, selection);
         let features = c.vision.shape().hidden * c.shuffle * c.shuffle;
         let projector = b
             .tape()
             .component("model.multi_modal_projector", Component::Connector, || Projector {
-                layernorm: LayerNorm::new(b, "layernorm", features),
+                layernorm: c.selection.is_some().then(|| LayerNorm::new(b, "layernorm", features)),
                 linear_1: Linear::new(b, "linear_1", features, c.projector_width, true),
                 linear_2: Linear::new(b, "linear_2", c.projector_width / 2, c.text.hidden, true),
                 shuffle: c.shuffle,
             });
         Self {
             vision_tower,
+            takes_output: c.is_cohere2(),
             projector,
             text: ImageText::new(b, &c.text),
             grid: c.vision.grid(),
@@ -48,7 +51,12 @@ impl<T: Text> AyaVision<T> {
 
     /// `get_image_features`: pixels [tiles, channels, side, side] → [tiles, tokens, text width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let (selected, held) = self.vision_tower.features(t, run, pixels);
+        let (selected, held) = if self.takes_output {
+            let output = self.vision_tower.output(t, run, pixels);
+            (output[0].clone(), output)
+        } else {
+            self.vision_tower.features(t, run, pixels)
+        };
         let features = t.component("model.multi_modal_projector", Component::Connector, || {
             let x = self.projector.forward(t, &selected);
             t.reshape(&x, [x.size(0), x.size(1) * x.size(2), x.last()])
@@ -78,7 +86,9 @@ impl<T: Text> Forward for AyaVision<T> {
 impl Projector {
     fn forward(&self, t: &Tape, features: &Tensor) -> Tensor {
         let mut x = self.pixel_shuffle(t, features);
-        x = t.scope("layernorm", || self.layernorm.forward(t, &x));
+        if let Some(norm) = &self.layernorm {
+            x = t.scope("layernorm", || norm.forward(t, &x));
+        }
         let h = t.scope("linear_1", || self.linear_1.forward(t, &x));
         let halves = t.split(&h, 2 + 1, &[h.last() / 2, h.last() / 2]);
         let gate = nn::activate(t, Activation::Silu, halves[1].clone());

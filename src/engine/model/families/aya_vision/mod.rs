@@ -1,4 +1,4 @@
-//! Aya Vision.
+//! Aya Vision and Cohere 2 Vision.
 
 mod config;
 mod forward;
@@ -14,16 +14,22 @@ use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
-use crate::model::parts::tiles::tiles_of;
+use crate::model::parts::tiles::{scaled_tiles_of, tiles_of};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "aya_vision",
-        classes: &["AyaVisionForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "aya_vision",
+            classes: &["AyaVisionForConditionalGeneration"],
+        },
+        ModelType {
+            name: config::COHERE2,
+            classes: &["Cohere2VisionForConditionalGeneration"],
+        },
+    ],
     catalogue: &[],
     overrides: &[],
     use_cache: UseCache::OfText,
@@ -32,8 +38,8 @@ static FACTS: Facts = Facts {
 impl Registered for AyaVisionConfig {
     const FACTS: &'static Facts = &FACTS;
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(model_type, s)
     }
 }
 
@@ -62,7 +68,8 @@ impl Family for AyaVisionConfig {
     }
 
     fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
-        sizes.iter().map(|&size| tiles_of(size, self.vision.grid().image)).sum()
+        let tiles = if self.is_cohere2() { scaled_tiles_of } else { tiles_of };
+        sizes.iter().map(|&size| tiles(size, self.vision.grid().image)).sum()
     }
 
     fn image_tokens(&self, setup: &Setup) -> u64 {

@@ -41,9 +41,7 @@ impl<T: Text> DeepseekVl<T> {
     /// `get_image_features`: pixels [images, channels, side, side] → [images, patches, text width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let (last, _pooled) = t.component("model.vision_model", Component::VisionTower, || {
-            let last = self.vision_model.forward(t, run, pixels);
-            let pooled = self.vision_model.pool(t, &last);
-            (last, pooled)
+            self.vision_model.forward(t, run, pixels)
         });
         t.component("model.aligner", Component::Connector, || {
             let [linear1, linear2] = &self.aligner;

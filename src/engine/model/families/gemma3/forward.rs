@@ -63,9 +63,7 @@ impl Gemma3 {
     /// Pixels → image features [images, tokens, width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let (last, _pooled) = t.component("model.vision_tower", Component::VisionTower, || {
-            let last = self.vision_tower.forward(t, run, pixels);
-            let pooled = self.vision_tower.pool(t, &last);
-            (last, pooled)
+            self.vision_tower.forward(t, run, pixels)
         });
         t.component("model.multi_modal_projector", Component::Connector, || {
             self.projector.forward(t, &last)

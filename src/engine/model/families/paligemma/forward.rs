@@ -47,9 +47,7 @@ impl PaliGemma {
     /// Pixels → image features [images, patches, width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let (last, _pooled) = t.component("model.vision_tower", Component::VisionTower, || {
-            let last = self.vision_tower.forward(t, run, pixels);
-            let pooled = self.vision_tower.pool(t, &last);
-            (last, pooled)
+            self.vision_tower.forward(t, run, pixels)
         });
         t.component("model.multi_modal_projector", Component::Connector, || {
             t.scope("linear", || self.projector.forward(t, &last))

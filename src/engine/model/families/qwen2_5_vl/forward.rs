@@ -101,7 +101,7 @@ impl VisionTower for Qwen25Vision {
             .forward(t, run, h, &positions, segments, (&[], |_: &Tape, _, _: &Tensor| ()));
         let merged = {
             let by_window = t.component("merger", Component::Connector, || self.merger.forward(t, &last));
-            t.index_from_host(&by_window, by_window.size(0))
+            t.index_from_host(&by_window, [by_window.size(0)])
         };
         VisionOutput {
             last,
@@ -115,7 +115,7 @@ impl VisionTower for Qwen25Vision {
 fn by_windows(t: &Tape, x: &Tensor, layout: &Layout) -> Tensor {
     let unit = layout.merge * layout.merge;
     let tokens = t.reshape(x, [x.size(0) / unit, unit, x.size(1)]);
-    let ordered = t.index_from_host(&tokens, tokens.size(0));
+    let ordered = t.index_from_host(&tokens, [tokens.size(0)]);
     t.reshape(&ordered, *x.shape())
 }
 

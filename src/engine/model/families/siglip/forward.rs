@@ -75,9 +75,7 @@ impl Forward for Siglip {
             unreachable!("a batch of pairs has ids and pixels")
         };
         let (image_last, image_pooled) = t.component("vision_model", Component::VisionTower, || {
-            let last = self.vision_model.forward(t, run, pixels);
-            let pooled = self.vision_model.pool(t, &last);
-            (last, pooled)
+            self.vision_model.forward(t, run, pixels)
         });
         let Some(image_pooled) = image_pooled else {
             unreachable!("`has_forward` asks for a pooling head")

@@ -39,8 +39,7 @@ impl Tower {
                 vec![output.last, output.pooled]
             }
             Self::Siglip(tower) => {
-                let last = tower.forward_seen(t, run, pixels, see);
-                let pooled = tower.pool(t, &last);
+                let (last, pooled) = tower.forward_seen(t, run, pixels, see);
                 [Some(last), pooled].into_iter().flatten().collect()
             }
         }
@@ -68,6 +67,14 @@ impl FeatureTower {
     pub fn joining_first(mut self, joins_first: bool) -> Self {
         self.joins_first = joins_first;
         self
+    }
+
+    /// Pixels [images, channels, side, side] → what the tower's output holds: its last hidden state, and what its head
+    /// makes of it.
+    pub fn output(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Vec<Tensor> {
+        t.component(self.name, Component::VisionTower, || {
+            self.tower.forward(t, run, pixels, |_| {})
+        })
     }
 
     /// Pixels [images, channels, side, side] → features [images, tokens, width], and the other tensors that the tower's

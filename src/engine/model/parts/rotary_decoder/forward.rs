@@ -15,7 +15,7 @@ use crate::tape::{Tape, Tensor};
 const NORMS: [&str; 2] = ["input_layernorm", "post_attention_layernorm"];
 
 /// A decoder without its head.
-pub(super) struct RotaryDecoder {
+pub(crate) struct RotaryDecoder {
     form: &'static Form,
     embedding: Embedding,
     layers: Vec<Rc<Layer>>,
@@ -67,13 +67,17 @@ impl RotaryDecoder {
             },
         }
     }
-}
 
-impl Stack for RotaryDecoder {
-    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
-        let embeds = t.scope(self.form.embedding, || run.embedded(t, self.embedding.forward(t, ids)));
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        t.scope(self.form.embedding, || run.embedded(t, self.embedding.forward(t, ids)))
+    }
+
+    /// Embeddings [batch, seq, hidden] at positions [batch or 1, seq] → last hidden states; samples are packed into one
+    /// row if `is_packed`.
+    pub fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, position_ids: Tensor, is_packed: bool) -> Tensor {
         let cache = run.cache(&[]);
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let packed = is_packed.then_some(&position_ids);
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         let h = t.dropout(&embeds, self.dropout);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &h, &position_ids));
@@ -90,6 +94,14 @@ impl Stack for RotaryDecoder {
         let out = t.scope(self.form.final_norm, || self.final_norm.forward(t, &h));
         drop((shared, embeds));
         out
+    }
+}
+
+impl Stack for RotaryDecoder {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
+        let embeds = self.embed(t, run, ids);
+        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        self.forward(t, run, embeds, position_ids, packed.is_some())
     }
 
     fn table(&self) -> &Tensor {

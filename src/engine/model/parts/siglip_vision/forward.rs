@@ -56,24 +56,27 @@ impl SiglipVision {
         }
     }
 
-    /// Pixels [images, channels, side, side] → last hidden states [images, patches, hidden].
-    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+    /// Pixels [images, channels, side, side] → last hidden states [images, patches, hidden], and what the head makes of
+    /// them, [images, hidden], if there is one.
+    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Option<Tensor>) {
         self.forward_seen(t, run, pixels, |_| {})
     }
 
     /// The same; `see` gets the embedding and the output of each block.
-    pub fn forward_seen(&self, t: &Tape, run: &Run, pixels: &Tensor, mut see: impl FnMut(&Tensor)) -> Tensor {
+    pub fn forward_seen(
+        &self,
+        t: &Tape,
+        run: &Run,
+        pixels: &Tensor,
+        mut see: impl FnMut(&Tensor),
+    ) -> (Tensor, Option<Tensor>) {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
         see(&embedded);
         let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), see);
-        let out = t.scope("post_layernorm", || self.post_layernorm.forward(t, &encoded));
+        let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &encoded));
+        let pooled = self.head.as_ref().map(|head| head.forward(t, &last));
         drop(embedded);
-        out
-    }
-
-    /// Output of the pooling head for the last hidden states, [images, hidden]; `None` without a head.
-    pub fn pool(&self, t: &Tape, last: &Tensor) -> Option<Tensor> {
-        self.head.as_ref().map(|head| head.forward(t, last))
+        (last, pooled)
     }
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {

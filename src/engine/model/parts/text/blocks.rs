@@ -6,15 +6,30 @@ use std::rc::Rc;
 use crate::model::forward::Run;
 use crate::tape::{Tape, Tensor};
 
+/// Forward of a block, which gets what all blocks of a forward share.
+type BlockForward<B, S> = fn(&B, &Tape, &S, Tensor) -> Tensor;
+
 /// Runs blocks one after the other, [batch, seq, hidden] each, checkpointed if the run asks for it. `forward` gets what
 /// all blocks of a forward share. The caller of a block holds its input until the block returns.
 pub(crate) fn run_blocks<B: 'static, S: 'static>(
     t: &Tape,
     run: &Run,
     name: &'static str,
+    blocks: (&[Rc<B>], &Rc<S>),
+    h: Tensor,
+    forward: BlockForward<B, S>,
+) -> Tensor {
+    run_blocks_seen(t, run, name, blocks, h, (forward, |_| {}))
+}
+
+/// The same; `see` gets the output of each block.
+pub(crate) fn run_blocks_seen<B: 'static, S: 'static>(
+    t: &Tape,
+    run: &Run,
+    name: &'static str,
     (blocks, shared): (&[Rc<B>], &Rc<S>),
     mut h: Tensor,
-    forward: fn(&B, &Tape, &S, Tensor) -> Tensor,
+    (forward, mut see): (BlockForward<B, S>, impl FnMut(&Tensor)),
 ) -> Tensor {
     for (i, block) in blocks.iter().enumerate() {
         let (block, shared) = (block.clone(), shared.clone());
@@ -27,6 +42,7 @@ pub(crate) fn run_blocks<B: 'static, S: 'static>(
                 forward(t, input)
             }
         });
+        see(&h);
     }
     h
 }

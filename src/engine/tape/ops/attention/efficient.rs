@@ -2,6 +2,7 @@
 
 use smallvec::smallvec;
 
+use super::super::super::autograd::Grads;
 use super::super::super::core::Tape;
 use super::super::super::tensor::Tensor;
 use super::{Extents, SdpaBackend, SdpaInputs};
@@ -12,7 +13,10 @@ impl Tape {
     pub(super) fn efficient_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
         let (q, k, v) = (call.q, call.k, call.v);
         let bias = call.mask.map(|m| self.aligned(self.additive(m, q.dtype())));
-        let mut rec = self.record("ScaledDotProductEfficientAttentionBackward0", &[q, k, v]);
+        let trained = bias.as_ref().filter(|bias| bias.requires_grad());
+        let inputs: Vec<&Tensor> = [Some(q), Some(k), Some(v), trained].into_iter().flatten().collect();
+        let trains_bias = trained.is_some();
+        let mut rec = self.record("ScaledDotProductEfficientAttentionBackward0", &inputs);
         for t in [Some(q), Some(k), Some(v), bias.as_ref()].into_iter().flatten() {
             rec.save(self, t);
         }
@@ -39,16 +43,29 @@ impl Tape {
                 t.transpose(&out, 1, 2)
             };
             let (q, k, v) = (&bw.saved[0], &bw.saved[1], &bw.saved[2]);
-            let (mark, dq, dk, dv) = t.in_efficient_attention_backward([bw.grad(), q, k], || {
+            let bias = bw.saved.get(3).filter(|_| trains_bias && bw.wants(3));
+            let (mark, dq, dk, dv, dbias) = t.in_efficient_attention_backward([bw.grad(), q, k], || {
                 let mark = t.work_mark();
                 let dq = bshd(q, "attention backward, queries");
                 let dk = bshd(k, "attention backward, keys");
                 let dv = bshd(v, "attention backward, values");
-                (mark, dq, dk, dv)
+                (mark, dq, dk, dv, bias.map(|bias| t.gradient_of_bias(bias)))
             });
             t.attended(mark, SdpaBackend::Efficient, (q, k), masked, true);
-            smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
+            let mut grads: Grads = smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)];
+            grads.extend(trains_bias.then_some(dbias));
+            grads
         })
+    }
+
+    /// Makes the gradient of a bias, whose rows begin at multiples of 16 elements (`_efficient_attention_backward` in
+    /// `aten/src/ATen/native/transformers/cuda/attention_backward.cu`).
+    fn gradient_of_bias(&self, bias: &Tensor) -> Tensor {
+        let (mut shape, d) = (*bias.shape(), bias.dim() - 1);
+        let keys = shape[d];
+        shape[d] = keys.next_multiple_of(16);
+        self.empty(shape, bias.dtype(), "attention backward, bias")
+            .narrow_raw(d, keys)
     }
 
     /// Runs `make`, which makes the results of a forward; beside them a half-precision kernel for wide heads needs the
@@ -92,8 +109,13 @@ impl Tape {
         if (0..d).all(|i| bias.strides()[i].is_multiple_of(ALIGNMENT)) {
             return bias;
         }
+        let keys = bias.size(d);
+        if bias.requires_grad() {
+            let padded = self.pad_end(&bias, d, keys.next_multiple_of(ALIGNMENT) - keys);
+            return self.narrow(&padded, d, keys);
+        }
         let mut shape = *bias.shape();
-        shape[d] = shape[d].next_multiple_of(ALIGNMENT);
+        shape[d] = keys.next_multiple_of(ALIGNMENT);
         let padded = self.empty(shape, bias.dtype(), "mask, rows padded");
         drop(bias);
         padded

@@ -1,0 +1,50 @@
+//! Configuration of DeepSeek-VL with two towers.
+
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::decoder::DecoderConfig;
+use crate::model::families::decoders;
+use crate::model::parts::sam_vision::SamVisionConfig;
+use crate::model::parts::siglip_vision::SiglipVisionConfig;
+
+/// DeepSeek-VL with SAM's tower beside SigLIP's, for images in a higher resolution.
+///
+/// Source: `transformers/models/deepseek_vl_hybrid/configuration_deepseek_vl_hybrid.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeepseekVlHybridConfig {
+    /// SigLIP's tower.
+    pub vision: SiglipVisionConfig,
+    /// SAM's tower.
+    pub high_res: SamVisionConfig,
+    /// Block of SAM's tower whose output is added to that of the tower.
+    pub added: usize,
+    /// The language model.
+    pub text: DecoderConfig,
+}
+
+impl DeepseekVlHybridConfig {
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let mut text = decoders::read_text(&s.nested("text_config", "language")?, "llama")?;
+        text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;
+        s.divide(("hidden_size of text_config", text.hidden), ("its halves", 2))?;
+        let section = s.nested_or_empty("high_res_vision_config", "SAM vision")?;
+        section.expect_model_type(&["sam_vision_model"])?;
+        let high_res = SamVisionConfig::read(&section, Some(4.0))?;
+        let Some(added) = high_res.global.first().filter(|&&first| first < high_res.layers) else {
+            let key = "global_attn_indexes";
+            let given = section.value(key).cloned().unwrap_or_default();
+            return Err(section.wrong(key, &given, "a list that begins with the index of a block"));
+        };
+        let vision = SiglipVisionConfig::read(&s.nested("vision_config", "SigLIP vision")?)?;
+        if vision.grid.side() < 2 {
+            let allowed = "an image of at least two patches a side: layouts of single patches were not compared";
+            return Err(s.wrong("image_size", &vision.grid.image.into(), allowed));
+        }
+        Ok(Self {
+            vision,
+            added: *added as usize,
+            high_res,
+            text,
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! GOT-OCR 2 and PP-Chart2Table.
+
+mod config;
+mod forward;
+
+pub use config::GotOcr2Config;
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::decoder::gemma::GemmaText;
+use crate::model::decoder::stack::Decoder;
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+static FACTS: Facts = Facts {
+    model_types: &[
+        ModelType {
+            name: "got_ocr2",
+            classes: &["GotOcr2ForConditionalGeneration"],
+        },
+        ModelType {
+            name: "pp_chart2table",
+            classes: &["GotOcr2ForConditionalGeneration"],
+        },
+    ],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for GotOcr2Config {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s)
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        match self.text.is_gemma() {
+            true => Box::new(forward::GotOcr2::<GemmaText>::new(b, self)),
+            false => Box::new(forward::GotOcr2::<Decoder>::new(b, self)),
+        }
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        Fidelity::Exact
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::IMAGES
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Rotary(self.text.max_positions)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_decoder(&self.text)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, setup: &Setup) -> u64 {
+        setup.images * self.tokens()
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Stacked
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::FIXED
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: true,
+                tower_takes_ids: true,
+            },
+            adapters: AdapterMaps::Usual,
+            liger: Liger::Unknown,
+            no_flash: Some(NoFlash::NotSimulated),
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+}
