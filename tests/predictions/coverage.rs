@@ -22,6 +22,7 @@ const EXACT: &[&str] = &[
     "itt idefics2",
     "itt internvl",
     "itt janus",
+    "itt lfm2_vl",
     "itt lighton_ocr",
     "itt llava",
     "itt llava_next",

@@ -23,6 +23,7 @@ pub mod idefics3;
 pub mod internvl;
 pub mod janus;
 pub mod lfm2;
+pub mod lfm2_vl;
 pub mod llava;
 pub mod llava_next;
 pub mod mistral3;
@@ -177,6 +178,8 @@ families! {
     Bart(bart::BartConfig),
     /// LFM2.
     Lfm2(Lfm2Config),
+    /// LFM2-VL.
+    Lfm2Vl(lfm2_vl::Lfm2VlConfig),
     /// Decoders like Llama's: those of [`decoders`].
     Decoder(DecoderConfig),
 }

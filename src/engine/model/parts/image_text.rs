@@ -2,6 +2,8 @@
 //! tokens, the language model, and its head.
 
 use super::image_tokens::placeholder_mask;
+use super::lfm2_decoder::Lfm2Decoder;
+use super::mixed_layers::MixedDecoder;
 use crate::dtype::DType;
 use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::head::logits_and_loss;
@@ -11,6 +13,36 @@ use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
 const LANGUAGE_MODEL: &str = "model.language_model";
+
+/// A language model without its head, of any family.
+pub trait LanguageModel {
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor;
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape. `padding` is the padding mask, [batch,
+    /// seq].
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, padding: Option<&Tensor>) -> Tensor;
+}
+
+impl<T: Text> LanguageModel for T {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        Text::embed(self, t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, _: Option<&Tensor>) -> Tensor {
+        Text::forward(self, t, run, embeds)
+    }
+}
+
+impl LanguageModel for Lfm2Decoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        MixedDecoder::embed(self, t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, padding: Option<&Tensor>) -> Tensor {
+        self.forward_text(t, run, embeds, None, padding)
+    }
+}
 
 /// `language_model` and `lm_head` of such a model.
 pub struct ImageText<T> {
@@ -71,6 +103,19 @@ impl<T: Text> ImageText<T> {
     pub fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
         Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
+}
+
+impl<T: LanguageModel> ImageText<T> {
+    /// Makes the language model, and its head.
+    pub fn around(b: &Builder, model: impl FnOnce() -> T, head: impl FnOnce(&T) -> Linear) -> Self {
+        let t = b.tape();
+        let language_model = t.component(LANGUAGE_MODEL, Component::LanguageModel, model);
+        let lm_head = Some(head(&language_model));
+        Self {
+            language_model,
+            lm_head,
+        }
+    }
 
     /// Runs a batch to the loss; `features` makes the features of its images from their pixels.
     pub fn loss(&self, t: &Tape, run: &Run, batch: &Batch, features: impl FnOnce(&Tensor) -> Features) -> Output {
@@ -100,7 +145,7 @@ impl<T: Text> ImageText<T> {
             (shown, (mask, other, all))
         });
         let h = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
-            self.language_model.forward(t, run, embeds)
+            self.language_model.forward(t, run, embeds, batch.others.first())
         });
         drop(masks);
         let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);

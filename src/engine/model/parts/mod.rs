@@ -14,6 +14,7 @@ pub mod pixtral_vision;
 pub mod qwen3_vision;
 pub mod qwen_vl;
 pub(crate) mod rotary_decoder;
+pub mod siglip2_vision;
 pub mod siglip_vision;
 pub(crate) mod text;
 pub(crate) mod tiles;

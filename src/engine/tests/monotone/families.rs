@@ -134,11 +134,7 @@ pub const FAMILIES: &[Family] = &[
     text("stablelm", |w| decoder("stablelm", w)),
     text("persimmon", |w| decoder("persimmon", w)),
     text("qwen3_5_text", delta),
-    text("lfm2", |w| {
-        json!({"model_type": "lfm2", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
-            "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w,
-            "full_attn_idxs": [2], "block_multiple_of": 8})
-    }),
+    text("lfm2", lfm2),
     text("opt", opt),
     text(
         "gpt2",
@@ -231,6 +227,11 @@ pub const FAMILIES: &[Family] = &[
         json!({"model_type": "idefics3", "image_token_id": 499, "text_config": decoder("llama", w),
             "vision_config": tower("idefics3_vision", w)})
     }),
+    beside_text("lfm2_vl", true, |w| {
+        json!({"model_type": "lfm2_vl", "text_config": lfm2(w), "projector_hidden_size": 96 * w,
+            "vision_config": {"hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "patch_size": 128, "num_patches": 16}})
+    }),
     beside_text("paligemma", false, |w| {
         json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
             "text_config": decoder("gemma", w), "vision_config": siglip_without_head(w)})
@@ -315,6 +316,12 @@ fn delta(w: u64) -> Value {
         "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "full_attention_interval": 3, "linear_num_key_heads": 2 * w, "linear_num_value_heads": 4 * w,
         "linear_key_head_dim": 16, "linear_value_head_dim": 16})
+}
+
+fn lfm2(w: u64) -> Value {
+    json!({"model_type": "lfm2", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+        "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w,
+        "full_attn_idxs": [2], "block_multiple_of": 8})
 }
 
 fn bert(model_type: &str, w: u64) -> Value {
