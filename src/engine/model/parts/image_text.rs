@@ -1,6 +1,7 @@
 //! Forward of the models whose images become tokens of a text: embeddings, features of the images in the place of their
 //! tokens, the language model, and its head.
 
+use super::delta_decoder::DeltaDecoder;
 use super::image_tokens::placeholder_mask;
 use super::lfm2_decoder::Lfm2Decoder;
 use super::mixed_layers::MixedDecoder;
@@ -31,6 +32,16 @@ impl<T: Text> LanguageModel for T {
 
     fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, _: Option<&Tensor>) -> Tensor {
         Text::forward(self, t, run, embeds)
+    }
+}
+
+impl LanguageModel for DeltaDecoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, padding: Option<&Tensor>) -> Tensor {
+        self.forward_text(t, run, embeds, None, padding)
     }
 }
 
@@ -77,6 +88,16 @@ impl Features {
         let shown = shown.unwrap_or_else(|| all.clone());
         (all, shown)
     }
+}
+
+/// Embeddings with image features in them.
+pub struct Placed {
+    /// [batch, seq, hidden].
+    pub embeds: Tensor,
+    /// Locals of the model's forward, which live until it returns.
+    pub held: Vec<Tensor>,
+    /// Features that the model's output holds.
+    pub shown: Option<Tensor>,
 }
 
 /// Function that makes the mask of the image tokens, and what else of the model's masks the forward holds.
@@ -131,25 +152,46 @@ impl<T: LanguageModel> ImageText<T> {
         mask: PlaceholderMask,
         features: impl FnOnce(&Tensor) -> Features,
     ) -> Output {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
+        let Some(pixels) = &batch.pixels else {
+            unreachable!("a batch has pixels")
         };
-        let mut embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
+        self.loss_around(t, run, batch, |ids, embeds| {
+            let features = features(pixels);
+            t.component("model", Component::Connector, || {
+                let (all, shown) = features.joined(t, embeds.dtype());
+                let (mask, other) = mask(t, ids);
+                let embeds = t.place_features(&embeds, &mask, &all);
+                let held = [Some(mask), other, Some(all)].into_iter().flatten().collect();
+                Placed {
+                    embeds,
+                    held,
+                    shown: Some(shown),
+                }
+            })
+        })
+    }
+
+    /// Runs a batch to the loss; `place` writes image features over the embeddings of token ids.
+    pub fn loss_around(
+        &self,
+        t: &Tape,
+        run: &Run,
+        batch: &Batch,
+        place: impl FnOnce(&Tensor, Tensor) -> Placed,
+    ) -> Output {
+        let Some(ids) = &batch.ids else {
+            unreachable!("a batch has ids")
+        };
+        let embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
             self.language_model.embed(t, run, ids)
         });
-        let features = features(pixels);
-        let (shown, masks) = t.component("model", Component::Connector, || {
-            let (all, shown) = features.joined(t, embeds.dtype());
-            let (mask, other) = mask(t, ids);
-            embeds = t.place_features(&embeds, &mask, &all);
-            (shown, (mask, other, all))
-        });
+        let Placed { embeds, held, shown } = place(ids, embeds);
         let h = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds, batch.others.first())
         });
-        drop(masks);
+        drop(held);
         let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
-        output.held.push(shown);
+        output.held.extend(shown);
         output
     }
 }

@@ -232,6 +232,19 @@ pub const FAMILIES: &[Family] = &[
             "vision_config": {"hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
             "num_attention_heads": 4, "patch_size": 128, "num_patches": 16}})
     }),
+    beside_text("minicpmv4_6", true, |w| {
+        json!({"model_type": "minicpmv4_6", "image_token_id": 499, "insert_layer_id": 1, "text_config": delta(w),
+            "vision_config": tower("minicpmv4_6_vision", w)})
+    }),
+    beside_text("video_llama_3", true, |w| {
+        json!({"model_type": "video_llama_3", "text_config": decoder("qwen2", w),
+            "vision_config": tower("video_llama_3_vision", w)})
+    }),
+    beside_text("paddleocr_vl", true, |w| {
+        let mut text = decoder("paddleocr_vl_text", w);
+        text["rope_scaling"] = json!({"type": "default", "mrope_section": [2, 3, 3]});
+        json!({"model_type": "paddleocr_vl", "text_config": text, "vision_config": tower("paddleocr_vl_vision", w)})
+    }),
     beside_text("paligemma", false, |w| {
         json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
             "text_config": decoder("gemma", w), "vision_config": siglip_without_head(w)})

@@ -85,4 +85,11 @@ impl Family for Lfm2VlConfig {
             pipeline: None,
         }
     }
+    fn knows_image_sizes(&self) -> bool {
+        false
+    }
+
+    fn batches_ragged(&self) -> bool {
+        false
+    }
 }
