@@ -12,6 +12,7 @@ pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
+pub mod exaone4_5;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
@@ -187,6 +188,8 @@ families! {
     PaddleOcrVl(paddleocr_vl::PaddleOcrVlConfig),
     /// MiniCPM-V 4.6.
     MiniCpmV46(minicpmv4_6::MiniCpmV46Config),
+    /// EXAONE 4.5.
+    Exaone45(exaone4_5::Exaone45Config),
     /// LFM2-VL.
     Lfm2Vl(lfm2_vl::Lfm2VlConfig),
     /// Decoders like Llama's: those of [`decoders`].

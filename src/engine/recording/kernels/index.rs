@@ -222,9 +222,13 @@ pub(super) fn index_put(call: &Call<'_>) {
             .max();
         let columns: usize = indices.iter().map(|(_, index)| index.dims).sum();
         if let (Some(count), Some(values)) = (count.filter(|&n| n > 0), values) {
-            // Index of each dimension, of which only the extents matter.
-            let column = t.view_of(x.storage(), (Dims::new(&[count]), Dims::new(&[1])), DType::I64);
-            let linear = t.linear_index(&vec![column; columns.max(1)]);
+            let row = (Dims::new(&[count]), Dims::new(&[1]));
+            let linear = match (&indices[..], &held[..]) {
+                // The host multiplies an index by its stride before it is copied.
+                ([(_, index)], [copy]) if index.tensor.is_none() => t.view_of(copy, row, DType::I64),
+                // Index of each dimension, of which only the extents matter.
+                _ => t.linear_index(&vec![t.view_of(x.storage(), row, DType::I64); columns.max(1)]),
+            };
             drop(held);
             let dense = t.dense_copy(&values);
             t.sort_index(linear, places);

@@ -232,6 +232,11 @@ pub const FAMILIES: &[Family] = &[
             "vision_config": {"hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
             "num_attention_heads": 4, "patch_size": 128, "num_patches": 16}})
     }),
+    beside_text("exaone4_5", true, |w| {
+        json!({"model_type": "exaone4_5", "text_config": decoder("exaone4", w), "vision_config": {"depth": 2,
+            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+            "num_key_value_heads": 2, "patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1]}})
+    }),
     beside_text("minicpmv4_6", true, |w| {
         json!({"model_type": "minicpmv4_6", "image_token_id": 499, "insert_layer_id": 1, "text_config": delta(w),
             "vision_config": tower("minicpmv4_6_vision", w)})

@@ -1,5 +1,6 @@
 """Vision-language models whose towers take images of any aspect ratio as packed patches."""
 from .common import R, V, ch, decoder, encoder, maybe, some
+from .dense import exaone4
 from .scans import delta, lfm2
 
 GELUS = ["gelu", "gelu", "silu", "gelu_pytorch_tanh"]
@@ -44,13 +45,22 @@ def minicpmv4_6():
     return config, dict(per=grid[0] * grid[1] // m ** 2, n=ch(1, 1, 2, 3), patch=p), dict(grid=grid, **({} if token else dict(freeze=ch("none", "vision", "lora"))))
 
 
-IMAGES = {"lfm2_vl": lfm2_vl, "video_llama_3": video_llama_3, "paddleocr_vl": paddleocr_vl, "minicpmv4_6": minicpmv4_6}
+def exaone4_5():
+    """EXAONE 4 with windows in three layers of four, and Qwen2.5-VL's tower with shared heads of keys and values."""
+    v, p, kv = encoder(3), ch(14, 16), ch(1, 2, 4); t = dict(exaone4(), vocab_size=V); layers = v["num_hidden_layers"]
+    vision = dict(depth=layers, num_heads=v["num_attention_heads"], num_key_value_heads=kv, in_channels=3, patch_size=p, spatial_merge_size=2, temporal_patch_size=2, hidden_size=v["hidden_size"], intermediate_size=v["intermediate_size"], out_hidden_size=t["hidden_size"],
+                  window_size=ch(112, 8 * p), fullatt_block_indexes=sorted(R.sample(range(layers), R.randint(0, 2))), hidden_act=ch("silu", "gelu")); grid = [2 * R.randint(2, 14), 2 * R.randint(2, 14)]
+    return dict(text_config=t, vision_config=vision, image_token_id=32000, video_token_id=32001, tie_word_embeddings=t["tie_word_embeddings"]), dict(per=grid[0] * grid[1] // 4, n=ch(1, 1, 2, 3), patch=6 * p * p), dict(grid=grid)
+
+
+IMAGES = {"exaone4_5": exaone4_5, "lfm2_vl": lfm2_vl, "video_llama_3": video_llama_3, "paddleocr_vl": paddleocr_vl, "minicpmv4_6": minicpmv4_6}
 
 
 def batch(config, given, case, ids, pixels):
     import torch
     t, count = config["model_type"], case["batch"] * given["n"]
     if "grid" in case: h, w = case["grid"]; grids = torch.tensor([[1, h, w]] * count, device="cuda")
+    if t == "exaone4_5": return dict(pixel_values=pixels(count * h * w, given["patch"]), image_grid_thw=grids)
     if t == "video_llama_3": return dict(pixel_values=pixels(count * h * w, given["patch"]), image_grid_thw=grids, image_merge_sizes=torch.ones(count, dtype=torch.long, device="cuda"))
     if t == "minicpmv4_6": return dict(target_sizes=torch.tensor([[h, w]] * count, dtype=torch.int32, device="cuda"), pixel_values=pixels(1, 3, given["patch"], given["patch"] * count * h * w))
     if t == "paddleocr_vl":

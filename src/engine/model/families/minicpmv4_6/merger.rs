@@ -50,7 +50,6 @@ impl Merger {
     pub fn forward(&self, t: &Tape, features: &Tensor, layout: &Layout, sizes: &Tensor) -> Vec<Tensor> {
         let mut numbers = Numbers::new(t, sizes.dtype());
         let mut processed = Vec::with_capacity(layout.images().len());
-        let mut _previous = None;
         for image in layout.images() {
             let mut sides = [image.rows, image.columns];
             numbers.begin();
@@ -61,7 +60,6 @@ impl Merger {
             let mut h = {
                 let joined = joined(t, &part, sides, &mut numbers);
                 drop((part, whole));
-                _previous = Some(joined.clone());
                 t.layer("mlp", 0, || self.mlp[0].forward(t, joined))
             };
             for (i, mlp) in self.mlp.iter().enumerate().skip(1) {
@@ -70,7 +68,6 @@ impl Merger {
                 h = joined(t, &h, sides, &mut numbers);
                 h = t.layer("mlp", i, || mlp.forward(t, h));
             }
-            _previous = Some(h.clone());
             numbers.advance();
             processed.push(h);
         }

@@ -38,6 +38,8 @@ pub struct VisionAttention {
     qkv: Linear,
     proj: Linear,
     heads: u64,
+    /// Heads of keys and values, if query heads share them.
+    shared_heads: Option<u64>,
 }
 
 impl VisionAttention {
@@ -47,6 +49,19 @@ impl VisionAttention {
             qkv: Linear::new(b, "qkv", width, 3 * width, true),
             proj: Linear::new(b, "proj", width, width, true),
             heads,
+            shared_heads: None,
+        }
+    }
+
+    /// Makes the projections with `shared` heads of keys and values, the output's first.
+    pub fn grouped(b: &Builder, width: u64, heads: u64, shared: u64) -> Self {
+        let proj = Linear::new(b, "proj", width, width, true);
+        let rows = width + 2 * shared * (width / heads);
+        Self {
+            qkv: Linear::new(b, "qkv", width, rows, true),
+            proj,
+            heads,
+            shared_heads: Some(shared),
         }
     }
 
@@ -70,6 +85,12 @@ impl VisionAttention {
     fn project(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
         let [patches, width] = [x.size(0), x.size(1)];
         let qkv = t.scope("qkv", || self.qkv.forward(t, x));
+        if let Some(shared) = self.shared_heads {
+            let head = width / self.heads;
+            let parts = t.split(&qkv, 1, &[width, shared * head, shared * head]);
+            let heads = [self.heads, shared, shared];
+            return [0, 1, 2].map(|i| t.view(&parts[i], [patches, heads[i], head]));
+        }
         let split = t.reshape(&qkv, [patches, 3, self.heads, width / self.heads]);
         drop(qkv);
         let parts = t.unbind(&t.permute(&split, &[1, 0, 2, 3]));

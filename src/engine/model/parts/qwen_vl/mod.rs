@@ -17,6 +17,7 @@ pub(crate) use attention::{Attended, SegmentCall, Segments, VisionAttention, att
 pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
 pub(crate) use interpolation::interpolation;
 pub(crate) use layout::Layout;
+pub(crate) use merge::{joined, split_images};
 pub(crate) use merger::Merger;
 pub(crate) use model::{Deepstack, LanguageModel, QwenVl, VisionOutput, VisionTower};
 pub use patches::{QwenPatches, Resize};
