@@ -58,6 +58,11 @@ pub(crate) trait Family: Config {
     /// What training libraries do with the model.
     fn support(&self) -> Support<'_>;
 
+    /// Returns true if what the processor makes of images of any sizes is known.
+    fn knows_image_sizes(&self) -> bool {
+        true
+    }
+
     /// Returns true if batches of samples of different lengths are simulated, padded and packed, as far as they are for
     /// models of its kind.
     fn batches_ragged(&self) -> bool {

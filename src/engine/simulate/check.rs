@@ -75,6 +75,10 @@ fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         let model = model.name.clone();
         return Err(SimulateError::NoImages { model });
     }
+    if !model.config.family().knows_image_sizes() {
+        let model = model.name.clone();
+        return Err(SimulateError::ImageSizesUnknown { model });
+    }
     if !model.takes().image_count && setup.image_sizes.len() > 1 {
         return Err(SimulateError::OneImage {
             model: model.name.clone(),

@@ -63,6 +63,14 @@ pub enum SimulateError {
         /// Most pixels of a side.
         most: u64,
     },
+    /// Sizes of images, for a model whose processor's tiles are not simulated.
+    #[error(
+        "`image_sizes` are not simulated for {model}: leave them out, and count in `images` what its processor makes"
+    )]
+    ImageSizesUnknown {
+        /// The model's name.
+        model: String,
+    },
     /// A patch grid that is not made of whole tokens.
     #[error("`grid` is [{}, {}]; both are patches a side, multiples of {multiple} up to {most}", .grid[0], .grid[1])]
     Grid {

@@ -15,6 +15,7 @@ pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
 pub mod fuyu;
+pub mod exaone4_5;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
@@ -29,11 +30,14 @@ pub mod instructblip;
 pub mod internvl;
 pub mod janus;
 pub mod lfm2;
+pub mod lfm2_vl;
 pub mod llava;
 pub mod llava_next;
+pub mod minicpmv4_6;
 pub mod mistral3;
 pub mod mllama;
 pub mod opt;
+pub mod paddleocr_vl;
 pub mod paligemma;
 pub mod persimmon;
 pub mod phi;
@@ -44,6 +48,7 @@ pub mod qwen3_5_text;
 pub mod qwen3_vl;
 pub mod siglip;
 pub mod stablelm;
+pub mod video_llama_3;
 pub mod video_llava;
 pub mod videomae;
 pub mod vipllava;
@@ -315,6 +320,16 @@ families! {
     Bart(bart::BartConfig),
     /// LFM2.
     Lfm2(Lfm2Config),
+    /// VideoLLaMA 3.
+    VideoLlama3(video_llama_3::VideoLlama3Config),
+    /// PaddleOCR-VL.
+    PaddleOcrVl(paddleocr_vl::PaddleOcrVlConfig),
+    /// MiniCPM-V 4.6.
+    MiniCpmV46(minicpmv4_6::MiniCpmV46Config),
+    /// EXAONE 4.5.
+    Exaone45(exaone4_5::Exaone45Config),
+    /// LFM2-VL.
+    Lfm2Vl(lfm2_vl::Lfm2VlConfig),
     /// Decoders like Llama's: those of [`decoders`].
     Decoder(DecoderConfig),
 }

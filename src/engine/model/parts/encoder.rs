@@ -72,7 +72,7 @@ struct SelfAttention {
 }
 
 /// Two linear maps around an activation.
-struct Mlp {
+pub struct Mlp {
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -119,7 +119,7 @@ impl Block {
         let [norm1, norm2] = c.form.norms;
         let norm = |name| LayerNorm::new(b, name, c.shape.hidden);
         let attention = || b.tape().scope(c.form.attention, || SelfAttention::new(b, c));
-        let mlp = || b.tape().scope("mlp", || Mlp::new(b, c));
+        let mlp = || b.tape().scope("mlp", || Mlp::new(b, c.shape, c.activation));
         let (attention, norm1, norm2, mlp) = match c.form.order {
             BlockOrder::PartsFirst => {
                 let (attention, norm1, mlp) = (attention(), norm(norm1), mlp());
@@ -204,18 +204,20 @@ impl SelfAttention {
 }
 
 impl Mlp {
-    fn new(b: &Builder, c: &BlockConfig) -> Self {
+    /// Makes the linear maps.
+    pub fn new(b: &Builder, shape: EncoderShape, activation: Activation) -> Self {
         let EncoderShape {
             hidden, intermediate, ..
-        } = c.shape;
+        } = shape;
         Self {
             fc1: Linear::new(b, "fc1", hidden, intermediate, true),
             fc2: Linear::new(b, "fc2", intermediate, hidden, true),
-            activation: c.activation,
+            activation,
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+    /// [.., hidden] → the same.
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         let mut h = t.scope("fc1", || self.fc1.forward(t, x));
         h = nn::activate(t, self.activation, h);
         t.scope("fc2", || self.fc2.forward(t, &h))

@@ -1,7 +1,10 @@
 //! Forward of the models whose images become tokens of a text: embeddings, features of the images in the place of their
 //! tokens, the language model, and its head.
 
+use super::delta_decoder::DeltaDecoder;
 use super::image_tokens::placeholder_mask;
+use super::lfm2_decoder::Lfm2Decoder;
+use super::mixed_layers::MixedDecoder;
 use crate::dtype::DType;
 use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::head::logits_and_loss;
@@ -11,6 +14,46 @@ use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
 const LANGUAGE_MODEL: &str = "model.language_model";
+
+/// A language model without its head, of any family.
+pub trait LanguageModel {
+    /// Token ids [batch, seq] → [batch, seq, hidden].
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor;
+
+    /// Embeddings [batch, seq, hidden] → last hidden states of the same shape. `padding` is the padding mask, [batch,
+    /// seq].
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, padding: Option<&Tensor>) -> Tensor;
+}
+
+impl<T: Text> LanguageModel for T {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        Text::embed(self, t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, _: Option<&Tensor>) -> Tensor {
+        Text::forward(self, t, run, embeds)
+    }
+}
+
+impl LanguageModel for DeltaDecoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        self.embed(t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, padding: Option<&Tensor>) -> Tensor {
+        self.forward_text(t, run, embeds, None, padding)
+    }
+}
+
+impl LanguageModel for Lfm2Decoder {
+    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        MixedDecoder::embed(self, t, run, ids)
+    }
+
+    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, padding: Option<&Tensor>) -> Tensor {
+        self.forward_text(t, run, embeds, None, padding)
+    }
+}
 
 /// `language_model` and `lm_head` of such a model.
 pub struct ImageText<T> {
@@ -47,6 +90,16 @@ impl Features {
     }
 }
 
+/// Embeddings with image features in them.
+pub struct Placed {
+    /// [batch, seq, hidden].
+    pub embeds: Tensor,
+    /// Locals of the model's forward, which live until it returns.
+    pub held: Vec<Tensor>,
+    /// Features that the model's output holds.
+    pub shown: Option<Tensor>,
+}
+
 /// Function that makes the mask of the image tokens, and what else of the model's masks the forward holds.
 pub type PlaceholderMask = fn(&Tape, &Tensor) -> (Tensor, Option<Tensor>);
 
@@ -71,6 +124,19 @@ impl<T: Text> ImageText<T> {
     pub fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
         Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
     }
+}
+
+impl<T: LanguageModel> ImageText<T> {
+    /// Makes the language model, and its head.
+    pub fn around(b: &Builder, model: impl FnOnce() -> T, head: impl FnOnce(&T) -> Linear) -> Self {
+        let t = b.tape();
+        let language_model = t.component(LANGUAGE_MODEL, Component::LanguageModel, model);
+        let lm_head = Some(head(&language_model));
+        Self {
+            language_model,
+            lm_head,
+        }
+    }
 
     /// Runs a batch to the loss; `features` makes the features of its images from their pixels.
     pub fn loss(&self, t: &Tape, run: &Run, batch: &Batch, features: impl FnOnce(&Tensor) -> Features) -> Output {
@@ -85,15 +151,15 @@ impl<T: Text> ImageText<T> {
         batch: &Batch,
         features: impl FnOnce(&Tensor) -> Features,
     ) -> Output {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
+        let Some(pixels) = &batch.pixels else {
+            unreachable!("a batch has pixels")
         };
-        let embeds = self.embed(t, run, ids);
-        let mask = t.component("model", Component::Connector, || {
-            t.unsqueeze(&t.compute(ids, DType::Bool, "image token mask"), 2)
-        });
-        let features = features(pixels);
-        self.loss_of(t, run, batch, embeds, (features, |_, _| (mask, None)))
+        self.loss_around(t, run, batch, |ids, embeds| {
+            let mask = t.component("model", Component::Connector, || {
+                t.unsqueeze(&t.compute(ids, DType::Bool, "image token mask"), 2)
+            });
+            placed(t, &embeds, features(pixels), || (mask, None))
+        })
     }
 
     /// The same with another mask of the image tokens.
@@ -105,44 +171,51 @@ impl<T: Text> ImageText<T> {
         mask: PlaceholderMask,
         features: impl FnOnce(&Tensor) -> Features,
     ) -> Output {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
+        let Some(pixels) = &batch.pixels else {
+            unreachable!("a batch has pixels")
         };
-        let embeds = self.embed(t, run, ids);
-        let features = features(pixels);
-        self.loss_of(t, run, batch, embeds, (features, |t, ids| mask(t, ids)))
-    }
-
-    fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
-            self.language_model.embed(t, run, ids)
+        self.loss_around(t, run, batch, |ids, embeds| {
+            let features = features(pixels);
+            placed(t, &embeds, features, || mask(t, ids))
         })
     }
 
-    /// Runs embeddings to the loss, with features in the place of the image tokens that `mask` marks.
-    fn loss_of(
+    /// Runs a batch to the loss; `place` writes image features over the embeddings of token ids.
+    pub fn loss_around(
         &self,
         t: &Tape,
         run: &Run,
         batch: &Batch,
-        mut embeds: Tensor,
-        (features, mask): (Features, impl FnOnce(&Tape, &Tensor) -> (Tensor, Option<Tensor>)),
+        place: impl FnOnce(&Tensor, Tensor) -> Placed,
     ) -> Output {
         let Some(ids) = &batch.ids else {
             unreachable!("a batch has ids")
         };
-        let (shown, masks) = t.component("model", Component::Connector, || {
-            let (all, shown) = features.joined(t, embeds.dtype());
-            let (mask, other) = mask(t, ids);
-            embeds = t.place_features(&embeds, &mask, &all);
-            (shown, (mask, other, all))
+        let embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
+            self.language_model.embed(t, run, ids)
         });
+        let Placed { embeds, held, shown } = place(ids, embeds);
         let h = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
-            self.language_model.forward(t, run, embeds)
+            self.language_model.forward(t, run, embeds, batch.others.first())
         });
-        drop(masks);
+        drop(held);
         let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
-        output.held.push(shown);
+        output.held.extend(shown);
         output
     }
+}
+
+/// Writes features over the embeddings of the image tokens, which `mask` marks.
+fn placed(t: &Tape, embeds: &Tensor, features: Features, mask: impl FnOnce() -> (Tensor, Option<Tensor>)) -> Placed {
+    t.component("model", Component::Connector, || {
+        let (all, shown) = features.joined(t, embeds.dtype());
+        let (mask, other) = mask();
+        let embeds = t.place_features(embeds, &mask, &all);
+        let held = [Some(mask), other, Some(all)].into_iter().flatten().collect();
+        Placed {
+            embeds,
+            held,
+            shown: Some(shown),
+        }
+    })
 }

@@ -26,6 +26,18 @@ pub fn placeholder_masks(t: &Tape, ids: &Tensor) -> (Tensor, Option<Tensor>) {
     (mask, Some(video_mask))
 }
 
+/// `get_placeholder_mask` of models that look up the embeddings of the image tokens to compare their number with that of
+/// the features: a mask of [batch, seq, hidden].
+pub fn expanded_placeholder_mask(t: &Tape, ids: &Tensor, embeds: &Tensor, features: &Tensor) -> Tensor {
+    let mask = t.compute(ids, DType::Bool, "image token mask");
+    let count = count_tokens(t, &mask);
+    let mask = t.expand(&t.unsqueeze(&mask, 2), *embeds.shape());
+    let places = t.nonzero(&mask, features.numel());
+    let looked_up = t.empty([features.numel()], embeds.dtype(), "index");
+    drop((places, looked_up, count));
+    mask
+}
+
 /// Number of the tokens that a mask marks.
 fn count_tokens(t: &Tape, mask: &Tensor) -> Tensor {
     let count = t.empty([], DType::I64, "number of tokens");

@@ -81,6 +81,20 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Allocates the first result in memory for all elements of `x`, of which it may have fewer.
+    pub fn make_resized(&self, x: &Tensor) {
+        let bytes = x.numel() * x.dtype().width();
+        let mut made = self.made.borrow_mut();
+        for (new_memory, made) in self.new_memory.iter().zip(made.iter_mut()) {
+            let larger = NewMemory {
+                bytes: new_memory.bytes.max(bytes),
+                ..*new_memory
+            };
+            let is_first = new_memory.output == Some(0);
+            made.get_or_insert_with(|| self.allocate(if is_first { &larger } else { new_memory }));
+        }
+    }
+
     fn allocate(&self, new_memory: &NewMemory) -> Storage {
         let seen = match new_memory.layout {
             Some(layout) => (layout.shape, layout.dtype),

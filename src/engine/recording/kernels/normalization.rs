@@ -88,7 +88,8 @@ pub(super) fn patches_back(call: &Call<'_>) {
     drop(call.tensor(0, "self").and_then(|x| call.tape.dense_copy(&x)));
 }
 
-/// Replays `avg_pool2d_backward(grad, x, …)` and `upsample_linear1d_backward(grad, …)`.
+/// Replays `avg_pool2d_backward(grad, x, …)` and other operations that make the gradient contiguous once their result is
+/// there.
 pub(super) fn pool_backward(call: &Call<'_>) {
     call.make();
     drop(

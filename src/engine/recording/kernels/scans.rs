@@ -38,12 +38,13 @@ pub(super) fn search(call: &Call<'_>) {
     drop(copies);
 }
 
-/// Replays `unique_consecutive(x)` of one dimension.
+/// Replays `unique_consecutive(x)` of one dimension, whose result has memory for all elements of `x`.
 pub(super) fn unique_consecutive(call: &Call<'_>) {
-    call.make();
-    if let Some(x) = call.tensor(0, "self") {
-        call.tape.in_unique_consecutive(&x);
-    }
+    let Some(x) = call.tensor(0, "self") else {
+        return call.make();
+    };
+    call.make_resized(&x);
+    call.tape.in_unique_consecutive(&x);
 }
 
 /// Replays `repeat_interleave(repeats)`.

@@ -3,6 +3,7 @@
 use smallvec::smallvec;
 
 use super::super::core::Tape;
+use super::super::dims::Dims;
 use super::super::tensor::Tensor;
 
 impl Tape {
@@ -10,8 +11,21 @@ impl Tape {
     /// then that of the part, which it replaces by zeros if what was there before needs a gradient (`CopySlices` in
     /// `torch/csrc/autograd/functions/tensor.cpp`).
     pub fn set_selected(&self, x: Tensor, dim: usize, value: &Tensor) -> Tensor {
+        let part = x.shape().removed(dim);
+        self.set_part(x, part, value)
+    }
+
+    /// `x[i, a:b] = value` for rows of one element of the first dimension, as many as `value` has.
+    pub fn set_rows(&self, x: Tensor, value: &Tensor) -> Tensor {
+        let mut part = x.shape().removed(0);
+        part[0] = value.size(0);
+        self.set_part(x, part, value)
+    }
+
+    /// Writes into a part of a tensor, of the given shape.
+    fn set_part(&self, x: Tensor, part_shape: Dims, value: &Tensor) -> Tensor {
         let rec = self.record("CopySlices", &[&x, value]);
-        let (shape, strides, part_shape) = (*x.shape(), *x.strides(), x.shape().removed(dim));
+        let (shape, strides) = (*x.shape(), *x.strides());
         self.fits(*value.shape() == part_shape, "writing into a part", &x, value);
         let out = x.detach();
         drop(x);

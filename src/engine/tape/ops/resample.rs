@@ -43,4 +43,24 @@ impl Tape {
             smallvec![Some(dx)]
         })
     }
+
+    /// [`Self::interpolate_bilinear`] with `antialias=True`: kernels take contiguous memory alone, so that other results
+    /// and gradients are copied.
+    pub fn interpolate_antialiased(&self, x: &Tensor, [height, width]: [u64; 2]) -> Tensor {
+        let rec = self.record("UpsampleBilinear2DAaBackward0", &[x]);
+        let shape = *x.shape();
+        let resized = Dims::new(&[shape[0], shape[1], height, width]);
+        let out = self.image(resized, x, has_channels_last(x), "interpolate");
+        let contiguous = (!out.is_contiguous()).then(|| self.empty(*out.shape(), out.dtype(), "contiguous result"));
+        if self.works() {
+            self.reads(&out, &[x]);
+        }
+        drop(contiguous);
+        rec.finish(self, out, move |t, bw| {
+            let g = bw.grad();
+            let dx = t.image(shape, g, has_channels_last(g), "interpolate backward");
+            drop(t.dense_copy(g));
+            smallvec![Some(dx)]
+        })
+    }
 }

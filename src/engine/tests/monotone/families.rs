@@ -134,11 +134,7 @@ pub const FAMILIES: &[Family] = &[
     text("stablelm", |w| decoder("stablelm", w)),
     text("persimmon", |w| decoder("persimmon", w)),
     text("qwen3_5_text", delta),
-    text("lfm2", |w| {
-        json!({"model_type": "lfm2", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
-            "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w,
-            "full_attn_idxs": [2], "block_multiple_of": 8})
-    }),
+    text("lfm2", lfm2),
     text("opt", opt),
     text(
         "gpt2",
@@ -246,6 +242,29 @@ pub const FAMILIES: &[Family] = &[
     beside_text("idefics3", true, |w| {
         json!({"model_type": "idefics3", "image_token_id": 499, "text_config": decoder("llama", w),
             "vision_config": tower("idefics3_vision", w)})
+    }),
+    beside_text("lfm2_vl", true, |w| {
+        json!({"model_type": "lfm2_vl", "text_config": lfm2(w), "projector_hidden_size": 96 * w,
+            "vision_config": {"hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "patch_size": 128, "num_patches": 16}})
+    }),
+    beside_text("exaone4_5", true, |w| {
+        json!({"model_type": "exaone4_5", "text_config": decoder("exaone4", w), "vision_config": {"depth": 2,
+            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+            "num_key_value_heads": 2, "patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1]}})
+    }),
+    beside_text("minicpmv4_6", true, |w| {
+        json!({"model_type": "minicpmv4_6", "image_token_id": 499, "insert_layer_id": 1, "text_config": delta(w),
+            "vision_config": tower("minicpmv4_6_vision", w)})
+    }),
+    beside_text("video_llama_3", true, |w| {
+        json!({"model_type": "video_llama_3", "text_config": decoder("qwen2", w),
+            "vision_config": tower("video_llama_3_vision", w)})
+    }),
+    beside_text("paddleocr_vl", true, |w| {
+        let mut text = decoder("paddleocr_vl_text", w);
+        text["rope_scaling"] = json!({"type": "default", "mrope_section": [2, 3, 3]});
+        json!({"model_type": "paddleocr_vl", "text_config": text, "vision_config": tower("paddleocr_vl_vision", w)})
     }),
     beside_text("paligemma", false, |w| {
         json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
@@ -355,6 +374,12 @@ fn delta(w: u64) -> Value {
         "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "full_attention_interval": 3, "linear_num_key_heads": 2 * w, "linear_num_value_heads": 4 * w,
         "linear_key_head_dim": 16, "linear_value_head_dim": 16})
+}
+
+fn lfm2(w: u64) -> Value {
+    json!({"model_type": "lfm2", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+        "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w,
+        "full_attn_idxs": [2], "block_multiple_of": 8})
 }
 
 fn bert(model_type: &str, w: u64) -> Value {

@@ -50,11 +50,7 @@ impl Family for Lfm2Config {
     }
 
     fn heads(&self) -> Heads {
-        Heads {
-            query: self.heads,
-            key_value: self.kv_heads,
-            width: self.head_dim,
-        }
+        self.attention_heads()
     }
 
     fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {

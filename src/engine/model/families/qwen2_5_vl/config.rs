@@ -37,6 +37,8 @@ pub struct Qwen25VlVisionConfig {
     pub window: u64,
     /// Blocks that see the whole image instead of a window.
     pub full_attention_layers: Vec<u64>,
+    /// Heads of keys and values, if query heads share them, as in EXAONE 4.5.
+    pub shared_heads: Option<u64>,
 }
 
 impl Qwen25VlConfig {
@@ -50,6 +52,18 @@ impl Qwen25VlConfig {
 }
 
 impl Qwen25VlVisionConfig {
+    /// EXAONE 4.5's tower.
+    pub(crate) fn read_grouped(s: &Section) -> Result<Self, ModelError> {
+        let tower = Self::read(s)?;
+        let shared = s.size_or("num_key_value_heads", 8, limits::HEADS)?;
+        let heads = tower.patches.heads;
+        s.divide(("num_heads", heads), ("num_key_value_heads", shared))?;
+        Ok(Self {
+            shared_heads: Some(shared),
+            ..tower
+        })
+    }
+
     fn read(s: &Section) -> Result<Self, ModelError> {
         let patches = QwenPatches::read(s, 32, 14)?;
         let width = s.size("hidden_size", 3584, limits::WIDTH)?;
@@ -63,6 +77,7 @@ impl Qwen25VlVisionConfig {
             activation: s.activation("hidden_act", Activation::Silu)?,
             window: s.size_or("window_size", 112, limits::PIXELS)?,
             full_attention_layers: full.unwrap_or_else(|| vec![7, 15, 23, 31]),
+            shared_heads: None,
         })
     }
 

@@ -37,7 +37,8 @@ struct Mlp {
 }
 
 impl Qwen25Vision {
-    fn new(b: &Builder, c: &Qwen25VlVisionConfig) -> Self {
+    /// Makes the parameters.
+    pub fn new(b: &Builder, c: &Qwen25VlVisionConfig) -> Self {
         let p = &c.patches;
         let tower = Self {
             patch_embed: PatchEmbed::new(b, p, c.width, false),
@@ -58,7 +59,10 @@ impl Qwen25Vision {
         VisionBlock {
             norm1: RmsNorm::new(b, "norm1", c.width),
             norm2: RmsNorm::new(b, "norm2", c.width),
-            attn: t.scope("attn", || VisionAttention::new(b, c.width, c.patches.heads)),
+            attn: t.scope("attn", || match c.shared_heads {
+                Some(shared) => VisionAttention::grouped(b, c.width, c.patches.heads, shared),
+                None => VisionAttention::new(b, c.width, c.patches.heads),
+            }),
             mlp: t.scope("mlp", || Mlp {
                 gate_proj: Linear::new(b, "gate_proj", c.width, c.intermediate, true),
                 up_proj: Linear::new(b, "up_proj", c.width, c.intermediate, true),

@@ -4,6 +4,7 @@ mod config;
 mod forward;
 
 pub use config::{Qwen25VlConfig, Qwen25VlVisionConfig};
+pub(crate) use forward::Qwen25Vision;
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::model::ModelError;
+use crate::model::answers::Heads;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 use crate::model::parts::mixed_layers::read_layers;
@@ -62,6 +63,17 @@ impl Lfm2Config {
             conv_bias: s.flag("conv_bias", false)?,
             kernel: s.size_or("conv_L_cache", 3, limits::COUNT)?,
         })
+    }
+}
+
+impl Lfm2Config {
+    /// Heads of attention.
+    pub(crate) const fn attention_heads(&self) -> Heads {
+        Heads {
+            query: self.heads,
+            key_value: self.kv_heads,
+            width: self.head_dim,
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub struct VisionAttention {
     qkv: Linear,
     proj: Linear,
     heads: u64,
+    /// Heads of keys and values, if query heads share them.
+    shared_heads: Option<u64>,
 }
 
 impl VisionAttention {
@@ -47,6 +49,19 @@ impl VisionAttention {
             qkv: Linear::new(b, "qkv", width, 3 * width, true),
             proj: Linear::new(b, "proj", width, width, true),
             heads,
+            shared_heads: None,
+        }
+    }
+
+    /// Makes the projections with `shared` heads of keys and values, the output's first.
+    pub fn grouped(b: &Builder, width: u64, heads: u64, shared: u64) -> Self {
+        let proj = Linear::new(b, "proj", width, width, true);
+        let rows = width + 2 * shared * (width / heads);
+        Self {
+            qkv: Linear::new(b, "qkv", width, rows, true),
+            proj,
+            heads,
+            shared_heads: Some(shared),
         }
     }
 
@@ -56,18 +71,12 @@ impl VisionAttention {
         let [mut q, mut k, mut v] = self.project(t, &x);
         (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
         [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
-        let count = segments.cuts.lengths().len() as u64;
-        let lengths = || t.empty([count], DType::I32, "lengths of segments");
-        let _lengths = (attn != Attention::FlashAttention2).then(lengths);
-        let (mut out, _parts) = match attn {
-            Attention::FlashAttention2 => (flash(t, [&q, &k, &v], count), Vec::new()),
-            Attention::Sdpa => {
-                let each = move |t: &Tape, qkv: [&Tensor; 3]| attend(t, attn, qkv);
-                let (out, parts) = t.attend_segments([&q, &k, &v], &segments.cuts, &each);
-                (out, vec![parts])
-            }
-            Attention::Eager => one_by_one(t, [&q, &k, &v], segments.cuts.lengths()),
+        let call = SegmentCall {
+            qkv: [&q, &k, &v],
+            dropout: 0.0,
+            keeps_weights: false,
         };
+        let Attended { mut out, _locals, .. } = attend_within(t, attn, segments, &call);
         out = t.reshape(&out, [patches, width]);
         t.scope("proj", || self.proj.forward(t, &out))
     }
@@ -76,6 +85,12 @@ impl VisionAttention {
     fn project(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
         let [patches, width] = [x.size(0), x.size(1)];
         let qkv = t.scope("qkv", || self.qkv.forward(t, x));
+        if let Some(shared) = self.shared_heads {
+            let head = width / self.heads;
+            let parts = t.split(&qkv, 1, &[width, shared * head, shared * head]);
+            let heads = [self.heads, shared, shared];
+            return [0, 1, 2].map(|i| t.view(&parts[i], [patches, heads[i], head]));
+        }
         let split = t.reshape(&qkv, [patches, 3, self.heads, width / self.heads]);
         drop(qkv);
         let parts = t.unbind(&t.permute(&split, &[1, 0, 2, 3]));
@@ -86,6 +101,50 @@ impl VisionAttention {
     }
 }
 
+/// Arguments of attention within segments.
+pub struct SegmentCall<'a> {
+    /// Queries, keys and values, [1, heads, patches, width] each.
+    pub qkv: [&'a Tensor; 3],
+    /// Probability of dropout.
+    pub dropout: f64,
+    /// True if the weights of eager attention are returned too.
+    pub keeps_weights: bool,
+}
+
+/// Result of attention within segments.
+pub struct Attended {
+    /// [1, patches, heads, width].
+    pub out: Tensor,
+    /// Locals of the module's forward, which live until it returns.
+    pub _locals: (Option<Tensor>, Vec<Tensor>),
+    /// Weights that the module's forward returns.
+    pub weights: Vec<Tensor>,
+}
+
+/// Attends within segments.
+pub fn attend_within(t: &Tape, attn: Attention, segments: &Segments, call: &SegmentCall<'_>) -> Attended {
+    let count = segments.cuts.lengths().len() as u64;
+    let lengths = || t.empty([count], DType::I32, "lengths of segments");
+    let lengths = (attn != Attention::FlashAttention2).then(lengths);
+    let [q, k, _] = call.qkv;
+    let shares_keys = q.size(1) != k.size(1);
+    let (out, parts, weights) = match attn {
+        Attention::FlashAttention2 => (flash(t, call.qkv, count), Vec::new(), Vec::new()),
+        Attention::Sdpa if !shares_keys => {
+            let dropout = call.dropout;
+            let each = move |t: &Tape, qkv: [&Tensor; 3]| attend(t, attn, qkv, dropout).0;
+            let (out, parts) = t.attend_segments(call.qkv, &segments.cuts, &each);
+            (out, vec![parts], Vec::new())
+        }
+        Attention::Sdpa | Attention::Eager => one_by_one(t, attn, call, segments.cuts.lengths()),
+    };
+    Attended {
+        out,
+        _locals: (lengths, parts),
+        weights,
+    }
+}
+
 /// Attends within segments in one call of `flash_attn_varlen_func`.
 fn flash(t: &Tape, qkv: [&Tensor; 3], segments: u64) -> Tensor {
     let [q, k, v] = qkv.map(|x| t.cast_low(x));
@@ -93,25 +152,34 @@ fn flash(t: &Tape, qkv: [&Tensor; 3], segments: u64) -> Tensor {
     t.transpose(&out, 1, 2)
 }
 
-/// Attends within segments, recording each operation of eager attention by itself, because queries, keys and values are
-/// freed at different times.
-fn one_by_one(t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tensor>) {
-    let [q, k, v] = qkv.map(|x| t.split(x, 2, lengths));
-    let each = |i: usize| attend(t, Attention::Eager, [&q[i], &k[i], &v[i]]);
-    let outs: Vec<Tensor> = (0..lengths.len()).map(each).collect();
+/// Attends within segments, recording each operation by itself, because queries, keys and values are freed at different
+/// times: the whole, the outputs of all segments, and the weights that are returned.
+fn one_by_one(
+    t: &Tape,
+    attn: Attention,
+    call: &SegmentCall<'_>,
+    lengths: &[u64],
+) -> (Tensor, Vec<Tensor>, Vec<Tensor>) {
+    let [q, k, v] = call.qkv.map(|x| t.split(x, 2, lengths));
+    let (mut outs, mut kept) = (Vec::with_capacity(lengths.len()), Vec::new());
+    for i in 0..lengths.len() {
+        let (out, weights) = attend(t, attn, [&q[i], &k[i], &v[i]], call.dropout);
+        outs.push(out);
+        kept.extend(weights.filter(|_| call.keeps_weights));
+    }
     let joined = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
-    (joined, outs)
+    (joined, outs, kept)
 }
 
-/// Attends within one segment; the attention weights, if any, are freed at once.
-fn attend(t: &Tape, attn: Attention, [q, k, v]: [&Tensor; 3]) -> Tensor {
+/// Attends within one segment; returns the weights, if any, beside the output.
+fn attend(t: &Tape, attn: Attention, [q, k, v]: [&Tensor; 3], dropout: f64) -> (Tensor, Option<Tensor>) {
     let call = AttentionCall {
         q,
         k,
         v,
         mask: None,
-        dropout: 0.0,
+        dropout,
         softmax: Some(DType::F32),
     };
-    nn::attention(t, attn, &call).0
+    nn::attention(t, attn, &call)
 }

@@ -69,6 +69,19 @@ impl Layout {
         self.lengths.get(i as usize).copied().unwrap_or(self.seq)
     }
 
+    /// The same images with sides that are `by` times shorter, after patches are merged.
+    pub fn reduced(&self, by: u64) -> Self {
+        let image = |image: &Grid| Grid {
+            rows: image.rows / by,
+            columns: image.columns / by,
+            ..*image
+        };
+        Self {
+            all: self.all.iter().map(image).collect(),
+            ..self.clone()
+        }
+    }
+
     /// The images of all samples.
     pub fn images(&self) -> &[Grid] {
         &self.all

@@ -13,13 +13,14 @@ mod rotary;
 mod vision_ids;
 mod windows;
 
-pub(crate) use attention::{Segments, VisionAttention};
+pub(crate) use attention::{Attended, SegmentCall, Segments, VisionAttention, attend_within};
 pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
 pub(crate) use interpolation::interpolation;
 pub(crate) use layout::Layout;
+pub(crate) use merge::{joined, split_images};
 pub(crate) use merger::Merger;
 pub(crate) use model::{Deepstack, LanguageModel, QwenVl, VisionOutput, VisionTower};
-pub use patches::QwenPatches;
-pub(crate) use rotary::VisionRotary;
+pub use patches::{QwenPatches, Resize};
+pub(crate) use rotary::{VisionRotary, apply_vision_rotary};
 pub(crate) use vision_ids::VisionIds;
 pub(crate) use windows::windows;

@@ -9,6 +9,7 @@ use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::model::parts::image_tokens::placeholder_mask;
 use crate::nn::{Builder, Linear, MropeLayout, ids};
 use crate::tape::{Component, Kind, Tape, Tensor};
 
@@ -19,6 +20,9 @@ pub trait VisionTower {
 
     /// True if the model's forward keeps the tower's output until it returns.
     const OUTPUT_IS_KEPT: bool;
+
+    /// True if the model takes videos too, and marks their tokens beside those of images.
+    const TAKES_VIDEOS: bool = true;
 
     /// Patches [patches, elements of a patch] → features of every merged patch.
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput;
@@ -139,7 +143,13 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
         let kept = V::OUTPUT_IS_KEPT.then(|| (last.clone(), parts.clone()));
         drop(last);
         let images = merge::joined(t, parts, embeds.dtype());
-        let [image_mask, _video_mask] = merge::placeholder_masks(t, ids);
+        let (image_mask, _video_mask) = match V::TAKES_VIDEOS {
+            true => {
+                let [image, video] = merge::placeholder_masks(t, ids);
+                (image, Some(video))
+            }
+            false => (placeholder_mask(t, ids), None),
+        };
         embeds = t.place_features(&embeds, &image_mask, &images);
         let (position_ids, deltas) = positions::rope_index(t, &layout);
         run.keep_rope_deltas(t, deltas);

@@ -21,6 +21,28 @@ pub struct QwenPatches {
     pub temporal_patch: u64,
     /// Patches along each side of the square that becomes one token.
     pub merge: u64,
+    /// How the processor resizes images.
+    pub resize: Resize,
+}
+
+/// How a processor resizes images (`smart_resize`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resize {
+    /// Fewest and most pixels of an image.
+    pub pixels: [u64; 2],
+    /// True if an image is first scaled up whose height or width is less than that of a token.
+    pub widens: bool,
+}
+
+impl Resize {
+    /// Limits of the published checkpoints' `preprocessor_config.json` of Qwen2-VL and its successors: 4 to 16,384 tokens
+    /// of `token` pixels a side.
+    const fn of_tokens(token: u64) -> Self {
+        Self {
+            pixels: [4 * token * token, 16_384 * token * token],
+            widens: false,
+        }
+    }
 }
 
 impl QwenPatches {
@@ -45,25 +67,28 @@ impl QwenPatches {
     }
 
     /// Rows and columns of patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and
-    /// both are scaled if the image would have too many tokens or too few.
+    /// both are scaled if the image would have too many pixels or too few.
     ///
-    /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, with the limits
-    /// of the published checkpoints' `preprocessor_config.json`: 4 to 16,384 tokens.
+    /// Source: `smart_resize` in `transformers/models/{qwen2_vl,paddleocr_vl}/image_processing_*.py`.
     fn grid_of(&self, size: [u64; 2]) -> [u64; 2] {
-        const LEAST: u64 = 4;
-        const MOST: u64 = 16_384;
+        let [least, most] = self.resize.pixels;
         let token = self.patch * self.merge;
-        let size = size.map(|side| side.clamp(1, limits::PIXELS));
+        let mut size = size.map(|side| side.clamp(1, limits::PIXELS));
+        for (side, other) in [(0, 1), (1, 0)] {
+            if self.resize.widens && size[side] < token {
+                size[other] = nearest(size[other] * token, size[side]);
+                size[side] = token;
+            }
+        }
         let area = (size[0] * size[1]) as f64;
-        let pixels = |tokens: u64| (tokens * token * token) as f64;
         let rounded = size.map(|side| nearest(side, token));
-        let tokens = match rounded[0] * rounded[1] {
-            n if n > MOST => {
-                let beta = (area / pixels(MOST)).sqrt();
+        let tokens = match rounded[0] * rounded[1] * token * token {
+            n if n > most => {
+                let beta = (area / most as f64).sqrt();
                 size.map(|side| ((side as f64 / beta / token as f64) as u64).max(1))
             }
-            n if n < LEAST => {
-                let beta = (pixels(LEAST) / area).sqrt();
+            n if n < least => {
+                let beta = (least as f64 / area).sqrt();
                 size.map(|side| (side as f64 * beta / token as f64).ceil() as u64)
             }
             _ => rounded,
@@ -73,18 +98,26 @@ impl QwenPatches {
 
     /// Positions of the images of a sample: their tokens, and one before and one after each.
     pub fn positions(&self, setup: &Setup) -> u64 {
-        let of = |[rows, columns]: [u64; 2]| rows * columns / self.merged() + 2;
+        self.tokens(setup) + 2 * self.grids(setup).len() as u64
+    }
+
+    /// Tokens of the images of a sample.
+    pub fn tokens(&self, setup: &Setup) -> u64 {
+        let of = |[rows, columns]: [u64; 2]| rows * columns / self.merged();
         self.grids(setup).into_iter().map(of).sum()
     }
 
     pub(crate) fn read(s: &Section, layers: u64, patch: u64) -> Result<Self, ModelError> {
+        let patch = s.side("patch_size", patch, limits::PIXELS)?;
+        let merge = s.size("spatial_merge_size", 2, limits::COUNT)?;
         Ok(Self {
             layers: s.size("depth", layers, limits::LAYERS)?,
             heads: s.size_of_either(["num_heads", "num_attention_heads"], 16, limits::HEADS)?,
             channels: s.channels()?,
-            patch: s.side("patch_size", patch, limits::PIXELS)?,
+            patch,
             temporal_patch: s.side("temporal_patch_size", 2, limits::COUNT)?,
-            merge: s.size("spatial_merge_size", 2, limits::COUNT)?,
+            merge,
+            resize: Resize::of_tokens(patch * merge),
         })
     }
 }
@@ -108,6 +141,7 @@ mod tests {
             patch: 14,
             temporal_patch: 2,
             merge: 2,
+            resize: Resize::of_tokens(28),
         };
         let grids = |image, image_sizes| {
             patches.grids(&Setup {

@@ -16,22 +16,34 @@ pub struct VisionIds {
 impl VisionIds {
     /// Makes both, in the order of the towers' forwards. `grid` is [images, 3] on the GPU.
     pub fn new(t: &Tape, layout: &Layout, grid: &Tensor) -> Self {
-        let position_ids = position_ids(t, layout);
-        let cu_seqlens = cu_seqlens(t, layout, grid);
+        Self::after(t, position_ids(t, layout), layout, grid)
+    }
+
+    /// Makes both where a tensor holds each image's merge size.
+    pub fn of_given_merge_sizes(t: &Tape, layout: &Layout, grid: &Tensor) -> Self {
+        Self::after(t, position_ids_of_images(t, layout), layout, grid)
+    }
+
+    fn after(t: &Tape, position_ids: Tensor, layout: &Layout, grid: &Tensor) -> Self {
         Self {
             position_ids,
-            cu_seqlens,
+            cu_seqlens: cu_seqlens(t, layout, grid),
         }
     }
 }
 
 /// `get_vision_position_ids`.
 pub fn position_ids(t: &Tape, layout: &Layout) -> Tensor {
-    let images = layout.images();
     let _merge_size = ids(t, &[1], "spatial_merge_size");
-    if images.len() > 1 {
-        drop(ids(t, &[images.len() as u64], "contiguous copy"));
+    if layout.images().len() > 1 {
+        drop(ids(t, &[layout.images().len() as u64], "contiguous copy"));
     }
+    position_ids_of_images(t, layout)
+}
+
+/// The same with a tensor of each image's merge size.
+fn position_ids_of_images(t: &Tape, layout: &Layout) -> Tensor {
+    let images = layout.images();
     let m = layout.merge;
     let mut parts = Vec::with_capacity(images.len());
     let mut before: Option<[Tensor; 2]> = None;

@@ -52,7 +52,7 @@ impl SiglipVision {
             position_ids,
             layers: make_blocks(b, "encoder.layers", &blocks(c)),
             post_layernorm: LayerNorm::new(b, "post_layernorm", hidden),
-            head: c.head.then(|| PoolingHead::new(b, c)),
+            head: c.head.then(|| PoolingHead::new(b, c.shape, c.activation)),
         }
     }
 

@@ -1,7 +1,6 @@
 //! SigLIP's attention-pooling head (`transformers/models/siglip/modeling_siglip.py`).
 
-use super::config::SiglipVisionConfig;
-use crate::model::config::Activation;
+use crate::model::config::{Activation, EncoderShape};
 use crate::nn::{self, Builder, LayerNorm, Linear, MultiheadAttention};
 use crate::tape::{Tape, Tensor};
 
@@ -16,22 +15,28 @@ pub struct PoolingHead {
 }
 
 impl PoolingHead {
-    pub fn new(b: &Builder, c: &SiglipVisionConfig) -> Self {
-        let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
+    pub fn new(b: &Builder, shape: EncoderShape, activation: Activation) -> Self {
+        let (hidden, intermediate) = (shape.hidden, shape.intermediate);
         b.tape().scope("head", || Self {
             probe: b.weight("probe", [1, 1, hidden]),
-            attention: MultiheadAttention::new(b, "attention", hidden, c.shape.heads),
+            attention: MultiheadAttention::new(b, "attention", hidden, shape.heads),
             layernorm: LayerNorm::new(b, "layernorm", hidden),
             fc1: Linear::new(b, "mlp.fc1", hidden, intermediate, true),
             fc2: Linear::new(b, "mlp.fc2", intermediate, hidden, true),
-            activation: c.activation,
+            activation,
         })
     }
 
     /// [images, patches, hidden] → [images, hidden].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.forward_masked(t, x, || ())
+    }
+
+    /// The same; `mask` makes what looks for padding, and finds none.
+    pub fn forward_masked(&self, t: &Tape, x: &Tensor, mask: impl FnOnce()) -> Tensor {
         t.scope("head", || {
             let probe = t.repeat(&self.probe, x.size(0));
+            mask();
             let mut h = t.scope("attention", || self.attention.forward(t, &probe, x));
             let residual = h.clone();
             h = t.scope("layernorm", || self.layernorm.forward(t, &h));

@@ -6,3 +6,4 @@ mod head;
 
 pub use config::SiglipVisionConfig;
 pub(crate) use forward::{BLOCKS, SiglipVision};
+pub(crate) use head::PoolingHead;

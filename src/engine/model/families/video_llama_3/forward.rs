@@ -1,0 +1,94 @@
+//! VideoLLaMA 3 (`transformers/models/video_llama_3/modeling_video_llama_3.py`).
+
+use super::config::VideoLlama3Config;
+use super::vision::Vision;
+use crate::dtype::DType;
+use crate::model::config::Activation;
+use crate::model::decoder::text::Text;
+use crate::model::forward::{Batch, Forward, Output, Run, cast_pixels};
+use crate::model::parts::image_text::{Features, ImageText};
+use crate::model::parts::image_tokens::placeholder_masks;
+use crate::model::parts::qwen_vl::{Layout, QwenPatches};
+use crate::nn::{self, Builder, Linear, ids};
+use crate::tape::{Component, Kind, Tape, Tensor};
+
+/// `VideoLlama3ForConditionalGeneration`.
+pub struct VideoLlama3<T> {
+    vision_model: Vision,
+    /// `projector.readout`.
+    readout: [Linear; 2],
+    text: ImageText<T>,
+    patches: QwenPatches,
+}
+
+/// Index of the grids of images in [`Batch::others`].
+const GRID: usize = 1;
+
+impl<T: Text> VideoLlama3<T> {
+    pub fn new(b: &Builder, c: &VideoLlama3Config) -> Self {
+        let t = b.tape();
+        let vision_model = t.component("model.vision_model", Component::VisionTower, || {
+            Vision::new(b, &c.vision)
+        });
+        let (hidden, out) = (c.vision.shape.hidden, c.text.hidden);
+        let readout = t.component("model.projector.readout", Component::Connector, || {
+            [
+                Linear::new(b, "0", hidden, out, true),
+                Linear::new(b, "2", out, out, true),
+            ]
+        });
+        Self {
+            vision_model,
+            readout,
+            text: ImageText::new(b, &c.text),
+            patches: c.vision.patches,
+        }
+    }
+
+    /// `get_image_features`: patches [patches, elements of a patch] → the tokens of each image.
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor, grid: &Tensor) -> Vec<Tensor> {
+        let layout = Layout::of(&run.setup, &self.patches);
+        let last = t.component("model.vision_model", Component::VisionTower, || {
+            self.vision_model.forward(t, run, pixels, &layout, grid)
+        });
+        let embeds = t.component("model.projector.readout", Component::Connector, || {
+            let [first, second] = &self.readout;
+            let mut x = t.scope("0", || first.forward(t, &last));
+            x = nn::activate(t, Activation::Gelu, x);
+            t.scope("2", || second.forward(t, &x))
+        });
+        let _split_sizes = {
+            let of_images = |name| ids(t, &[layout.images().len() as u64], name);
+            let (_patches, _merged) = (of_images("prod"), of_images("pow"));
+            of_images("floor_divide")
+        };
+        let lengths: Vec<u64> = layout.images().iter().map(|image| layout.tokens_of(image)).collect();
+        t.split(&embeds, 0, &lengths)
+    }
+}
+
+impl<T: Text> Forward for VideoLlama3<T> {
+    fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        self.text.next_logits(t, run, ids)
+    }
+
+    fn batch(&self, t: &Tape, run: &Run) -> Batch {
+        let layout = Layout::of(&run.setup, &self.patches);
+        let mut batch = Batch::of_text(t, run);
+        t.as_kind(Kind::Input, || {
+            let shape = [layout.patches(), self.patches.patch_elements()];
+            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            let images = layout.images().len() as u64;
+            batch.others.push(ids(t, &[images, 3], "image_grid_thw"));
+            batch.others.push(ids(t, &[images], "image_merge_sizes"));
+            batch.pixels = Some(cast_pixels(t, run, pixels));
+        });
+        batch
+    }
+
+    fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
+        self.text.loss_with_mask(t, run, batch, placeholder_masks, |pixels| {
+            Features::Parts(self.image_features(t, run, pixels, &batch.others[GRID]))
+        })
+    }
+}

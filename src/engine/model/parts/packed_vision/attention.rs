@@ -1,0 +1,87 @@
+//! Attention of packed patches within their images.
+
+use crate::model::parts::qwen_vl::{Attended, Positions, SegmentCall, Segments, apply_vision_rotary, attend_within};
+use crate::nn::{Builder, Linear};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// Attention whose projections of keys and values come before those of queries.
+pub struct PackedAttention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    out_proj: Linear,
+    heads: u64,
+    dropout: f64,
+}
+
+impl PackedAttention {
+    /// Makes the projections of `width`.
+    pub fn new(b: &Builder, width: u64, heads: u64, dropout: f64) -> Self {
+        let linear = |name| Linear::new(b, name, width, width, true);
+        let (k_proj, v_proj) = (linear("k_proj"), linear("v_proj"));
+        Self {
+            q_proj: linear("q_proj"),
+            k_proj,
+            v_proj,
+            out_proj: linear("out_proj"),
+            heads,
+            dropout,
+        }
+    }
+
+    /// [patches, width], turned by the patches' positions, → the same, and the weights of eager attention, which the
+    /// caller's variable holds.
+    pub fn forward_turned(
+        &self,
+        t: &Tape,
+        attn: Attention,
+        x: Tensor,
+        segments: &Segments,
+        positions: &Positions,
+    ) -> (Tensor, Vec<Tensor>) {
+        let [patches, width] = [x.size(0), x.size(1)];
+        let [mut q, mut k, mut v] = self.project(t, &x, |x| t.view(x, [patches, self.heads, width / self.heads]));
+        (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
+        [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
+        let Attended {
+            mut out,
+            _locals,
+            weights,
+        } = self.attend(t, attn, segments, ([&q, &k, &v], true));
+        out = t.reshape(&out, [patches, width]);
+        (t.scope("out_proj", || self.out_proj.forward(t, &out)), weights)
+    }
+
+    /// [1, patches, width] → the same.
+    pub fn forward(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments) -> Tensor {
+        let [patches, width] = [x.size(1), x.size(2)];
+        let heads = |x: &Tensor| t.transpose(&t.view(x, [1, patches, self.heads, width / self.heads]), 1, 2);
+        let [q, k, v] = self.project(t, &x, heads);
+        let Attended { mut out, _locals, .. } = self.attend(t, attn, segments, ([&q, &k, &v], false));
+        out = t.reshape(&out, [1, patches, width]);
+        t.scope("out_proj", || self.out_proj.forward(t, &out))
+    }
+
+    /// Queries, keys and values, each split into heads as it is made.
+    fn project(&self, t: &Tape, x: &Tensor, split: impl Fn(&Tensor) -> Tensor) -> [Tensor; 3] {
+        let q = split(&t.scope("q_proj", || self.q_proj.forward(t, x)));
+        let k = split(&t.scope("k_proj", || self.k_proj.forward(t, x)));
+        [q, k, split(&t.scope("v_proj", || self.v_proj.forward(t, x)))]
+    }
+
+    fn attend(
+        &self,
+        t: &Tape,
+        attn: Attention,
+        segments: &Segments,
+        (qkv, keeps_weights): ([&Tensor; 3], bool),
+    ) -> Attended {
+        let call = SegmentCall {
+            qkv,
+            dropout: self.dropout,
+            keeps_weights,
+        };
+        attend_within(t, attn, segments, &call)
+    }
+}

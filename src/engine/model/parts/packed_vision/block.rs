@@ -1,0 +1,92 @@
+//! Blocks of towers over packed patches.
+
+use std::rc::Rc;
+
+use super::attention::PackedAttention;
+use super::config::PackedVisionConfig;
+use crate::model::forward::Run;
+use crate::model::parts::encoder::Mlp;
+use crate::model::parts::qwen_vl::{Positions, Segments};
+use crate::nn::{Builder, LayerNorm};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// SigLIP's block: attention and an MLP, each after a layer norm and with a residual connection.
+pub struct PackedBlock {
+    layer_norm1: LayerNorm,
+    self_attn: PackedAttention,
+    layer_norm2: LayerNorm,
+    mlp: Mlp,
+}
+
+impl PackedBlock {
+    fn new(b: &Builder, c: &PackedVisionConfig) -> Self {
+        let (t, hidden) = (b.tape(), c.shape.hidden);
+        Self {
+            layer_norm1: LayerNorm::new(b, "layer_norm1", hidden),
+            self_attn: t.scope("self_attn", || {
+                PackedAttention::new(b, hidden, c.shape.heads, c.attention_dropout)
+            }),
+            layer_norm2: LayerNorm::new(b, "layer_norm2", hidden),
+            mlp: t.scope("mlp", || Mlp::new(b, c.shape, c.activation)),
+        }
+    }
+
+    /// Patches, turned by their positions if there are some → the same.
+    fn forward(
+        &self,
+        t: &Tape,
+        attn: Attention,
+        segments: &Segments,
+        positions: Option<&Positions>,
+        x: Tensor,
+    ) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("layer_norm1", || self.layer_norm1.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || match positions {
+            Some(positions) => self.self_attn.forward_turned(t, attn, h, segments, positions),
+            None => (self.self_attn.forward(t, attn, h, segments), Vec::new()),
+        });
+        h = out;
+        h = t.add(&residual, &h);
+        let residual = h.clone();
+        h = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
+        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        t.add(&residual, &h)
+    }
+}
+
+/// The blocks of a tower (`encoder.layers`).
+pub struct PackedBlocks(Vec<Rc<PackedBlock>>);
+
+impl PackedBlocks {
+    /// Makes the blocks.
+    pub fn new(b: &Builder, c: &PackedVisionConfig) -> Self {
+        let block = |i| b.tape().layer("encoder.layers", i, || Rc::new(PackedBlock::new(b, c)));
+        Self((0..c.shape.layers as usize).map(block).collect())
+    }
+
+    /// Runs all blocks, and `after` with the index and the output of each, which it may change along with the segments of
+    /// the blocks that follow. Returns the last output and the last segments, which the caller's variable holds.
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        mut h: Tensor,
+        (mut segments, positions): (Rc<Segments>, Option<Rc<Positions>>),
+        mut after: impl FnMut(usize, Tensor, &mut Rc<Segments>) -> Tensor,
+    ) -> (Tensor, Rc<Segments>) {
+        for (i, block) in self.0.iter().enumerate() {
+            let (block, of_block, positions, attn) = (block.clone(), segments.clone(), positions.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &of_block, positions.as_deref(), x);
+            // The caller of a block holds its input until the block returns.
+            h = t.layer("encoder.layers", i, || match run.checkpoints(t) {
+                true => t.checkpoint(h.clone(), Rc::new(forward)),
+                false => forward(t, h.clone()),
+            });
+            h = after(i, h, &mut segments);
+        }
+        (h, segments)
+    }
+}
