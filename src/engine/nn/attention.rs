@@ -127,3 +127,51 @@ fn repeat_kv(t: &Tape, x: &Tensor, heads: u64) -> Tensor {
     let stretched = t.expand(&t.unsqueeze(x, 2), [batch, kv_heads, heads / kv_heads, seq, width]);
     t.reshape(&stretched, [batch, heads, seq, width])
 }
+
+/// Arguments of attention with sinks, which is eager.
+pub struct SinkCall<'a> {
+    /// [batch, heads, queries, width].
+    pub q: &'a Tensor,
+    /// [batch, kv heads, keys, width].
+    pub k: &'a Tensor,
+    /// [batch, kv heads, keys, width].
+    pub v: &'a Tensor,
+    /// Mask of the keys that count.
+    pub mask: Option<&'a Mask>,
+    /// A score of each head beside those of the keys, [heads].
+    pub sinks: &'a Tensor,
+    /// Probability of dropout.
+    pub dropout: f64,
+}
+
+/// `eager_attention_forward` of gpt-oss: output [batch, queries, heads, width], and the weights.
+pub fn sink_attention(t: &Tape, call: &SinkCall<'_>) -> (Tensor, Tensor) {
+    let [batch, heads, queries] = [call.q.size(0), call.q.size(1), call.q.size(2)];
+    let k = repeat_kv(t, call.k, heads);
+    let v = repeat_kv(t, call.v, heads);
+    let mut weights = {
+        let scores = t.matmul(call.q, &t.transpose(&k, 2, 3));
+        t.scale(&scores)
+    };
+    if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = call.mask {
+        weights = t.add(&weights, bias);
+    }
+    let sinks = t.view(call.sinks, [1, heads, 1, 1]);
+    let sinks = t.expand(&sinks, [batch, heads, queries, 1]);
+    let mut combined = t.cat(&[&weights, &sinks], 3);
+    combined = {
+        let most = t.max_last(&combined);
+        t.sub(&combined, &most)
+    };
+    let probs = t.softmax(&combined, Some(combined.dtype()));
+    let scores = t.narrow(&probs, 3, probs.last() - 1);
+    weights = t.to_dtype(&t.dropout(&scores, call.dropout), v.dtype());
+    let out = t.matmul(&weights, &v);
+    let out = {
+        let turned = t.transpose(&out, 1, 2);
+        drop(out);
+        t.contiguous(&turned)
+    };
+    drop((combined, sinks));
+    (out, weights)
+}

@@ -75,9 +75,12 @@ impl Builder {
 
     /// Makes a parameter that is never trained (`requires_grad=False`).
     pub fn frozen_weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
-        let tensor = self
-            .tape
-            .as_kind(Kind::Weight, || self.tape.empty(shape, self.policy.dtype, name));
+        self.frozen_weight_of(name, shape, self.policy.dtype)
+    }
+
+    /// Makes a parameter in the given type that is never trained.
+    pub fn frozen_weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
+        let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Parameter);
         self.params.borrow_mut().push(tensor.clone());
         tensor
@@ -97,7 +100,7 @@ impl Builder {
     }
 
     /// Makes a parameter in the given type.
-    pub(super) fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
+    pub fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Parameter);
         let trained = self.policy.trains(self.tape.component_now());

@@ -20,11 +20,22 @@ pub struct ExpertSizes {
 /// transformers runs them (`grouped_mm`): tokens are sorted by expert and multiplied group by group, so that no size
 /// depends on which experts are chosen.
 pub struct Experts {
-    /// [experts, 2 × intermediate, hidden].
+    /// [experts, 2 × intermediate, hidden], or with the last two exchanged.
     gate_up_proj: Tensor,
-    /// [experts, hidden, intermediate].
+    /// [experts, hidden, intermediate], or with the last two exchanged.
     down_proj: Tensor,
-    activation: Activation,
+    /// Biases of both, [experts, outputs].
+    biases: Option<[Tensor; 2]>,
+    gate: Gate,
+}
+
+/// Gates of experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gate {
+    /// The first half of the projection, by this activation (`_default_apply_gate`).
+    Activated(Activation),
+    /// Alternating elements of the projection, clamped (`GptOssExperts._apply_gate`).
+    Clamped,
 }
 
 impl Experts {
@@ -38,7 +49,29 @@ impl Experts {
         b.tape().scope(name, || Self {
             gate_up_proj: b.weight("gate_up_proj", [experts, 2 * intermediate, hidden]),
             down_proj: b.weight("down_proj", [experts, hidden, intermediate]),
-            activation,
+            biases: None,
+            gate: Gate::Activated(activation),
+        })
+    }
+
+    /// Makes the weights of gpt-oss's experts, whose inputs come before their outputs, and their biases.
+    pub fn biased(b: &Builder, name: &'static str, sizes: ExpertSizes) -> Self {
+        let ExpertSizes {
+            experts,
+            hidden,
+            intermediate,
+        } = sizes;
+        b.tape().scope(name, || {
+            let gate_up_proj = b.weight("gate_up_proj", [experts, hidden, 2 * intermediate]);
+            let gate_up_proj_bias = b.weight("gate_up_proj_bias", [experts, 2 * intermediate]);
+            let down_proj = b.weight("down_proj", [experts, intermediate, hidden]);
+            let down_proj_bias = b.weight("down_proj_bias", [experts, hidden]);
+            Self {
+                gate_up_proj,
+                down_proj,
+                biases: Some([gate_up_proj_bias, down_proj_bias]),
+                gate: Gate::Clamped,
+            }
         })
     }
 
@@ -59,11 +92,20 @@ impl Experts {
         let counts = t.empty([self.gate_up_proj.size(0)], DType::I32, "histc");
         let ends = t.ends_of(&counts);
         let sentinels = t.unsqueeze(&t.compute(&ids_g, DType::Bool, "ge"), 1);
+        let bias_of = |which: usize| {
+            let biases = self.biases.as_ref();
+            biases.map(|biases| t.index(&biases[which], std::slice::from_ref(&ids_g)))
+        };
+        let mut bias = bias_of(0);
         let selected = t.masked_fill_(selected, &sentinels);
-        let mut proj_out = grouped_linear(t, &selected, &self.gate_up_proj, &ends);
+        let mut proj_out = self.grouped_linear(t, &selected, &self.gate_up_proj, &ends, bias.as_ref());
         proj_out = t.masked_fill(&proj_out, &sentinels);
-        proj_out = self.gated(t, &proj_out);
-        proj_out = grouped_linear(t, &proj_out, &self.down_proj, &ends);
+        proj_out = match self.gate {
+            Gate::Activated(activation) => gated(t, activation, &proj_out),
+            Gate::Clamped => clamped(t, &proj_out),
+        };
+        bias = bias_of(1).or(bias);
+        proj_out = self.grouped_linear(t, &proj_out, &self.down_proj, &ends, bias.as_ref());
         proj_out = t.masked_fill(&proj_out, &sentinels);
         let mut weighted = t.mul(&proj_out, &t.unsqueeze(&sample_weights_g, 1));
         let inverse = t.compute(&perm, DType::I64, "inverse order");
@@ -73,17 +115,33 @@ impl Experts {
         t.to_dtype(&sum, x.dtype())
     }
 
-    /// `_default_apply_gate`.
-    fn gated(&self, t: &Tape, gate_up: &Tensor) -> Tensor {
-        let half = gate_up.last() / 2;
-        let parts = t.split(gate_up, 1, &[half; 2]);
-        let opened = t.scope("act_fn", || activate(t, self.activation, parts[0].clone()));
-        t.mul(&opened, &parts[1])
+    /// `_grouped_linear`.
+    fn grouped_linear(&self, t: &Tape, x: &Tensor, weight: &Tensor, ends: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        let x = t.to_dtype(x, weight.dtype());
+        match bias {
+            Some(bias) => t.add_(t.grouped_mm(&x, weight, ends), bias),
+            None => t.grouped_mm(&x, &t.transpose(weight, 1, 2), ends),
+        }
     }
 }
 
-/// `_grouped_linear` with a weight of [experts, output, input].
-fn grouped_linear(t: &Tape, x: &Tensor, weight: &Tensor, ends: &Tensor) -> Tensor {
-    let x = t.to_dtype(x, weight.dtype());
-    t.grouped_mm(&x, &t.transpose(weight, 1, 2), ends)
+/// `_default_apply_gate`.
+fn gated(t: &Tape, activation: Activation, gate_up: &Tensor) -> Tensor {
+    let half = gate_up.last() / 2;
+    let parts = t.split(gate_up, 1, &[half; 2]);
+    let opened = t.scope("act_fn", || activate(t, activation, parts[0].clone()));
+    t.mul(&opened, &parts[1])
+}
+
+/// `GptOssExperts._apply_gate`.
+fn clamped(t: &Tape, gate_up: &Tensor) -> Tensor {
+    let half = gate_up.last() / 2;
+    let [mut gate, mut up] = [0, 1].map(|_| t.narrow(gate_up, 1, half));
+    gate = t.clamp(&gate);
+    up = t.clamp_between(&up);
+    let glu = {
+        let opened = t.sigmoid(&t.scale(&gate));
+        t.mul(&gate, &opened)
+    };
+    t.mul(&t.shift(&up), &glu)
 }

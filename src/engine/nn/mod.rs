@@ -24,7 +24,7 @@ mod norm;
 mod rope;
 
 pub use activation::{Activation, activate};
-pub use attention::{AttentionCall, attention, capped_attention, soft_cap};
+pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
 pub use builder::{Builder, Trained};
 pub use cache::KvCache;
 pub use delta::{DeltaCall, chunk_gated_delta_rule};

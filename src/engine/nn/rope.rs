@@ -11,6 +11,8 @@ pub struct Rotary {
     _original_inv_freq: Tensor,
     pub(super) head_dim: u64,
     frequencies: Frequencies,
+    /// True if cosines and sines are not repeated for the second half of each head.
+    halved: bool,
     /// True if each forward looks whether the frequencies still suit its length (`dynamic_frequency_update`).
     is_dynamic: bool,
 }
@@ -104,6 +106,7 @@ impl Rotary {
                 _original_inv_freq,
                 head_dim,
                 frequencies,
+                halved: false,
                 is_dynamic: false,
             }
         })
@@ -112,6 +115,11 @@ impl Rotary {
     /// Makes each forward look whether the frequencies still suit its length, if `is_dynamic`.
     pub fn dynamic(self, is_dynamic: bool) -> Self {
         Self { is_dynamic, ..self }
+    }
+
+    /// Makes cosines and sines of half of each head only (gpt-oss).
+    pub fn halved(self, halved: bool) -> Self {
+        Self { halved, ..self }
     }
 
     /// `dynamic_frequency_update`, for a length that the frequencies suit.
@@ -157,7 +165,10 @@ impl Rotary {
             );
             let freqs = t.autocast(None, || t.matmul(&freqs_in, &expanded));
             let freqs = t.transpose(&freqs, 1, 2);
-            let emb = t.cat(&[&freqs, &freqs], 2);
+            let emb = match self.halved {
+                true => freqs.clone(),
+                false => t.cat(&[&freqs, &freqs], 2),
+            };
             let turn = |name| {
                 let wave = t.compute(&emb, DType::F32, name);
                 t.compute(&wave, DType::F32, "times attention scaling")

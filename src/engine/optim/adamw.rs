@@ -1,6 +1,7 @@
 //! `torch.optim.AdamW` in its three forms (`torch/optim/adam.py`).
 
 use super::Optimizer;
+use super::groups::by_dtype;
 use super::work::{Form, Pass, in_place, turn};
 use crate::dtype::DType;
 use crate::setup;
@@ -76,13 +77,18 @@ impl Optimizer {
         }
     }
 
-    /// `_multi_tensor_adam`: the roots of all second moments live together.
+    /// `_multi_tensor_adam`: the roots of all second moments of one type live together, until those of the next exist.
     fn adamw_foreach(&self, t: &Tape) {
         let with_grad = self.params.iter().filter(|p| p.grad().is_some());
+        let with_grad: Vec<Tensor> = with_grad.cloned().collect();
         let mark = t.work_mark();
-        let roots: Vec<Tensor> = with_grad
-            .map(|p| t.empty_like(p, p.dtype(), "sqrt of exp_avg_sq"))
-            .collect();
+        let mut roots: Vec<Tensor> = Vec::new();
+        for group in by_dtype(&with_grad) {
+            roots = group
+                .iter()
+                .map(|p| t.empty_like(p, p.dtype(), "sqrt of exp_avg_sq"))
+                .collect();
+        }
         t.ran(mark, []);
         drop(roots);
     }

@@ -1,9 +1,10 @@
 //! Gradient clipping (`torch/nn/utils/clip_grad.py`).
 
+use super::groups::by_dtype;
 use super::work::{lists, turn};
 use crate::dtype::DType;
 use crate::tape::work::HostOp;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Tape, Tensor, promote};
 
 /// Elements that one block of a foreach kernel reads
 /// (`kChunkSize` in `aten/src/ATen/native/cuda/MultiTensorApply.cuh`).
@@ -22,16 +23,22 @@ pub(crate) fn in_foreach_norm<R>(t: &Tape, tensors: u64, largest: u64, make: imp
 /// each chunk, then a handful of scalars. Gradients are scaled in place.
 pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
     let grads: Vec<Tensor> = params.iter().filter_map(Tensor::grad).collect();
-    let Some(largest) = grads.iter().map(Tensor::numel).max() else {
+    if grads.is_empty() {
         return;
-    };
-    let dtype = grads[0].dtype();
+    }
+    let groups = by_dtype(&grads);
+    let dtype = grads.iter().map(Tensor::dtype).fold(grads[0].dtype(), promote);
     let mark = t.work_mark();
     t.host_op(HostOp::Step("clip"));
     grads.iter().for_each(|grad| turn(t, "clip", grad));
-    let norms: Vec<Tensor> = in_foreach_norm(t, grads.len() as u64, largest, || {
-        grads.iter().map(|_| t.empty([], dtype, "norm of a gradient")).collect()
-    });
+    let mut norms: Vec<Tensor> = Vec::with_capacity(grads.len());
+    for group in groups {
+        let largest = group.iter().map(|grad| grad.numel()).max().unwrap_or(0);
+        in_foreach_norm(t, group.len() as u64, largest, || {
+            let of_group = group.iter().map(|grad| t.empty([], grad.dtype(), "norm of a gradient"));
+            norms.extend(of_group);
+        });
+    }
     t.ran(mark, []);
     let all: Vec<&Tensor> = grads.iter().collect();
     if t.works() {

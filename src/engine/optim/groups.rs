@@ -1,4 +1,4 @@
-//! Groups of parameters, as transformers' `Trainer` makes them for its optimizer.
+//! Groups of parameters: by weight decay, as transformers' `Trainer` makes them for its optimizer, and by type.
 
 use std::collections::HashSet;
 
@@ -20,6 +20,19 @@ pub(super) fn by_decay(t: &Tape, params: Vec<Tensor>) -> [Vec<Tensor>; 2] {
         .collect();
     let (with, without): (Vec<_>, Vec<_>) = params.into_iter().zip(decays).partition(|(_, decays)| *decays);
     [with, without].map(|group| group.into_iter().map(|(param, _)| param).collect())
+}
+
+/// Groups tensors by type, each in order (`_group_tensors_by_device_and_dtype`). The types come in the order in which an
+/// `unordered_map` of libstdc++ iterates over two: the latest first.
+pub(super) fn by_dtype(tensors: &[Tensor]) -> Vec<Vec<&Tensor>> {
+    let mut groups: Vec<Vec<&Tensor>> = Vec::new();
+    for tensor in tensors {
+        match groups.iter_mut().find(|group| group[0].dtype() == tensor.dtype()) {
+            Some(group) => group.push(tensor),
+            None => groups.insert(0, vec![tensor]),
+        }
+    }
+    groups
 }
 
 /// Returns true if a name, in lower case, has one of the patterns of `get_decay_parameter_names`.

@@ -124,6 +124,33 @@ impl<const N: usize> From<[u64; N]> for Dims {
     }
 }
 
+/// Strides of `torch.cat`: channels last if all parts have four dimensions in that layout, else contiguous
+/// (`cat_compute_output_memory_format` in `aten/src/ATen/native/cuda/Shape.cu`).
+pub fn joined_strides<'a>(shape: &Dims, mut parts: impl Iterator<Item = (&'a Dims, &'a Dims)>) -> Dims {
+    match parts.all(|(shape, strides)| is_channels_last(shape, strides)) {
+        true => {
+            let [channels, height, width] = [shape[1], shape[2], shape[3]];
+            Dims::new(&[height * width * channels, 1, width * channels, channels])
+        }
+        false => shape.contiguous_strides(),
+    }
+}
+
+/// Returns true for the strides of four dimensions with channels last (`is_channels_last_strides_2d_s4` in `c10/core/MemoryFormat.h`).
+pub fn is_channels_last(shape: &Dims, strides: &Dims) -> bool {
+    if shape.len() != 4 {
+        return false;
+    }
+    let mut least = 0;
+    for i in [1, 3, 2, 0] {
+        if strides[i] < least || strides[1] == 0 || i == 0 && least == strides[1] {
+            return false;
+        }
+        least = strides[i] * shape[i].max(1);
+    }
+    true
+}
+
 /// Returns true if a tensor's memory is in the order of its shape, without gaps.
 pub fn is_contiguous(shape: &Dims, strides: &Dims) -> bool {
     let mut expected = 1;

@@ -29,10 +29,16 @@ impl CausalLm {
         });
         // `lm_head` is an attribute of the outermost module, so its component adds no name to the path.
         let lm_head = b.tape().stage().is_last().then(|| {
-            b.tape().component("", Component::Head, || match model.table() {
-                // A tied model is refused as a pipeline, so its table is always here.
-                Some(table) if c.tie_word_embeddings => Linear::gathered_tied(b, "lm_head", table),
-                _ => Linear::gathered(b, "lm_head", c.hidden, c.vocab),
+            b.tape().component("", Component::Head, || {
+                let head = match model.table() {
+                    // A tied model is refused as a pipeline, so its table is always here.
+                    Some(table) if c.tie_word_embeddings => Linear::gathered_tied(b, "lm_head", table),
+                    _ => Linear::gathered(b, "lm_head", c.hidden, c.vocab),
+                };
+                match c.head_bias {
+                    true => head.with_bias(b, "lm_head", c.vocab),
+                    false => head,
+                }
             })
         });
         Self {

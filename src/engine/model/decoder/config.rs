@@ -39,6 +39,8 @@ pub struct DecoderConfig {
     pub o_bias: bool,
     /// True if the MLP's projections have biases.
     pub mlp_bias: bool,
+    /// True if the head has a bias, where the decoder stands alone.
+    pub head_bias: bool,
     /// True if queries and keys pass an RMS norm of `head_dim` elements.
     pub qk_norm: bool,
     /// Activation of the gate.
@@ -105,7 +107,14 @@ impl DecoderConfig {
             qkv_bias: biases.qkv,
             o_bias: biases.output,
             mlp_bias: biases.mlp,
-            qk_norm: family.qk_norm,
+            head_bias: match family.head_bias_key() {
+                Some(key) => s.flag(key, false)?,
+                None => false,
+            },
+            qk_norm: match family.query_norms_key() {
+                Some(key) => s.flag(key, false)?,
+                None => family.qk_norm,
+            },
             activation: s.activation(activation_key(s, family), d.activation)?,
             windows: windows::read(s, family, layers, d)?,
             rope: Rope::read(s, d.theta, d.partial_rotary)?,
@@ -139,6 +148,7 @@ fn head_dim(
     let given = s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim);
     let head_dim = match given {
         Some(n) if family.heads != HeadRule::Divides => n,
+        _ if family.heads == HeadRule::Floors => (hidden / heads).max(1),
         _ => {
             let part = s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
             given.unwrap_or(part)

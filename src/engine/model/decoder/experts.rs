@@ -1,83 +1,147 @@
-//! Mixtures of experts in place of a decoder's MLP: configuration, router and block.
+//! Mixtures of experts in place of a decoder's MLP: keys of the families, and the configuration.
 
-use super::config::DecoderConfig;
-use super::layer::{FeedForward, Layer};
-use super::mlp::Mlp;
-use crate::dtype::DType;
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
-use crate::nn::{Builder, ExpertSizes, Experts, Linear};
-use crate::tape::{Tape, Tensor};
+use crate::nn::ExpertSizes;
 
 /// Keys and rules that differ between families of decoders with experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpertKeys {
     /// Keys of the number of experts, and its default.
     pub experts: ([&'static str; 2], u64),
-    /// Default of the experts that each token is sent to (`num_experts_per_tok`).
-    pub chosen: u64,
+    /// Keys of the experts that each token is sent to, and their default number.
+    pub chosen: ([&'static str; 2], u64),
     /// Key of the elements inside each expert, and its default.
     pub intermediate: (&'static str, u64),
     /// Weights of the chosen experts.
     pub weights: ChosenWeights,
     /// True if the router's weight comes before the experts'.
     pub gate_first: bool,
-    /// True if some layers have an MLP instead (`mlp_only_layers`, `decoder_sparse_step`).
-    pub some_dense: bool,
-    /// Key of the elements inside an expert that all tokens pass beside the chosen ones, and its default; `None` if there
-    /// is none.
-    pub shared: Option<(&'static str, u64)>,
+    /// Layers that have an MLP instead.
+    pub dense: DenseLayers,
+    /// Expert that all tokens pass beside the chosen ones.
+    pub shared: SharedKeys,
 }
+
+/// Keys of the experts that each token is sent to, in most families.
+pub(crate) const CHOSEN: [&str; 2] = ["num_experts_per_tok"; 2];
 
 /// Weights of the chosen experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChosenWeights {
-    /// Divided by their sum if `norm_topk_prob`.
-    MaybeNormalised,
-    /// Always divided by their sum, without a change of type after it (Mixtral).
+    /// Divided by their sum if `norm_topk_prob`, with this default.
+    MaybeNormalised(bool),
+    /// Always divided by their sum.
     Normalised,
+    /// Always divided by their sum, without a change of type after it (Mixtral).
+    NormalisedWide,
+    /// Sigmoids in fp32, chosen with a correction among the best groups of experts (DeepSeek).
+    Grouped(GroupKeys),
+    /// Softmax in fp32, chosen with a correction (ERNIE 4.5).
+    Corrected,
+    /// Softmax of the chosen logits, which have biases (gpt-oss).
+    OfChosen,
+}
+
+/// Keys of a choice among groups of experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GroupKeys {
+    /// Default of `n_group`, the groups.
+    pub groups: u64,
+    /// Default of `topk_group`, the groups that experts are chosen from.
+    pub kept: u64,
+    /// Default of `norm_topk_prob`.
+    pub is_normalised: bool,
+    /// True if the correction is made in fp32 whatever the model's type.
+    pub wide_correction: bool,
+}
+
+/// Layers with an MLP in place of experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DenseLayers {
+    /// None.
+    Never,
+    /// `mlp_only_layers`, and those that are no `decoder_sparse_step`-th.
+    Listed,
+    /// The first `first_k_dense_replace`, with this default.
+    First(u64),
+    /// Those outside `moe_layer_start_index` to `moe_layer_end_index`, and those that are no `moe_layer_interval`-th
+    /// (ERNIE 4.5).
+    Outside,
+}
+
+/// Keys of an expert that all tokens pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SharedKeys {
+    /// There is none.
+    Never,
+    /// One with a gate, the key of its elements, and their default.
+    Gated(&'static str, u64),
+    /// As many experts' elements as this key says, added to what the chosen experts make (DeepSeek), and their default.
+    Added(&'static str, u64),
+    /// The same, run before the router; 0 is none (ERNIE 4.5).
+    AddedFirst(&'static str, u64),
 }
 
 /// Experts of a decoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertsConfig {
-    sizes: ExpertSizes,
+    pub(crate) sizes: ExpertSizes,
     /// Experts that each token is sent to.
-    chosen: u64,
-    /// True if the chosen experts' weights are divided by their sum.
-    is_normalised: bool,
-    /// True if the weights take the type of the logits.
-    narrows: bool,
+    pub(super) chosen: u64,
+    pub(super) weights: RouterKind,
     /// True if the router's weight comes before the experts'.
-    gate_first: bool,
-    /// Elements inside the expert that all tokens pass, if there is one.
-    shared: Option<u64>,
+    pub(super) gate_first: bool,
+    /// Expert that all tokens pass, if there is one, and its elements.
+    pub(super) shared: Option<(SharedKind, u64)>,
     /// True for each layer with experts, false for one with an MLP.
     pub sparse: Vec<bool>,
+}
+
+/// Kinds of routers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RouterKind {
+    /// Softmax of the logits.
+    Softmax {
+        /// True if the chosen experts' weights are divided by their sum.
+        is_normalised: bool,
+        /// True if the weights take the type of the logits.
+        narrows: bool,
+    },
+    /// Sigmoids in fp32, chosen with a correction among the best groups.
+    Grouped {
+        groups: u64,
+        kept: u64,
+        is_normalised: bool,
+        wide_correction: bool,
+    },
+    /// Softmax in fp32, chosen with a correction.
+    Corrected,
+    /// Softmax of the chosen logits, which have biases.
+    OfChosen,
+}
+
+/// Kinds of experts that all tokens pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SharedKind {
+    /// `shared_expert`, multiplied by a gate.
+    Gated,
+    /// `shared_experts`, run after the others.
+    Added,
+    /// `shared_experts`, run before the router.
+    AddedFirst,
 }
 
 impl ExpertsConfig {
     /// Reads the experts of a decoder of `layers` blocks of `hidden` elements.
     pub(crate) fn read(s: &Section, keys: &ExpertKeys, [hidden, layers]: [u64; 2]) -> Result<Self, ModelError> {
-        s.only(
-            "output_router_logits",
-            "false: the loss that balances experts is not simulated",
-            |v| v.as_bool() == Some(false),
-        )?;
-        s.only(
-            "router_jitter_noise",
-            "0: noise on the router's input is not simulated",
-            |v| v.as_f64() == Some(0.0),
-        )?;
-        s.only(
-            "experts_implementation",
-            "grouped_mm, which transformers takes by default",
-            |v| v.as_str() == Some("grouped_mm"),
-        )?;
+        refuse_others(s)?;
         let (names, default) = keys.experts;
         let experts = s.size_of_either(names, default, limits::WIDTH)?;
-        let chosen = s.size_or("num_experts_per_tok", keys.chosen, experts)?;
+        let (names, default) = keys.chosen;
+        let name = names[usize::from(s.value(names[0]).is_none())];
+        let chosen = s.size_or(name, default, experts)?;
         let (name, default) = keys.intermediate;
         let intermediate = s.size_or(name, default, limits::WIDTH * 4)?;
         // `grouped_mm` refuses rows that are not a multiple of 16 bytes.
@@ -93,119 +157,111 @@ impl ExpertsConfig {
                 intermediate,
             },
             chosen,
-            is_normalised: match keys.weights {
-                ChosenWeights::MaybeNormalised => s.flag("norm_topk_prob", false)?,
-                ChosenWeights::Normalised => true,
-            },
+            weights: router(s, keys.weights, experts)?,
             gate_first: keys.gate_first,
-            shared: match keys.shared {
-                Some((name, default)) => Some(s.size_or(name, default, limits::WIDTH * 4)?),
-                None => None,
-            },
-            narrows: keys.weights == ChosenWeights::MaybeNormalised,
-            sparse: match keys.some_dense {
-                true => sparse(s, layers)?,
-                false => vec![true; layers as usize],
-            },
+            shared: shared(s, keys.shared, intermediate)?,
+            sparse: sparse(s, keys.dense, layers)?,
         })
     }
 }
 
-/// Reads which layers have experts: each `decoder_sparse_step`-th that is not among `mlp_only_layers`.
-fn sparse(s: &Section, layers: u64) -> Result<Vec<bool>, ModelError> {
-    let step = s.size_or("decoder_sparse_step", 1, limits::LAYERS)?;
-    let dense = s
-        .optional_indices("mlp_only_layers", limits::LAYERS)?
-        .unwrap_or_default();
-    Ok((0..layers)
-        .map(|i| !dense.contains(&i) && (i + 1) % step == 0)
-        .collect())
-}
-
-/// Makes a block of a decoder with experts: Llama's, with experts or an MLP.
-pub(crate) struct ExpertLayer;
-
-impl ExpertLayer {
-    #[expect(clippy::new_ret_no_self, reason = "the registry makes every block by `new`")]
-    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Layer {
-        let Some(experts) = c.experts.as_ref().filter(|experts| experts.sparse[index]) else {
-            return Layer::new(b, c, index);
-        };
-        Layer::with_mlp(b, c, index, &|| Box::new(SparseMlp::new(b, c, experts)))
+/// Refuses null for keys that have a default in its place.
+pub(crate) fn not_null(s: &Section, keys: &[&str]) -> Result<(), ModelError> {
+    for key in keys.iter().filter(|key| s.has(key)) {
+        s.required(key, "a number: transformers 5.17 fails without one")?;
     }
+    Ok(())
 }
 
-/// `Qwen3MoeSparseMoeBlock` and its variants.
-struct SparseMlp {
-    experts: Experts,
-    /// Weight of the router, [experts, hidden].
-    gate: Tensor,
-    /// An expert that all tokens pass, and its gate.
-    shared: Option<(Mlp, Linear)>,
-    chosen: u64,
-    is_normalised: bool,
-    narrows: bool,
+/// Refuses values of keys that change the tensors and are not simulated.
+fn refuse_others(s: &Section) -> Result<(), ModelError> {
+    s.only(
+        "output_router_logits",
+        "false: the loss that balances experts is not simulated",
+        |v| v.as_bool() == Some(false),
+    )?;
+    s.only(
+        "router_jitter_noise",
+        "0: noise on the router's input is not simulated",
+        |v| v.as_f64() == Some(0.0),
+    )?;
+    s.only(
+        "experts_implementation",
+        "grouped_mm, which transformers takes by default",
+        |v| v.as_str() == Some("grouped_mm"),
+    )
 }
 
-impl SparseMlp {
-    fn new(b: &Builder, c: &DecoderConfig, e: &ExpertsConfig) -> Self {
-        let t = b.tape();
-        let gate = || t.scope("gate", || b.weight("weight", [e.sizes.experts, e.sizes.hidden]));
-        let first = e.gate_first.then(gate);
-        let experts = Experts::new(b, "experts", e.sizes, c.activation);
-        let gate = first.unwrap_or_else(gate);
-        let shared = e.shared.map(|intermediate| {
-            let mlp = t.scope("shared_expert", || {
-                Mlp::of(b, [c.hidden, intermediate], false, c.activation)
-            });
-            (mlp, Linear::new(b, "shared_expert_gate", c.hidden, 1, false))
-        });
-        Self {
-            experts,
-            gate,
-            shared,
-            chosen: e.chosen,
-            is_normalised: e.is_normalised,
-            narrows: e.narrows,
+fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKind, ModelError> {
+    let softmax = |is_normalised, narrows| RouterKind::Softmax { is_normalised, narrows };
+    Ok(match weights {
+        ChosenWeights::MaybeNormalised(default) => softmax(s.flag("norm_topk_prob", default)?, true),
+        ChosenWeights::Normalised => softmax(true, true),
+        ChosenWeights::NormalisedWide => softmax(true, false),
+        ChosenWeights::Corrected => RouterKind::Corrected,
+        ChosenWeights::OfChosen => RouterKind::OfChosen,
+        ChosenWeights::Grouped(keys) => {
+            let groups = s.size_or("n_group", keys.groups, experts)?;
+            let of_group = s.divide(("n_routed_experts", experts), ("n_group", groups))?;
+            if of_group < 2 {
+                return Err(s.wrong("n_group", &groups.into(), "groups of two experts or more"));
+            }
+            RouterKind::Grouped {
+                groups,
+                kept: s.size_or("topk_group", keys.kept, groups)?,
+                is_normalised: s.flag("norm_topk_prob", keys.is_normalised)?,
+                wide_correction: keys.wide_correction,
+            }
         }
-    }
-
-    /// Tokens [n, hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
-    fn route(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
-        // `reshape` to the same shape is a node of the graph too.
-        let logits = t.linear(&t.view(x, *x.shape()), &self.gate, None);
-        let probs = t.softmax(&logits, Some(DType::F32));
-        let [mut weights, indices] = t.topk(&probs, self.chosen);
-        if self.is_normalised {
-            let sum = t.sum_last(&weights);
-            weights = t.div_(weights, &sum);
-        }
-        if self.narrows {
-            weights = t.to_dtype(&weights, logits.dtype());
-        }
-        [logits, weights, indices]
-    }
+    })
 }
 
-impl FeedForward for SparseMlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let shape = *x.shape();
-        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let of_shared = |mlp: &Mlp| t.scope("shared_expert", || mlp.forward(t, rows.clone()));
-        let mut shared = self.shared.as_ref().map(|(mlp, _)| of_shared(mlp));
-        let [_logits, weights, indices] = t.scope("gate", || self.route(t, &rows));
-        let mut out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
-        if let (Some((_, gate)), Some(output)) = (&self.shared, shared.take()) {
-            let weighted = {
-                let opened = t.sigmoid(&t.scope("shared_expert_gate", || gate.forward(t, &rows)));
-                t.mul(&opened, &output)
+/// Reads the expert that all tokens pass, beside experts of `intermediate` elements.
+fn shared(s: &Section, keys: SharedKeys, intermediate: u64) -> Result<Option<(SharedKind, u64)>, ModelError> {
+    Ok(match keys {
+        SharedKeys::Never => None,
+        SharedKeys::Gated(name, default) => Some((SharedKind::Gated, s.size_or(name, default, limits::WIDTH * 4)?)),
+        SharedKeys::Added(name, default) => {
+            let count = s.size_or(name, default, limits::COUNT)?;
+            Some((SharedKind::Added, count * intermediate))
+        }
+        SharedKeys::AddedFirst(name, default) => {
+            let count = s.optional_count(name, limits::COUNT)?.unwrap_or(default);
+            (count > 0).then_some((SharedKind::AddedFirst, count * intermediate))
+        }
+    })
+}
+
+/// Reads which layers have experts.
+fn sparse(s: &Section, dense: DenseLayers, layers: u64) -> Result<Vec<bool>, ModelError> {
+    let count = |name: &str, default: u64| -> Result<u64, ModelError> {
+        Ok(s.optional_count(name, limits::LAYERS)?.unwrap_or(default))
+    };
+    Ok(match dense {
+        DenseLayers::Never => vec![true; layers as usize],
+        DenseLayers::Listed => {
+            let step = s.size_or("decoder_sparse_step", 1, limits::LAYERS)?;
+            let listed = s.optional_indices("mlp_only_layers", limits::LAYERS)?;
+            let listed = listed.unwrap_or_default();
+            (0..layers)
+                .map(|i| !listed.contains(&i) && (i + 1) % step == 0)
+                .collect()
+        }
+        DenseLayers::First(default) => {
+            let first = count("first_k_dense_replace", default)?;
+            (0..layers).map(|i| i >= first).collect()
+        }
+        DenseLayers::Outside => {
+            let first = count("moe_layer_start_index", 1)?;
+            let end = "moe_layer_end_index";
+            let last = match s.value(end).is_some_and(|v| v.as_i64() == Some(-1)) {
+                true => layers - 1,
+                false => count(end, layers - 1)?,
             };
-            drop(output);
-            out = t.add(&out, &weighted);
-            shared = Some(weighted);
+            let step = s.size_or("moe_layer_interval", 1, limits::LAYERS)?;
+            (0..layers)
+                .map(|i| (i + 1) % step == 0 && (first..=last).contains(&i))
+                .collect()
         }
-        let out = t.reshape(&out, shape);
-        drop(shared);
-        out
-    }
+    })
 }

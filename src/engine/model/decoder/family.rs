@@ -60,6 +60,8 @@ pub(crate) enum HeadRule {
     Divides,
     /// The heads together are as wide as the model.
     Fills,
+    /// A head is as wide as the width divided by the heads, rounded down, unless `head_dim` is given.
+    Floors,
 }
 
 /// Soft caps that a family reads.
@@ -93,8 +95,12 @@ pub(crate) struct LlamaModules {
     pub partial_rotary: bool,
     /// True if full and sliding blocks have a rotary embedding each (`Olmo3RotaryEmbedding`).
     pub rotary_by_kind: bool,
+    /// Key that switches the norms of queries and keys on, in a family that has them only with it.
+    pub query_norms_key: Option<&'static str>,
+    /// Key that gives the head a bias, if there is one.
+    pub head_bias_key: Option<&'static str>,
     /// Experts in place of the MLP.
-    pub experts: Option<ExpertKeys>,
+    pub experts: Option<&'static ExpertKeys>,
     /// Form of the block.
     pub block: LlamaBlock,
 }
@@ -170,8 +176,14 @@ pub(crate) enum Rotation {
     InF32,
     /// Of a part of each head; both are turned before either is put together (Nemotron).
     Part,
+    /// The same, where the turned part is freed once it is put together (GLM-4-MoE).
+    FreedPart,
     /// Of a part of each head, whose alternating elements make pairs (GLM).
     AlternatingPart,
+    /// Of whole heads, whose halves are turned one by one by cosines of half a head (gpt-oss).
+    Halves,
+    /// Of whole heads, whose alternating elements make pairs, by cosines in fp32 and in fp32 (ERNIE 4.5 MoE).
+    AlternatingInF32,
 }
 
 impl LlamaModules {
@@ -181,6 +193,8 @@ impl LlamaModules {
         both_masks: false,
         partial_rotary: false,
         rotary_by_kind: false,
+        query_norms_key: None,
+        head_bias_key: None,
         experts: None,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
@@ -229,9 +243,30 @@ impl DecoderFamily {
     }
 
     /// Keys of the experts, if it has some.
-    pub(crate) const fn experts(&self) -> Option<&ExpertKeys> {
+    pub(crate) const fn experts(&self) -> Option<&'static ExpertKeys> {
         match &self.modules {
-            Modules::Llama(modules) => modules.experts.as_ref(),
+            Modules::Llama(modules) => modules.experts,
+            Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Key that gives the head a bias, if there is one.
+    pub(crate) const fn head_bias_key(&self) -> Option<&'static str> {
+        match &self.modules {
+            Modules::Llama(modules) => modules.head_bias_key,
+            Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Returns true if transformers has no SDPA for it, and takes eager attention unless told otherwise.
+    pub(crate) const fn is_eager(&self) -> bool {
+        matches!(self.block().rotation, Rotation::Halves)
+    }
+
+    /// Key that switches the norms of queries and keys on, if there is one.
+    pub(crate) const fn query_norms_key(&self) -> Option<&'static str> {
+        match &self.modules {
+            Modules::Llama(modules) => modules.query_norms_key,
             Modules::Gemma(_) => None,
         }
     }

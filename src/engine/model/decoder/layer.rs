@@ -245,7 +245,7 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
     let whole = |x: [&Tensor; 2]| x.map(|x| nn::apply_rotary(t, x, &cos, &sin));
     let back = |turned: &[Tensor; 2]| [t.to_dtype(&turned[0], q.dtype()), t.to_dtype(&turned[1], k.dtype())];
     match rotation {
-        Rotation::Whole => whole([&q, &k]),
+        Rotation::Whole | Rotation::Halves => whole([&q, &k]),
         Rotation::ByF32 => back(&whole([&q, &k])),
         Rotation::InF32 => {
             let wide = [t.to_dtype(&q, DType::F32), t.to_dtype(&k, DType::F32)];
@@ -256,9 +256,34 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
             drop(turned);
             whole
         }
+        Rotation::FreedPart => nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin),
+        Rotation::AlternatingInF32 => {
+            let waves = [&cos, &sin].map(|x| t.no_grad(|| t.compute(x, x.dtype(), "repeat_interleave")));
+            back(&[&q, &k].map(|x| alternating_in_f32(t, x, &waves)))
+        }
         Rotation::AlternatingPart => {
             let [cos, sin] = [&cos, &sin].map(|x| t.no_grad(|| t.compute(x, x.dtype(), "repeat_interleave")));
             nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin)
         }
     }
+}
+
+/// ERNIE 4.5's rotation of queries or keys by cosines and sines, before the result is back in its own type.
+fn alternating_in_f32(t: &Tape, x: &Tensor, [cos, sin]: &[Tensor; 2]) -> Tensor {
+    let straight = {
+        let wide = t.to_dtype(x, DType::F32);
+        t.mul(&wide, cos)
+    };
+    let turned = {
+        let wide = {
+            let rotated = {
+                let [first, second] = [0, 1].map(|_| t.narrow(x, 3, x.last() / 2));
+                let negated = t.neg(&second);
+                t.stack_last(&[&negated, &first])
+            };
+            t.to_dtype(&t.reshape(&rotated, *x.shape()), DType::F32)
+        };
+        t.mul(&wide, sin)
+    };
+    t.add(&straight, &turned)
 }

@@ -12,6 +12,8 @@ pub(crate) mod head;
 pub(crate) mod layer;
 pub(crate) mod mlp;
 pub(crate) mod rope_tables;
+pub(crate) mod router;
+pub(crate) mod sparse;
 pub(crate) mod stack;
 pub(crate) mod text;
 mod windows;
@@ -19,7 +21,9 @@ mod windows;
 pub(crate) use biases::Biases;
 pub use config::DecoderConfig;
 pub(crate) use defaults::DecoderDefaults;
-pub(crate) use experts::{ChosenWeights, ExpertKeys};
+pub(crate) use experts::{
+    CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, ExpertsConfig, GroupKeys, SharedKeys, not_null,
+};
 pub use family::DecoderFamily;
 pub(crate) use family::{
     GemmaModules, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation, SoftCaps,

@@ -12,6 +12,7 @@ use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks::Blocks;
 use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
+use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
 
 /// `LlamaModel` and its variants: embeddings, blocks, last norm.
@@ -38,6 +39,8 @@ pub struct Decoder {
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
     scales_stream: bool,
+    /// True if transformers has no SDPA for the family, and takes eager attention unless told otherwise.
+    is_eager: bool,
 }
 
 impl Decoder {
@@ -67,8 +70,9 @@ impl Decoder {
             norm,
             rotary,
             sliding_rotary,
-            turns_by_f32: c.family.block().rotation == Rotation::ByF32,
+            turns_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
             scales_stream: c.family.block().scales_stream,
+            is_eager: c.family.is_eager(),
         }
     }
 
@@ -134,7 +138,7 @@ impl Decoder {
         let (cos, sin) = turns(&self.rotary);
         let of_sliding = self.sliding_rotary.as_ref().map(turns);
         let shared = BlockContext {
-            attn: run.attn,
+            attn: self.attention(run),
             mask,
             cos,
             sin,
@@ -168,7 +172,7 @@ impl Decoder {
             self.rotary.multimodal(t, &embeds, position_ids, layout)
         });
         let shared = BlockContext {
-            attn: run.attn,
+            attn: self.attention(run),
             mask,
             cos,
             sin,
@@ -183,9 +187,17 @@ impl Decoder {
         self.blocks(t, run, embeds, (shared, sliding), after)
     }
 
+    /// Implementation of attention.
+    fn attention(&self, run: &Run) -> Attention {
+        match self.is_eager {
+            true => Attention::Eager,
+            false => run.attn,
+        }
+    }
+
     /// Makes the masks of blocks that see all positions, and of sliding blocks.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, packed: Option<&Tensor>) -> (Option<Mask>, Option<Mask>) {
-        let mask = |pattern| nn::text_mask(t, run.attn, embeds, packed, pattern);
+        let mask = |pattern| nn::text_mask(t, self.attention(run), embeds, packed, pattern);
         let window = self.windows.iter().copied().flatten().next();
         let window = window.or(self.both_masks.then_some(0));
         let full = match window {
@@ -265,7 +277,12 @@ fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
         .windows
         .iter()
         .any(|window| window.is_some() != c.windows[0].is_some());
-    let make = || Rotary::new(b, rotary_width(c)).dynamic(c.rope.is_dynamic());
+    let halved = c.family.block().rotation == Rotation::Halves;
+    let make = || {
+        Rotary::new(b, rotary_width(c))
+            .dynamic(c.rope.is_dynamic())
+            .halved(halved)
+    };
     let (all, sliding) = (make(), (by_kind && is_mixed).then(make));
     let all = all.initialised(b.tape());
     (all, sliding.map(|rotary| rotary.initialised(b.tape())))
@@ -276,7 +293,7 @@ fn rotary_width(c: &DecoderConfig) -> u64 {
     match c.family.modules {
         Modules::Llama(LlamaModules {
             partial_rotary: true, ..
-        }) => c.rope.rotated(c.head_dim),
+        }) => c.rope.rotated(c.head_dim).next_multiple_of(2),
         Modules::Llama(_) | Modules::Gemma(_) => c.head_dim,
     }
 }

@@ -21,6 +21,11 @@ pub struct LayerContext {
 
 /// A layer of either kind.
 pub trait MixedLayer {
+    /// Kind of the layer, which layers that make the same tensors share, beside its being recurrent or not.
+    fn kind(&self) -> u64 {
+        0
+    }
+
     /// [batch, seq, hidden] → the same.
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor;
 }
@@ -47,7 +52,11 @@ pub fn run_layers<L: MixedLayer + 'static>(
         padding: None,
     });
     let mut h = embeds.clone();
-    let kinds: Vec<u64> = is_recurrent.iter().map(|&is_recurrent| is_recurrent.into()).collect();
+    let kinds: Vec<u64> = is_recurrent
+        .iter()
+        .zip(layers)
+        .map(|(&is_recurrent, layer)| layer.kind() << 1 | u64::from(is_recurrent))
+        .collect();
     t.stack(&kinds, &mut |i| {
         let shared = if is_recurrent[i] { &recurrent } else { &attention };
         let (layer, shared) = (layers[i].clone(), shared.clone());
@@ -65,14 +74,15 @@ pub fn run_layers<L: MixedLayer + 'static>(
     out
 }
 
-/// Reads which layers are recurrent: those that `layer_types` calls `recurrent`, or as `otherwise` says of a number of
-/// layers.
+/// Reads which of the layers, by default `count`, are recurrent: those that `layer_types` calls `recurrent`, or as
+/// `otherwise` says of a number of layers.
 pub fn read_layers(
     s: &Section,
+    count: u64,
     recurrent: &str,
     otherwise: impl FnOnce(u64) -> Result<Vec<bool>, ModelError>,
 ) -> Result<Vec<bool>, ModelError> {
-    let count = s.size("num_hidden_layers", 32, limits::LAYERS)?;
+    let count = s.size("num_hidden_layers", count, limits::LAYERS)?;
     let Some(types) = s.value("layer_types") else {
         return otherwise(count);
     };

@@ -1,10 +1,11 @@
-//! Operations that choose rows and bring them into order: top-k, sorts, masks over rows.
+//! Operations that choose rows and bring them into order: top-k, sorts, gathers, masks over rows.
 
 use smallvec::smallvec;
 
 use super::super::core::Tape;
 use super::super::tensor::Tensor;
 use super::cub;
+use super::views::promote;
 use crate::dtype::DType;
 
 impl Tape {
@@ -25,6 +26,33 @@ impl Tape {
             smallvec![Some(t.empty(from, bw.grad().dtype(), "topk backward"))]
         });
         [values, places]
+    }
+
+    /// `x.max(dim=-1, keepdim=True).values`: backward scatters the gradient into zeros, as that of `topk`.
+    pub fn max_last(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("MaxBackward0", &[x]);
+        let mut shape = *x.shape();
+        let last = shape.len() - 1;
+        shape[last] = 1;
+        let values = self.empty(shape, x.dtype(), "max");
+        let places = self.empty(shape, DType::I64, "places of max");
+        rec.save(self, &places);
+        let from = *x.shape();
+        rec.finish(self, values, move |t, bw| {
+            smallvec![Some(t.empty(from, bw.grad().dtype(), "max backward"))]
+        })
+    }
+
+    /// `x.gather(-1, places)`: backward adds the gradient to zeros.
+    pub fn gather_last(&self, x: &Tensor, places: &Tensor) -> Tensor {
+        let mut rec = self.record("GatherBackward0", &[x]);
+        rec.save(self, x);
+        rec.save(self, places);
+        let out = self.empty(*places.shape(), x.dtype(), "gather");
+        let from = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.empty(from, bw.grad().dtype(), "gather backward"))]
+        })
     }
 
     /// `torch.sort(ids)` of int64 in one dimension: sorted ids, and the order that sorts them.
@@ -78,7 +106,7 @@ impl Tape {
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad();
             let y = bw.saved.last().unwrap_or(g);
-            let like = |a: &Tensor, b: &Tensor| t.elementwise(a, b, a.dtype(), "div backward");
+            let like = |a: &Tensor, b: &Tensor| t.elementwise(a, b, promote(a.dtype(), b.dtype()), "div backward");
             // Alphabetical: other, then self.
             let grad_y = wants_y.then(|| {
                 let quotient = like(&bw.saved[0], y);

@@ -51,6 +51,32 @@ impl Tape {
         })
     }
 
+    /// `torch.clamp(x, min=number)`, or with `max` in its place.
+    pub fn clamp(&self, x: &Tensor) -> Tensor {
+        self.clamped(x, false)
+    }
+
+    /// `torch.clamp(x, min=number, max=number)`.
+    pub fn clamp_between(&self, x: &Tensor) -> Tensor {
+        self.clamped(x, true)
+    }
+
+    /// Clamps on one side or on both: backward compares the input with each number.
+    fn clamped(&self, x: &Tensor, between: bool) -> Tensor {
+        let mut rec = self.record("ClampBackward1", &[x]);
+        rec.save(self, x);
+        let out = self.empty_like(x, x.dtype(), "clamp");
+        rec.finish(self, out, move |t, bw| {
+            let (g, x) = (bw.grad(), &bw.saved[0]);
+            let zero = t.empty([], g.dtype(), "0");
+            let within = t.compute(x, DType::Bool, "comparison");
+            let below = between.then(|| t.compute(x, DType::Bool, "comparison"));
+            let out = t.empty_like(g, g.dtype(), "clamp backward");
+            drop((zero, within, below));
+            smallvec![Some(out)]
+        })
+    }
+
     /// `x[mask]` of ids in one dimension, `marked` of them.
     pub fn index_ids(&self, mask: &Tensor, marked: u64, dtype: DType) -> Tensor {
         let places = self.nonzero(mask, marked);

@@ -175,7 +175,8 @@ impl Tape {
                 .map(|(g, &len)| g.unwrap_or_else(|| zeros(len)))
                 .collect();
             let mark = t.work_mark();
-            let out = t.empty(shape, dtype, "split backward");
+            let strides = dims::joined_strides(&shape, parts.iter().map(|part| (part.shape(), part.strides())));
+            let out = t.empty_strided(shape, strides, dtype, "split backward");
             t.joined(mark, &out);
             drop(parts);
             smallvec![Some(out)]
@@ -244,9 +245,9 @@ impl Tape {
 
     /// `x.to(dtype, memory_format=torch.contiguous_format)`. With a type to convert to, the result is contiguous; else it
     /// is `x` itself, unless its strides are those of channels last (`to_will_alias` in
-    /// `aten/src/ATen/native/TensorConversions.cpp`), which no caller has.
+    /// `aten/src/ATen/native/TensorConversions.cpp`).
     pub fn to_contiguous(&self, x: &Tensor, dtype: DType) -> Tensor {
-        if x.dtype() == dtype {
+        if x.dtype() == dtype && !dims::is_channels_last(x.shape(), x.strides()) {
             return x.clone();
         }
         let rec = self.record("ToCopyBackward0", &[x]);

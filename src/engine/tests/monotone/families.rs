@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::mixtures::{beside_tower, delta_experts, ernie, experts, gpt_oss, grouped};
+
 /// A family and its capabilities: text, several images, parts that can be frozen.
 #[derive(Debug)]
 pub struct Family {
@@ -74,6 +76,12 @@ pub const FAMILIES: &[Family] = &[
         config["norm_topk_prob"] = true.into();
         config
     }),
+    text("glm4_moe", |w| grouped("glm4_moe", w)),
+    text("dots1", |w| grouped("dots1", w)),
+    text("ernie4_5_moe", ernie),
+    text("gpt_oss", gpt_oss),
+    text("qwen3_5_moe_text", |w| delta_experts("qwen3_5_moe_text", w)),
+    text("qwen3_next", |w| delta_experts("qwen3_next", w)),
     text(
         "emu3",
         |w| json!({"model_type": "emu3", "text_config": with_padding(decoder("emu3_text_model", w))}),
@@ -220,6 +228,12 @@ pub const FAMILIES: &[Family] = &[
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
             "patch_size": 16, "num_position_embeddings": 64}})
     }),
+    beside_text("qwen3_vl_moe", true, |w| {
+        beside_tower("qwen3_vl_moe", experts("qwen3_vl_moe_text", w), w)
+    }),
+    beside_text("qwen3_5_moe", true, |w| {
+        beside_tower("qwen3_5_moe", delta_experts("qwen3_5_moe_text", w), w)
+    }),
     beside_text("internvl", true, |w| {
         json!({"model_type": "internvl", "text_config": decoder("qwen2", w),
             "vision_config": tower("internvl_vision", w)})
@@ -309,7 +323,7 @@ pub const FAMILIES: &[Family] = &[
     }),
 ];
 
-fn decoder(model_type: &str, w: u64) -> Value {
+pub fn decoder(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
         "num_hidden_layers": 2, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
@@ -332,14 +346,6 @@ fn gemma4(model_type: &str, w: u64) -> Value {
         "global_head_dim": 32, "layer_types": ["sliding_attention", "full_attention", "sliding_attention",
         "full_attention"], "num_kv_shared_layers": 2, "sliding_window": 24, "max_position_embeddings": 1024,
         "hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": 500})
-}
-
-fn experts(model_type: &str, w: u64) -> Value {
-    let mut config = decoder(model_type, w);
-    config["num_experts"] = 4.into();
-    config["num_experts_per_tok"] = 2.into();
-    config["moe_intermediate_size"] = (32 * w).into();
-    config
 }
 
 fn bart(model_type: &str, w: u64) -> Value {
@@ -369,7 +375,7 @@ fn multimodal(w: u64) -> Value {
     config
 }
 
-fn delta(w: u64) -> Value {
+pub fn delta(w: u64) -> Value {
     json!({"model_type": "qwen3_5_text", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
         "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "full_attention_interval": 3, "linear_num_key_heads": 2 * w, "linear_num_value_heads": 4 * w,

@@ -10,7 +10,7 @@ use crate::model::facts::{Facts, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::lazy::blocks::Blocks;
-use crate::model::libraries::AdapterMaps;
+use crate::model::libraries::{AdapterMaps, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -91,7 +91,7 @@ impl Family for DecoderConfig {
                 None => AdapterMaps::Usual,
             },
             liger: self.family.liger,
-            no_flash: None,
+            no_flash: self.family.is_eager().then_some(NoFlash::NotSimulated),
             tensor_parallel: TensorPlan::of(self, true),
             pipeline: self.pipelined(),
         }

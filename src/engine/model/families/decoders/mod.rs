@@ -4,8 +4,10 @@ pub(crate) mod arcee;
 pub(crate) mod cohere;
 pub(crate) mod cohere2;
 pub(crate) mod cwm;
+pub(crate) mod dots1;
 pub(crate) mod emu3;
 pub(crate) mod ernie4_5;
+pub(crate) mod ernie4_5_moe;
 pub(crate) mod exaone4;
 mod family;
 pub(crate) mod flex_olmo;
@@ -14,6 +16,8 @@ pub(crate) mod gemma2;
 pub(crate) mod gemma3_text;
 pub(crate) mod glm;
 pub(crate) mod glm4;
+pub(crate) mod glm4_moe;
+pub(crate) mod gpt_oss;
 pub(crate) mod granite;
 pub(crate) mod helium;
 pub(crate) mod hunyuan_v1_dense;
@@ -95,6 +99,10 @@ decoders! {
     olmoe with ExpertLayer,
     flex_olmo with ExpertLayer,
     mellum with ExpertLayer,
+    glm4_moe with ExpertLayer,
+    dots1 with ExpertLayer,
+    ernie4_5_moe with ExpertLayer,
+    gpt_oss with Layer,
     olmo,
     olmo2,
     olmo3,
@@ -134,7 +142,8 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
 /// Reads the decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
 pub(crate) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, ModelError> {
     let given = s.optional_text("model_type")?.unwrap_or(default);
-    let stands_alone = |family: &&DecoderFamily| family.stands_in || OF_WHOLE.contains(&family.name());
+    let stands_alone =
+        |family: &&DecoderFamily| family.stands_in || family.is_eager() || OF_WHOLE.contains(&family.name());
     match named(given).filter(|family| !stands_alone(family)) {
         Some(family) => DecoderConfig::read(s, family),
         None => Err(s.wrong("model_type", &given.into(), DECODER_NAMES)),

@@ -1,8 +1,8 @@
-//! Configuration of Qwen3.5.
+//! Configuration of Qwen3.5 and Qwen3.5-MoE.
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::parts::delta_decoder::DeltaDecoderConfig;
+use crate::model::parts::delta_decoder::{DeltaDecoderConfig, QWEN3_5, QWEN3_5_MOE};
 use crate::model::parts::qwen3_vision::Qwen3VlVisionConfig;
 
 /// Qwen3.5: Qwen3-VL's tower without deepstack, and a decoder with gated DeltaNet.
@@ -17,8 +17,13 @@ pub struct Qwen35Config {
 }
 
 impl Qwen35Config {
-    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
-        let mut text = DeltaDecoderConfig::read(&s.nested_or_empty("text_config", "Qwen3.5 language")?)?;
+    /// Reads Qwen3.5, or Qwen3.5-MoE.
+    pub(crate) fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        let form = match model_type {
+            "qwen3_5_moe" => &QWEN3_5_MOE,
+            _ => &QWEN3_5,
+        };
+        let mut text = DeltaDecoderConfig::read(&s.nested_or_empty("text_config", "Qwen3.5 language")?, form)?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
         let vision = s.nested_or_empty("vision_config", "Qwen3.5 vision")?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Qwen3.5.
+//! Qwen3.5 and Qwen3.5-MoE.
 
 mod config;
 mod forward;
@@ -11,16 +11,22 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::Liger;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "qwen3_5",
-        classes: &["Qwen3_5ForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "qwen3_5",
+            classes: &["Qwen3_5ForConditionalGeneration"],
+        },
+        ModelType {
+            name: "qwen3_5_moe",
+            classes: &["Qwen3_5MoeForConditionalGeneration"],
+        },
+    ],
     catalogue: &[],
     overrides: &[],
     use_cache: UseCache::OfText,
@@ -29,8 +35,8 @@ static FACTS: Facts = Facts {
 impl Registered for Qwen35Config {
     const FACTS: &'static Facts = &FACTS;
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(model_type, s)
     }
 }
 
@@ -83,7 +89,7 @@ impl Family for Qwen35Config {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
+            adapters: self.text.adapters(),
             liger: Liger::NotSimulated,
             no_flash: None,
             tensor_parallel: None,

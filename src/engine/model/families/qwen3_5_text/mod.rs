@@ -1,4 +1,4 @@
-//! The language model of Qwen3.5: gated DeltaNet in three layers of four.
+//! The language models of Qwen3.5 and Qwen3.5-MoE, and Qwen3-Next: gated DeltaNet in three layers of four.
 
 mod forward;
 
@@ -8,17 +8,27 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
-use crate::model::parts::delta_decoder::DeltaDecoderConfig;
+use crate::model::libraries::Liger;
+use crate::model::parts::delta_decoder::{DeltaDecoderConfig, QWEN3_5, QWEN3_5_MOE, QWEN3_NEXT};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "qwen3_5_text",
-        classes: &["Qwen3_5ForCausalLM"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "qwen3_5_text",
+            classes: &["Qwen3_5ForCausalLM"],
+        },
+        ModelType {
+            name: "qwen3_5_moe_text",
+            classes: &["Qwen3_5MoeForCausalLM"],
+        },
+        ModelType {
+            name: "qwen3_next",
+            classes: &["Qwen3NextForCausalLM"],
+        },
+    ],
     catalogue: &[],
     overrides: &[],
     use_cache: UseCache::OfText,
@@ -27,8 +37,13 @@ static FACTS: Facts = Facts {
 impl Registered for DeltaDecoderConfig {
     const FACTS: &'static Facts = &FACTS;
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        let form = match model_type {
+            "qwen3_5_moe_text" => &QWEN3_5_MOE,
+            "qwen3_next" => &QWEN3_NEXT,
+            _ => &QWEN3_5,
+        };
+        Self::read(s, form)
     }
 }
 
@@ -75,7 +90,7 @@ impl Family for DeltaDecoderConfig {
                 model_takes_ids: true,
                 tower_takes_ids: false,
             },
-            adapters: AdapterMaps::Usual,
+            adapters: self.adapters(),
             liger: Liger::NotSimulated,
             no_flash: None,
             tensor_parallel: None,

@@ -1,13 +1,16 @@
-//! Configuration of Qwen3-VL.
+//! Configuration of Qwen3-VL and Qwen3-VL-MoE.
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::decoder::{DecoderConfig, DecoderDefaults};
-use crate::model::families::decoders::qwen3;
+use crate::model::decoder::{
+    CHOSEN, ChosenWeights, DecoderConfig, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaModules,
+    Modules, SharedKeys, Windows,
+};
+use crate::model::families::decoders::{qwen3, qwen3_moe};
 use crate::model::parts::qwen3_vision::Qwen3VlVisionConfig;
 
 /// Qwen3-VL: a tower with learned and rotary positions whose inner layers also feed the first
-/// layers of the language model (deepstack), Qwen3.
+/// layers of the language model (deepstack), Qwen3 with MLPs or experts.
 ///
 /// Source: `transformers/models/qwen3_vl/configuration_qwen3_vl.py`.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +31,44 @@ const TEXT_DEFAULTS: DecoderDefaults = DecoderDefaults {
     ..DecoderDefaults::QWEN2
 };
 
+/// `Qwen3VLMoeTextConfig`: Qwen3-MoE without windows, with weights that are always normalised. It has the name of
+/// Qwen3-MoE, whose blocks it has too.
+static MOE: DecoderFamily = DecoderFamily {
+    defaults: DecoderDefaults {
+        hidden: 2048,
+        intermediate: 5632,
+        layers: 24,
+        heads: 16,
+        kv_heads: Some(16),
+        max_positions: 128_000,
+        theta: 5e5,
+        ..DecoderDefaults::QWEN2
+    },
+    windows: Windows::NEVER,
+    modules: Modules::Llama(LlamaModules {
+        experts: Some(&ExpertKeys {
+            experts: (["num_experts", "num_local_experts"], 60),
+            chosen: (CHOSEN, 4),
+            intermediate: ("moe_intermediate_size", 1408),
+            weights: ChosenWeights::Normalised,
+            gate_first: false,
+            dense: DenseLayers::Listed,
+            shared: SharedKeys::Never,
+        }),
+        ..LlamaModules::LLAMA
+    }),
+    ..qwen3_moe::FAMILY
+};
+
 impl Qwen3VlConfig {
-    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+    /// Reads Qwen3-VL, or Qwen3-VL-MoE.
+    pub(crate) fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         let text = s.nested("text_config", "Qwen3-VL language")?;
-        let mut text = DecoderConfig::read_with(&text, &qwen3::FAMILY, &TEXT_DEFAULTS)?;
+        let (family, defaults) = match model_type {
+            "qwen3_vl_moe" => (&MOE, &MOE.defaults),
+            _ => (&qwen3::FAMILY, &TEXT_DEFAULTS),
+        };
+        let mut text = DecoderConfig::read_with(&text, family, defaults)?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
         Ok(Self {
             vision: Qwen3VlVisionConfig::read(&s.nested("vision_config", "Qwen3-VL vision")?, true)?,

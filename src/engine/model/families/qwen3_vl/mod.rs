@@ -1,4 +1,4 @@
-//! Qwen3-VL.
+//! Qwen3-VL and Qwen3-VL-MoE.
 
 mod config;
 mod forward;
@@ -17,10 +17,16 @@ use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "qwen3_vl",
-        classes: &["Qwen3VLForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "qwen3_vl",
+            classes: &["Qwen3VLForConditionalGeneration"],
+        },
+        ModelType {
+            name: "qwen3_vl_moe",
+            classes: &["Qwen3VLMoeForConditionalGeneration"],
+        },
+    ],
     catalogue: catalogue![
         "qwen3-vl-2b" = "Qwen/Qwen3-VL-2B-Instruct",
         "qwen3-vl-4b" = "Qwen/Qwen3-VL-4B-Instruct",
@@ -36,8 +42,8 @@ static FACTS: Facts = Facts {
 impl Registered for Qwen3VlConfig {
     const FACTS: &'static Facts = &FACTS;
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(model_type, s)
     }
 }
 
@@ -90,8 +96,14 @@ impl Family for Qwen3VlConfig {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
-            liger: Liger::Replaces,
+            adapters: match self.text.experts {
+                Some(_) => AdapterMaps::BesideExperts,
+                None => AdapterMaps::Usual,
+            },
+            liger: match self.text.experts {
+                Some(_) => Liger::NotSimulated,
+                None => Liger::Replaces,
+            },
             no_flash: None,
             tensor_parallel: None,
             pipeline: None,

@@ -1,22 +1,29 @@
 //! Configuration of decoders with gated DeltaNet.
 
+use super::form::DeltaForm;
 use crate::model::ModelError;
 use crate::model::answers::Heads;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, Rope, limits};
+use crate::model::decoder::ExpertsConfig;
+use crate::model::libraries::AdapterMaps;
 use crate::model::parts::mixed_layers::read_layers;
 
 /// A decoder with gated DeltaNet in most layers and gated attention in the others.
 ///
-/// Source: `transformers/models/qwen3_5/configuration_qwen3_5.py`.
+/// Source: `configuration_*.py` of `transformers/models/{qwen3_5,qwen3_5_moe,qwen3_next}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeltaDecoderConfig {
+    /// Family.
+    pub form: &'static DeltaForm,
     /// Entries of the vocabulary.
     pub vocab: u64,
     /// Width of the residual stream.
     pub hidden: u64,
-    /// Width inside the gated MLP.
+    /// Width inside the gated MLP; 0 in a family without any.
     pub intermediate: u64,
+    /// Experts in place of the MLP of some or all layers.
+    pub experts: Option<ExpertsConfig>,
     /// For each layer, true if it is gated DeltaNet.
     pub is_linear: Vec<bool>,
     /// Query heads of attention.
@@ -84,18 +91,26 @@ impl DeltaNetConfig {
 }
 
 impl DeltaDecoderConfig {
-    /// Reads `Qwen3_5TextConfig`.
-    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+    /// Reads `Qwen3_5TextConfig` and its variants.
+    pub(crate) fn read(s: &Section, form: &'static DeltaForm) -> Result<Self, ModelError> {
         let heads = s.size("num_attention_heads", 16, limits::HEADS)?;
-        let kv_heads = s.size_or("num_key_value_heads", 4, limits::HEADS)?;
+        let kv_heads = s.size_or("num_key_value_heads", form.kv_heads, limits::HEADS)?;
         s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
-        let vocab = s.size("vocab_size", 248_320, limits::VOCAB)?;
+        let vocab = s.size("vocab_size", form.vocab, limits::VOCAB)?;
         s.padding(vocab)?;
+        let hidden = s.size("hidden_size", form.hidden, limits::WIDTH)?;
+        let is_linear = layers(s, form)?;
+        let experts = |keys| ExpertsConfig::read(s, keys, [hidden, is_linear.len() as u64]);
         Ok(Self {
+            form,
             vocab,
-            hidden: s.size("hidden_size", 4096, limits::WIDTH)?,
-            intermediate: s.size("intermediate_size", 12_288, limits::WIDTH * 4)?,
-            is_linear: layers(s)?,
+            hidden,
+            intermediate: match form.intermediate {
+                Some(default) => s.size("intermediate_size", default, limits::WIDTH * 4)?,
+                None => 0,
+            },
+            experts: form.experts.map(experts).transpose()?,
+            is_linear,
             heads,
             kv_heads,
             head_dim: s.size_or("head_dim", 256, limits::HEAD_DIM)?,
@@ -109,6 +124,14 @@ impl DeltaDecoderConfig {
         })
     }
 
+    /// Linear maps that peft finds for adapters.
+    pub(crate) const fn adapters(&self) -> AdapterMaps {
+        match self.experts {
+            Some(_) => AdapterMaps::BesideExperts,
+            None => AdapterMaps::Usual,
+        }
+    }
+
     /// Heads of attention.
     pub(crate) const fn attention_heads(&self) -> Heads {
         Heads {
@@ -120,8 +143,8 @@ impl DeltaDecoderConfig {
 }
 
 /// Reads which layers are gated DeltaNet: `layer_types`, or all but each `full_attention_interval`-th.
-fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
-    read_layers(s, "linear_attention", |count| {
+fn layers(s: &Section, form: &DeltaForm) -> Result<Vec<bool>, ModelError> {
+    read_layers(s, form.layers, "linear_attention", |count| {
         let interval = s.size_or("full_attention_interval", 4, limits::LAYERS)?;
         Ok((1..=count).map(|layer| !layer.is_multiple_of(interval)).collect())
     })

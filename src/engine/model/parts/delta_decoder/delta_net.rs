@@ -1,12 +1,14 @@
-//! Gated DeltaNet as transformers runs it without flash-linear-attention and causal-conv1d (`Qwen3_5GatedDeltaNet`).
+//! Gated DeltaNet as transformers runs it without flash-linear-attention and causal-conv1d (`Qwen3_5GatedDeltaNet`,
+//! `Qwen3NextGatedDeltaNet`).
 
 use super::config::{DeltaDecoderConfig, DeltaNetConfig};
+use super::projections::{Projected, Projections};
 use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::nn::{self, Builder, DeltaCall, GatedRmsNorm, KvCache, Linear};
 use crate::tape::{Tape, Tensor};
 
-/// `Qwen3_5GatedDeltaNet`.
+/// `Qwen3_5GatedDeltaNet` and its variants.
 pub struct GatedDeltaNet {
     /// Weight of `conv1d`, [channels, 1, kernel].
     conv1d: Tensor,
@@ -14,10 +16,7 @@ pub struct GatedDeltaNet {
     a_log: Tensor,
     norm: GatedRmsNorm,
     out_proj: Linear,
-    in_proj_qkv: Linear,
-    in_proj_z: Linear,
-    in_proj_b: Linear,
-    in_proj_a: Linear,
+    projections: Projections,
     sizes: DeltaNetConfig,
     activation: Activation,
 }
@@ -27,20 +26,17 @@ impl GatedDeltaNet {
         let (t, d) = (b.tape(), c.delta);
         let channels = 2 * d.keys() + d.values();
         let conv1d = t.scope("conv1d", || b.weight("weight", [channels, 1, d.kernel]));
+        let first = c.form.fused.then(|| Projections::fused(b, c.hidden, d));
         let dt_bias = b.weight("dt_bias", [d.value_heads]);
         // `A`, whose logarithm is the parameter, is a variable of the constructor.
         let initial = t.empty([d.value_heads], b.dtype(), "A");
-        let linear = |name, input, output| Linear::new(b, name, input, output, false);
         let made = Self {
             conv1d,
             dt_bias,
             a_log: b.weight("A_log", [d.value_heads]),
             norm: GatedRmsNorm::new(b, "norm", d.value_width),
-            out_proj: linear("out_proj", d.values(), c.hidden),
-            in_proj_qkv: linear("in_proj_qkv", c.hidden, channels),
-            in_proj_z: linear("in_proj_z", c.hidden, d.values()),
-            in_proj_b: linear("in_proj_b", c.hidden, d.value_heads),
-            in_proj_a: linear("in_proj_a", c.hidden, d.value_heads),
+            out_proj: Linear::new(b, "out_proj", d.values(), c.hidden, false),
+            projections: first.unwrap_or_else(|| Projections::separate(b, c.hidden, d)),
             sizes: d,
             activation: c.activation,
         };
@@ -60,13 +56,15 @@ impl GatedDeltaNet {
         }
         let d = &self.sizes;
         let [batch, seq] = [x.size(0), x.size(1)];
-        let mut mixed = t.scope("in_proj_qkv", || self.in_proj_qkv.forward(t, &x));
-        mixed = t.transpose(&mixed, 1, 2);
         let heads = |x: &Tensor, heads, width| t.view(x, [batch, seq, heads, width]);
-        let mut z = t.scope("in_proj_z", || self.in_proj_z.forward(t, &x));
-        z = heads(&z, d.value_heads, d.value_width);
-        let b = t.scope("in_proj_b", || self.in_proj_b.forward(t, &x));
-        let a = t.scope("in_proj_a", || self.in_proj_a.forward(t, &x));
+        let Projected {
+            mut mixed,
+            mut z,
+            b,
+            a,
+            parts,
+            _whole,
+        } = self.projections.forward(t, d, &x);
         if let Some(cache) = cache {
             cache.keep(t.empty([batch, mixed.size(1), d.kernel], mixed.dtype(), "convolution state"));
         }
@@ -81,6 +79,7 @@ impl GatedDeltaNet {
             let [query, key] = keys;
             [query, key, heads(&parts[2], d.value_heads, d.value_width)]
         };
+        drop(parts);
         let beta = t.sigmoid(&b);
         let decay = self.decay(t, &a);
         let times = d.value_heads / d.key_heads;

@@ -3,7 +3,9 @@
 use super::attention::GatedAttention;
 use super::config::DeltaDecoderConfig;
 use super::delta_net::GatedDeltaNet;
+use crate::model::decoder::layer::FeedForward;
 use crate::model::decoder::mlp::Mlp;
+use crate::model::decoder::sparse::SparseMlp;
 use crate::model::parts::mixed_layers::{LayerContext, MixedLayer};
 use crate::nn::{Builder, RmsNorm, RmsScale};
 use crate::tape::{Tape, Tensor};
@@ -11,7 +13,9 @@ use crate::tape::{Tape, Tensor};
 /// `Qwen3_5DecoderLayer`.
 pub struct Layer {
     mixer: Mixer,
-    mlp: Mlp,
+    mlp: Box<dyn FeedForward>,
+    /// True if it has experts in place of an MLP.
+    is_sparse: bool,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
 }
@@ -19,7 +23,7 @@ pub struct Layer {
 /// The part of a layer that mixes positions.
 enum Mixer {
     LinearAttention(GatedDeltaNet),
-    SelfAttention(GatedAttention),
+    SelfAttention(Box<GatedAttention>),
 }
 
 /// A norm of `1 + weight`.
@@ -28,14 +32,22 @@ pub(super) fn norm(b: &Builder, name: &'static str, width: u64) -> RmsNorm {
 }
 
 impl Layer {
-    pub fn new(b: &Builder, c: &DeltaDecoderConfig, is_linear: bool) -> Self {
+    pub fn new(b: &Builder, c: &DeltaDecoderConfig, index: usize) -> Self {
         let t = b.tape();
+        let experts = c.experts.as_ref().filter(|experts| experts.sparse[index]);
+        let mlp = || -> Box<dyn FeedForward> {
+            match experts {
+                Some(experts) => Box::new(SparseMlp::new(b, (c.activation, false), experts)),
+                None => Box::new(Mlp::of(b, [c.hidden, c.intermediate], false, c.activation)),
+            }
+        };
         Self {
-            mixer: match is_linear {
+            mixer: match c.is_linear[index] {
                 true => Mixer::LinearAttention(t.scope("linear_attn", || GatedDeltaNet::new(b, c))),
-                false => Mixer::SelfAttention(t.scope("self_attn", || GatedAttention::new(b, c))),
+                false => Mixer::SelfAttention(Box::new(t.scope("self_attn", || GatedAttention::new(b, c)))),
             },
-            mlp: t.scope("mlp", || Mlp::of(b, [c.hidden, c.intermediate], false, c.activation)),
+            mlp: t.scope("mlp", mlp),
+            is_sparse: experts.is_some(),
             input_layernorm: norm(b, "input_layernorm", c.hidden),
             post_attention_layernorm: norm(b, "post_attention_layernorm", c.hidden),
         }
@@ -50,6 +62,10 @@ impl Layer {
 }
 
 impl MixedLayer for Layer {
+    fn kind(&self) -> u64 {
+        self.is_sparse.into()
+    }
+
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));

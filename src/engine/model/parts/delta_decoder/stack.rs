@@ -1,4 +1,4 @@
-//! Decoders with gated DeltaNet without their head (`Qwen3_5TextModel`).
+//! Decoders with gated DeltaNet without their head (`Qwen3_5TextModel`, `Qwen3NextModel`).
 
 use std::rc::Rc;
 
@@ -20,6 +20,8 @@ pub struct DeltaDecoder {
     is_linear: Vec<bool>,
     norm: RmsNorm,
     rotary: Rotary,
+    /// True if positions are those of time, height and width.
+    multimodal: bool,
 }
 
 impl LanguageModel for DeltaDecoder {
@@ -59,8 +61,8 @@ impl DeltaDecoder {
     pub fn new(b: &Builder, c: &DeltaDecoderConfig) -> Self {
         let t = b.tape();
         let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
-        let layer = |(i, &is_linear): (usize, &bool)| t.layer("layers", i, || Rc::new(Layer::new(b, c, is_linear)));
-        let layers: Vec<Rc<Layer>> = c.is_linear.iter().enumerate().map(layer).collect();
+        let layer = |i| t.layer("layers", i, || Rc::new(Layer::new(b, c, i)));
+        let layers: Vec<Rc<Layer>> = (0..c.is_linear.len()).map(layer).collect();
         let norm = norm(b, "norm", c.hidden);
         let rotary = Rotary::new(b, c.rope.rotated(c.head_dim)).dynamic(c.rope.is_dynamic());
         layers.iter().for_each(|layer| layer.initialise(t));
@@ -70,6 +72,7 @@ impl DeltaDecoder {
             is_linear: c.is_linear.clone(),
             norm,
             rotary: rotary.initialised(t),
+            multimodal: c.form.multimodal,
         }
     }
 
@@ -105,6 +108,7 @@ impl DeltaDecoder {
         let (cos, sin) = t.scope("rotary_emb", || {
             let axes = match (positions, &text_ids) {
                 (PositionIds::Axes(axes), _) => axes.clone(),
+                (_, Some(ids)) if !self.multimodal => return self.rotary.forward(t, &embeds, ids),
                 (_, Some(ids)) => t.expand(&t.unsqueeze(ids, 0), [AXES, batch, seq]),
                 (_, None) => unreachable!("text has positions"),
             };

@@ -105,7 +105,7 @@ fn intermediate(s: &Section) -> Result<u64, ModelError> {
 
 /// Reads which layers are convolutions: `layer_types`, or all but those of `full_attn_idxs`, by default none.
 fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
-    read_layers(s, "conv", |count| {
+    read_layers(s, 32, "conv", |count| {
         let attention = s.optional_indices("full_attn_idxs", limits::LAYERS)?;
         let is_conv = |layer: u64| attention.as_ref().is_some_and(|list| !list.contains(&layer));
         Ok((0..count).map(is_conv).collect())

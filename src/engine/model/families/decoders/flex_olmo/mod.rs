@@ -1,11 +1,11 @@
 //! FlexOlmo: OLMo 2 with experts (`transformers/models/flex_olmo`).
 
-pub(crate) use crate::model::decoder::experts::ExpertLayer;
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaBlock, LlamaModules, Modules,
-    NormPlacement, QueryNorms, Rotation, SoftCaps, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
+    LlamaModules, Modules, NormPlacement, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -41,14 +41,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     residual_dropout: None,
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
-        experts: Some(ExpertKeys {
+        experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 7),
-            chosen: 5,
+            chosen: (CHOSEN, 5),
             intermediate: ("intermediate_size", 11_008),
-            weights: ChosenWeights::MaybeNormalised,
+            weights: ChosenWeights::MaybeNormalised(false),
             gate_first: true,
-            some_dense: false,
-            shared: None,
+            dense: DenseLayers::Never,
+            shared: SharedKeys::Never,
         }),
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::WeightFirst),

@@ -2,13 +2,13 @@
 //! (`transformers/models/mellum`). The model goes through the kinds of layers as a Python set, so that the hash seed of
 //! the process decides which kind's mask is made first; here it is that of layers that see all.
 
-pub(crate) use crate::model::decoder::experts::ExpertLayer;
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
-    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaModules, Modules, SoftCaps,
-    WindowLength, Windows, rope_tables, slides_with_a_number,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
+    Modules, SharedKeys, SoftCaps, WindowLength, Windows, rope_tables, slides_with_a_number,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -48,14 +48,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         rotary_by_kind: true,
-        experts: Some(ExpertKeys {
+        experts: Some(&ExpertKeys {
             experts: (["num_local_experts", "num_experts"], 64),
-            chosen: 8,
+            chosen: (CHOSEN, 8),
             intermediate: ("moe_intermediate_size", 896),
-            weights: ChosenWeights::MaybeNormalised,
+            weights: ChosenWeights::MaybeNormalised(false),
             gate_first: false,
-            some_dense: false,
-            shared: None,
+            dense: DenseLayers::Never,
+            shared: SharedKeys::Never,
         }),
         ..LlamaModules::LLAMA
     }),

@@ -1,10 +1,10 @@
 //! Mixtral: Mistral with experts in place of MLPs (`transformers/models/mixtral`).
 
-pub(crate) use crate::model::decoder::experts::ExpertLayer;
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaModules, Modules, SoftCaps,
-    WindowLength, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
+    Modules, SharedKeys, SoftCaps, WindowLength, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -31,14 +31,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
-        experts: Some(ExpertKeys {
+        experts: Some(&ExpertKeys {
             experts: (["num_local_experts", "num_experts"], 8),
-            chosen: 2,
+            chosen: (CHOSEN, 2),
             intermediate: ("intermediate_size", 14_336),
-            weights: ChosenWeights::Normalised,
+            weights: ChosenWeights::NormalisedWide,
             gate_first: true,
-            some_dense: false,
-            shared: None,
+            dense: DenseLayers::Never,
+            shared: SharedKeys::Never,
         }),
         ..LlamaModules::LLAMA
     }),

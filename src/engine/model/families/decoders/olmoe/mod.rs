@@ -1,10 +1,10 @@
 //! OLMoE: experts, and norms of whole queries and keys (`transformers/models/olmoe`).
 
-pub(crate) use crate::model::decoder::experts::ExpertLayer;
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaBlock, LlamaModules, Modules,
-    QueryNorms, SoftCaps, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
+    LlamaModules, Modules, QueryNorms, SharedKeys, SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -40,14 +40,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     residual_dropout: None,
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
-        experts: Some(ExpertKeys {
+        experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 64),
-            chosen: 8,
+            chosen: (CHOSEN, 8),
             intermediate: ("intermediate_size", 2048),
-            weights: ChosenWeights::MaybeNormalised,
+            weights: ChosenWeights::MaybeNormalised(false),
             gate_first: true,
-            some_dense: false,
-            shared: None,
+            dense: DenseLayers::Never,
+            shared: SharedKeys::Never,
         }),
         block: LlamaBlock {
             query_norms: QueryNorms::Whole,

@@ -1,10 +1,10 @@
 //! Qwen2 with experts in place of MLPs, one of which all tokens pass (`transformers/models/qwen2_moe`).
 
-pub(crate) use crate::model::decoder::experts::ExpertLayer;
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaModules, Modules, SoftCaps,
-    WindowLength, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
+    Modules, SharedKeys, SoftCaps, WindowLength, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -42,14 +42,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         both_masks: true,
-        experts: Some(ExpertKeys {
+        experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 60),
-            chosen: 4,
+            chosen: (CHOSEN, 4),
             intermediate: ("moe_intermediate_size", 1408),
-            weights: ChosenWeights::MaybeNormalised,
+            weights: ChosenWeights::MaybeNormalised(false),
             gate_first: true,
-            some_dense: true,
-            shared: Some(("shared_expert_intermediate_size", 5632)),
+            dense: DenseLayers::Listed,
+            shared: SharedKeys::Gated("shared_expert_intermediate_size", 5632),
         }),
         ..LlamaModules::LLAMA
     }),

@@ -1,10 +1,10 @@
 //! Qwen3 with experts in place of MLPs (`transformers/models/qwen3_moe`).
 
-pub(crate) use crate::model::decoder::experts::ExpertLayer;
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, ExpertKeys, HeadRule, LlamaModules, Modules, SoftCaps,
-    WindowLength, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
+    Modules, SharedKeys, SoftCaps, WindowLength, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -35,14 +35,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
-        experts: Some(ExpertKeys {
+        experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 128),
-            chosen: 8,
+            chosen: (CHOSEN, 8),
             intermediate: ("moe_intermediate_size", 768),
-            weights: ChosenWeights::MaybeNormalised,
+            weights: ChosenWeights::MaybeNormalised(false),
             gate_first: false,
-            some_dense: true,
-            shared: None,
+            dense: DenseLayers::Listed,
+            shared: SharedKeys::Never,
         }),
         ..LlamaModules::LLAMA
     }),

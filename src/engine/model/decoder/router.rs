@@ -1,0 +1,160 @@
+//! Routers: the choice of experts for each token.
+
+use super::experts::{ExpertsConfig, RouterKind};
+use crate::dtype::DType;
+use crate::nn::{Builder, ExpertSizes};
+use crate::tape::{Tape, Tensor};
+
+/// `Qwen3MoeTopKRouter`, `DeepseekV3TopkRouter` and their variants.
+pub(crate) struct Router {
+    /// Weight, [experts, hidden].
+    weight: Tensor,
+    /// Correction of the choice, [experts] or [1, experts], or bias of the logits, [experts].
+    correction: Option<Tensor>,
+    sizes: ExpertSizes,
+    chosen: u64,
+    kind: RouterKind,
+}
+
+impl Router {
+    pub fn new(b: &Builder, e: &ExpertsConfig) -> Self {
+        let shape = [e.sizes.experts, e.sizes.hidden];
+        let weight = match e.weights {
+            RouterKind::Corrected => b.weight_of("weight", shape, DType::F32),
+            _ => b.weight("weight", shape),
+        };
+        let name = "e_score_correction_bias";
+        let correction = match e.weights {
+            RouterKind::Softmax { .. } => None,
+            RouterKind::OfChosen => Some(b.weight("bias", [e.sizes.experts])),
+            RouterKind::Grouped { wide_correction, .. } => {
+                let dtype = if wide_correction { DType::F32 } else { b.dtype() };
+                Some(b.buffer(name, [e.sizes.experts], dtype))
+            }
+            RouterKind::Corrected => Some(b.tape().scope("moe_statics", || {
+                b.frozen_weight_of(name, [1, e.sizes.experts], DType::F32)
+            })),
+        };
+        Self {
+            weight,
+            correction,
+            sizes: e.sizes,
+            chosen: e.chosen,
+            kind: e.weights,
+        }
+    }
+
+    /// Tokens [.., hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
+        match (self.kind, &self.correction) {
+            (RouterKind::Softmax { is_normalised, narrows }, _) => self.softmax(t, x, is_normalised, narrows),
+            (
+                RouterKind::Grouped {
+                    groups,
+                    kept,
+                    is_normalised,
+                    ..
+                },
+                Some(correction),
+            ) => self.grouped(t, x, correction, [groups, kept], is_normalised),
+            (RouterKind::OfChosen, bias) => {
+                let logits = t.linear(x, &self.weight, bias.as_ref());
+                let [values, indices] = t.topk(&logits, self.chosen);
+                let weights = t.softmax(&values, Some(values.dtype()));
+                [logits, weights, indices]
+            }
+            (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, correction),
+            (RouterKind::Grouped { .. } | RouterKind::Corrected, None) => {
+                unreachable!("such a router has a correction")
+            }
+        }
+    }
+
+    fn softmax(&self, t: &Tape, x: &Tensor, is_normalised: bool, narrows: bool) -> [Tensor; 3] {
+        // `reshape` to the same shape is a node of the graph too.
+        let logits = t.linear(&t.view(x, *x.shape()), &self.weight, None);
+        let probs = t.softmax(&logits, Some(DType::F32));
+        let [mut weights, indices] = t.topk(&probs, self.chosen);
+        if is_normalised {
+            let sum = t.sum_last(&weights);
+            weights = t.div_(weights, &sum);
+        }
+        if narrows {
+            weights = t.to_dtype(&weights, logits.dtype());
+        }
+        [logits, weights, indices]
+    }
+
+    /// `DeepseekV3TopkRouter.forward`.
+    fn grouped(
+        &self,
+        t: &Tape,
+        x: &Tensor,
+        correction: &Tensor,
+        [groups, kept]: [u64; 2],
+        is_normalised: bool,
+    ) -> [Tensor; 3] {
+        let experts = self.sizes.experts;
+        let rows = t.view(x, [x.numel() / x.last(), x.last()]);
+        let n = rows.size(0);
+        let logits = {
+            let wide = t.to_dtype(&rows, DType::F32);
+            let weight = t.to_dtype(&self.weight, DType::F32);
+            t.linear(&wide, &weight, None)
+        };
+        let scores = t.sigmoid(&logits);
+        let mut choice = t.add(&scores, correction);
+        let of_groups = {
+            let [best, places] = t.topk(&t.view(&choice, [n, groups, experts / groups]), 2);
+            drop(places);
+            t.sum_dim(&best, 2)
+        };
+        let [_, _places] = t.topk(&of_groups, kept);
+        let group_mask = t.compute(&of_groups, of_groups.dtype(), "zeros_like");
+        let score_mask = {
+            let stretched = t.expand(&t.unsqueeze(&group_mask, 2), [n, groups, experts / groups]);
+            t.reshape(&stretched, [n, experts])
+        };
+        choice = {
+            let kept = t.empty([n, experts], DType::Bool, "to bool");
+            let others = t.empty([n, experts], DType::Bool, "bitwise_not");
+            drop(kept);
+            t.masked_fill(&choice, &others)
+        };
+        let [values, indices] = t.topk(&choice, self.chosen);
+        drop(values);
+        let mut weights = t.gather_last(&scores, &indices);
+        let mut _denominator = None;
+        if is_normalised {
+            let shifted = t.shift(&t.sum_last(&weights));
+            weights = t.div_(weights, &shifted);
+            _denominator = Some(shifted);
+        }
+        let weights = t.scale(&weights);
+        drop((choice, of_groups, group_mask, score_mask));
+        [logits, weights, indices]
+    }
+
+    /// `Ernie4_5_MoeTopKRouter.forward`.
+    fn corrected(&self, t: &Tape, x: &Tensor, correction: &Tensor) -> [Tensor; 3] {
+        t.autocast(None, || {
+            let logits = {
+                let wide = t.to_dtype(x, DType::F32);
+                let weight = t.to_dtype(&self.weight, DType::F32);
+                t.linear(&wide, &weight, None)
+            };
+            let mut weights = t.softmax(&logits, Some(DType::F32));
+            let [_values, indices] = {
+                let corrected = t.scope("moe_statics", || t.add(&weights, &t.squeeze(correction, 0)));
+                t.topk(&corrected, self.chosen)
+            };
+            weights = t.gather_last(&weights, &indices);
+            weights = {
+                let sum = t.clamp(&t.sum_last(&weights));
+                t.div(&weights, &sum)
+            };
+            let weights = t.to_dtype(&weights, x.dtype());
+            [logits, weights, indices]
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Experts in place of a decoder's MLP.
+
+use super::config::DecoderConfig;
+use super::experts::{ExpertsConfig, SharedKind};
+use super::layer::{FeedForward, Layer};
+use super::mlp::Mlp;
+use super::router::Router;
+use crate::nn::{Activation, Builder, Experts, Linear};
+use crate::tape::{Tape, Tensor};
+
+/// Makes a block of a decoder with experts: Llama's, with experts or an MLP.
+pub(crate) struct ExpertLayer;
+
+impl ExpertLayer {
+    #[expect(clippy::new_ret_no_self, reason = "the registry makes every block by `new`")]
+    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Layer {
+        let Some(experts) = c.experts.as_ref().filter(|experts| experts.sparse[index]) else {
+            return Layer::new(b, c, index);
+        };
+        let form = (c.activation, c.mlp_bias);
+        Layer::with_mlp(b, c, index, &|| Box::new(SparseMlp::new(b, form, experts)))
+    }
+}
+
+/// `Qwen3MoeSparseMoeBlock`, `DeepseekV3MoE` and their variants.
+pub(crate) struct SparseMlp {
+    experts: Experts,
+    gate: Router,
+    shared: Option<Shared>,
+}
+
+/// An expert that all tokens pass.
+struct Shared {
+    kind: SharedKind,
+    mlp: Mlp,
+    gate: Option<Linear>,
+}
+
+impl Shared {
+    fn new(
+        b: &Builder,
+        (kind, intermediate): (SharedKind, u64),
+        hidden: u64,
+        (activation, bias): (Activation, bool),
+    ) -> Self {
+        let mlp = b
+            .tape()
+            .scope(kind.name(), || Mlp::of(b, [hidden, intermediate], bias, activation));
+        let gated = kind == SharedKind::Gated;
+        let gate = gated.then(|| Linear::new(b, "shared_expert_gate", hidden, 1, false));
+        Self { kind, mlp, gate }
+    }
+
+    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
+        t.scope(self.kind.name(), || self.mlp.forward(t, x))
+    }
+
+    /// Multiplies what the expert made by its gate, if it has one.
+    fn gated(&self, t: &Tape, rows: &Tensor, output: Tensor) -> Tensor {
+        let Some(gate) = &self.gate else { return output };
+        let opened = t.sigmoid(&t.scope("shared_expert_gate", || gate.forward(t, rows)));
+        t.mul(&opened, &output)
+    }
+}
+
+impl SharedKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gated => "shared_expert",
+            Self::Added | Self::AddedFirst => "shared_experts",
+        }
+    }
+}
+
+impl SparseMlp {
+    /// Makes the experts of a decoder whose MLPs have this activation, and biases or not.
+    pub fn new(b: &Builder, form: (Activation, bool), e: &ExpertsConfig) -> Self {
+        let gate = || b.tape().scope("gate", || Router::new(b, e));
+        let first = e.gate_first.then(gate);
+        let experts = Experts::new(b, "experts", e.sizes, form.0);
+        let gate = first.unwrap_or_else(gate);
+        let shared = e.shared.map(|kind| Shared::new(b, kind, e.sizes.hidden, form));
+        Self { experts, gate, shared }
+    }
+
+    /// Adds what the expert that all tokens pass makes after the others (`DeepseekV3MoE.forward`).
+    fn forward_then_shared(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+        let shape = *x.shape();
+        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &x));
+        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+        let out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        drop(rows);
+        let out = t.view(&out, shape);
+        let of_shared = shared.forward(t, x.clone());
+        t.add(&out, &of_shared)
+    }
+}
+
+impl FeedForward for SparseMlp {
+    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
+        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.kind == SharedKind::Added) {
+            return self.forward_then_shared(t, shared, x);
+        }
+        let shape = *x.shape();
+        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+        let mut shared = self.shared.as_ref().map(|shared| shared.forward(t, rows.clone()));
+        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
+        let mut out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        if let (Some(module), Some(output)) = (&self.shared, shared.take()) {
+            let output = module.gated(t, &rows, output);
+            out = t.add(&out, &output);
+            shared = Some(output);
+        }
+        let out = t.reshape(&out, shape);
+        drop(shared);
+        out
+    }
+}

@@ -1,0 +1,76 @@
+//! gpt-oss: experts with biases, and attention with sinks (`transformers/models/gpt_oss`).
+
+mod block;
+
+pub(crate) use block::Layer;
+
+use crate::model::decoder::{
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
+    LlamaModules, Modules, Rotation, SharedKeys, SoftCaps, WindowLength, Windows, not_null, slides_with_a_number,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+use crate::nn::{NormKind, RmsScale};
+
+/// `gpt_oss`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "gpt_oss",
+        classes: &["GptOssForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 201_088,
+        hidden: 2880,
+        intermediate: 2880,
+        layers: 36,
+        heads: 64,
+        kv_heads: Some(8),
+        head_dim: Some(64),
+        max_positions: 131_072,
+        theta: 150_000.0,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        slides_with_a_number(s)?;
+        not_null(s, &["num_key_value_heads", "head_dim"])?;
+        let attention = s.flag("attention_bias", true)?;
+        Ok(Biases {
+            qkv: attention,
+            output: attention,
+            mlp: false,
+        })
+    },
+    windows: Windows {
+        switch: None,
+        length: WindowLength::Or(128),
+        slides: |_, _, layer| Ok(layer % 2 == 0),
+    },
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        both_masks: true,
+        experts: Some(&ExpertKeys {
+            experts: (["num_local_experts", "num_experts"], 128),
+            chosen: (CHOSEN, 4),
+            intermediate: ("intermediate_size", 2880),
+            weights: ChosenWeights::OfChosen,
+            gate_first: true,
+            dense: DenseLayers::Never,
+            shared: SharedKeys::Never,
+        }),
+        block: LlamaBlock {
+            norm: NormKind::Rms(RmsScale::WeightFirst),
+            rotation: Rotation::Halves,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::NotSimulated,
+};
