@@ -22,6 +22,7 @@ const EXACT: &[&str] = &[
     "itt idefics2",
     "itt internvl",
     "itt janus",
+    "itt kosmos-2",
     "itt lighton_ocr",
     "itt llava",
     "itt llava_next",

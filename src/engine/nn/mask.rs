@@ -56,6 +56,23 @@ pub fn position_ids(t: &Tape, embeds: &Tensor) -> Tensor {
     t.unsqueeze(&shifted, 0)
 }
 
+/// `create_position_ids_from_input_ids`, [batch, seq].
+pub fn counted_positions(t: &Tape, ids: &Tensor) -> Tensor {
+    let mask = {
+        let counts = t.compute(ids, DType::Bool, "tokens that are not padding");
+        t.compute(&counts, DType::I32, "mask")
+    };
+    let count = |x: &Tensor, name| t.compute(x, DType::I32, name);
+    let mut incremental = t.running_sum(&mask);
+    incremental = count(&incremental, "type_as");
+    incremental = count(&incremental, "plus the past");
+    incremental = count(&incremental, "times the mask");
+    let wide = t.compute(&incremental, DType::I64, "long");
+    let positions = t.compute(&wide, DType::I64, "position ids");
+    drop((wide, incremental, mask));
+    positions
+}
+
 /// Mask of a decoder's blocks, for samples with a padding mask, or for samples packed into one row at the positions
 /// `packed`.
 pub fn text_mask(

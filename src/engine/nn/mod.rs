@@ -35,7 +35,8 @@ pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, unshifted_lm_loss};
 pub use mask::{
-    Pattern, bidirectional_mask, causal_mask, ids, padding_mask, pattern_mask, position_ids, recurrent_mask, text_mask,
+    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, padding_mask, pattern_mask, position_ids,
+    recurrent_mask, text_mask,
 };
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;

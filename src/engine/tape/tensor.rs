@@ -116,6 +116,11 @@ impl Tensor {
         self.0.edge.is_some() || self.0.leaf.is_some()
     }
 
+    /// Returns true if it is a leaf that requires grad, which nothing may be written into.
+    pub fn is_leaf_with_gradient(&self) -> bool {
+        self.0.leaf.is_some()
+    }
+
     /// Returns true if its memory is in the order of its shape.
     pub fn is_contiguous(&self) -> bool {
         dims::is_contiguous(&self.0.shape, &self.0.strides)

@@ -22,6 +22,7 @@ pub mod idefics2;
 pub mod idefics3;
 pub mod internvl;
 pub mod janus;
+pub mod kosmos2;
 pub mod lfm2;
 pub mod llava;
 pub mod llava_next;
@@ -129,6 +130,8 @@ families! {
     Mistral3(mistral3::Mistral3Config),
     /// Janus.
     Janus(janus::JanusConfig),
+    /// KOSMOS-2.
+    Kosmos2(kosmos2::Kosmos2Config),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
     /// Idefics2.

@@ -15,5 +15,6 @@ pub mod qwen3_vision;
 pub mod qwen_vl;
 pub(crate) mod rotary_decoder;
 pub mod siglip_vision;
+pub(crate) mod sinusoids;
 pub(crate) mod text;
 pub(crate) mod tiles;

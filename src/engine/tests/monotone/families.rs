@@ -222,6 +222,11 @@ pub const FAMILIES: &[Family] = &[
             "image_size": 28, "patch_size": 7, "projection_dim": 64 * w}, "vq_config": {"num_embeddings": 64,
             "base_channels": 32, "channel_multiplier": [1, 2], "latent_channels": 32, "projection_dim": 32}})
     }),
+    beside_text("kosmos-2", false, |w| {
+        json!({"model_type": "kosmos-2", "latent_query_num": 4, "vision_config": tower("kosmos_2_vision_model", w),
+            "text_config": {"vocab_size": 500, "embed_dim": 64 * w, "ffn_dim": 160 * w, "layers": 2,
+            "attention_heads": 4, "max_position_embeddings": 1024}})
+    }),
     beside_text("idefics2", true, |w| {
         json!({"model_type": "idefics2", "image_token_id": 499, "text_config": decoder("mistral", w),
             "perceiver_config": {"resampler_n_latents": 4, "resampler_depth": 2, "resampler_n_heads": 4 * w,

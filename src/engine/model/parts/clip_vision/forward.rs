@@ -18,6 +18,7 @@ pub(crate) const BLOCKS: BlockForm = BlockForm {
     order: BlockOrder::PartsFirst,
     query_first: false,
     splits_late: true,
+    wide_softmax: true,
 };
 
 /// `CLIPVisionModel`.
@@ -39,9 +40,9 @@ pub struct ClipVisionOutput {
     pub pooled: Tensor,
 }
 
-fn blocks(c: &ClipVisionConfig) -> BlockConfig {
+fn blocks(c: &ClipVisionConfig, form: &'static BlockForm) -> BlockConfig {
     BlockConfig {
-        form: &BLOCKS,
+        form,
         shape: EncoderShape {
             hidden: c.hidden,
             intermediate: c.intermediate,
@@ -57,6 +58,11 @@ fn blocks(c: &ClipVisionConfig) -> BlockConfig {
 
 impl ClipVision {
     pub fn new(b: &Builder, c: &ClipVisionConfig) -> Self {
+        Self::with_blocks(b, c, &BLOCKS)
+    }
+
+    /// Makes a tower with blocks of another form.
+    pub fn with_blocks(b: &Builder, c: &ClipVisionConfig, form: &'static BlockForm) -> Self {
         let t = b.tape();
         let (class_embedding, patch_embedding, position_embedding, position_ids) = t.scope("embeddings", || {
             let class = b.weight("class_embedding", [c.hidden]);
@@ -75,7 +81,7 @@ impl ClipVision {
             position_embedding,
             position_ids,
             pre_layrnorm: LayerNorm::new(b, "pre_layrnorm", c.hidden),
-            layers: make_blocks(b, "encoder.layers", &blocks(c)),
+            layers: make_blocks(b, "encoder.layers", &blocks(c, form)),
             post_layernorm: LayerNorm::new(b, "post_layernorm", c.hidden),
         }
     }
@@ -88,8 +94,13 @@ impl ClipVision {
         see(&h);
         let last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), see);
         let class = t.select(&last, 1);
-        let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &class));
+        let pooled = self.normed(t, &class);
         ClipVisionOutput { last, pooled }
+    }
+
+    /// Runs the last norm.
+    pub fn normed(&self, t: &Tape, x: &Tensor) -> Tensor {
+        t.scope("post_layernorm", || self.post_layernorm.forward(t, x))
     }
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
