@@ -18,6 +18,8 @@ pub enum Pattern<'a> {
     Causal,
     /// Positions up to the query's own within a window of this many.
     Sliding(u64),
+    /// Positions up to the query's own within its chunk of this many.
+    Chunked(u64),
     /// Positions up to the query's own, and its image block.
     Blocks(&'a Tensor),
     /// Positions up to the query's own within the window, and its image block.
@@ -30,7 +32,7 @@ impl<'a> Pattern<'a> {
     fn rule(self) -> Rule<'a> {
         use Rule::{And, Causal, Or, SameBlock, Window};
         match self {
-            Self::Causal => Causal,
+            Self::Causal | Self::Chunked(_) => Causal,
             Self::Sliding(_) => And(vec![Window, Causal]),
             Self::Blocks(ids) => Or(vec![Causal, SameBlock(ids)]),
             Self::SlidingOrBlocks(ids) => Or(vec![And(vec![Window, Causal]), SameBlock(ids)]),
@@ -42,7 +44,7 @@ impl<'a> Pattern<'a> {
     fn may_be_skipped(self, seq: u64) -> bool {
         match self {
             Self::Causal => true,
-            Self::Sliding(window) => seq < window,
+            Self::Sliding(window) | Self::Chunked(window) => seq < window,
             _ => false,
         }
     }
@@ -100,6 +102,7 @@ pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
 pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
     let padding = padding_mask(t, batch, seq);
+    let before = matches!(pattern, Pattern::Chunked(_)).then(|| left_padding(t, &padding));
     if attn == Attention::FlashAttention2 {
         drop(t.empty([], DType::Bool, "all"));
         return None;
@@ -117,8 +120,24 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
         seq,
         vmap: matches!(pattern, Pattern::BlocksWithinWindow(_)),
     };
-    let allowed = allowed_positions(t, at, pattern.rule(), Some(&padding));
+    let rule = match &before {
+        Some(before) => Rule::And(vec![Rule::SameChunk(before), pattern.rule()]),
+        None => pattern.rule(),
+    };
+    let allowed = allowed_positions(t, at, rule, Some(&padding));
     Some(as_mask(t, attn, allowed, embeds))
+}
+
+/// Number of tokens of padding before each sample, [batch].
+fn left_padding(t: &Tape, padding: &Tensor) -> Tensor {
+    let none_yet = {
+        let counts = t.running_sum(padding);
+        let zeros = t.compute(padding, DType::Bool, "zeros");
+        let none_yet = t.compute(padding, DType::Bool, "nothing counted");
+        drop((counts, zeros));
+        none_yet
+    };
+    t.count(&none_yet, &[1])
 }
 
 /// `create_bidirectional_mask` for a padding mask without padding, which needs none. FlashAttention never gets one.

@@ -8,6 +8,7 @@ mod activation;
 mod attention;
 mod builder;
 mod cache;
+mod complex_rotary;
 mod delta;
 mod embedding;
 mod experts;
@@ -27,6 +28,7 @@ pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, attention, capped_attention, soft_cap};
 pub use builder::{Builder, Trained};
 pub use cache::KvCache;
+pub use complex_rotary::{ComplexRotary, apply_complex_rotary};
 pub use delta::{DeltaCall, chunk_gated_delta_rule};
 pub use embedding::{Embedding, ScaledEmbedding};
 pub use experts::{ExpertSizes, Experts};
@@ -40,7 +42,7 @@ pub use mask::{
 };
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
-pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale};
+pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
 pub use rope::{
     Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
     inverse_frequencies, inverse_frequencies_again, rotate_half,

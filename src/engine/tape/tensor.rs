@@ -53,13 +53,16 @@ impl Tensor {
 
     /// Returns a tensor with the same memory and another shape.
     pub(super) fn alias(&self, shape: Dims, strides: Dims) -> Self {
-        let Impl { storage, dtype, .. } = &*self.0;
-        let storage = storage.clone();
+        self.alias_as(shape, strides, self.0.dtype)
+    }
+
+    /// Returns a tensor with the same memory, another shape and another type.
+    pub(super) fn alias_as(&self, shape: Dims, strides: Dims, dtype: DType) -> Self {
         Self(Rc::new(Impl {
-            storage,
+            storage: self.0.storage.clone(),
             shape,
             strides,
-            dtype: *dtype,
+            dtype,
             edge: None,
             leaf: None,
             is_view: true,

@@ -1,6 +1,7 @@
-//! KOSMOS-2 (`transformers/models/kosmos2/modeling_kosmos2.py`).
+//! KOSMOS-2 and KOSMOS-2.5 (`transformers/models/{kosmos2,kosmos2_5}/modeling_*.py`).
 
-use super::config::Kosmos2Config;
+use super::config::{Kosmos2Config, VisionConfig};
+use super::patches::{PLACES, PatchesVision};
 use super::text::{Decoder, KosmosAttention};
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::forward::{Batch, Forward, Output, Run};
@@ -16,14 +17,20 @@ const VISION_BLOCKS: BlockForm = BlockForm {
     ..BLOCKS
 };
 
-/// `Kosmos2ForConditionalGeneration`.
+/// `Kosmos2ForConditionalGeneration` and `Kosmos2_5ForConditionalGeneration`.
 pub struct Kosmos2 {
     text_model: Decoder,
     lm_head: Linear,
-    vision_model: ClipVision,
+    vision_model: Vision,
     image_to_text_projection: Projection,
-    /// Channels and side of an image.
-    image: [u64; 2],
+    /// Shape of the input of an image.
+    image: Vec<u64>,
+}
+
+/// The vision tower.
+enum Vision {
+    Clip(Box<ClipVision>),
+    Patches(PatchesVision),
 }
 
 /// `Kosmos2ImageToTextProjection`.
@@ -43,26 +50,40 @@ impl Kosmos2 {
             true => Linear::tied(b, "lm_head", text_model.table()),
             false => Linear::new(b, "lm_head", c.text.hidden, c.text.vocab, false),
         });
-        let vision_model = t.component("vision_model.model", Component::VisionTower, || {
-            ClipVision::with_blocks(b, &c.vision, &VISION_BLOCKS)
-        });
+        let (vision_model, image) = match &c.vision {
+            VisionConfig::Clip(vision) => {
+                let tower = t.component("vision_model.model", Component::VisionTower, || {
+                    ClipVision::with_blocks(b, vision, &VISION_BLOCKS)
+                });
+                let image = vec![vision.channels, vision.image, vision.image];
+                (Vision::Clip(Box::new(tower)), image)
+            }
+            VisionConfig::Patches(vision) => {
+                let tower = t.component("vision_model", Component::VisionTower, || PatchesVision::new(b, vision));
+                (Vision::Patches(tower), vec![vision.patches, PLACES + vision.patch])
+            }
+        };
+        let width = match &c.vision {
+            VisionConfig::Clip(vision) => vision.hidden,
+            VisionConfig::Patches(vision) => vision.hidden,
+        };
         let image_to_text_projection = t.component("image_to_text_projection", Component::Connector, || {
-            Projection::new(b, c)
+            Projection::new(b, c, width)
         });
         Self {
             text_model,
             lm_head,
             vision_model,
             image_to_text_projection,
-            image: [c.vision.channels, c.vision.image],
+            image,
         }
     }
 }
 
 impl Projection {
-    fn new(b: &Builder, c: &Kosmos2Config) -> Self {
+    fn new(b: &Builder, c: &Kosmos2Config, width: u64) -> Self {
         let hidden = c.text.hidden;
-        let dense = Linear::new(b, "dense", c.vision.hidden, hidden, true);
+        let dense = Linear::new(b, "dense", width, hidden, true);
         Self {
             dense,
             latent_query: b.weight("latent_query", [c.latents, hidden]),
@@ -82,6 +103,23 @@ impl Projection {
     }
 }
 
+impl Vision {
+    /// Input of the images → the tensors that the tower's output holds, and features [images, positions, width].
+    fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Vec<Tensor>, Tensor) {
+        match self {
+            Self::Clip(tower) => t.component("vision_model.model", Component::VisionTower, || {
+                let output = tower.forward(t, run, pixels, |_| ());
+                let normed = tower.normed(t, &output.last);
+                (vec![output.last, output.pooled], normed)
+            }),
+            Self::Patches(tower) => t.component("vision_model", Component::VisionTower, || {
+                let last = tower.forward(t, run, pixels);
+                (vec![last.clone()], last)
+            }),
+        }
+    }
+}
+
 /// `torch.nn.functional.normalize(x, dim=-1)`.
 fn normalize(t: &Tape, x: &Tensor) -> Tensor {
     let norm = t.clamp_min(&t.norm_last(x));
@@ -90,23 +128,19 @@ fn normalize(t: &Tape, x: &Tensor) -> Tensor {
 
 impl Forward for Kosmos2 {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let (samples, [channels, side]) = (run.setup.batch, self.image);
+        let samples = run.setup.batch;
         let mut batch = Batch::of_text(t, run);
         let shape = [samples, run.setup.seq];
         let mask = t.as_kind(Kind::Input, || nn::ids(t, &shape, "image_embeds_position_mask"));
         batch.others.push(mask);
-        batch.with_pixels(t, run, &[samples, channels, side, side])
+        batch.with_pixels(t, run, &[&[samples], &self.image[..]].concat())
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
         let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
             unreachable!("a batch has ids and pixels")
         };
-        let (vision, mut features) = t.component("vision_model.model", Component::VisionTower, || {
-            let output = self.vision_model.forward(t, run, pixels, |_| ());
-            let normed = self.vision_model.normed(t, &output.last);
-            (output, normed)
-        });
+        let (vision, mut features) = self.vision_model.forward(t, run, pixels);
         features = normalize(t, &features);
         let (embeds, weights) = t.component("image_to_text_projection", Component::Connector, || {
             self.image_to_text_projection.forward(t, run.attn, &features)
@@ -116,7 +150,8 @@ impl Forward for Kosmos2 {
             self.text_model.forward(t, run, ids, &features)
         });
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
-        output.held.extend([vision.last, vision.pooled, features]);
+        output.held.extend(vision);
+        output.held.push(features);
         output.held.extend(weights);
         output
     }

@@ -1,10 +1,11 @@
-//! KOSMOS-2.
+//! KOSMOS-2 and KOSMOS-2.5.
 
 mod config;
 mod forward;
+mod patches;
 mod text;
 
-pub use config::{Kosmos2Config, KosmosTextConfig};
+pub use config::{Kosmos2Config, KosmosTextConfig, PatchesConfig, VisionConfig};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
@@ -17,11 +18,13 @@ use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
+const NEWER: &str = "kosmos-2.5";
+
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "kosmos-2",
-        classes: &["Kosmos2ForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType::new("kosmos-2", &["Kosmos2ForConditionalGeneration"]),
+        ModelType::new(NEWER, &["Kosmos2_5ForConditionalGeneration"]),
+    ],
     catalogue: &[],
     overrides: &[],
     use_cache: UseCache::OfText,
@@ -32,8 +35,8 @@ impl Family for Kosmos2Config {
         &FACTS
     }
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s, model_type == NEWER)
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
@@ -75,8 +78,8 @@ impl Family for Kosmos2Config {
     fn support(&self) -> Support<'_> {
         Support {
             main_inputs: MainInputs {
-                model_takes_ids: false,
-                tower_takes_ids: false,
+                model_takes_ids: self.text.is_newer,
+                tower_takes_ids: self.text.is_newer,
             },
             adapters: AdapterMaps::OtherNames,
             liger: Liger::Unknown,

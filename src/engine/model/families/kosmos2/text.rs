@@ -1,4 +1,4 @@
-//! KOSMOS's decoder (`transformers/models/kosmos2/modeling_kosmos2.py`).
+//! KOSMOS's decoder (`transformers/models/{kosmos2,kosmos2_5}/modeling_*.py`).
 
 use std::rc::Rc;
 
@@ -15,11 +15,13 @@ use crate::tape::{Failure, Mask, Tape, Tensor};
 /// Entries of the table of positions before the first position.
 const OFFSET: u64 = 2;
 
-/// `Kosmos2TextTransformer`.
+/// `Kosmos2TextTransformer` and `Kosmos2_5TextTransformer`.
 pub struct Decoder {
     embed_tokens: Embedding,
     /// Sines and cosines, [entries, hidden].
     embed_positions: Tensor,
+    /// Embedding of text and image positions (KOSMOS-2.5).
+    segment_emb: Option<Embedding>,
     layers: Vec<Rc<Block>>,
     layer_norm: LayerNorm,
     dropout: f64,
@@ -28,7 +30,7 @@ pub struct Decoder {
 /// State that all blocks of one forward share.
 struct Shared {
     attn: Attention,
-    mask: Mask,
+    mask: Option<Mask>,
 }
 
 struct Block {
@@ -39,13 +41,14 @@ struct Block {
     dropout: f64,
 }
 
-/// `KosmosTextAttention`.
+/// `KosmosTextAttention` and `Kosmos2_5TextAttention`.
 pub struct KosmosAttention {
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
     out_proj: Linear,
     inner_attn_ln: Option<LayerNorm>,
+    is_newer: bool,
     heads: u64,
     dropout: f64,
 }
@@ -68,6 +71,7 @@ impl Decoder {
         let embed_positions = t.scope("embed_positions", || {
             sinusoids(t, b.dtype(), shape, || b.buffer("weights", shape, b.dtype()))
         });
+        let segment_emb = c.is_newer.then(|| Embedding::new(b, "segment_emb", 2, c.hidden));
         let layers = (0..c.layers as usize)
             .map(|i| t.layer("layers", i, || Rc::new(Block::new(b, c))))
             .collect();
@@ -79,6 +83,7 @@ impl Decoder {
         Self {
             embed_tokens,
             embed_positions,
+            segment_emb,
             layers,
             layer_norm,
             dropout: c.dropout,
@@ -92,12 +97,43 @@ impl Decoder {
 
     /// Token ids [batch, seq] and image features [batch, latents, hidden] → last hidden states [batch, seq, hidden].
     pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, features: &Tensor) -> Tensor {
-        let mut h = self.embed(t, run, ids, features);
+        if let Some(segment_emb) = &self.segment_emb {
+            return self.forward_newer(t, run, ids, features, segment_emb);
+        }
+        let h = self.embed(t, run, ids, features);
         let mask = Mask::Bias(causal_bias(t, &h));
+        self.blocks(t, run, Some(mask), h)
+    }
+
+    /// `Kosmos2_5TextTransformer.forward`.
+    fn forward_newer(&self, t: &Tape, run: &Run, ids: &Tensor, features: &Tensor, segment_emb: &Embedding) -> Tensor {
+        let mut embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
+        embeds = t.clone_of(&embeds);
+        embeds = placed(t, embeds, ids, features);
+        embeds = t.scale(&embeds);
+        let mut positions = t.scope("embed_positions", || self.positions(t, ids, &embeds));
+        let segments = {
+            let _marked = t.compute(ids, DType::Bool, "image positions");
+            t.compute(ids, DType::I64, "segments")
+        };
+        let of_segments = t.scope("segment_emb", || segment_emb.forward(t, &segments));
+        positions = t.add_(positions, &of_segments);
+        let mut h = t.add(&embeds, &positions);
+        h = t.dropout(&h, self.dropout);
+        let mask = nn::causal_mask(t, run.attn, &embeds);
+        let out = self.blocks(t, run, mask, h);
+        drop((of_segments, segments, positions, embeds));
+        out
+    }
+
+    /// Dropout, all blocks, and the last norm.
+    fn blocks(&self, t: &Tape, run: &Run, mask: Option<Mask>, mut h: Tensor) -> Tensor {
         h = t.dropout(&h, self.dropout);
         let shared = Rc::new(Shared { attn: run.attn, mask });
         h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Block::forward);
-        t.scope("layer_norm", || self.layer_norm.forward(t, &h))
+        let out = t.scope("layer_norm", || self.layer_norm.forward(t, &h));
+        drop((h, shared));
+        out
     }
 
     /// `forward_embedding`.
@@ -108,22 +144,28 @@ impl Decoder {
                 model: "KOSMOS-2".to_owned(),
             });
         }
-        embeds = {
-            let features = t.to_dtype(features, embeds.dtype());
-            let rows = t.view(&features, [features.size(0) * features.size(1), features.last()]);
-            let mask = t.compute(ids, DType::Bool, "image token mask");
-            t.index_put_rows(embeds, &mask, &rows)
-        };
+        embeds = placed(t, embeds, ids, features);
         embeds = t.scale(&embeds);
-        let positions = t.scope("embed_positions", || {
-            let position_ids = nn::counted_positions(t, ids);
-            let table = &self.embed_positions;
-            let rows = t.empty([position_ids.numel(), table.size(1)], table.dtype(), "index_select");
-            t.view(&rows, *embeds.shape())
-        });
+        let positions = t.scope("embed_positions", || self.positions(t, ids, &embeds));
         let h = t.add(&embeds, &positions);
         t.dropout(&h, self.dropout)
     }
+
+    /// Rows of the table of positions, in the shape of the embeddings.
+    fn positions(&self, t: &Tape, ids: &Tensor, embeds: &Tensor) -> Tensor {
+        let position_ids = nn::counted_positions(t, ids);
+        let table = &self.embed_positions;
+        let rows = t.empty([position_ids.numel(), table.size(1)], table.dtype(), "index_select");
+        t.view(&rows, *embeds.shape())
+    }
+}
+
+/// Writes image features over the image tokens' embeddings, in place.
+fn placed(t: &Tape, embeds: Tensor, ids: &Tensor, features: &Tensor) -> Tensor {
+    let features = t.to_dtype(features, embeds.dtype());
+    let rows = t.view(&features, [features.size(0) * features.size(1), features.last()]);
+    let mask = t.compute(ids, DType::Bool, "image token mask");
+    t.index_put_rows(embeds, &mask, &rows)
 }
 
 /// `_prepare_decoder_attention_mask`: a bias of [batch, 1, seq, seq] in the type of the embeddings.
@@ -159,7 +201,10 @@ fn causal_bias(t: &Tape, embeds: &Tensor) -> Tensor {
 impl Block {
     fn new(b: &Builder, c: &KosmosTextConfig) -> Self {
         let t = b.tape();
-        let self_attn = t.scope("self_attn", || KosmosAttention::new(b, c).with_norm(b, c.hidden));
+        let self_attn = t.scope("self_attn", || match c.is_newer {
+            true => KosmosAttention::new(b, c),
+            false => KosmosAttention::new(b, c).with_norm(b, c.hidden),
+        });
         let self_attn_layer_norm = LayerNorm::new(b, "self_attn_layer_norm", c.hidden);
         let ffn = t.scope("ffn", || FeedForward::new(b, c));
         Self {
@@ -176,7 +221,7 @@ impl Block {
         let mut h = t.scope("self_attn_layer_norm", || self.self_attn_layer_norm.forward(t, &x));
         drop(x);
         let (out, _weights) = t.scope("self_attn", || {
-            self.self_attn.forward(t, shared.attn, [&h, &h], Some(&shared.mask))
+            self.self_attn.forward(t, shared.attn, [&h, &h], shared.mask.as_ref())
         });
         h = out;
         h = t.dropout(&h, self.dropout);
@@ -198,6 +243,7 @@ impl KosmosAttention {
             q_proj: linear("q_proj"),
             out_proj: linear("out_proj"),
             inner_attn_ln: None,
+            is_newer: c.is_newer,
             heads: c.heads,
             dropout: c.attention_dropout,
         }
@@ -223,11 +269,13 @@ impl KosmosAttention {
             let split = t.view(&x, [x.size(0), x.size(1), self.heads, x.last() / self.heads]);
             t.transpose(&split, 1, 2)
         };
-        let q = heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
+        let of_queries = || heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
+        let first = (!self.is_newer).then(of_queries);
         let k = heads(t.scope("k_proj", || self.k_proj.forward(t, source)));
         let v = heads(t.scope("v_proj", || self.v_proj.forward(t, source)));
+        let q = first.unwrap_or_else(|| t.scale(&of_queries()));
         // SDPA drops keys after the last query, since attention without a mask is causal here (`is_causal`).
-        let drops = attn == Attention::Sdpa && mask.is_none() && q.size(2) > 1;
+        let drops = !self.is_newer && attn == Attention::Sdpa && mask.is_none() && q.size(2) > 1;
         let [seen, values] = [&k, &v].map(|x| if drops { t.slice(x, 2, q.size(2)) } else { x.clone() });
         let call = AttentionCall {
             q: &q,
@@ -235,7 +283,7 @@ impl KosmosAttention {
             v: &values,
             mask,
             dropout: self.dropout,
-            softmax: None,
+            softmax: self.is_newer.then_some(DType::F32),
         };
         let (mut out, weights) = nn::attention(t, attn, &call);
         out = t.reshape(&out, *x.shape());
