@@ -18,6 +18,8 @@ pub enum Pattern<'a> {
     Causal,
     /// Positions up to the query's own within a window of this many.
     Sliding(u64),
+    /// Positions up to the query's own within its chunk of this many.
+    Chunked(u64),
     /// Positions up to the query's own, and its image block.
     Blocks(&'a Tensor),
     /// Positions up to the query's own within the window, and its image block.
@@ -30,7 +32,7 @@ impl<'a> Pattern<'a> {
     fn rule(self) -> Rule<'a> {
         use Rule::{And, Causal, Or, SameBlock, Window};
         match self {
-            Self::Causal => Causal,
+            Self::Causal | Self::Chunked(_) => Causal,
             Self::Sliding(_) => And(vec![Window, Causal]),
             Self::Blocks(ids) => Or(vec![Causal, SameBlock(ids)]),
             Self::SlidingOrBlocks(ids) => Or(vec![And(vec![Window, Causal]), SameBlock(ids)]),
@@ -42,7 +44,7 @@ impl<'a> Pattern<'a> {
     fn may_be_skipped(self, seq: u64) -> bool {
         match self {
             Self::Causal => true,
-            Self::Sliding(window) => seq < window,
+            Self::Sliding(window) | Self::Chunked(window) => seq < window,
             _ => false,
         }
     }
@@ -54,6 +56,23 @@ pub fn position_ids(t: &Tape, embeds: &Tensor) -> Tensor {
     let shifted = t.compute(&arange, arange.dtype(), "position_ids");
     drop(arange);
     t.unsqueeze(&shifted, 0)
+}
+
+/// `create_position_ids_from_input_ids`, [batch, seq].
+pub fn counted_positions(t: &Tape, ids: &Tensor) -> Tensor {
+    let mask = {
+        let counts = t.compute(ids, DType::Bool, "tokens that are not padding");
+        t.compute(&counts, DType::I32, "mask")
+    };
+    let count = |x: &Tensor, name| t.compute(x, DType::I32, name);
+    let mut incremental = t.running_sum(&mask);
+    incremental = count(&incremental, "type_as");
+    incremental = count(&incremental, "plus the past");
+    incremental = count(&incremental, "times the mask");
+    let wide = t.compute(&incremental, DType::I64, "long");
+    let positions = t.compute(&wide, DType::I64, "position ids");
+    drop((wide, incremental, mask));
+    positions
 }
 
 /// Mask of a decoder's blocks, for samples with a padding mask, or for samples packed into one row at the positions
@@ -83,6 +102,7 @@ pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
 pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
     let padding = padding_mask(t, batch, seq);
+    let before = matches!(pattern, Pattern::Chunked(_)).then(|| left_padding(t, &padding));
     if attn == Attention::FlashAttention2 {
         drop(t.empty([], DType::Bool, "all"));
         return None;
@@ -100,8 +120,24 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
         seq,
         vmap: matches!(pattern, Pattern::BlocksWithinWindow(_)),
     };
-    let allowed = allowed_positions(t, at, pattern.rule(), Some(&padding));
+    let rule = match &before {
+        Some(before) => Rule::And(vec![Rule::SameChunk(before), pattern.rule()]),
+        None => pattern.rule(),
+    };
+    let allowed = allowed_positions(t, at, rule, Some(&padding));
     Some(as_mask(t, attn, allowed, embeds))
+}
+
+/// Number of tokens of padding before each sample, [batch].
+fn left_padding(t: &Tape, padding: &Tensor) -> Tensor {
+    let none_yet = {
+        let counts = t.running_sum(padding);
+        let zeros = t.compute(padding, DType::Bool, "zeros");
+        let none_yet = t.compute(padding, DType::Bool, "nothing counted");
+        drop((counts, zeros));
+        none_yet
+    };
+    t.count(&none_yet, &[1])
 }
 
 /// `create_bidirectional_mask` for a padding mask without padding, which needs none. FlashAttention never gets one.

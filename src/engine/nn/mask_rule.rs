@@ -16,6 +16,8 @@ pub(super) enum Rule<'a> {
     SameBlock(&'a Tensor),
     /// Both positions have the same number in a table of [batch, seq].
     SameSample(&'a Tensor),
+    /// Both positions are in one chunk, counted from the first token after this much padding, [batch].
+    SameChunk(&'a Tensor),
     /// The key is marked in a table of [batch, seq].
     Marked(&'a Tensor),
     /// All of them hold.
@@ -60,6 +62,22 @@ impl Rule<'_> {
                 let of_key = at.look_up(t, [batch, 1, 1, seq], samples.dtype(), "sample of the key");
                 let same = t.empty([batch, 1, seq, seq], DType::Bool, "same sample");
                 drop((of_query, of_key));
+                same
+            }
+            Self::SameChunk(before) => {
+                let chunk = |shape: [u64; 4], name| {
+                    let moved = {
+                        let _padding = t.empty([batch, 1, 1, 1], before.dtype(), "padding before the sample");
+                        t.empty(shape, DType::I64, "position in the sample")
+                    };
+                    let out = t.empty(shape, DType::I64, name);
+                    drop(moved);
+                    out
+                };
+                let of_key = chunk([batch, 1, 1, seq], "chunk of the key");
+                let of_query = chunk([batch, 1, seq, 1], "chunk of the query");
+                let same = t.empty([batch, 1, seq, seq], DType::Bool, "same chunk");
+                drop((of_key, of_query));
                 same
             }
             Self::Marked(table) => at.look_up(t, [batch, 1, 1, seq], table.dtype(), "padding of keys"),

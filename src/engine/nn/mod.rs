@@ -8,6 +8,7 @@ mod activation;
 mod attention;
 mod builder;
 mod cache;
+mod complex_rotary;
 mod delta;
 mod embedding;
 mod experts;
@@ -27,6 +28,7 @@ pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
 pub use builder::{Builder, Trained};
 pub use cache::KvCache;
+pub use complex_rotary::{ComplexRotary, apply_complex_rotary};
 pub use delta::{DeltaCall, chunk_gated_delta_rule};
 pub use embedding::{Embedding, ScaledEmbedding};
 pub use experts::{ExpertSizes, Experts};
@@ -35,11 +37,12 @@ pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, unshifted_lm_loss};
 pub use mask::{
-    Pattern, bidirectional_mask, causal_mask, ids, padding_mask, pattern_mask, position_ids, recurrent_mask, text_mask,
+    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, padding_mask, pattern_mask, position_ids,
+    recurrent_mask, text_mask,
 };
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
-pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale};
+pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
 pub use rope::{
     Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
     inverse_frequencies, inverse_frequencies_again, rotate_half,

@@ -105,6 +105,40 @@ impl RmsNorm {
     }
 }
 
+/// `T5LayerNorm`: an RMS norm whose factor alone is computed in fp32.
+pub struct T5LayerNorm(Tensor);
+
+impl T5LayerNorm {
+    /// Makes a norm with a weight of `width`.
+    pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
+        b.tape().scope(name, || Self(b.weight("weight", [width])))
+    }
+
+    /// [.., width] → [.., width].
+    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let variance = {
+            let squares = {
+                let wide = t.to_dtype(x, DType::F32);
+                t.pow(&wide)
+            };
+            t.mean_last(&squares)
+        };
+        let mut h = {
+            let inverse = {
+                let shifted = t.shift(&variance);
+                t.rsqrt(&shifted)
+            };
+            t.mul(x, &inverse)
+        };
+        if self.0.dtype() != DType::F32 {
+            h = t.to_dtype(&h, self.0.dtype());
+        }
+        let out = t.mul(&self.0, &h);
+        drop((h, variance));
+        out
+    }
+}
+
 /// A layer norm, operation by operation in fp32 (`CohereLayerNorm`).
 pub struct PlainLayerNorm(Tensor);
 

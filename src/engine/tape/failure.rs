@@ -41,6 +41,16 @@ pub enum Failure {
          `pack_image_features` cannot lay the class token out in a grid; take \"default\""
     )]
     LlavaNextFull,
+    /// A frozen embedding's output, made to require gradients, is written to in place.
+    #[error(
+        "{model} does not run with frozen embeddings and checkpointed blocks: `enable_input_require_grads` makes the \
+         embeddings a leaf, into which image features are written in place, which PyTorch refuses; take `ckpt` none, or \
+         train the embeddings"
+    )]
+    FeaturesIntoLeaf {
+        /// The family's name.
+        model: String,
+    },
     /// An operation does not take tensors of these shapes.
     #[error(
         "the configuration does not run: in {}, {operation} does not fit shapes {}; transformers would stop there \

@@ -53,13 +53,16 @@ impl Tensor {
 
     /// Returns a tensor with the same memory and another shape.
     pub(super) fn alias(&self, shape: Dims, strides: Dims) -> Self {
-        let Impl { storage, dtype, .. } = &*self.0;
-        let storage = storage.clone();
+        self.alias_as(shape, strides, self.0.dtype)
+    }
+
+    /// Returns a tensor with the same memory, another shape and another type.
+    pub(super) fn alias_as(&self, shape: Dims, strides: Dims, dtype: DType) -> Self {
         Self(Rc::new(Impl {
-            storage,
+            storage: self.0.storage.clone(),
             shape,
             strides,
-            dtype: *dtype,
+            dtype,
             edge: None,
             leaf: None,
             is_view: true,
@@ -114,6 +117,11 @@ impl Tensor {
     /// Returns true if backward computes a gradient of it.
     pub fn requires_grad(&self) -> bool {
         self.0.edge.is_some() || self.0.leaf.is_some()
+    }
+
+    /// Returns true if it is a leaf that requires grad, which nothing may be written into.
+    pub fn is_leaf_with_gradient(&self) -> bool {
+        self.0.leaf.is_some()
     }
 
     /// Returns true if its memory is in the order of its shape.

@@ -29,8 +29,10 @@ pub mod idefics3;
 pub mod instructblip;
 pub mod internvl;
 pub mod janus;
+pub mod kosmos2;
 pub mod lfm2;
 pub mod lfm2_vl;
+pub mod llama4;
 pub mod llava;
 pub mod llava_next;
 pub mod minicpmv4_6;
@@ -272,6 +274,12 @@ families! {
     Mistral3(mistral3::Mistral3Config),
     /// Janus.
     Janus(janus::JanusConfig),
+    /// KOSMOS-2 and KOSMOS-2.5.
+    Kosmos2(kosmos2::Kosmos2Config),
+    /// Llama 4.
+    Llama4(llama4::Llama4Config),
+    /// Llama 4's language model.
+    Llama4Text(llama4::Llama4TextConfig),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
     /// Idefics2.

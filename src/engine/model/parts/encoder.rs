@@ -37,6 +37,8 @@ pub struct BlockForm {
     pub query_first: bool,
     /// True if heads are split when all three projections are done, not after each.
     pub splits_late: bool,
+    /// True if eager attention computes its softmax in fp32.
+    pub wide_softmax: bool,
 }
 
 /// Order in which the parts of a block are made.
@@ -194,7 +196,7 @@ impl SelfAttention {
             v: &v,
             mask,
             dropout: self.dropout,
-            softmax: Some(DType::F32),
+            softmax: self.form.wide_softmax.then_some(DType::F32),
         };
         let (mut out, weights) = nn::attention(t, attn, &call);
         out = t.reshape(&out, [batch, seq, hidden]);

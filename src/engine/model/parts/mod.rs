@@ -18,5 +18,6 @@ pub(crate) mod rotary_decoder;
 pub mod sam_vision;
 pub mod siglip2_vision;
 pub mod siglip_vision;
+pub(crate) mod sinusoids;
 pub(crate) mod text;
 pub(crate) mod tiles;

@@ -5,6 +5,7 @@
 
 mod attention;
 mod collective;
+mod complex;
 mod conv;
 mod conv_image;
 mod cub;

@@ -152,6 +152,21 @@ impl Tape {
         })
     }
 
+    /// `x.clamp_min(s)` for a number `s`: backward clears the gradient where `x` is less.
+    pub fn clamp_min(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("ClampMinBackward0", &[x]);
+        rec.save(self, x);
+        let out = self.empty_like(x, x.dtype(), "clamp_min");
+        rec.finish(self, out, |t, bw| {
+            let (g, x) = (bw.grad(), &bw.saved[0]);
+            let zero = t.empty([], g.dtype(), "0");
+            let kept = t.empty_like(x, DType::Bool, "comparison");
+            let grad = t.empty_like(g, g.dtype(), "clamp_min backward");
+            drop((kept, zero));
+            smallvec![Some(grad)]
+        })
+    }
+
     /// `x * s` or `x / s` for a number `s`.
     pub fn scale(&self, x: &Tensor) -> Tensor {
         self.unary("MulBackward0", x, "mul by a number")

@@ -70,6 +70,18 @@ impl Tape {
         out
     }
 
+    /// `x.scatter_(-1, places, values)` into a tensor without a gradient: no new memory. Backward gathers.
+    pub fn scatter_(&self, x: Tensor, places: &Tensor, values: &Tensor) -> Tensor {
+        let mut rec = self.record("ScatterBackward0", &[values]);
+        rec.save(self, places);
+        let out = x.detach();
+        drop(x);
+        rec.finish(self, out, |t, bw| {
+            let shape = *bw.saved[0].shape();
+            smallvec![Some(t.empty(shape, bw.grad().dtype(), "gather"))]
+        })
+    }
+
     /// `x.masked_fill(mask, value)`.
     pub fn masked_fill(&self, x: &Tensor, mask: &Tensor) -> Tensor {
         let mut rec = self.record("MaskedFillBackward0", &[x]);

@@ -27,6 +27,23 @@ impl Tape {
         })
     }
 
+    /// `x.repeat(n, 1)` of rows: all of them `n` times; backward sums the copies.
+    pub fn repeat_rows(&self, x: &Tensor, n: u64) -> Tensor {
+        let rec = self.record("RepeatBackward0", &[x]);
+        let [rows, width] = [x.size(0), x.size(1)];
+        let mark = self.work_mark();
+        let out = self.empty([n * rows, width], x.dtype(), "repeat");
+        self.joined(mark, &out);
+        rec.finish(self, out, move |t, bw| {
+            let copies = t.reshape(bw.grad(), [n, rows, width]);
+            let sum = match n {
+                1 => copies,
+                _ => t.reduce(&copies, &[true, false, false], copies.dtype(), "sum"),
+            };
+            smallvec![Some(t.squeeze(&sum, 0))]
+        })
+    }
+
     /// `torch.nn.functional.pad` with `rows` of zeros at the end of a dimension.
     pub fn pad_end(&self, x: &Tensor, dim: usize, rows: u64) -> Tensor {
         self.pad_ends(x, &[(dim, rows)])

@@ -248,6 +248,24 @@ pub const FAMILIES: &[Family] = &[
             "image_size": 28, "patch_size": 7, "projection_dim": 64 * w}, "vq_config": {"num_embeddings": 64,
             "base_channels": 32, "channel_multiplier": [1, 2], "latent_channels": 32, "projection_dim": 32}})
     }),
+    text("llama4_text", llama4_text),
+    beside_text("llama4", true, |w| {
+        json!({"model_type": "llama4", "image_token_index": 499, "text_config": llama4_text(w), "vision_config": {
+            "hidden_size": 64 * w, "intermediate_size": 256 * w, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "image_size": 28, "patch_size": 7, "projector_input_dim": 64 * w, "projector_output_dim": 64 * w,
+            "vision_output_dim": 64 * w}})
+    }),
+    beside_text("kosmos-2", false, |w| {
+        json!({"model_type": "kosmos-2", "latent_query_num": 4, "vision_config": tower("kosmos_2_vision_model", w),
+            "text_config": {"vocab_size": 500, "embed_dim": 64 * w, "ffn_dim": 160 * w, "layers": 2,
+            "attention_heads": 4, "max_position_embeddings": 1024}})
+    }),
+    beside_text("kosmos-2.5", false, |w| {
+        json!({"model_type": "kosmos-2.5", "latent_query_num": 4, "vision_config": {"hidden_size": 64 * w, "head_dim": 16,
+            "intermediate_size": 96 * w, "num_hidden_layers": 2, "num_attention_heads": 4, "max_num_patches": 16,
+            "patch_embed_hidden_size": 48}, "text_config": {"vocab_size": 500, "embed_dim": 64 * w, "ffn_dim": 160 * w,
+            "layers": 2, "attention_heads": 4, "max_position_embeddings": 1024}})
+    }),
     beside_text("idefics2", true, |w| {
         json!({"model_type": "idefics2", "image_token_id": 499, "text_config": decoder("mistral", w),
             "perceiver_config": {"resampler_n_latents": 4, "resampler_depth": 2, "resampler_n_heads": 4 * w,
@@ -352,6 +370,14 @@ fn bart(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "d_model": 64 * w, "decoder_ffn_dim": 160 * w,
         "decoder_layers": 2, "decoder_attention_heads": 4, "max_position_embeddings": 1024,
         "max_target_positions": 1024, "pad_token_id": 1})
+}
+
+fn llama4_text(w: u64) -> Value {
+    let mut config = decoder("llama4_text", w);
+    config["num_local_experts"] = 2.into();
+    config["intermediate_size_mlp"] = (160 * w).into();
+    config["attention_chunk_size"] = 24.into();
+    config
 }
 
 fn with_padding(mut config: Value) -> Value {

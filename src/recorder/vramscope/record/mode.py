@@ -190,6 +190,9 @@ class Recorder(TorchDispatchMode):
         news = self.allocate(plan)
         outs = [self.output(o, plan, news, tensors) for o in plan.outs]
         fresh = [x for x, o in zip(outs, plan.outs, strict=True) if o.group >= 0]
+        if name == "_conj" and isinstance(outs[0], Emulated):
+            # Kernels that take no conjugates get a copy, which C++ makes where it sees one.
+            torch._C._set_conj(outs[0], not tensors[0].is_conj())
         if name not in UNWRITTEN:
             self.write(plan, func, args, kwargs, outs, news)
         if plan.mutates:

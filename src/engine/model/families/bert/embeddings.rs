@@ -3,7 +3,7 @@
 use super::config::{BertConfig, PositionForm, TypeForm};
 use crate::dtype::DType;
 use crate::model::forward::Run;
-use crate::nn::{Builder, Embedding, LayerNorm};
+use crate::nn::{self, Builder, Embedding, LayerNorm};
 use crate::tape::{Tape, Tensor};
 
 /// The module `embeddings`.
@@ -72,7 +72,7 @@ impl Embeddings {
     pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, types: Option<&Tensor>) -> Tensor {
         let [batch, seq] = [ids.size(0), ids.size(1)];
         let position_ids = if self.counted {
-            counted_positions(t, ids)
+            nn::counted_positions(t, ids)
         } else {
             t.slice(&self.position_ids, 1, seq)
         };
@@ -108,21 +108,4 @@ impl Embeddings {
         drop((of_tasks, positions, of_types, words, gathered, position_ids));
         h
     }
-}
-
-/// `create_position_ids_from_input_ids`, [batch, seq].
-fn counted_positions(t: &Tape, ids: &Tensor) -> Tensor {
-    let mask = {
-        let counts = t.compute(ids, DType::Bool, "tokens that are not padding");
-        t.compute(&counts, DType::I32, "mask")
-    };
-    let count = |x: &Tensor, name| t.compute(x, DType::I32, name);
-    let mut incremental = t.running_sum(&mask);
-    incremental = count(&incremental, "type_as");
-    incremental = count(&incremental, "plus the past");
-    incremental = count(&incremental, "times the mask");
-    let wide = t.compute(&incremental, DType::I64, "long");
-    let positions = t.compute(&wide, DType::I64, "position ids");
-    drop((wide, incremental, mask));
-    positions
 }

@@ -33,7 +33,7 @@ impl Git {
         let t = b.tape();
         let embeddings = t.component("git", Component::LanguageModel, || BertEmbeddings::new(b, &c.text));
         let image_encoder = t.component("git.image_encoder.vision_model", Component::VisionTower, || {
-            ClipVision::of_form(b, &c.vision, &TOWER)
+            ClipVision::with_blocks(b, &c.vision, &TOWER)
         });
         let blocks = t.component("git", Component::LanguageModel, || {
             let form = BertForm {
@@ -69,7 +69,7 @@ impl Git {
         let mut run = run.clone();
         run.attn = Attention::Eager;
         let seen = t.component("git.image_encoder.vision_model", Component::VisionTower, || {
-            self.image_encoder.normed(t, &run, pixels)
+            self.image_encoder.all_normed(t, &run, pixels)
         });
         let features = t.component(PROJECTION, Component::Connector, || {
             let projected = t.scope("0", || self.projection.forward(t, &seen));

@@ -17,6 +17,7 @@ const BLOCKS: BlockForm = BlockForm {
     order: BlockOrder::NormsFirst,
     query_first: true,
     splits_late: true,
+    wide_softmax: true,
 };
 
 /// `JanusVisionModel`.

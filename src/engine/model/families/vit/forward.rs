@@ -17,6 +17,7 @@ const BLOCKS: BlockForm = BlockForm {
     order: BlockOrder::NormsBetween,
     query_first: true,
     splits_late: false,
+    wide_softmax: true,
 };
 
 /// `ViTForImageClassification`.

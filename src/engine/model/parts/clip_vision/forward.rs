@@ -18,6 +18,7 @@ pub(crate) const BLOCKS: BlockForm = BlockForm {
     order: BlockOrder::PartsFirst,
     query_first: false,
     splits_late: true,
+    wide_softmax: true,
 };
 
 /// `CLIPVisionModel`.
@@ -57,11 +58,11 @@ fn blocks(c: &ClipVisionConfig, form: &'static BlockForm) -> BlockConfig {
 
 impl ClipVision {
     pub fn new(b: &Builder, c: &ClipVisionConfig) -> Self {
-        Self::of_form(b, c, &BLOCKS)
+        Self::with_blocks(b, c, &BLOCKS)
     }
 
-    /// Makes a tower whose blocks have another form.
-    pub fn of_form(b: &Builder, c: &ClipVisionConfig, form: &'static BlockForm) -> Self {
+    /// Makes a tower with blocks of another form.
+    pub fn with_blocks(b: &Builder, c: &ClipVisionConfig, form: &'static BlockForm) -> Self {
         let t = b.tape();
         let (class_embedding, patch_embedding, position_embedding, position_ids) = t.scope("embeddings", || {
             let class = b.weight("class_embedding", [c.hidden]);
@@ -89,15 +90,15 @@ impl ClipVision {
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, see: impl FnMut(&Tensor)) -> ClipVisionOutput {
         let (last, embedded) = self.hidden(t, run, pixels, see);
         let class = t.select(&last, 1);
-        let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &class));
+        let pooled = self.normed(t, &class);
         drop(embedded);
         ClipVisionOutput { last, pooled }
     }
 
     /// Pixels [images, 3, side, side] → all hidden states after the last norm.
-    pub fn normed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+    pub fn all_normed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let (last, embedded) = self.hidden(t, run, pixels, |_| ());
-        let normed = t.scope("post_layernorm", || self.post_layernorm.forward(t, &last));
+        let normed = self.normed(t, &last);
         drop(embedded);
         normed
     }
@@ -110,6 +111,11 @@ impl ClipVision {
         see(&h);
         let last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), see);
         (last, h)
+    }
+
+    /// Runs the last norm.
+    pub fn normed(&self, t: &Tape, x: &Tensor) -> Tensor {
+        t.scope("post_layernorm", || self.post_layernorm.forward(t, x))
     }
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {

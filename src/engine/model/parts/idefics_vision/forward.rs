@@ -18,6 +18,7 @@ const BLOCKS: BlockForm = BlockForm {
     order: BlockOrder::PartsFirst,
     query_first: false,
     splits_late: false,
+    wide_softmax: true,
 };
 
 /// `Idefics3VisionTransformer`.

@@ -18,6 +18,7 @@ pub(crate) const BLOCKS: BlockForm = BlockForm {
     order: BlockOrder::NormsFirst,
     query_first: false,
     splits_late: false,
+    wide_softmax: true,
 };
 
 /// `SiglipVisionModel`.

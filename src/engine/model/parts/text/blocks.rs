@@ -28,11 +28,23 @@ pub(crate) fn run_blocks_seen<B: 'static, S: 'static>(
     run: &Run,
     name: &'static str,
     (blocks, shared): (&[Rc<B>], &Rc<S>),
+    h: Tensor,
+    forward: (BlockForward<B, S>, impl FnMut(&Tensor)),
+) -> Tensor {
+    let blocks = blocks.iter().map(|block| (block.clone(), shared.clone()));
+    run_each_block(t, run, name, blocks, h, forward)
+}
+
+/// Runs blocks as [`run_blocks`] does, where each comes with what it gets.
+pub(crate) fn run_each_block<B: 'static, S: 'static>(
+    t: &Tape,
+    run: &Run,
+    name: &'static str,
+    blocks: impl Iterator<Item = (Rc<B>, Rc<S>)>,
     mut h: Tensor,
     (forward, mut see): (BlockForward<B, S>, impl FnMut(&Tensor)),
 ) -> Tensor {
-    for (i, block) in blocks.iter().enumerate() {
-        let (block, shared) = (block.clone(), shared.clone());
+    for (i, (block, shared)) in blocks.enumerate() {
         let forward = move |t: &Tape, x: Tensor| forward(&block, t, &shared, x);
         h = t.layer(name, i, || {
             if run.checkpoints(t) {

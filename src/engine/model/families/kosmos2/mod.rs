@@ -1,0 +1,95 @@
+//! KOSMOS-2 and KOSMOS-2.5.
+
+mod config;
+mod forward;
+mod patches;
+mod text;
+
+pub use config::{Kosmos2Config, KosmosTextConfig, PatchesConfig, VisionConfig};
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::family::Family;
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+const NEWER: &str = "kosmos-2.5";
+
+static FACTS: Facts = Facts {
+    model_types: &[
+        ModelType::new("kosmos-2", &["Kosmos2ForConditionalGeneration"]),
+        ModelType::new(NEWER, &["Kosmos2_5ForConditionalGeneration"]),
+    ],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Family for Kosmos2Config {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s, model_type == NEWER)
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::Kosmos2::new(b, self))
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        Fidelity::Exact
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::ONE_IMAGE
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Learned(self.text.longest())
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_all(self.text.heads, self.text.hidden)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, _: &Setup) -> u64 {
+        self.latents
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Stacked
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::FIXED
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: self.text.is_newer,
+                tower_takes_ids: self.text.is_newer,
+            },
+            adapters: AdapterMaps::OtherNames,
+            liger: Liger::Unknown,
+            no_flash: Some(NoFlash::NotSimulated),
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+
+    fn batches_ragged(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,108 @@
+//! Configuration of Llama 4.
+
+use serde_json::Value;
+
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::config::{EncoderShape, PatchGrid, limits};
+use crate::model::families::llama4::text_config::Llama4TextConfig;
+
+/// Llama 4: a tower that turns its heads by positions on two axes, a pixel shuffle, a decoder with experts.
+///
+/// Source: `transformers/models/llama4/configuration_llama4.py`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Llama4Config {
+    /// The vision tower.
+    pub vision: Llama4VisionConfig,
+    /// The language model.
+    pub text: Llama4TextConfig,
+}
+
+/// Llama 4's vision tower.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Llama4VisionConfig {
+    /// Sizes of the blocks.
+    pub shape: EncoderShape,
+    /// Tile and patch sizes.
+    pub grid: PatchGrid,
+    /// Patches along each side of the square that becomes one token (1 ÷ `pixel_shuffle_ratio`).
+    pub shuffle: u64,
+    /// Width inside the adapter, after its first map.
+    pub adapter_input: u64,
+    /// Width of the adapter's second map.
+    pub adapter_output: u64,
+    /// Width that the projector takes.
+    pub output: u64,
+    /// Dropout inside the adapter.
+    pub adapter_dropout: f64,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+}
+
+impl Llama4Config {
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let text = s.nested("text_config", "Llama 4 text")?;
+        text.expect_model_type(&["llama4_text"])?;
+        let text = Llama4TextConfig::read(&text)?;
+        let key = "tie_word_embeddings";
+        let tied = s.flag(key, false)?;
+        if tied != text.tie_word_embeddings {
+            let allowed = "the value of `text_config.tie_word_embeddings`";
+            return Err(s.wrong(key, &Value::Bool(tied), allowed));
+        }
+        Ok(Self {
+            vision: Llama4VisionConfig::read(&s.nested("vision_config", "Llama 4 vision")?)?,
+            text,
+        })
+    }
+}
+
+impl Llama4VisionConfig {
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        let default = EncoderShape {
+            hidden: 768,
+            intermediate: 5632,
+            layers: 34,
+            heads: 16,
+        };
+        let shape = EncoderShape::read(s, default)?;
+        s.divide(
+            ("hidden_size", shape.hidden),
+            ("4 × num_attention_heads", 4 * shape.heads),
+        )?;
+        let grid = PatchGrid::read(s, 448, 14)?;
+        s.divide(("image_size", grid.image), ("patch_size", grid.patch))?;
+        let shuffle = shuffle(s)?;
+        s.divide(
+            ("image_size ÷ patch_size", grid.side()),
+            ("1 ÷ pixel_shuffle_ratio", shuffle),
+        )?;
+        Ok(Self {
+            shape,
+            grid,
+            shuffle,
+            adapter_input: s.size_or("projector_input_dim", 4096, limits::WIDTH)?,
+            adapter_output: s.size_or("projector_output_dim", 4096, limits::WIDTH)?,
+            output: s.size_or("vision_output_dim", 7680, limits::WIDTH)?,
+            adapter_dropout: s.probability("projector_dropout", 0.0)?,
+            attention_dropout: s.probability("attention_dropout", 0.0)?,
+        })
+    }
+
+    /// Tokens of a tile.
+    pub(super) fn tokens(&self) -> u64 {
+        self.grid.patches() / (self.shuffle * self.shuffle)
+    }
+}
+
+/// Reads 1 ÷ `pixel_shuffle_ratio`, which must be a whole number.
+fn shuffle(s: &Section) -> Result<u64, ModelError> {
+    let key = "pixel_shuffle_ratio";
+    let ratio = s.optional_number(key)?.unwrap_or(0.5);
+    let whole = (1..=limits::SHUFFLE).find(|n| (ratio * f64::from(*n) - 1.0).abs() < 1e-9);
+    let given = s.value(key).cloned().unwrap_or_default();
+    match whole {
+        Some(n) => Ok(u64::from(n)),
+        None => Err(s.wrong(key, &given, &format!("one of 1, 0.5, 0.25, … 1 ÷ {}", limits::SHUFFLE))),
+    }
+}

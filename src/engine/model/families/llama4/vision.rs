@@ -1,0 +1,232 @@
+//! Llama 4's vision tower and adapter (`transformers/models/llama4/modeling_llama4.py`).
+
+use std::rc::Rc;
+
+use super::config::Llama4VisionConfig;
+use crate::dtype::DType;
+use crate::model::config::Activation;
+use crate::model::forward::Run;
+use crate::model::parts::text::{MlpForm, PlainMlp, run_blocks};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+const MLP: MlpForm = MlpForm {
+    names: ["fc1", "fc2"],
+    bias: true,
+};
+
+/// `Llama4VisionModel`.
+pub struct Vision {
+    class_embedding: Tensor,
+    positional_embedding_vlm: Tensor,
+    patch_embedding: Linear,
+    /// Turns of every position, [1, positions, 1, half of a head] in complex numbers.
+    freqs_ci: Tensor,
+    layernorm_pre: LayerNorm,
+    layernorm_post: LayerNorm,
+    layers: Vec<Rc<Layer>>,
+    /// The adapter's maps.
+    adapter: [Linear; 2],
+    config: Llama4VisionConfig,
+}
+
+/// State that all blocks of one forward share.
+struct Shared {
+    attn: Attention,
+    turns: Tensor,
+}
+
+struct Layer {
+    self_attn: SelfAttention,
+    mlp: PlainMlp,
+    input_layernorm: LayerNorm,
+    post_attention_layernorm: LayerNorm,
+}
+
+struct SelfAttention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    o_proj: Linear,
+    heads: u64,
+    dropout: f64,
+}
+
+impl Vision {
+    pub fn new(b: &Builder, c: &Llama4VisionConfig) -> Self {
+        let t = b.tape();
+        let hidden = c.shape.hidden;
+        let positions = c.grid.patches() + 1;
+        let patch_embedding = t.scope("patch_embedding", || {
+            let elements = c.grid.channels * c.grid.patch * c.grid.patch;
+            Linear::new(b, "linear", elements, hidden, false)
+        });
+        let class_embedding = b.weight_computed("class_embedding", [hidden], 1);
+        let positional_embedding_vlm = b.weight_computed("positional_embedding_vlm", [positions, hidden], 1);
+        let freqs_ci = t.scope("rotary_embedding", || {
+            b.buffer("freqs_ci", [1, positions, 1, c.shape.head_dim() / 2], DType::C64)
+        });
+        let norm = |name| LayerNorm::new(b, name, hidden);
+        let (layernorm_pre, layernorm_post) = (norm("layernorm_pre"), norm("layernorm_post"));
+        let layers = (0..c.shape.layers as usize)
+            .map(|i| t.layer("model.layers", i, || Rc::new(Layer::new(b, c))))
+            .collect();
+        let adapter = t.scope("vision_adapter.mlp", || {
+            [
+                Linear::new(b, "fc1", c.shape.intermediate, c.adapter_input, false),
+                Linear::new(b, "fc2", c.adapter_output, c.adapter_output, false),
+            ]
+        });
+        Self {
+            class_embedding,
+            positional_embedding_vlm,
+            patch_embedding,
+            freqs_ci,
+            layernorm_pre,
+            layernorm_post,
+            layers,
+            adapter,
+            config: c.clone(),
+        }
+    }
+
+    /// Pixels [tiles, channels, side, side] → [tiles, tokens, width].
+    pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let embedded = self.embed(t, run, pixels);
+        let shared = Rc::new(Shared {
+            attn: run.attn,
+            turns: self.freqs_ci.clone(),
+        });
+        let mut h = run_blocks(
+            t,
+            run,
+            "model.layers",
+            (&self.layers, &shared),
+            embedded.clone(),
+            Layer::forward,
+        );
+        let last = h.clone();
+        drop(embedded);
+        h = t.scope("layernorm_post", || self.layernorm_post.forward(t, &h));
+        h = t.narrow(&h, 1, h.size(1) - 1);
+        let out = t.scope("vision_adapter", || self.adapt(t, &h));
+        drop((last, h));
+        out
+    }
+
+    fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let tiles = pixels.size(0);
+        let patches = t.scope("patch_embedding", || {
+            let mut x = t.unfold(pixels, self.config.grid.patch);
+            x = t.permute(&x, &[0, 2, 1]);
+            let out = t.scope("linear", || self.patch_embedding.forward(t, &x));
+            run.embedded(t, out)
+        });
+        let hidden = patches.last();
+        let class = t.expand(&self.class_embedding, [tiles, 1, hidden]);
+        let mut h = t.cat(&[&patches, &class], 1);
+        drop(patches);
+        let positions = h.size(1);
+        h = t.view(&h, [tiles, 1, positions, hidden]);
+        h = t.add(&h, &t.to_dtype(&self.positional_embedding_vlm, h.dtype()));
+        h = t.scope("layernorm_pre", || self.layernorm_pre.forward(t, &h));
+        t.view(&h, [tiles, positions, hidden])
+    }
+
+    /// `Llama4VisionPixelShuffleMLP`: [tiles, patches, hidden] → [tiles, tokens, width].
+    fn adapt(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let shuffled = self.shuffle(t, x);
+        t.scope("mlp", || {
+            let [fc1, fc2] = &self.adapter;
+            let mut h = t.scope("fc1", || fc1.forward(t, &shuffled));
+            h = nn::activate(t, Activation::Gelu, h);
+            h = t.dropout(&h, self.config.adapter_dropout);
+            let out = t.scope("fc2", || fc2.forward(t, &h));
+            nn::activate(t, Activation::Gelu, out)
+        })
+    }
+
+    /// `pixel_shuffle`.
+    fn shuffle(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let [tiles, hidden] = [x.size(0), x.last()];
+        let (side, k) = (self.config.grid.side(), self.config.shuffle);
+        let turned = |x: &Tensor| t.contiguous(&t.permute(x, &[0, 2, 1, 3]));
+        let square = t.view(x, [tiles, side, side, hidden]);
+        let mut h = turned(&t.view(&square, [tiles, side, side / k, hidden * k]));
+        h = t.view(&h, [tiles, side / k, side / k, hidden * k * k]);
+        h = turned(&h);
+        t.view(&h, [tiles, side / k * (side / k), hidden * k * k])
+    }
+}
+
+impl Layer {
+    fn new(b: &Builder, c: &Llama4VisionConfig) -> Self {
+        let t = b.tape();
+        let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
+        let self_attn = t.scope("self_attn", || {
+            let linear = |name| Linear::new(b, name, hidden, hidden, true);
+            SelfAttention {
+                q_proj: linear("q_proj"),
+                k_proj: linear("k_proj"),
+                v_proj: linear("v_proj"),
+                o_proj: linear("o_proj"),
+                heads: c.shape.heads,
+                dropout: c.attention_dropout,
+            }
+        });
+        let mlp = t.scope("mlp", || {
+            PlainMlp::new(b, MLP, [hidden, intermediate], Activation::Gelu)
+        });
+        Self {
+            self_attn,
+            mlp,
+            input_layernorm: LayerNorm::new(b, "input_layernorm", hidden),
+            post_attention_layernorm: LayerNorm::new(b, "post_attention_layernorm", hidden),
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, &h));
+        h = out;
+        h = t.add(&residual, &h);
+        let residual = h.clone();
+        h = t.scope("post_attention_layernorm", || {
+            self.post_attention_layernorm.forward(t, &h)
+        });
+        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        t.add(&residual, &h)
+    }
+}
+
+impl SelfAttention {
+    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        let [tiles, positions, hidden] = [x.size(0), x.size(1), x.size(2)];
+        let project = |name, proj: &Linear| {
+            let out = t.scope(name, || proj.forward(t, x));
+            t.view(&out, [tiles, positions, self.heads, hidden / self.heads])
+        };
+        let mut q = project("q_proj", &self.q_proj);
+        let mut k = project("k_proj", &self.k_proj);
+        let mut v = project("v_proj", &self.v_proj);
+        [q, k] = nn::apply_complex_rotary(t, [&q, &k], &shared.turns);
+        for x in [&mut q, &mut k, &mut v] {
+            *x = t.transpose(x, 1, 2);
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: None,
+            dropout: self.dropout,
+            softmax: None,
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        out = t.reshape(&out, [tiles, positions, hidden]);
+        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
+        (out, weights)
+    }
+}

@@ -1,0 +1,62 @@
+//! Rotary position embeddings by complex numbers (Llama 4).
+
+use super::builder::Builder;
+use super::rope::{inverse_frequencies, inverse_frequencies_again};
+use crate::dtype::DType;
+use crate::tape::{Tape, Tensor};
+
+/// `Llama4TextRotaryEmbedding`: the turn of every position, recomputed in each forward.
+pub struct ComplexRotary {
+    inv_freq: Tensor,
+    _original_inv_freq: Tensor,
+}
+
+impl ComplexRotary {
+    /// Makes the inverse frequencies, held twice, of heads of `head_dim` elements.
+    pub fn new(b: &Builder, head_dim: u64) -> Self {
+        b.tape().scope("rotary_emb", || {
+            let n = head_dim / 2;
+            let inv_freq = inverse_frequencies(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32));
+            let _original_inv_freq = b.buffer("original_inv_freq", [n], DType::F32);
+            inverse_frequencies_again(b.tape(), &inv_freq);
+            Self {
+                inv_freq,
+                _original_inv_freq,
+            }
+        })
+    }
+
+    /// Positions [1, seq] → turns [1, seq, half of a head] in complex numbers.
+    pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> Tensor {
+        t.no_grad(|| {
+            let [batch, seq, half] = [position_ids.size(0), position_ids.size(1), self.inv_freq.size(0)];
+            let frequencies = t.expand(&t.view(&self.inv_freq, [1, half, 1]), [batch, half, 1]);
+            let positions = t.compute(&t.view(position_ids, [batch, 1, seq]), DType::F32, "positions as float");
+            let angles = t.autocast(None, || t.matmul(&frequencies, &positions));
+            let angles = t.transpose(&angles, 1, 2);
+            let turns = {
+                let ones = t.compute(&angles, DType::F32, "ones");
+                let turns = t.compute(&angles, DType::C64, "polar");
+                drop(ones);
+                turns
+            };
+            let scaled = t.compute(&turns, DType::C64, "times attention scaling");
+            drop((turns, angles, positions));
+            scaled
+        })
+    }
+}
+
+/// `apply_rotary_emb`: queries and keys [batch, seq, heads, width], and turns that broadcast to their complex pairs.
+pub fn apply_complex_rotary(t: &Tape, x: [&Tensor; 2], turns: &Tensor) -> [Tensor; 2] {
+    let pairs = x.map(|x| {
+        let wide = t.to_dtype(x, DType::F32);
+        let [batch, seq, heads, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
+        t.view_as_complex(&t.reshape(&wide, [batch, seq, heads, width / 2, 2]))
+    });
+    let turned = [0, 1].map(|i| {
+        let product = t.mul_by_complex(&pairs[i], turns);
+        t.view(&t.view_as_real(&product), *x[i].shape())
+    });
+    [0, 1].map(|i| t.to_dtype(&turned[i], x[i].dtype()))
+}
