@@ -11,7 +11,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::takes::Takes;
@@ -30,15 +30,15 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for Kosmos2Config {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for Kosmos2Config {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s, model_type == NEWER)
     }
+}
 
+impl Family for Kosmos2Config {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::Kosmos2::new(b, self))
     }

@@ -30,9 +30,7 @@ impl Llama4TextConfig {
 }
 
 impl TextFamily for Llama4TextConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+    const FACTS: &'static Facts = &FACTS;
 
     fn read(_: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s)

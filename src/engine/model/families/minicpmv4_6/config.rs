@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{EncoderShape, PatchGrid, limits};
-use crate::model::parts::delta_decoder::DeltaDecoderConfig;
+use crate::model::parts::delta_decoder::{DeltaDecoderConfig, QWEN3_5};
 use crate::model::parts::packed_vision::PackedVisionConfig;
 use crate::model::parts::qwen_vl::Resize;
 
@@ -56,7 +56,7 @@ impl MiniCpmV46Config {
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let text = s.nested_or_empty("text_config", "Qwen3.5 language")?;
         text.expect_model_type(&["qwen3_5_text"])?;
-        let mut text = DeltaDecoderConfig::read(&text)?;
+        let mut text = DeltaDecoderConfig::read(&text, &QWEN3_5)?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
         s.only(
             "merge_kernel_size",
