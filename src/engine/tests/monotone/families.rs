@@ -255,12 +255,13 @@ pub const FAMILIES: &[Family] = &[
             "image_size": 28, "patch_size": 7, "projector_input_dim": 64 * w, "projector_output_dim": 64 * w,
             "vision_output_dim": 64 * w}})
     }),
-    beside_text("kosmos-2", false, |w| {
+    // KOSMOS-2 refuses checkpointed blocks with frozen embeddings: it has no parts to freeze here.
+    text("kosmos-2", |w| {
         json!({"model_type": "kosmos-2", "latent_query_num": 4, "vision_config": tower("kosmos_2_vision_model", w),
             "text_config": {"vocab_size": 500, "embed_dim": 64 * w, "ffn_dim": 160 * w, "layers": 2,
             "attention_heads": 4, "max_position_embeddings": 1024}})
     }),
-    beside_text("kosmos-2.5", false, |w| {
+    text("kosmos-2.5", |w| {
         json!({"model_type": "kosmos-2.5", "latent_query_num": 4, "vision_config": {"hidden_size": 64 * w, "head_dim": 16,
             "intermediate_size": 96 * w, "num_hidden_layers": 2, "num_attention_heads": 4, "max_num_patches": 16,
             "patch_embed_hidden_size": 48}, "text_config": {"vocab_size": 500, "embed_dim": 64 * w, "ffn_dim": 160 * w,
