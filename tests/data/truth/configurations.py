@@ -185,6 +185,7 @@ def maker(line):
                 return dict(input_ids=x, pixel_values=pixels(B, 3, im, im), return_loss=True, **(dict(attention_mask=torch.ones_like(x)) if t == "clip" else {}))
             if t in TEXT: return text(config["vocab_size"])[1]
             x, o = text(31000, given.get("token", 32000), 0 if t in ("paligemma", "blip-2") else 1)
+            if n == 0: return dict(o, token_type_ids=torch.zeros_like(x)) if t == "gemma3" else o  # text alone
             if t in MORE: return dict(o, **MORE[t](config, given, c, x, pixels))
             if t.startswith("qwen"):
                 h, w = c["grid"]; per = given["per"]

@@ -9,7 +9,7 @@ use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{Builder, Linear, MropeLayout, ids};
+use crate::nn::{self, AXES, Builder, Linear, MropeLayout, ids};
 use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A vision tower of one of them.
@@ -118,10 +118,29 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
         }
     }
 
+    /// Token embeddings → last hidden states, for samples without images: `compute_3d_position_ids` returns no positions,
+    /// and the language model counts them.
+    fn hidden_of_text(&self, t: &Tape, run: &Run, batch: &Batch, ids: &Tensor) -> Tensor {
+        t.component("model.language_model", Component::LanguageModel, || {
+            let embeds = self.language_model.embed(t, run, ids);
+            let counted = nn::position_ids(t, &embeds);
+            let shape = [AXES, embeds.size(0), embeds.size(1)];
+            let position_ids = t.expand(&t.unsqueeze(&counted, 0), shape);
+            drop(counted);
+            let features: Deepstack<'_> = (0, &|_, _, h| h);
+            let positions = (&position_ids, V::MROPE);
+            self.language_model
+                .forward(t, run, embeds, positions, &batch.others[PADDING], features)
+        })
+    }
+
     /// Token and image embeddings → last hidden states.
     fn hidden(&self, t: &Tape, run: &Run, batch: &Batch) -> Tensor {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
+        let Some(ids) = &batch.ids else {
+            unreachable!("a batch has ids")
+        };
+        let Some(pixels) = &batch.pixels else {
+            return self.hidden_of_text(t, run, batch, ids);
         };
         let layout = Layout::of(&run.setup, &self.patches);
         let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
@@ -165,11 +184,17 @@ const TYPES: usize = 2;
 
 impl<V: VisionTower, L: LanguageModel> Forward for QwenVl<V, L> {
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        if run.setup.images == 0 {
+            return None;
+        }
         self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids)
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let mut batch = Batch::of_text(t, run);
+        if run.setup.images == 0 {
+            return batch;
+        }
         let layout = Layout::of(&run.setup, &self.patches);
         t.as_kind(Kind::Input, || {
             let shape = [layout.patches(), self.patches.patch_elements()];
