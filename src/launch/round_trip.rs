@@ -6,7 +6,7 @@ use serde_json::json;
 use vramscope_engine::Setup;
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, Targets, TrainerKind};
 use vramscope_plan::Plan;
-use vramscope_plan::export::Form;
+use vramscope_plan::export::ExportFormat;
 
 use super::tests::{case, launch, open};
 
@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn an_export_is_read_back_as_the_same_setup(
         setup in planned(),
-        form in select(&[Form::Trl, Form::LlamaFactory, Form::MsSwift]),
+        form in select(&[ExportFormat::Trl, ExportFormat::LlamaFactory, ExportFormat::MsSwift]),
     ) {
         let plan = plan_of(&setup);
         let Ok(text) = form.write(&plan, plan.recommended.as_ref().expect("one is")) else {
@@ -91,18 +91,18 @@ proptest! {
         let read = launch(&[&text]);
         let open = open(&read);
         match (form, setup.loss) {
-            (Form::LlamaFactory | Form::MsSwift, Loss::FusedLinear) => {}
+            (ExportFormat::LlamaFactory | ExportFormat::MsSwift, Loss::FusedLinear) => {}
             // LLaMA-Factory's `all` passes over the connector.
-            (Form::LlamaFactory, _) if setup.lora_targets == Targets::AllLinear => {}
+            (ExportFormat::LlamaFactory, _) if setup.lora_targets == Targets::AllLinear => {}
             // TRL never makes all logits.
-            (Form::Trl, _) => prop_assert!(open.last().is_some_and(|why| why.contains("logits")), "{:?}", open),
+            (ExportFormat::Trl, _) => prop_assert!(open.last().is_some_and(|why| why.contains("logits")), "{:?}", open),
             // The tools prepare 4-bit models in ways of their own.
             _ if setup.freeze == Freeze::Qlora => prop_assert!(open[0].contains("QLoRA"), "{:?}", open),
             _ => prop_assert!(open.is_empty(), "{open:?}\n{text}"),
         }
         let setup = match form {
             // TRL's own loss takes the place of Liger's, and lines for the script freeze parts.
-            Form::Trl => Setup {
+            ExportFormat::Trl => Setup {
                 loss: Loss::default(),
                 freeze: match setup.freeze {
                     Freeze::Vision | Freeze::AllButConnector => Freeze::None,
@@ -112,7 +112,7 @@ proptest! {
             },
             _ => setup,
         };
-        if open.is_empty() || form == Form::Trl || setup.freeze == Freeze::Qlora && form == Form::MsSwift {
+        if open.is_empty() || form == ExportFormat::Trl || setup.freeze == Freeze::Qlora && form == ExportFormat::MsSwift {
             prop_assert_eq!(case(&read).setup, Setup { trainer: TrainerKind::Transformers, ..setup }, "{}", text);
         }
     }

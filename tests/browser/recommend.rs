@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use thirtyfour::error::WebDriverResult;
-use vramscope_plan::export::Form;
+use vramscope_plan::export::ExportFormat;
 
 use crate::Page;
 use crate::page::with_page;
@@ -128,7 +128,7 @@ async fn every_export_is_written_or_says_why_not() {
         search(page).await?;
         let options = "return [...document.querySelector('[data-testid=plan-form]').options].map((one) => one.value)";
         let forms: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;
-        assert_eq!(forms.len(), Form::ALL.len());
+        assert_eq!(forms.len(), ExportFormat::ALL.len());
         let mut texts = Vec::new();
         for form in &forms {
             page.choose("plan-form", form).await?;
@@ -178,8 +178,8 @@ async fn a_plan_is_first_shown_for_a_tool_that_takes_it() {
             .await?;
         let chosen = "return document.querySelector('[data-testid=plan-form]').value";
         let chosen: String = page.driver.execute(chosen, vec![]).await?.convert()?;
-        assert_eq!(chosen, Form::Deepspeed.name());
-        page.choose("plan-form", Form::Accelerate.name()).await?;
+        assert_eq!(chosen, ExportFormat::Deepspeed.name());
+        page.choose("plan-form", ExportFormat::Accelerate.name()).await?;
         let refused = || page.text("plan-export-refused");
         page.until("the refusal", refused, |text| text.contains("export deepspeed"))
             .await?;

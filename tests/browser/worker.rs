@@ -7,7 +7,7 @@ use crate::Page;
 use crate::page::with_page;
 use crate::same_bytes::command_line;
 
-/// Runs a script before any of the page's own.
+/// Runs a script before the page's own scripts at every later load.
 async fn before_load(page: &Page, script: &str) -> WebDriverResult<()> {
     let params = json!({ "source": script });
     let method = "Page.addScriptToEvaluateOnNewDocument";
@@ -23,15 +23,16 @@ async fn script(page: &Page, script: &str) -> WebDriverResult<Value> {
     Ok(page.driver.execute(script, vec![]).await?.json().clone())
 }
 
-async fn ran(page: &Page) -> WebDriverResult<Option<String>> {
+/// Waits until the page shows a simulated run, and returns its peak.
+async fn first_peak(page: &Page) -> WebDriverResult<Option<String>> {
     page.until("a run", || page.value("peak-allocated"), Option::is_some)
         .await
 }
 
 #[tokio::test]
-async fn of_entries_in_a_row_the_last_is_shown_and_none_comes_late() {
+async fn after_quick_entries_the_last_is_shown_and_no_older_answer_follows_a_newer() {
     with_page("#/?model=gpt2&gpu=H200&seq=512", async |page| {
-        ran(page).await?;
+        first_peak(page).await?;
         let type_fast = "const shown = [], field = document.querySelector('[data-testid=batch]'),\
             peak = () => Number(document.querySelector('[data-testid=peak-allocated]').dataset.value);\
             new MutationObserver(() => { if (peak() !== shown.at(-1)) shown.push(peak()); })\
@@ -67,7 +68,7 @@ async fn of_entries_in_a_row_the_last_is_shown_and_none_comes_late() {
             .collect();
         assert!(
             shown.is_sorted_by(|a, b| a < b),
-            "peaks rise with the batch, so an older answer came later: {shown:?}"
+            "peaks rise with the batch, so an older answer came after a newer one: {shown:?}"
         );
         Ok(())
     })
@@ -75,28 +76,29 @@ async fn of_entries_in_a_row_the_last_is_shown_and_none_comes_late() {
 }
 
 #[tokio::test]
-async fn a_fault_of_the_worker_keeps_the_state_and_the_next_entry_goes_on() {
+async fn a_crash_of_the_worker_keeps_the_state_and_the_next_entry_works() {
     with_page("", async |page| {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2").await?;
-        let before = ran(page).await?;
+        let before = first_peak(page).await?;
         // The page never sends this message; it makes the worker's program panic.
         script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
         let report = page
-            .until("the panel", || page.text("fault"), |t| !t.is_empty())
+            .until("the panel of the fault", || page.text("fault"), |t| !t.is_empty())
             .await?;
         let version = concat!("VRAMscope ", env!("CARGO_PKG_VERSION"));
         for part in ["cannot be read", "#/?model=gpt2&batch=2", "Mozilla/5.0", version] {
             assert!(report.contains(part), "no {part} in {report}");
         }
-        assert_eq!(page.value("peak-allocated").await?, before, "what was shown stays");
+        assert_eq!(page.value("peak-allocated").await?, before, "the old result stays");
         page.enter("batch", "3").await?;
         page.changed("peak-allocated", &before).await?;
-        page.until("no panel", || page.text("fault"), String::is_empty).await?;
+        page.until("no panel of a fault", || page.text("fault"), String::is_empty)
+            .await?;
         assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=3");
         // A new worker answers, and it can crash again.
         script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
-        page.until("the panel", || page.text("fault"), |t| !t.is_empty())
+        page.until("the panel of the fault", || page.text("fault"), |t| !t.is_empty())
             .await?;
         Ok(())
     })
@@ -104,15 +106,16 @@ async fn a_fault_of_the_worker_keeps_the_state_and_the_next_entry_goes_on() {
 }
 
 #[tokio::test]
-async fn a_fault_of_the_page_offers_to_load_it_again_with_what_was_entered() {
+async fn a_crash_of_the_page_offers_a_reload_that_keeps_the_entries() {
     with_page("", async |page| {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2&lang=zh-TW").await?;
-        let before = ran(page).await?;
+        let before = first_peak(page).await?;
+        // The worker never sends this message; it makes the page's program panic.
         let answer = "workers.at(-1).dispatchEvent(new MessageEvent('message', { data: new ArrayBuffer(1) }))";
         script(page, answer).await?;
         let panel = page
-            .until("the panel", || page.text("fault"), |t| !t.is_empty())
+            .until("the panel of the fault", || page.text("fault"), |t| !t.is_empty())
             .await?;
         assert!(
             panel.contains("重新載入") && panel.contains("cannot be read"),
@@ -122,10 +125,11 @@ async fn a_fault_of_the_page_offers_to_load_it_again_with_what_was_entered() {
         let copied = "document.querySelector('[data-testid=copy-report]').click(); return getSelection().toString()";
         let copied = script(page, copied).await?;
         assert!(copied.to_string().contains("batch=2"), "{copied}");
+        // The second button reloads the page.
         script(page, "document.querySelector('.fault-tools :nth-child(2)').click()").await?;
         page.until("a fresh page", || page.text("fault"), String::is_empty)
             .await?;
-        assert_eq!(ran(page).await?, before);
+        assert_eq!(first_peak(page).await?, before);
         assert!(page.fragment().await?.contains("batch=2"));
         Ok(())
     })
@@ -133,7 +137,7 @@ async fn a_fault_of_the_page_offers_to_load_it_again_with_what_was_entered() {
 }
 
 #[tokio::test]
-async fn where_workers_are_refused_the_page_simulates_by_itself() {
+async fn without_workers_the_page_simulates_by_itself() {
     let refusals = [
         "globalThis.Worker = class { constructor() { throw new DOMException('refused', 'SecurityError'); } }",
         // Blocked by a policy: the worker is created, and an error event reports that it will not start.
@@ -141,10 +145,10 @@ async fn where_workers_are_refused_the_page_simulates_by_itself() {
     ];
     for refusal in refusals {
         with_page("#/?model=gpt2&batch=2", async |page| {
-            let by_worker = ran(page).await?;
+            let by_worker = first_peak(page).await?;
             before_load(page, refusal).await?;
             page.go("#/?model=gpt2&batch=2").await?;
-            assert_eq!(ran(page).await?, by_worker);
+            assert_eq!(first_peak(page).await?, by_worker);
             page.enter("batch", "3").await?;
             page.changed("peak-allocated", &by_worker).await?;
             Ok(())
@@ -154,7 +158,7 @@ async fn where_workers_are_refused_the_page_simulates_by_itself() {
 }
 
 #[tokio::test]
-async fn the_pointer_lists_what_lives_at_its_instant() {
+async fn the_pointer_on_the_timeline_lists_the_tensors_of_its_instant() {
     with_page("#/?model=gpt2", async |page| {
         page.find("instant").await?;
         let title = || async { script(page, "return document.querySelector('.instant h3').textContent").await };
@@ -181,9 +185,9 @@ async fn the_pointer_lists_what_lives_at_its_instant() {
 }
 
 #[tokio::test]
-async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
+async fn long_work_shows_its_progress_and_can_be_stopped() {
     with_page("", async |page| {
-        // Clicked by a script as soon as the button appears.
+        // A script clicks *Stop* as soon as it appears; a click of the driver could come too late.
         let press = "globalThis.pressed = null;\
             new MutationObserver(() => {\
               const stop = document.querySelector('[data-testid=stop]');\
@@ -191,7 +195,7 @@ async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
             }).observe(document, { subtree: true, childList: true })";
         before_load(page, press).await?;
         page.go("#/?model=Qwen/Qwen2.5-VL-72B-Instruct&seq=8192").await?;
-        ran(page).await?;
+        first_peak(page).await?;
         let pressed = || script(page, "return pressed");
         page.until("progress", pressed, |p| !p.is_null()).await?;
         let rows = || script(page, "return document.querySelectorAll('[data-testid=what-if-row]').length");
@@ -206,19 +210,19 @@ async fn long_work_shows_how_far_it_is_and_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_long_simulation_is_given_up_in_the_middle_for_a_newer_entry() {
+async fn a_newer_entry_interrupts_a_long_simulation() {
     with_page("", async |page| {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2").await?;
-        let small = ran(page).await?;
+        let small = first_peak(page).await?;
         // Takes seconds in a single simulation: a call of attention for each of 98,304 windows.
         let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&batch=48&grid=64x64&seq=2048&attn=eager&precision=amp-bf16'";
         script(page, long).await?;
-        // A worker that is silent for a second is abandoned.
+        // Longer than a second, in which the page abandons a worker that stays silent.
         tokio::time::sleep(std::time::Duration::from_millis(1300)).await;
         let busy = "return document.getElementById('results').ariaBusy";
-        assert_eq!(script(page, busy).await?, json!("true"), "it is marked as old");
-        assert_eq!(page.value("peak-allocated").await?, small, "what was there stays");
+        assert_eq!(script(page, busy).await?, json!("true"), "the old result is marked as outdated");
+        assert_eq!(page.value("peak-allocated").await?, small, "the old result stays");
         script(page, "location.hash = '#/?model=gpt2&batch=3'").await?;
         page.changed("peak-allocated", &small).await?;
         assert_eq!(script(page, "return workers.length").await?, json!(2));

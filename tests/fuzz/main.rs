@@ -4,14 +4,14 @@
 //! cargo run --release -p vramscope-tests --example fuzz -- READER SECONDS [SEED]
 //! ```
 //!
-//! Inputs are valid ones with faults. Pickles and snapshots are also generated, most of them well-formed, so that
-//! faults reach the code behind the first opcodes. Every input is read, and its findings are drawn and put into words.
-//! Runs (`configurations`) are generated: a configuration of any family with some entries changed, and a setup; each is
-//! simulated. Recordings (`recordings`) are read and replayed, those of all sizes at one of their sizes.
+//! Inputs are valid ones that are damaged. Pickles and snapshots are also generated, most of them well-formed, so that
+//! damage reaches the code behind the first opcodes. Every input is read, and the text of its findings is made.
+//! Runs (reader `configurations`) are generated and simulated: a configuration of any family with some entries changed,
+//! and a setup. Recordings (reader `recordings`) are read and replayed, those of all sizes at one of their sizes.
 //!
 //! The program stops at a panic, or at an input for which one of its threads works for more than two seconds (a run: five)
-//! or which takes more than a gibibyte (a run: four), and leaves the input in `fuzz-READER.bin`. Without `--release` it
-//! does not judge the time. Equal seeds give equal inputs.
+//! or which takes more than a gibibyte (a run: four), and leaves the input in `fuzz-READER.bin`. The limits on time apply
+//! with `--release` only. Equal seeds give equal inputs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -33,17 +33,17 @@ use vramscope_diagnose::pickle::Pickle;
 use vramscope_diagnose::{Context, diagnose, read, words};
 use vramscope_engine::units::Bytes;
 
-/// Counts what is allocated: a process keeps some of what its threads freed, so that its size is no input's alone.
+/// Counts the bytes allocated. The size of the process would not do: it includes memory freed by earlier inputs.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Longest time for one input. Inputs have a few hundred kilobytes, but a run is simulated as a whole.
-fn slowest_allowed(reader: &str) -> Duration {
+/// Longest CPU time of a thread for one input. Inputs have a few hundred kilobytes, but a run simulates a whole step.
+fn most_time(reader: &str) -> Duration {
     Duration::from_secs(if reader == seeds::RUNS { 5 } else { 2 })
 }
 
-/// Most memory for one input in KiB. Records of runs are large.
-fn most_allowed_kib(reader: &str) -> u64 {
+/// Most memory for one input in KiB. The log of a simulated run is large.
+fn most_kib(reader: &str) -> u64 {
     if reader == seeds::RUNS { 4 << 20 } else { 1 << 20 }
 }
 
@@ -59,47 +59,48 @@ fn main() -> ExitCode {
     };
     let until = Instant::now() + Duration::from_secs(seconds);
     let mut mutator = mutate::Mutator::new(seed, seeds);
-    let left = format!("fuzz-{reader}.bin");
+    let file = format!("fuzz-{reader}.bin");
     let (mut inputs, mut understood, mut slowest, mut most_held) = (0u64, 0u64, Duration::ZERO, 0);
-    let watched = watch(&left, Duration::from_secs(60));
+    let watched = watch(&file, Duration::from_secs(60));
     while Instant::now() < until {
         let input = mutator.next();
         *watched.lock().expect("the watch does not panic") = (Instant::now(), input.clone());
-        let (started, before) = (Instant::now(), worked());
-        // A thread may still be dropping what the input before made.
+        let (started, before) = (Instant::now(), cpu_times());
+        // A thread may still hold memory of the previous input.
         let held_before = HEAP.current_usage();
         HEAP.reset_peak_usage();
         let result = std::panic::catch_unwind(|| feed(reader, &input));
-        let took = busiest(&before, &worked()).unwrap_or_else(|| started.elapsed());
+        let took = busiest(&before, &cpu_times()).unwrap_or_else(|| started.elapsed());
         slowest = slowest.max(took);
         let held = HEAP.peak_usage().saturating_sub(held_before) as u64 >> 10;
         most_held = most_held.max(held);
         let Ok(is_understood) = result else {
-            return fail(&left, &input, "panicked");
+            return fail(&file, &input, "panicked");
         };
-        let is_slow = took > slowest_allowed(reader) && !cfg!(debug_assertions);
-        if is_slow || held > most_allowed_kib(reader) {
-            return fail(&left, &input, &format!("took {took:?}, {held} KiB held"));
+        let is_slow = took > most_time(reader) && !cfg!(debug_assertions);
+        if is_slow || held > most_kib(reader) {
+            return fail(&file, &input, &format!("took {took:?}, {held} KiB held"));
         }
         inputs += 1;
         understood += u64::from(is_understood);
     }
     println!(
-        "{reader}: {inputs} inputs in {seconds} s, {understood} understood, slowest {slowest:?}, {most_held} KiB held at most"
+        "{reader}: {inputs} inputs in {seconds} s, {understood} understood, slowest {slowest:?}, {most_held} KiB at most"
     );
     ExitCode::SUCCESS
 }
 
-/// Watches the current input: if it takes longer than `most`, saves it and stops the program.
-fn watch(left: &str, most: Duration) -> Arc<Mutex<(Instant, Vec<u8>)>> {
+/// Watches the current input, with the time at which it began: if it takes longer than `most`, saves it to `file` and
+/// stops the program.
+fn watch(file: &str, most: Duration) -> Arc<Mutex<(Instant, Vec<u8>)>> {
     let watched = Arc::new(Mutex::new((Instant::now(), Vec::new())));
-    let (seen, left) = (watched.clone(), left.to_owned());
+    let (seen, file) = (watched.clone(), file.to_owned());
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(Duration::from_secs(1));
             let (since, input) = &*seen.lock().expect("the program does not panic with it");
             if since.elapsed() > most {
-                fail(&left, input, "does not end");
+                fail(&file, input, &format!("did not end in {most:?}"));
                 std::process::exit(1);
             }
         }
@@ -115,9 +116,9 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-fn fail(left: &str, input: &[u8], why: &str) -> ExitCode {
-    std::fs::write(left, input).expect("the input is kept");
-    eprintln!("{why}; the input is in {left}");
+fn fail(file: &str, input: &[u8], why: &str) -> ExitCode {
+    std::fs::write(file, input).expect("the input can be saved");
+    eprintln!("{why}; the input is in {file}");
     ExitCode::FAILURE
 }
 
@@ -141,21 +142,21 @@ fn feed(reader: &str, input: &[u8]) -> bool {
         ..Context::default()
     };
     for finding in diagnose(&pieces, &context) {
-        let said = words::title(&finding.cause, finding.confidence).key.len() + words::evidence(&finding.cause).len();
-        assert!(said > 0 && !finding.row().is_empty());
+        let length = words::title(&finding.cause, finding.confidence).key.len() + words::evidence(&finding.cause).len();
+        assert!(length > 0 && !finding.row().is_empty());
     }
     true
 }
 
 /// CPU time of each thread of this process; empty if the system does not report it.
-fn worked() -> BTreeMap<OsString, Duration> {
+fn cpu_times() -> BTreeMap<OsString, Duration> {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let of = |thread: DirEntry| {
-        let told = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        let nanoseconds = told.split_ascii_whitespace().next()?.parse().ok()?;
+    let cpu_time = |thread: DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let nanoseconds = text.split_ascii_whitespace().next()?.parse().ok()?;
         Some((thread.file_name(), Duration::from_nanos(nanoseconds)))
     };
-    threads.filter_map(of).collect()
+    threads.filter_map(cpu_time).collect()
 }
 
 /// Longest CPU time of a thread between two readings: on a busy machine the wall clock also counts other processes.

@@ -52,6 +52,7 @@ fn measure(canvas: &HtmlCanvasElement) -> (u32, u32) {
     (pixels(frame.width()), pixels(frame.height()))
 }
 
+/// Keeps `size` up to date until the component is removed.
 fn observe(canvas: HtmlCanvasElement, size: RwSignal<(u32, u32)>) {
     let notify = {
         let canvas = canvas.clone();
@@ -68,6 +69,7 @@ fn observe(canvas: HtmlCanvasElement, size: RwSignal<(u32, u32)>) {
         return;
     };
     observer.observe(&canvas);
-    let kept = StoredValue::new_local((observer, notify));
-    on_cleanup(move || kept.with_value(|(observer, _)| observer.disconnect()));
+    // The callback must live as long as its observer.
+    let observing = StoredValue::new_local((observer, notify));
+    on_cleanup(move || observing.with_value(|(observer, _)| observer.disconnect()));
 }

@@ -10,10 +10,10 @@ pub struct Book {
     texts: Value,
 }
 
-/// A row of the course: one page.
+/// A row of the course's contents: one page.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// The course.
+    /// The course of the row.
     pub book: &'a Book,
     /// Id, such as `9.attn`.
     pub id: &'a str,
@@ -27,7 +27,7 @@ pub struct Block<'a> {
     /// Row of the block.
     pub row: Row<'a>,
     /// Index within the row.
-    pub place: usize,
+    pub index: usize,
     /// Kind, such as `figure`.
     pub kind: &'a str,
     /// Name within the row.
@@ -80,9 +80,9 @@ impl Book {
 
     /// Returns the previous and the next row.
     pub fn neighbours(&self, id: &str) -> [Option<Row<'_>>; 2] {
-        let place = self.rows().position(|row| row.id == id);
-        let before = place.and_then(|place| self.rows().take(place).last());
-        let after = place.and_then(|place| self.rows().nth(place + 1));
+        let index = self.rows().position(|row| row.id == id);
+        let before = index.and_then(|index| self.rows().take(index).last());
+        let after = index.and_then(|index| self.rows().nth(index + 1));
         [before, after]
     }
 
@@ -141,11 +141,11 @@ impl<'a> Row<'a> {
 
     /// Iterates over the blocks, in order.
     pub fn blocks(self) -> impl Iterator<Item = Block<'a>> {
-        self.blocks.iter().enumerate().map(move |(place, data)| {
-            let (kind, name) = name_of(data);
+        self.blocks.iter().enumerate().map(move |(index, data)| {
+            let (kind, name) = kind_and_name(data);
             Block {
                 row: self,
-                place,
+                index,
                 kind,
                 name,
                 data,
@@ -191,14 +191,14 @@ impl<'a> Block<'a> {
         all.map(|item| strings(items(Some(item))))
     }
 
-    /// Items of a checklist: the id of each tick, and its text.
+    /// Items of a checklist: the id under which a tick is stored, and the text.
     pub fn checks(self) -> impl Iterator<Item = (String, &'a str)> {
         let (id, name) = (self.row.id, self.name);
-        let all = self.texts("items").enumerate();
-        all.map(move |(place, item)| (format!("{id}/{name}/{place}"), item))
+        let items = self.texts("items").enumerate();
+        items.map(move |(index, item)| (format!("{id}/{name}/{index}"), item))
     }
 
-    /// Label of a name in a formula: the row's own, or else the shared one.
+    /// Label of a name in a formula: the row's own (its text `n.NAME`), or else the one that all rows share.
     pub fn label(self, name: &str) -> &'a str {
         let own = self.row.text(&format!("n.{name}"));
         let shared = self
@@ -210,7 +210,7 @@ impl<'a> Block<'a> {
         if own.is_empty() { shared } else { own }
     }
 
-    /// Lines of the block's sheet, as data.
+    /// Lines of the block's sheet (its formulas and inputs), as data.
     pub fn line_data(self) -> &'a [Value] {
         items(self.data.get("lines"))
     }
@@ -226,7 +226,7 @@ impl<'a> Block<'a> {
 }
 
 /// Returns the kind of a block and its name within the row, which are the first entry of its object.
-fn name_of(block: &Value) -> (&str, &str) {
+fn kind_and_name(block: &Value) -> (&str, &str) {
     let first = block.as_object().and_then(|entries| entries.iter().next());
     first.map_or(("", ""), |(kind, name)| {
         (kind.as_str(), name.as_str().unwrap_or_default())

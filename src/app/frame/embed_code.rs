@@ -1,4 +1,4 @@
-//! The button for embedding what the page shows in another page.
+//! The button that copies code with which another page embeds this one.
 
 use leptos::prelude::*;
 
@@ -10,20 +10,20 @@ use crate::shell::{CopyButton, Store};
 #[component]
 pub fn CopyEmbedCode() -> impl IntoView {
     let store = Store::get();
-    let hosted = home().is_some();
+    let hosted = page_folder().is_some();
     view! {
         <Show when=move || hosted>
             <CopyButton
                 testid="copy-embed"
                 label=|i18n| t_string!(i18n, embed.copy)
-                text=move || home().map(|home| code(store, &home)).unwrap_or_default()
+                text=move || page_folder().map(|folder| embed_code(store, &folder)).unwrap_or_default()
             />
         </Show>
     }
 }
 
 /// URL of the folder that serves the page, with a slash at its end; `None` if it is not served over HTTP.
-fn home() -> Option<String> {
+fn page_folder() -> Option<String> {
     let location = window().location();
     let (origin, path) = (location.origin().ok()?, location.pathname().ok()?);
     let (folder, _) = path.rsplit_once('/')?;
@@ -31,8 +31,8 @@ fn home() -> Option<String> {
 }
 
 /// HTML that loads the widget's script and shows the widget.
-fn code(store: Store, home: &str) -> String {
-    // Each attribute begins with a space. The address is read at the click, where nothing could track it.
+fn embed_code(store: Store, folder: &str) -> String {
+    // Read once, at the click. Each attribute brings its leading space.
     let attributes = untrack(|| store.address()).to_attributes();
-    format!("<script src=\"{home}embed.js\" async></script>\n<vramscope-widget{attributes}></vramscope-widget>")
+    format!("<script src=\"{folder}embed.js\" async></script>\n<vramscope-widget{attributes}></vramscope-widget>")
 }

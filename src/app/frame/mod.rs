@@ -1,4 +1,5 @@
-//! The frame around every page: the page as a whole, its header, notices, and parts of it inside another page.
+//! The frame around every page: header, notices, offers to install and update, and the page as a widget inside another
+//! page.
 
 mod app;
 mod embed;
@@ -12,11 +13,11 @@ mod update;
 use crate::i18n::Language;
 use crate::shell::{fault, language};
 
-/// Puts the page into the document, once its words are there.
+/// Mounts the page once the texts of its language are loaded.
 pub fn start() {
-    fault::watch();
+    fault::install_panic_hook();
     wasm_bindgen_futures::spawn_local(async {
-        let language = Language::load(language::first()).await;
+        let language = Language::load(language::initial()).await;
         leptos::mount::mount_to_body(move || app::app(language));
     });
 }

@@ -16,8 +16,8 @@ extern "C" {
     fn fault_over();
 }
 
-/// Installs a panic hook that shows the panel in addition to logging.
-pub fn watch() {
+/// Shows the panel at a panic, in addition to logging it.
+pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
         console_error_panic_hook::hook(info);
         show_fault(&info.to_string(), true);

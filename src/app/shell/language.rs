@@ -8,7 +8,7 @@ use crate::i18n::{Locale, Words, t_string};
 use crate::state::Key;
 
 /// Returns the initial language: from the URL, an earlier choice, or the browser.
-pub fn first() -> Locale {
+pub fn initial() -> Locale {
     let (address, _) = read_address();
     Locale::named(address.draft.get(Key::Lang)).unwrap_or_else(preferred)
 }

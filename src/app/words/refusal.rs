@@ -42,6 +42,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         E::NoText { model } => t_string!(i18n, refusal.no_text, message, model),
         E::EmptySample => t_string!(i18n, refusal.empty_sample, message),
         E::RaggedFlash => t_string!(i18n, refusal.ragged_flash, message),
+        E::RaggedUnknown { model } => t_string!(i18n, refusal.ragged_unknown, message, model),
         E::PackedImages { model } => t_string!(i18n, refusal.packed_images, message, model),
         E::PackedCache => t_string!(i18n, refusal.packed_cache, message),
         E::Freeze { model, missing } => match missing {

@@ -224,7 +224,7 @@ impl TimeWork {
                 watts: expense.watts,
                 basis: basis(chosen),
                 host: chosen.clock.measured().host.clone(),
-                unused: unused(chosen),
+                other_card: other_card(chosen),
                 bottlenecks: None,
             }
         })
@@ -270,7 +270,7 @@ fn basis(chosen: &Chosen) -> Basis {
 }
 
 /// Name of the user's card if it differs from the card being planned for.
-fn unused(chosen: &Chosen) -> Option<String> {
+fn other_card(chosen: &Chosen) -> Option<String> {
     let mine = chosen.mine.as_ref().filter(|mine| !mine.is_meant)?;
     Some(mine.device.clone())
 }

@@ -53,7 +53,7 @@ pub struct Timing {
     /// Processor on which the host's pace was measured.
     pub host: String,
     /// The user's own card if it differs from the planned one, so that its measurement is not used.
-    pub unused: Option<String>,
+    pub other_card: Option<String>,
     /// Bottlenecks of the step, largest first; filled in by a second answer.
     pub bottlenecks: Option<Vec<Bottleneck>>,
 }

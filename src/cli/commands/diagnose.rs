@@ -151,7 +151,7 @@ impl Diagnose {
                     .try_for_each(|one| output::print(&text::comparison(one, width)))
             }
             Format::Json => output::print_json(&answer),
-            Format::Jsonl => output::print_line(&answer),
+            Format::Jsonl => output::print_json_line(&answer),
         }
     }
 

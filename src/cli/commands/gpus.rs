@@ -44,7 +44,7 @@ impl Gpus {
         match self.format {
             Format::Text => output::print(&text(&entries)),
             Format::Json => output::print_json(&entries),
-            Format::Jsonl => entries.iter().try_for_each(output::print_line),
+            Format::Jsonl => entries.iter().try_for_each(output::print_json_line),
         }
     }
 }

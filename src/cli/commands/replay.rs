@@ -52,7 +52,7 @@ impl Replay {
         match self.format {
             Format::Text => output::print(&text(&self.trace, &trace, result)),
             Format::Json => output::print_json(&result),
-            Format::Jsonl => output::print_line(&result),
+            Format::Jsonl => output::print_json_line(&result),
         }
     }
 }

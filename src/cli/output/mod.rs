@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// The form of a result on standard output.
+/// Format of a result on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people: bars, and colour where the terminal has it
@@ -30,7 +30,7 @@ pub enum Format {
 /// # Errors
 /// If standard output cannot be written.
 pub fn print(text: &str) -> Result<(), Failure> {
-    if terminal::speaks_utf8() {
+    if terminal::is_utf8_locale() {
         write(text)
     } else {
         write(&ascii::fold(text))
@@ -48,7 +48,7 @@ fn write(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// If standard output cannot be written.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::Broken(e.to_string()))?;
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Broken(error.to_string()))?;
     write(&format!("{text}\n"))
 }
 
@@ -56,14 +56,14 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn print_line(value: &impl Serialize) -> Result<(), Failure> {
+pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     write(&format!("{}\n", to_json(value)?))
 }
 
 /// A JSON array on standard output, one element per line, each flushed immediately.
 #[derive(Debug, Default)]
 pub struct JsonArray {
-    begun: bool,
+    has_elements: bool,
 }
 
 impl JsonArray {
@@ -72,8 +72,8 @@ impl JsonArray {
     /// # Errors
     /// If standard output cannot be written.
     pub fn push(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let before = if self.begun { ",\n" } else { "[\n" };
-        self.begun = true;
+        let before = if self.has_elements { ",\n" } else { "[\n" };
+        self.has_elements = true;
         write(&format!("{before}{}", to_json(value)?))
     }
 
@@ -81,8 +81,8 @@ impl JsonArray {
     ///
     /// # Errors
     /// If standard output cannot be written.
-    pub fn end(self) -> Result<(), Failure> {
-        write(if self.begun { "\n]\n" } else { "[]\n" })
+    pub fn close(self) -> Result<(), Failure> {
+        write(if self.has_elements { "\n]\n" } else { "[]\n" })
     }
 }
 

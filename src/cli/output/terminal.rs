@@ -17,7 +17,7 @@ pub fn width() -> usize {
 
 /// Returns true if the locale's character set is UTF-8, by POSIX's variables in their order. Terminals on Windows
 /// always support Unicode.
-pub fn speaks_utf8() -> bool {
+pub fn is_utf8_locale() -> bool {
     if cfg!(windows) {
         return true;
     }

@@ -22,6 +22,13 @@ pub(crate) struct ModelType {
     pub classes: &'static [&'static str],
 }
 
+impl ModelType {
+    /// Names a type and its classes.
+    pub const fn new(name: &'static str, classes: &'static [&'static str]) -> Self {
+        Self { name, classes }
+    }
+}
+
 /// Key of a `config.json` that a setting of a setup or of a case replaces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Override {

@@ -57,4 +57,10 @@ pub(crate) trait Family {
 
     /// What training libraries do with the model.
     fn support(&self) -> Support<'_>;
+
+    /// Returns true if batches of samples of different lengths are simulated, padded and packed, as far as they are for
+    /// models of its kind.
+    fn batches_ragged(&self) -> bool {
+        true
+    }
 }

@@ -39,7 +39,7 @@ pub enum NoFlash {
     Fp32,
     /// The kernels take heads of up to 256 elements.
     WideHeads,
-    /// How the family packs its images for the kernels is not simulated.
+    /// The kernels take the model, but its calls of them are not simulated.
     NotSimulated,
 }
 
@@ -52,7 +52,7 @@ impl NoFlash {
                 "transformers 5.17 fails for Llama-3.2-Vision: the attention of its tower has no `is_causal`"
             }
             Self::WideHeads => "FlashAttention takes heads of up to 256 elements, and this model has longer ones",
-            Self::NotSimulated => "it is not simulated for this model's vision tower; take `attn` sdpa or eager",
+            Self::NotSimulated => "it is not simulated for this model; take `attn` sdpa or eager",
             Self::Fp32 => "FlashAttention runs in fp16 and bf16 only, and `precision` is fp32",
         }
     }

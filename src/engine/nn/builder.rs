@@ -73,6 +73,16 @@ impl Builder {
         self.weight_of(name, shape, self.policy.dtype)
     }
 
+    /// Makes a parameter that is never trained (`requires_grad=False`).
+    pub fn frozen_weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
+        let tensor = self
+            .tape
+            .as_kind(Kind::Weight, || self.tape.empty(shape, self.policy.dtype, name));
+        tensor.storage().classify(Kind::Weight, Why::Parameter);
+        self.params.borrow_mut().push(tensor.clone());
+        tensor
+    }
+
     /// Makes a parameter by an expression of `before` operations and the last, such as `nn.Parameter(scale *
     /// torch.randn(n))`: each result lives until the next exists. Parameters after it reuse the memory that they free.
     pub fn weight_computed(&self, name: &'static str, shape: impl Into<Dims>, before: usize) -> Tensor {

@@ -19,6 +19,14 @@ impl Embedding {
         })
     }
 
+    /// Makes a table that is never trained (`_freeze=True`).
+    pub fn frozen(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
+        b.tape().scope(name, || Self {
+            weight: b.frozen_weight("weight", [entries, width]),
+            is_split: false,
+        })
+    }
+
     /// Makes a table whose entries are split over the GPUs of a group (`embedding_rowwise`).
     pub fn rowwise(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         let group = b.tape().group();

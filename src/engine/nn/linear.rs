@@ -46,6 +46,16 @@ impl Linear {
         Self::here(b, "", [input, output], true, false)
     }
 
+    /// Makes a head whose weight is its own, by another name than `lm_head`: neither kept in 4 bits nor adapted.
+    pub fn head(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
+        b.tape().scope(name, || Self {
+            weight: Weight::Dense(b.weight("weight", [output, input])),
+            bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
+            lora: None,
+            split: Split::Whole,
+        })
+    }
+
     /// Makes one of a language model's projections that LoRA adapts by default.
     pub fn adapted(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::make(b, name, [input, output], bias, true)
@@ -100,18 +110,34 @@ impl Linear {
 
     /// Makes a head that shares its weight with the token embedding.
     pub fn tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
-        b.tape().scope(name, || Self {
-            weight: Weight::Dense(b.tied("weight", weight)),
+        b.tape().scope(name, || Self::sharing(&b.tied("weight", weight)))
+    }
+
+    /// Makes a map without a bias of a weight [output, input] that is there.
+    pub fn sharing(weight: &Tensor) -> Self {
+        Self {
+            weight: Weight::Dense(weight.clone()),
             bias: RefCell::default(),
             lora: None,
             split: Split::Whole,
-        })
+        }
+    }
+
+    /// Takes another weight [output, input] in place of its own.
+    pub fn share_weight(&mut self, weight: &Tensor) {
+        self.weight = Weight::Dense(weight.clone());
     }
 
     /// Adds a bias of `output`.
     pub fn with_bias(self, b: &Builder, name: &'static str, output: u64) -> Self {
         let bias = b.tape().scope(name, || b.weight("bias", [output]));
         self.bias.replace(Some(bias));
+        self
+    }
+
+    /// Adds a bias that another module holds.
+    pub fn sharing_bias(self, bias: &Tensor) -> Self {
+        self.bias.replace(Some(bias.clone()));
         self
     }
 

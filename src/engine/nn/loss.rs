@@ -19,6 +19,13 @@ pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     loss
 }
 
+/// `CrossEntropyLoss` of logits [batch, seq, vocab] in their own type and labels [batch, seq] as they are.
+pub fn unshifted_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
+    let [batch, seq, vocab] = [logits.size(0), logits.size(1), logits.size(2)];
+    let flat = t.view(logits, [batch * seq, vocab]);
+    t.cross_entropy(&flat, &t.view(labels, [batch * seq]))
+}
+
 /// `LigerForCausalLMLoss`: hidden states [batch, seq, width], the head, and labels [batch, seq] shifted by one.
 pub fn fused_causal_lm_loss(t: &Tape, h: &Tensor, head: &Linear, labels: &Tensor) -> Tensor {
     let [batch, seq, width] = [h.size(0), h.size(1), h.size(2)];

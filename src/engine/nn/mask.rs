@@ -104,6 +104,23 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     Some(as_mask(t, attn, allowed, embeds))
 }
 
+/// `create_bidirectional_mask` for a padding mask without padding, which needs none. FlashAttention never gets one.
+pub fn bidirectional_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
+    let [batch, seq] = [embeds.size(0), embeds.size(1)];
+    let padding = padding_mask(t, batch, seq);
+    drop(t.all(&padding));
+    if attn == Attention::FlashAttention2 || !t.is_padded() {
+        return None;
+    }
+    let at = Positions {
+        batch,
+        seq,
+        vmap: false,
+    };
+    let allowed = allowed_positions(t, at, Rule::Any, Some(&padding));
+    Some(as_mask(t, attn, allowed, embeds))
+}
+
 /// `create_recurrent_attention_mask`: the padding mask [batch, seq] if something is padded.
 pub fn recurrent_mask(t: &Tape, padding: &Tensor) -> Option<Tensor> {
     if padding.size(1) == 1 {

@@ -6,6 +6,8 @@ use crate::tape::{Tape, Tensor};
 
 /// One function of (batch, head, query, key).
 pub(super) enum Rule<'a> {
+    /// `query >= 0`.
+    Any,
     /// `key <= query`.
     Causal,
     /// `key > query - window`.
@@ -36,6 +38,7 @@ impl Rule<'_> {
     pub fn evaluate(&self, t: &Tape, at: Positions) -> Tensor {
         let Positions { batch, seq, .. } = at;
         match self {
+            Self::Any => t.empty([1, 1, seq, 1], DType::Bool, "query ≥ 0"),
             Self::Causal => t.empty([1, 1, seq, seq], DType::Bool, "key ≤ query"),
             Self::Window => {
                 let bound = t.empty([1, 1, seq, 1], DType::I64, "first position of the window");

@@ -33,8 +33,10 @@ pub use experts::{ExpertSizes, Experts};
 pub use gate::gated;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
-pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss};
-pub use mask::{Pattern, causal_mask, ids, padding_mask, pattern_mask, position_ids, recurrent_mask, text_mask};
+pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, unshifted_lm_loss};
+pub use mask::{
+    Pattern, bidirectional_mask, causal_mask, ids, padding_mask, pattern_mask, position_ids, recurrent_mask, text_mask,
+};
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale};

@@ -180,6 +180,8 @@ pub enum NormKind {
     PlainLayer,
     /// Nemotron's layer norm.
     ShiftedLayer,
+    /// OLMo's layer norm: in fp32, without parameters.
+    WideLayer,
 }
 
 /// A norm of one of several kinds.
@@ -192,6 +194,8 @@ pub enum Norm {
     PlainLayer(PlainLayerNorm),
     /// Nemotron's layer norm.
     ShiftedLayer(ShiftedLayerNorm),
+    /// OLMo's layer norm.
+    WideLayer,
 }
 
 impl Norm {
@@ -202,6 +206,7 @@ impl Norm {
             NormKind::Layer => Self::Layer(LayerNorm::new(b, name, width)),
             NormKind::PlainLayer => Self::PlainLayer(PlainLayerNorm::new(b, name, width)),
             NormKind::ShiftedLayer => Self::ShiftedLayer(ShiftedLayerNorm::new(b, name, width)),
+            NormKind::WideLayer => Self::WideLayer,
         }
     }
 
@@ -212,6 +217,10 @@ impl Norm {
             Self::Layer(norm) => norm.forward(t, x),
             Self::PlainLayer(norm) => norm.forward(t, x),
             Self::ShiftedLayer(norm) => norm.forward(t, x),
+            Self::WideLayer => {
+                let normed = LayerNorm::plain().forward(t, &t.to_dtype(x, DType::F32));
+                t.to_dtype(&normed, x.dtype())
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ pub const MOST_BYTES: u64 = 1 << 30;
 pub(super) const MOST_LINE: u64 = 1 << 24;
 
 /// Maximum number of storages and of kernels' temporaries; lower in tests, which exceed it.
-pub(super) const MOST_BORN: usize = if cfg!(test) { 1 << 16 } else { 1 << 22 };
+pub(super) const MOST_STORAGES: usize = if cfg!(test) { 1 << 16 } else { 1 << 22 };
 
 /// Maximum number of declarations of each kind.
 pub(super) const MOST_DECLARED: usize = 1 << 20;
@@ -19,7 +19,7 @@ pub(super) const MOST_NAMED: usize = 1 << 25;
 pub(super) const MOST_ELEMENTS: u64 = 1 << 40;
 
 /// Maximum bytes of a storage, more than any card has.
-pub(super) const MOST_STORED: u64 = 1 << 42;
+pub(super) const MOST_STORAGE_BYTES: u64 = 1 << 42;
 
 /// Maximum streaming multiprocessors of a card.
 pub(super) const MOST_SMS: u64 = 4096;

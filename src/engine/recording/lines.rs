@@ -1,4 +1,4 @@
-//! Lines of a recording, parsed from JSON.
+//! Lines of a recording, parsed from JSON. `docs/recording.md` says what each key means.
 
 use std::borrow::Cow;
 
@@ -90,7 +90,7 @@ impl<'a> Line<'a> {
             Self::Meta(meta) => Line::Meta(meta),
             Self::Function(named) => Line::Function(named.into_owned()),
             Self::Node(named) => Line::Node(named.into_owned()),
-            Self::SourceLine(place) => Line::SourceLine(place),
+            Self::SourceLine(line) => Line::SourceLine(line),
             Self::Module(module) => Line::Module(module.into_owned()),
             Self::Param(param) => Line::Param(param.into_owned()),
             Self::Mark(mark) => Line::Mark(Mark {
@@ -176,9 +176,10 @@ pub(super) struct Param<'a> {
     #[serde(borrow)]
     pub name: Cow<'a, str>,
     pub module: Option<u64>,
-    pub s: u64,
-    #[serde(borrow)]
-    pub m: Reference<'a>,
+    #[serde(rename = "s")]
+    pub storage: u64,
+    #[serde(rename = "m", borrow)]
+    pub meta: Reference<'a>,
     pub trainable: bool,
     #[serde(default)]
     pub buffer: bool,
@@ -188,10 +189,10 @@ impl Param<'_> {
     fn into_owned(self) -> Param<'static> {
         Param {
             name: owned(self.name),
-            m: self.m.into_owned(),
+            meta: self.meta.into_owned(),
             id: self.id,
             module: self.module,
-            s: self.s,
+            storage: self.storage,
             trainable: self.trainable,
             buffer: self.buffer,
         }
@@ -201,56 +202,61 @@ impl Param<'_> {
 /// Line `op`.
 #[derive(Debug, PartialEq, Default, Deserialize)]
 pub(super) struct Op<'a> {
-    #[serde(borrow)]
-    pub f: Reference<'a>,
-    #[serde(default)]
-    pub a: Vec<Value>,
-    #[serde(default, borrow)]
-    pub k: Keywords<'a>,
-    #[serde(default)]
-    pub o: Vec<Value>,
-    #[serde(default)]
-    pub n: Vec<(u64, Count)>,
-    #[serde(default)]
-    pub b: u8,
-    pub v: Option<u64>,
+    #[serde(rename = "f", borrow)]
+    pub function: Reference<'a>,
+    #[serde(rename = "a", default)]
+    pub args: Vec<Value>,
+    #[serde(rename = "k", default, borrow)]
+    pub kwargs: Keywords<'a>,
+    #[serde(rename = "o", default)]
+    pub outputs: Vec<Value>,
+    /// Id and bytes of each storage that the operation allocates.
+    #[serde(rename = "n", default)]
+    pub new_storages: Vec<(u64, Count)>,
+    /// 1 on autograd's thread, 0 on the script's.
+    #[serde(rename = "b", default)]
+    pub autograd_thread: u8,
+    /// Autograd node.
+    #[serde(rename = "v")]
+    pub node: Option<u64>,
     #[serde(rename = "mod")]
     pub module: Option<u64>,
-    pub l: Option<u64>,
-    #[serde(default)]
-    pub st: u32,
+    #[serde(rename = "l")]
+    pub source_line: Option<u64>,
+    #[serde(rename = "st", default)]
+    pub stream: u32,
 }
 
 impl Op<'_> {
     fn into_owned(self) -> Op<'static> {
         Op {
-            f: self.f.into_owned(),
-            k: self.k.into_owned(),
-            a: self.a,
-            o: self.o,
-            n: self.n,
-            b: self.b,
-            v: self.v,
+            function: self.function.into_owned(),
+            kwargs: self.kwargs.into_owned(),
+            args: self.args,
+            outputs: self.outputs,
+            new_storages: self.new_storages,
+            autograd_thread: self.autograd_thread,
+            node: self.node,
             module: self.module,
-            l: self.l,
-            st: self.st,
+            source_line: self.source_line,
+            stream: self.stream,
         }
     }
 
     /// Returns true if an argument varies with the sizes.
     pub fn varies(&self) -> bool {
-        self.a.iter().chain(self.k.values()).any(Value::varies)
+        self.args.iter().chain(self.kwargs.values()).any(Value::varies)
     }
 
     /// Returns the operation with its varying arguments replaced by `numbers`.
     pub fn at(&self, numbers: &[i64]) -> Result<Self, Fault> {
         let value = |value: &Value| value.at(numbers);
         Ok(Self {
-            f: self.f.clone(),
-            a: self.a.iter().map(value).collect::<Result<_, Fault>>()?,
-            k: self.k.at(numbers)?,
-            o: self.o.clone(),
-            n: self.n.clone(),
+            function: self.function.clone(),
+            args: self.args.iter().map(value).collect::<Result<_, Fault>>()?,
+            kwargs: self.kwargs.at(numbers)?,
+            outputs: self.outputs.clone(),
+            new_storages: self.new_storages.clone(),
             ..*self
         })
     }
@@ -261,12 +267,13 @@ impl Op<'_> {
 pub(super) struct Triton<'a> {
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    #[serde(default)]
-    pub a: Vec<Value>,
-    #[serde(default, borrow)]
-    pub k: Keywords<'a>,
-    #[serde(default)]
-    pub b: u8,
+    #[serde(rename = "a", default)]
+    pub args: Vec<Value>,
+    #[serde(rename = "k", default, borrow)]
+    pub kwargs: Keywords<'a>,
+    /// 1 on autograd's thread, 0 on the script's.
+    #[serde(rename = "b", default)]
+    pub autograd_thread: u8,
     #[serde(rename = "mod")]
     pub module: Option<u64>,
 }
@@ -275,9 +282,9 @@ impl Triton<'_> {
     fn into_owned(self) -> Triton<'static> {
         Triton {
             name: owned(self.name),
-            k: self.k.into_owned(),
-            a: self.a,
-            b: self.b,
+            kwargs: self.kwargs.into_owned(),
+            args: self.args,
+            autograd_thread: self.autograd_thread,
             module: self.module,
         }
     }
@@ -286,7 +293,8 @@ impl Triton<'_> {
 /// Line `free`.
 #[derive(Debug, PartialEq, Deserialize)]
 pub(super) struct Free {
-    pub s: Vec<u64>,
+    #[serde(rename = "s")]
+    pub storages: Vec<u64>,
 }
 
 /// Line `mark`.
@@ -315,11 +323,15 @@ pub(super) struct Setting {
 /// Line `why`.
 #[derive(Debug, PartialEq, Default, Deserialize)]
 pub(super) struct Why<'a> {
-    pub s: u64,
+    #[serde(rename = "s")]
+    pub storage: u64,
     #[serde(borrow)]
     pub is: Cow<'a, str>,
-    pub v: Option<u64>,
-    pub p: Option<u64>,
+    /// Autograd node.
+    #[serde(rename = "v")]
+    pub node: Option<u64>,
+    #[serde(rename = "p")]
+    pub param: Option<u64>,
     #[serde(default, borrow)]
     pub name: Option<Cow<'a, str>>,
 }
@@ -329,9 +341,9 @@ impl Why<'_> {
         Why {
             is: owned(self.is),
             name: self.name.map(owned),
-            s: self.s,
-            v: self.v,
-            p: self.p,
+            storage: self.storage,
+            node: self.node,
+            param: self.param,
         }
     }
 }

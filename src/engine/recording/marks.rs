@@ -159,11 +159,11 @@ impl Marks {
         self.optimizer_name = name.map(|name| name.chars().take(MOST_NAME).collect());
     }
 
-    /// Records an operation after `at` events and `work` items of work; `of_loss` is true if it reads and writes only
-    /// single numbers.
-    pub fn operation(&mut self, (at, work): (usize, usize), of_loss: bool) {
+    /// Records an operation after `at` events and `work` items of work. `single_numbers` is true if it reads and writes
+    /// only single numbers, as arithmetic on the loss does.
+    pub fn operation(&mut self, (at, work): (usize, usize), single_numbers: bool) {
         self.settle((at, work));
-        match of_loss {
+        match single_numbers {
             true => self.loss_at = self.loss_at.or(Some((at, work))),
             false => self.loss_at = None,
         }

@@ -103,7 +103,7 @@ impl Reader {
             Line::Meta(meta) => builder.tables.meta(meta)?,
             Line::Function(named) => builder.tables.operation(named)?,
             Line::Node(named) => builder.tables.node(named)?,
-            Line::SourceLine(place) => builder.tables.place(place)?,
+            Line::SourceLine(line) => builder.tables.source_line(line)?,
             Line::Module(module) => builder.tables.module(&builder.tape, module)?,
             Line::Param(param) => builder.param(param)?,
             Line::Mark(mark) => builder.mark(mark)?,

@@ -31,31 +31,31 @@ fn operation(line: &str) -> Option<Op<'_>> {
     while scan.takes(b',') {
         let bit = match scan.key()? {
             "f" => {
-                op.f = Reference::Number(scan.number()?);
+                op.function = Reference::Number(scan.number()?);
                 0
             }
             "a" => {
-                op.a = scan.list(|scan| scan.value(0))?;
+                op.args = scan.list(|scan| scan.value(0))?;
                 1
             }
             "k" => {
-                op.k = scan.keywords()?;
+                op.kwargs = scan.keywords()?;
                 2
             }
             "o" => {
-                op.o = scan.list(|scan| scan.value(0))?;
+                op.outputs = scan.list(|scan| scan.value(0))?;
                 3
             }
             "n" => {
-                op.n = scan.list(Scan::born)?;
+                op.new_storages = scan.list(Scan::new_storage)?;
                 4
             }
             "b" => {
-                op.b = u8::try_from(scan.number()?).ok()?;
+                op.autograd_thread = u8::try_from(scan.number()?).ok()?;
                 5
             }
             "v" => {
-                op.v = Some(scan.number()?);
+                op.node = Some(scan.number()?);
                 6
             }
             "mod" => {
@@ -63,11 +63,11 @@ fn operation(line: &str) -> Option<Op<'_>> {
                 7
             }
             "l" => {
-                op.l = Some(scan.number()?);
+                op.source_line = Some(scan.number()?);
                 8
             }
             "st" => {
-                op.st = u32::try_from(scan.number()?).ok()?;
+                op.stream = u32::try_from(scan.number()?).ok()?;
                 9
             }
             _ => return None,
@@ -86,7 +86,7 @@ fn why(line: &str) -> Option<Why<'_>> {
     while scan.takes(b',') {
         let bit = match scan.key()? {
             "s" => {
-                why.s = scan.number()?;
+                why.storage = scan.number()?;
                 0
             }
             "is" => {
@@ -94,11 +94,11 @@ fn why(line: &str) -> Option<Why<'_>> {
                 1
             }
             "v" => {
-                why.v = Some(scan.number()?);
+                why.node = Some(scan.number()?);
                 2
             }
             "p" => {
-                why.p = Some(scan.number()?);
+                why.param = Some(scan.number()?);
                 3
             }
             "name" => {
@@ -123,9 +123,9 @@ fn mark(seen: &mut u32, bit: u32) -> Option<()> {
 /// Parses a line `free`.
 fn free(line: &str) -> Option<Free> {
     let mut scan = Scan::after(line, r#"{"t":"free","s":"#)?;
-    let s = scan.list(Scan::number)?;
+    let storages = scan.list(Scan::number)?;
     scan.ends()?;
-    Some(Free { s })
+    Some(Free { storages })
 }
 
 /// A place in a line.
@@ -205,7 +205,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Parses a storage that came to be, and its bytes.
-    fn born(&mut self) -> Option<(u64, Count)> {
+    fn new_storage(&mut self) -> Option<(u64, Count)> {
         self.expect(b'[')?;
         let storage = self.number()?;
         self.expect(b',')?;

@@ -20,7 +20,7 @@ pub(super) struct Tables {
     pub numbers: Vec<i64>,
     /// True if a parameter is trained.
     pub trains: bool,
-    places: u64,
+    source_lines: u64,
     /// Bytes of all names so far.
     named: usize,
 }
@@ -105,15 +105,19 @@ impl Tables {
     }
 
     /// Adds a line `line`.
-    pub fn place(&mut self, line: &lines::SourceLine) -> Result<(), Fault> {
-        next("line", line.id, usize::try_from(self.places).unwrap_or(usize::MAX))?;
-        self.places += 1;
+    pub fn source_line(&mut self, line: &lines::SourceLine) -> Result<(), Fault> {
+        next(
+            "line",
+            line.id,
+            usize::try_from(self.source_lines).unwrap_or(usize::MAX),
+        )?;
+        self.source_lines += 1;
         Ok(())
     }
 
     /// Checks that a line of Python was declared.
-    pub fn knows_place(&self, id: Option<u64>) -> Result<(), Fault> {
-        match id.filter(|&id| id >= self.places) {
+    pub fn check_source_line(&self, id: Option<u64>) -> Result<(), Fault> {
+        match id.filter(|&id| id >= self.source_lines) {
             Some(id) => Err(Fault::Undeclared("line", id)),
             None => Ok(()),
         }
@@ -153,7 +157,7 @@ impl Tables {
     /// Adds a line `param`.
     pub fn param(&mut self, line: &lines::Param<'_>) -> Result<&Param, Fault> {
         next("param", line.id, self.params.len())?;
-        let elements = declared(&self.layouts, "meta", line.m.number()?)?.numel();
+        let elements = declared(&self.layouts, "meta", line.meta.number()?)?.numel();
         let scope = self.scope(line.module)?;
         let own = line.name.rsplit('.').next().unwrap_or_default();
         let name = self.keep(own)?;
@@ -161,7 +165,7 @@ impl Tables {
         self.params.push(Param {
             name,
             scope,
-            storage: line.s,
+            storage: line.storage,
             elements,
             trainable: line.trainable,
             buffer: line.buffer,

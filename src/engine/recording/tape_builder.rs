@@ -1,11 +1,11 @@
-//! Replays a recording's operations and frees on a tape.
+//! Replays a recording's operations and frees on a tape, line by line (`docs/recording.md` describes the lines).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::fault::Fault;
 use super::kernels::{self, Call, NewMemory};
-use super::limits::{MOST_BORN, MOST_STORED};
+use super::limits::{MOST_STORAGE_BYTES, MOST_STORAGES};
 use super::lines;
 use super::marks::Marks;
 use super::run::{Cue, Question};
@@ -17,12 +17,14 @@ use crate::tape::log::StorageId;
 use crate::tape::work::HostOp;
 use crate::tape::{Kind, Storage, Tape, Why};
 
-/// Tape, and the recording's declarations and storages on it.
+/// The tape, with what the recording declared, and its storages by their ids in the file.
 pub(super) struct TapeBuilder {
     pub tape: Tape,
     pub tables: Tables,
     pub marks: Marks,
+    /// Calls of the script to the allocator, after this many events.
     pub cues: Vec<(usize, Cue)>,
+    /// Storages allocated on a stream other than the default one.
     pub streams: Vec<(StorageId, u32)>,
     /// Operations whose internal memory is unknown, with the number of their calls.
     pub unknown: BTreeMap<Name, u64>,
@@ -31,10 +33,11 @@ pub(super) struct TapeBuilder {
     storages: Vec<Slot>,
 }
 
-/// Storage of the recording.
+/// A storage that the recording names by an id, also after it is freed.
 pub(super) struct Slot {
     /// Memory of the storage; `None` once it is freed.
     pub storage: Option<Storage>,
+    /// The tape's id; `None` for a storage without memory.
     id: Option<StorageId>,
 }
 
@@ -54,7 +57,7 @@ impl TapeBuilder {
     }
 
     /// Returns the number of storages so far.
-    pub fn count(&self) -> u64 {
+    fn storage_count(&self) -> u64 {
         self.storages.len() as u64
     }
 
@@ -71,27 +74,27 @@ impl TapeBuilder {
         self.run(line)
     }
 
-    /// Replays an operation whose arguments are all known.
+    /// Replays an operation none of whose arguments varies with the sizes.
     fn run(&mut self, line: &lines::Op<'_>) -> Result<(), Fault> {
-        let name = *declared(&self.tables.operations, "function", line.f.number()?)?;
+        let name = *declared(&self.tables.operations, "function", line.function.number()?)?;
         let scope = self.tables.scope(line.module)?;
         let node = line
-            .v
+            .node
             .map(|node| declared(&self.tables.nodes, "node", node))
             .transpose()?;
         // Activations that checkpointing recomputes are not gradients.
-        let gradient = line.b == 1 && node.is_some_and(|node| !node.contains("Checkpoint"));
-        self.tables.knows_place(line.l)?;
+        let gradient = line.autograd_thread == 1 && node.is_some_and(|node| !node.contains("Checkpoint"));
+        self.tables.check_source_line(line.source_line)?;
         let fresh = self.new_memory(line)?;
         self.check(line, &fresh)?;
-        let at = self.at();
-        self.marks.operation(at, self.is_of_loss(line));
+        let at = self.position();
+        self.marks.operation(at, self.is_of_single_numbers(line));
         self.operations += 1;
         self.host.before(&self.tape, line);
         let mark = self.tape.work_mark();
-        let before = self.tape.count_born();
+        let storages_before = self.tape.storage_count();
         let call = Call::new(&self.tape, name, line, &self.tables, &self.storages, fresh);
-        let known = self.tape.on_thread(line.b == 1, line.st, || {
+        let known = self.tape.on_thread(line.autograd_thread == 1, line.stream, || {
             self.tape.in_scope(scope, || kernels::run(&call))
         });
         self.host.ran(mark, &call, (line, &self.tables), (gradient, scope));
@@ -106,18 +109,19 @@ impl TapeBuilder {
                 id,
             });
         }
-        let born = self.tape.count_born();
-        if born > MOST_BORN {
+        let storages_after = self.tape.storage_count();
+        if storages_after > MOST_STORAGES {
             return Err(Fault::TooMuch("storages"));
         }
-        if line.st != 0 {
-            self.streams.extend((before..born).map(|id| (id as StorageId, line.st)));
+        if line.stream != 0 {
+            self.streams
+                .extend((storages_before..storages_after).map(|id| (id as StorageId, line.stream)));
         }
         Ok(())
     }
 
     /// Returns the numbers of events and of work items so far.
-    fn at(&self) -> (usize, usize) {
+    fn position(&self) -> (usize, usize) {
         (self.tape.mark(), self.tape.work_mark())
     }
 
@@ -125,7 +129,7 @@ impl TapeBuilder {
     pub fn triton(&mut self, line: &lines::Triton<'_>) -> Result<(), Fault> {
         self.tables.scope(line.module)?;
         let name = self.tables.keep(&line.name)?;
-        let at = self.at();
+        let at = self.position();
         self.marks.operation(at, false);
         self.host.triton(&self.tape, name, line, &self.tables);
         Ok(())
@@ -133,26 +137,26 @@ impl TapeBuilder {
 
     /// Returns the memory that an operation allocates, in the order of its results.
     fn new_memory(&self, line: &lines::Op<'_>) -> Result<Vec<NewMemory>, Fault> {
-        if line.n.is_empty() {
+        if line.new_storages.is_empty() {
             return Ok(Vec::new());
         }
-        let first = self.count();
+        let first = self.storage_count();
         let mut outputs: BTreeMap<u64, (usize, u32)> = BTreeMap::new();
-        for (number, value) in line.o.iter().enumerate() {
+        for (number, value) in line.outputs.iter().enumerate() {
             value.tensors(&mut |tensor: &TensorRef| {
                 if let Some(storage) = tensor.storage {
                     outputs.entry(storage.into()).or_insert((number, tensor.meta));
                 }
             });
         }
-        let mut all = Vec::with_capacity(line.n.len());
-        for (at, &(id, bytes)) in line.n.iter().enumerate() {
+        let mut all = Vec::with_capacity(line.new_storages.len());
+        for (offset, &(id, bytes)) in line.new_storages.iter().enumerate() {
             let bytes = bytes.at(&self.tables.numbers)?;
-            let next = first + at as u64;
+            let next = first + offset as u64;
             if id != next {
                 return Err(Fault::OutOfOrder("storage", id, next));
             }
-            if bytes > MOST_STORED {
+            if bytes > MOST_STORAGE_BYTES {
                 return Err(Fault::TooMuch("bytes in a storage"));
             }
             let output = outputs.get(&id).copied();
@@ -163,7 +167,7 @@ impl TapeBuilder {
             all.push(NewMemory {
                 bytes,
                 layout,
-                output: output.map(|(at, _)| at),
+                output: output.map(|(number, _)| number),
             });
         }
         Ok(all)
@@ -171,11 +175,14 @@ impl TapeBuilder {
 
     /// Checks that everything an operation refers to exists.
     fn check(&self, line: &lines::Op<'_>, fresh: &[NewMemory]) -> Result<(), Fault> {
-        let known = self.count();
+        let known = self.storage_count();
         let after = known + fresh.len() as u64;
         let mut fault = Ok(());
-        let arguments = line.a.iter().chain(line.k.values());
-        for (value, end) in arguments.map(|v| (v, known)).chain(line.o.iter().map(|v| (v, after))) {
+        let arguments = line.args.iter().chain(line.kwargs.values());
+        for (value, end) in arguments
+            .map(|v| (v, known))
+            .chain(line.outputs.iter().map(|v| (v, after)))
+        {
             value.tensors(&mut |tensor: &TensorRef| {
                 if fault.is_ok() {
                     fault = self.check_tensor(tensor, known, end);
@@ -199,10 +206,10 @@ impl TapeBuilder {
     }
 
     /// Returns true if the operation reads and writes only single numbers, such as arithmetic on the loss.
-    fn is_of_loss(&self, line: &lines::Op<'_>) -> bool {
+    fn is_of_single_numbers(&self, line: &lines::Op<'_>) -> bool {
         let mut any = false;
         let mut all = true;
-        for value in line.a.iter().chain(line.k.values()).chain(&line.o) {
+        for value in line.args.iter().chain(line.kwargs.values()).chain(&line.outputs) {
             value.tensors(&mut |tensor: &TensorRef| {
                 any = true;
                 let layout = self.tables.layouts.get(tensor.meta as usize);
@@ -214,7 +221,7 @@ impl TapeBuilder {
 
     /// Replays a line `free`.
     pub fn free(&mut self, line: &lines::Free) -> Result<(), Fault> {
-        for &id in &line.s {
+        for &id in &line.storages {
             let slot = self.slot(id)?;
             if slot.storage.take().is_none() {
                 return Err(Fault::Freed(id));
@@ -230,7 +237,7 @@ impl TapeBuilder {
     }
 
     /// Returns the memory of a live storage.
-    fn living(&self, id: u64) -> Result<&Storage, Fault> {
+    fn live_storage(&self, id: u64) -> Result<&Storage, Fault> {
         let at = usize::try_from(id).ok();
         let slot = at.and_then(|at| self.storages.get(at));
         let slot = slot.ok_or(Fault::Undeclared("storage", id))?;
@@ -243,7 +250,7 @@ impl TapeBuilder {
         let param = self.tables.param(line)?;
         let (name, scope, buffer) = (param.name, param.scope, param.buffer);
         // A parameter may lie on the host, and a tied one was declared before.
-        let storage = self.living(line.s)?;
+        let storage = self.live_storage(line.storage)?;
         let why = match (buffer, adapter) {
             (true, _) => Why::Buffer,
             (false, true) => Why::Adapter,
@@ -256,7 +263,7 @@ impl TapeBuilder {
 
     /// Replays a line `why`.
     pub fn why(&mut self, line: &lines::Why<'_>) -> Result<(), Fault> {
-        let node = match line.v {
+        let node = match line.node {
             Some(id) => Some(*declared(&self.tables.nodes, "node", id)?),
             None => None,
         };
@@ -264,11 +271,11 @@ impl TapeBuilder {
             Some(name) => Some(self.tables.keep(&Cow::Borrowed(&**name))?),
             None => None,
         };
-        let scope = match line.p {
+        let scope = match line.param {
             Some(id) => Some(declared(&self.tables.params, "param", id)?.scope),
             None => None,
         };
-        let storage = self.living(line.s)?;
+        let storage = self.live_storage(line.storage)?;
         match (&*line.is, node) {
             ("saved", Some(node)) => storage.keep_for_backward(Why::NeededBy(node)),
             ("gradient", _) => {
@@ -312,7 +319,7 @@ impl TapeBuilder {
 
     /// Records a call of the script that queries or changes the allocator.
     pub fn cue(&mut self, cue: Cue) {
-        let at = self.at();
+        let at = self.position();
         self.marks.settle(at);
         self.cues.push((at.0, cue));
     }
@@ -327,7 +334,7 @@ impl TapeBuilder {
         if line.at == "backward" {
             self.tape.host_op(HostOp::Backward);
         }
-        let at = self.at();
+        let at = self.position();
         if line.at == "optimizer" {
             self.marks.optimizer(line.name.as_deref());
         }
@@ -335,5 +342,5 @@ impl TapeBuilder {
     }
 }
 
-/// Stands for an argument that is not given.
+/// Value of an argument that was not given.
 pub(super) const NOTHING: Value = Value::Null;

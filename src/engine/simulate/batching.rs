@@ -20,6 +20,9 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if ragged && setup.attn == Attention::FlashAttention2 {
         return Err(SimulateError::RaggedFlash);
     }
+    if ragged && !model.config.family().batches_ragged() {
+        return Err(SimulateError::RaggedUnknown { model: name() });
+    }
     if setup.is_packed() && model.takes().parts {
         return Err(SimulateError::PackedImages { model: name() });
     }

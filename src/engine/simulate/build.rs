@@ -32,6 +32,8 @@ impl Making {
 pub(super) struct Built {
     pub forward: Box<dyn Forward>,
     pub params: Vec<Tensor>,
+    /// Parameters of modules that the forward never runs: it does not hold them, the model does.
+    pub unused: Vec<Tensor>,
     pub ema: Option<Ema>,
 }
 
@@ -52,9 +54,13 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
         });
     }
     let ema = making.ema.then(|| Ema::new(tape, &builder.contents()));
+    let params = params(&builder);
+    drop(builder);
+    let unused = params.iter().filter(|param| param.is_only_handle()).cloned().collect();
     Built {
         forward,
-        params: params(&builder),
+        params,
+        unused,
         ema,
     }
 }

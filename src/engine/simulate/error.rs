@@ -130,6 +130,12 @@ pub enum SimulateError {
     /// Samples of different lengths under `flash_attention_2`.
     #[error("samples of different lengths are simulated for `attn` sdpa and eager, not flash_attention_2")]
     RaggedFlash,
+    /// Samples of different lengths, which are not simulated for the family.
+    #[error("samples of different lengths are not simulated for {model}; give all the same length")]
+    RaggedUnknown {
+        /// The model's name.
+        model: String,
+    },
     /// Packed samples of a model that takes images.
     #[error("`packing` packed is simulated for models of text alone; {model} takes images too, use padded")]
     PackedImages {

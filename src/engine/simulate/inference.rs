@@ -158,7 +158,9 @@ fn run(
     tape.set_autocast_cache(setup.autocast_cache);
     tape.set_padded(setup.is_padded());
     tape.set_training(false);
-    let Built { forward, params, ema } = build(&tape, model, setup);
+    let Built {
+        forward, params, ema, ..
+    } = build(&tape, model, setup);
     let after_model = tape.mark();
     let mut this = Pass {
         run: Run::new(model, setup),

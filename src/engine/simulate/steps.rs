@@ -241,6 +241,8 @@ pub(super) struct Trainer {
     pub repeats: bool,
     /// Tensors that transformers' `Trainer` keeps from one step to the next.
     pub(super) fetched: Fetched,
+    /// Parameters of modules that the forward never runs.
+    _unused: Vec<Tensor>,
 }
 
 impl Trainer {
@@ -252,7 +254,12 @@ impl Trainer {
     /// Makes the model, and returns its parameters too, in the order of `params`.
     pub fn with(model: &Model, setup: &Setup, tape: &Tape, params: fn(&Builder) -> Vec<Tensor>) -> (Self, Vec<Tensor>) {
         let setup = &prepared(model, setup, tape);
-        let Built { forward, params, ema } = build_with(tape, model, setup, params);
+        let Built {
+            forward,
+            params,
+            unused,
+            ema,
+        } = build_with(tape, model, setup, params);
         let trainer = Self {
             run: Run::new(model, setup),
             optimizer: match setup.trainer {
@@ -268,6 +275,7 @@ impl Trainer {
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
             repeats: true,
             fetched: Fetched::default(),
+            _unused: unused,
         };
         (trainer, params)
     }

@@ -51,7 +51,7 @@ impl Tape {
     }
 
     /// Allocates `bytes` bytes, which their first tensor sees in this shape.
-    pub(crate) fn born(&self, bytes: u64, (shape, dtype): (Dims, DType), name: &'static str) -> Storage {
+    pub(crate) fn allocate_storage(&self, bytes: u64, (shape, dtype): (Dims, DType), name: &'static str) -> Storage {
         self.storage_of_bytes(bytes, &shape, dtype, name, Kind::Temporary)
     }
 
@@ -61,7 +61,7 @@ impl Tape {
     }
 
     /// Number of storages so far.
-    pub(crate) fn count_born(&self) -> usize {
+    pub(crate) fn storage_count(&self) -> usize {
         self.allocations()
     }
 

@@ -34,6 +34,11 @@ pub struct Leaf {
 }
 
 impl Tensor {
+    /// Returns true if this is the last handle to the tensor, and no other tensor or gradient has its memory.
+    pub fn is_only_handle(&self) -> bool {
+        Rc::strong_count(&self.0) == 1 && self.storage().is_unique()
+    }
+
     pub(super) fn from_parts(storage: Storage, shape: Dims, strides: Dims, dtype: DType, edge: Option<Edge>) -> Self {
         Self(Rc::new(Impl {
             storage,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Exported, distributed, yaml};
+use super::{Exported, distributed_type, yaml};
 use vramscope_engine::setup::{Checkpointing, Strategy};
 
 /// Writes the file with one process per GPU, and FSDP2 if the plan shards parameters.
@@ -46,7 +46,7 @@ fn common(of: &Exported<'_>, alone: &'static str) -> Vec<(&'static str, Value)> 
     };
     let kind = of
         .parallel()
-        .map_or(alone, |parallel| match distributed(parallel.strategy) {
+        .map_or(alone, |parallel| match distributed_type(parallel.strategy) {
             "FSDP" => "FSDP",
             other if alone == "NO" => other,
             _ => alone,

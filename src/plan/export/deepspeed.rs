@@ -25,7 +25,7 @@ pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
         "train_micro_batch_size_per_gpu": setup.batch,
         "gradient_accumulation_steps": setup.accum,
         "train_batch_size": setup.batch * setup.accum * of.plan.gpus,
-        "gradient_clipping": of.clip(),
+        "gradient_clipping": of.max_grad_norm(),
         "zero_optimization": zero,
     });
     match setup.precision {

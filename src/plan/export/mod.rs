@@ -23,9 +23,12 @@ use vramscope_engine::dtype::DType;
 use vramscope_engine::model::hub_id;
 use vramscope_engine::setup::{Checkpointing, Export, Freeze, Loss, Optimizer, Parallel, Setting, Strategy};
 
-/// File format of an export.
+/// Model id in an export, if the hub has no checkpoint of the model.
+const PLACEHOLDER: &str = "PATH-OR-HUB-ID";
+
+/// A training tool, and the format in which it reads its configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ExportFormat {
     /// `transformers.TrainingArguments`, as Python.
     HfPython,
     /// `transformers.TrainingArguments`, as YAML for `HfArgumentParser`.
@@ -46,7 +49,7 @@ pub enum Form {
     MsSwift,
 }
 
-impl Form {
+impl ExportFormat {
     /// All formats, in menu order.
     pub const ALL: [Self; 9] = [
         Self::HfPython,
@@ -127,7 +130,7 @@ impl Form {
     }
 }
 
-/// A plan and the setup of it to export.
+/// A plan, and the one of its setups that is exported.
 struct Exported<'a> {
     plan: &'a Plan,
     choice: &'a Choice,
@@ -147,8 +150,7 @@ impl Exported<'_> {
             .is_some_and(|parallel| parallel.strategy.shards_parameters())
     }
 
-    /// Returns true if each GPU holds a part of every linear layer.
-    fn has_parts(&self) -> bool {
+    fn is_tensor_parallel(&self) -> bool {
         self.parallel()
             .is_some_and(|parallel| parallel.strategy == Strategy::Tensor)
     }
@@ -158,15 +160,16 @@ impl Exported<'_> {
         use Optimizer as O;
         match self.setup().optim {
             // With tensor parallelism `Trainer` updates one parameter after the other.
-            O::AdamwLoop if self.has_parts() => Ok("adamw_torch"),
-            O::Sgd | O::Sgdm if self.has_parts() => {
-                Err(no_optimizer("SGD of whole and shared parameters", "adamw_fused"))
-            }
+            O::AdamwLoop if self.is_tensor_parallel() => Ok("adamw_torch"),
+            O::Sgd | O::Sgdm if self.is_tensor_parallel() => Err(no_optimizer(
+                "SGD over parameters of which some are whole and some are sharded",
+                "adamw_fused",
+            )),
             optim => optimizers::of_transformers(optim).map_err(|(what, instead)| no_optimizer(what, instead.name())),
         }
     }
 
-    /// transformers' name for the attention implementation, which cases share.
+    /// transformers' name for the attention implementation, which is also the setting's own.
     fn attn(&self) -> &'static str {
         self.setup().attn.name()
     }
@@ -179,7 +182,7 @@ impl Exported<'_> {
         }
     }
 
-    /// True for autocast to bf16, and for autocast to fp16.
+    /// Flags `bf16` and `fp16` of a trainer: true for the dtype to which autocast casts.
     fn autocast(&self) -> [bool; 2] {
         let precision = self.setup().precision;
         [DType::Bf16, DType::F16].map(|low| precision.autocast() == Some(low))
@@ -191,7 +194,7 @@ impl Exported<'_> {
 
     /// The model's ID on the hub, or a placeholder that the reader replaces.
     fn model_id(&self) -> &str {
-        hub_id(&self.plan.model).unwrap_or("PATH-OR-HUB-ID")
+        hub_id(&self.plan.model).unwrap_or(PLACEHOLDER)
     }
 
     /// Python lines for settings of the loaded model that the tool's file lacks.
@@ -199,7 +202,8 @@ impl Exported<'_> {
         lines::preparation(self.setup())
     }
 
-    fn clip(&self) -> f64 {
+    /// Norm to which gradients are clipped; 0 without clipping.
+    fn max_grad_norm(&self) -> f64 {
         f64::from(u8::from(self.setup().clip))
     }
 
@@ -208,11 +212,12 @@ impl Exported<'_> {
         self.setup().ckpt != Checkpointing::None
     }
 
-    /// Comment lines with facts about the plan that no entry of the tool's file states.
-    fn notes(&self, model_too: bool) -> Vec<String> {
+    /// Comments with facts about the plan that no entry of the tool's file states. `with_loading` adds how to load the
+    /// model, for a file that does not say it.
+    fn notes(&self, with_loading: bool) -> Vec<String> {
         let setup = self.setup();
         let mut notes = vec![format!(
-            "{} on {}: {} a micro-batch, {} of them a step{}, made by vramscope plan",
+            "{} on {}: micro-batches of {}, {} per step{}; made by vramscope plan",
             self.plan.model,
             self.plan.card.as_deref().unwrap_or("an allocator's limit"),
             setup.batch,
@@ -223,18 +228,18 @@ impl Exported<'_> {
                 String::new()
             },
         )];
-        if self.has_parts() {
+        if self.is_tensor_parallel() {
             notes.push(format!(
-                "torchrun --nproc-per-node {gpus} the script, and load the model with \
+                "start the script with torchrun --nproc-per-node {gpus}, and load the model with \
                  distributed_config=DistributedConfig(tp_size={gpus}) of transformers.distributed: all GPUs train one \
                  micro-batch together",
                 gpus = self.plan.gpus
             ));
         }
         if hub_id(&self.plan.model).is_none() {
-            notes.push("the hub has no checkpoint of exactly this configuration: put the folder or the hub's id of yours in its place".to_owned());
+            notes.push(format!("the hub has no checkpoint of exactly this configuration: replace {PLACEHOLDER} with the folder or the hub id of yours"));
         }
-        if model_too {
+        if with_loading {
             notes.push(format!(
                 "load the weights in {}, attn_implementation {}",
                 self.weights(),
@@ -250,17 +255,17 @@ impl Exported<'_> {
                 )),
             }
         }
-        let left: Vec<String> = self.unwritten().collect();
-        if !left.is_empty() {
+        let missing: Vec<String> = self.settings_without_entry().collect();
+        if !missing.is_empty() {
             notes.push(format!(
                 "the file has no entry for {}: set it in the training script",
-                left.join(", ")
+                missing.join(", ")
             ));
         }
         notes
     }
 
-    /// peft's arguments for the modules that get adapters, as a note says them.
+    /// peft's arguments for the modules that get adapters, for a note.
     fn adapted_modules(&self) -> String {
         let targets = &self.setup().lora_targets;
         let excluded = targets::exclude_modules(targets).map(|pattern| format!(", exclude_modules \"{pattern}\""));
@@ -268,8 +273,8 @@ impl Exported<'_> {
         format!("target_modules {modules}{}", excluded.unwrap_or_default())
     }
 
-    /// Settings of the plan that differ from their defaults and have no name in any tool.
-    fn unwritten(&self) -> impl Iterator<Item = String> {
+    /// Settings that no tool has a name for, if they differ from their defaults, as `key value`.
+    fn settings_without_entry(&self) -> impl Iterator<Item = String> {
         let (setup, default) = (self.setup(), Setup::default());
         Setting::by_group()
             .filter(|setting| setting.declaration().export == Export::Noted)
@@ -279,7 +284,7 @@ impl Exported<'_> {
             .map(|(setting, value, _)| format!("{} {}", setting.key(), value.text()))
     }
 
-    /// A note for a tool whose `key` switches on all of Liger's kernels with its loss.
+    /// A note if the plan uses Liger's fused loss, for a tool whose `key` switches on all of Liger's kernels.
     fn liger_notes(&self, key: &str) -> Vec<String> {
         let is_used = self.setup().loss == Loss::FusedLinear;
         let note =
@@ -287,9 +292,9 @@ impl Exported<'_> {
         is_used.then(note).into_iter().collect()
     }
 
-    /// The notes, followed by the preparation of the model as Python lines after `# `.
-    fn notes_with_lines(&self, model_too: bool) -> Vec<String> {
-        let mut notes = self.notes(model_too);
+    /// The notes, and after them the Python lines that prepare the loaded model.
+    fn notes_with_lines(&self, with_loading: bool) -> Vec<String> {
+        let mut notes = self.notes(with_loading);
         let lines = self.preparation();
         if !lines.is_empty() {
             notes.push("in the training script, once the model is loaded and its adapters are in place:".to_owned());
@@ -299,12 +304,13 @@ impl Exported<'_> {
     }
 }
 
+/// Message for an optimizer that the tool lacks.
 fn no_optimizer(what: &str, instead: &str) -> String {
     format!("the tool has no name for {what}; plan again with --optim {instead}")
 }
 
 /// accelerate's name for a parallel strategy.
-const fn distributed(strategy: Strategy) -> &'static str {
+const fn distributed_type(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
         Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => "MULTI_GPU",
@@ -317,17 +323,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_tools_with_an_entry_for_it_are_handed_a_way_to_share() {
-        let takers = |strategy| {
-            let takes = |form: &Form| form.refusal(strategy).is_none();
-            Form::ALL.into_iter().filter(takes).map(Form::name).collect::<Vec<_>>()
+    fn tools_without_an_entry_for_a_parallel_strategy_refuse_it() {
+        let supporters = |strategy| {
+            let supports = |format: &ExportFormat| format.refusal(strategy).is_none();
+            ExportFormat::ALL
+                .into_iter()
+                .filter(supports)
+                .map(ExportFormat::name)
+                .collect::<Vec<_>>()
         };
-        assert_eq!(takers(Strategy::Ddp).len(), Form::ALL.len());
-        assert_eq!(takers(Strategy::Zero1), ["deepspeed"]);
-        assert_eq!(takers(Strategy::Fsdp), ["accelerate", "deepspeed", "fsdp", "lightning"]);
-        assert_eq!(takers(Strategy::Tensor), ["hf-python", "hf-yaml"]);
-        assert_eq!(takers(Strategy::Pipeline), [""; 0]);
-        let why = Form::Accelerate.refusal(Strategy::Zero1).unwrap();
+        assert_eq!(supporters(Strategy::Ddp).len(), ExportFormat::ALL.len());
+        assert_eq!(supporters(Strategy::Zero1), ["deepspeed"]);
+        assert_eq!(
+            supporters(Strategy::Fsdp),
+            ["accelerate", "deepspeed", "fsdp", "lightning"]
+        );
+        assert_eq!(supporters(Strategy::Tensor), ["hf-python", "hf-yaml"]);
+        assert_eq!(supporters(Strategy::Pipeline), [""; 0]);
+        let why = ExportFormat::Accelerate.refusal(Strategy::Zero1).unwrap();
         assert!(why.contains("accelerate") && why.contains("export deepspeed"), "{why}");
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         ("per_device_train_batch_size", json!(setup.batch)),
         ("gradient_accumulation_steps", json!(setup.accum)),
         ("optim", json!(of.optim()?)),
-        ("max_grad_norm", json!(of.clip())),
+        ("max_grad_norm", json!(of.max_grad_norm())),
         ("gradient_checkpointing", json!(of.checkpoints())),
         ("gradient_checkpointing_kwargs", json!(r#"{"use_reentrant": false}"#)),
     ];

@@ -16,7 +16,7 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
         ("bf16", json!(bf16)),
         ("fp16", json!(fp16)),
         ("optim", json!(of.optim()?)),
-        ("max_grad_norm", json!(of.clip())),
+        ("max_grad_norm", json!(of.max_grad_norm())),
         ("gradient_checkpointing", json!(setup.ckpt == Checkpointing::Full)),
     ];
     if setup.ckpt == Checkpointing::Full {
@@ -46,7 +46,7 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
     let mut out: String = of.notes(false).iter().map(|note| format!("# {note}\n")).collect();
     out += "from transformers import TrainingArguments\n";
-    let parts = match of.has_parts() {
+    let parts = match of.is_tensor_parallel() {
         true => {
             out += "from transformers.distributed import DistributedConfig\n";
             format!(", distributed_config=DistributedConfig(tp_size={})", of.plan.gpus)

@@ -77,14 +77,14 @@ fn Scales() -> impl IntoView {
 #[component]
 fn Curves(chart: Memo<LineChart>, label: Signal<String>, testid: &'static str) -> impl IntoView {
     let attention = Attention::get();
-    let resting = Signal::derive(move || Some(attention.at.get() as f64));
-    let spoken = Signal::derive(move || chart.with(|chart| spoken(chart, attention.here())));
+    let resting = Signal::derive(move || Some(attention.selected.get() as f64));
+    let spoken = Signal::derive(move || chart.with(|chart| spoken(chart, attention.shown_length())));
     view! {
         <Lines
             chart
             pointed=attention.pointed
             resting
-            on_pick=Callback::new(move |length| attention.pick(length))
+            on_pick=Callback::new(move |length| attention.select(length))
             label
             spoken
             testid

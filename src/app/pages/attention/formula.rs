@@ -18,7 +18,7 @@ pub fn FormulaPanel() -> impl IntoView {
     let attention = Attention::get();
     let title = move || {
         let name = words::algorithm(i18n, attention.chosen.get());
-        let length = grouped(attention.here());
+        let length = grouped(attention.shown_length());
         t_string!(i18n, attention.formula_at, name = name, length = length).to_string()
     };
     view! {
@@ -75,7 +75,7 @@ fn MemoryFormula() -> impl IntoView {
     let attention = Attention::get();
     part(move || {
         let call = attention.call.get().ok()?;
-        let found = memory(&call, attention.chosen.get(), attention.here(), attention.gpu());
+        let found = memory(&call, attention.chosen.get(), attention.shown_length(), attention.gpu());
         Some(match found {
             Ok(memory) => memory_table(i18n, memory),
             Err(why) => refused(i18n, &why),
@@ -147,10 +147,12 @@ fn TimeFormula() -> impl IntoView {
     part(move || {
         let call = attention.call.get().ok()?;
         let card = attention.card.get()?;
-        Some(match time(&call, attention.chosen.get(), attention.here(), card) {
-            Ok(time) => time_table(i18n, time),
-            Err(why) => refused(i18n, &why),
-        })
+        Some(
+            match time(&call, attention.chosen.get(), attention.shown_length(), card) {
+                Ok(time) => time_table(i18n, time),
+                Err(why) => refused(i18n, &why),
+            },
+        )
     })
 }
 

@@ -23,7 +23,7 @@ pub fn Legend() -> impl IntoView {
     let i18n = use_i18n();
     let attention = Attention::get();
     let title = move || {
-        let length = grouped(attention.here());
+        let length = grouped(attention.shown_length());
         t_string!(
             i18n,
             attention.formula_at,
@@ -35,7 +35,7 @@ pub fn Legend() -> impl IntoView {
     let rows = Algorithm::ALL.map(|algorithm| view! { <Row algorithm /> });
     view! {
         <section class="card legend-card">
-            <h2 data-testid="here" data-value=move || attention.here().to_string()>
+            <h2 data-testid="here" data-value=move || attention.shown_length().to_string()>
                 {title}
             </h2>
             <table class="readout">
@@ -59,11 +59,11 @@ fn Row(algorithm: Algorithm) -> impl IntoView {
     let on = Memo::new(move |_| attention.shown.with(|shown| shown.contains(&algorithm)));
     let curve = Memo::new(move |_| attention.curve(algorithm));
     let memory = Memo::new(move |_| {
-        let here = attention.here();
+        let here = attention.shown_length();
         curve.with(|c| c.as_ref().and_then(|c| at(&c.memory, here)))
     });
     let time = Memo::new(move |_| {
-        let here = attention.here();
+        let here = attention.shown_length();
         curve.with(|c| c.as_ref().and_then(|c| at(&c.time, here)))
     });
     let shown = move |text: Option<Result<String, String>>| match text.filter(|_| on.get()) {

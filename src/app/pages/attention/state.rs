@@ -1,4 +1,4 @@
-//! State of the attention page.
+//! Holds what the attention page shows: the call, its curves and the selected length.
 
 use leptos::prelude::*;
 use vramscope_benchmark::MeasuredPoint;
@@ -13,12 +13,15 @@ use crate::worker::attention::{algorithms, call};
 use crate::worker::protocol::AttentionCurve;
 use crate::worker::{Answer, Ask, Engine, Slot};
 
+/// Length that is selected before the user selects one.
+const DEFAULT_LENGTH: u64 = 2048;
+
 /// State of the attention page, derived from the store.
 #[derive(Clone, Copy)]
 pub struct Attention {
     /// Attention call to analyse, or the reason why there is none.
     pub call: Memo<Result<Call, String>>,
-    /// Algorithms shown, in the order of the legend.
+    /// Algorithms that are drawn, in the order of the legend.
     pub shown: Memo<Vec<Algorithm>>,
     /// Selected card; `None` if its name is unknown.
     pub card: Memo<Option<&'static Device>>,
@@ -27,15 +30,15 @@ pub struct Attention {
     /// Length under the pointer.
     pub pointed: RwSignal<Option<f64>>,
     /// Selected length.
-    pub at: Memo<u64>,
+    pub selected: Memo<u64>,
     /// Algorithm whose formula is shown.
     pub chosen: RwSignal<Algorithm>,
-    /// Measured points of the loaded record, with its file name.
+    /// Measured points of the loaded record, with the name of its file or of the user's card.
     pub record: RwSignal<Option<(String, Vec<MeasuredPoint>)>>,
 }
 
 impl Attention {
-    /// Asks the engine now and after every change of the entries.
+    /// Provides the state to the page, and asks the engine for curves now and after every change of the entries.
     pub fn provide() -> Self {
         let reading = Store::get().reading();
         let attention = Self {
@@ -44,9 +47,9 @@ impl Attention {
             card: Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok())),
             curves: RwSignal::default(),
             pointed: RwSignal::new(None),
-            at: Memo::new(move |_| reading.with(at)),
+            selected: Memo::new(move |_| reading.with(selected)),
             chosen: RwSignal::new(Algorithm::Standard),
-            record: RwSignal::new(of_my_card()),
+            record: RwSignal::new(points_of_my_card()),
         };
         provide_context(attention);
         let entries = Memo::new(move |_| reading.with(Reading::of_attention));
@@ -73,17 +76,17 @@ impl Attention {
         expect_context()
     }
 
-    /// Reason for having no curves.
+    /// Reason why the entries are no attention call, so that there are no curves.
     pub fn refusal(self) -> Option<String> {
         self.call.get().err()
     }
 
-    /// Length at which figures and formulas are shown.
-    pub fn here(self) -> u64 {
-        self.pointed.get().map_or_else(|| self.at.get(), |x| x as u64)
+    /// Length at which figures and formulas are shown: the one under the pointer, or else the selected one.
+    pub fn shown_length(self) -> u64 {
+        self.pointed.get().map_or_else(|| self.selected.get(), |x| x as u64)
     }
 
-    /// GPU to simulate; the measured one if too little is known about the card, as for a run.
+    /// GPU to simulate: the selected card, or the engine's default if too little is known about it.
     pub fn gpu(self) -> Gpu {
         self.card.get().and_then(Device::gpu).unwrap_or_default()
     }
@@ -107,22 +110,23 @@ impl Attention {
     }
 
     /// Selects a length.
-    pub fn pick(self, length: f64) {
+    pub fn select(self, length: f64) {
         Store::get().set(Key::At, (length as u64).to_string());
     }
 }
 
-/// Measured points of the user's own card.
-fn of_my_card() -> Option<(String, Vec<MeasuredPoint>)> {
+/// Name of the user's own card, and the points measured on it.
+fn points_of_my_card() -> Option<(String, Vec<MeasuredPoint>)> {
     let record = Record::read(&MyCard::attention()?).ok()?;
     let points = MeasuredPoint::all(&record);
     (!points.is_empty()).then_some((record.device.name, points))
 }
 
-fn at(reading: &Reading) -> u64 {
-    let at = Form::Count
+/// Length in the entries, or else [`DEFAULT_LENGTH`].
+fn selected(reading: &Reading) -> u64 {
+    let length = Form::Count
         .read(reading.good.get(Key::At))
         .ok()
         .and_then(|v| v.as_u64());
-    at.unwrap_or(2048)
+    length.unwrap_or(DEFAULT_LENGTH)
 }

@@ -138,7 +138,7 @@ fn Framed(block: Block<'static>) -> impl IntoView {
     };
     let to = text(move || state.link(&format!("#/course?row={}&figure={}", block.row.id, block.name)));
     view! {
-        <section class=class data-block=block.place data-kind=block.kind data-name=block.name>
+        <section class=class data-block=block.index data-kind=block.kind data-name=block.name>
             <h3>
                 {marked(block.title())}
                 <a class="course-anchor" href=to aria-label=block.row.book.word("link_figure")>

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use vramscope_plan::Plan;
-use vramscope_plan::export::Form;
+use vramscope_plan::export::ExportFormat;
 
 use super::page::PlansState;
 use crate::charts::save_text;
@@ -11,17 +11,17 @@ use crate::part::part;
 use crate::shell::CopyButton;
 
 /// Name of the tool, which is not translated, and of its file.
-const fn names(form: Form) -> (&'static str, &'static str) {
+const fn names(form: ExportFormat) -> (&'static str, &'static str) {
     match form {
-        Form::HfPython => ("transformers.TrainingArguments (Python)", "training_args.py"),
-        Form::HfYaml => ("transformers.TrainingArguments (YAML)", "training_args.yaml"),
-        Form::Accelerate => ("accelerate", "accelerate.yaml"),
-        Form::Deepspeed => ("DeepSpeed", "deepspeed.json"),
-        Form::Fsdp => ("FSDP2 (accelerate)", "fsdp.yaml"),
-        Form::Lightning => ("PyTorch Lightning", "lightning.yaml"),
-        Form::Trl => ("TRL SFTConfig", "sft.yaml"),
-        Form::LlamaFactory => ("LLaMA-Factory", "llama_factory.yaml"),
-        Form::MsSwift => ("ms-swift", "ms_swift.yaml"),
+        ExportFormat::HfPython => ("transformers.TrainingArguments (Python)", "training_args.py"),
+        ExportFormat::HfYaml => ("transformers.TrainingArguments (YAML)", "training_args.yaml"),
+        ExportFormat::Accelerate => ("accelerate", "accelerate.yaml"),
+        ExportFormat::Deepspeed => ("DeepSpeed", "deepspeed.json"),
+        ExportFormat::Fsdp => ("FSDP2 (accelerate)", "fsdp.yaml"),
+        ExportFormat::Lightning => ("PyTorch Lightning", "lightning.yaml"),
+        ExportFormat::Trl => ("TRL SFTConfig", "sft.yaml"),
+        ExportFormat::LlamaFactory => ("LLaMA-Factory", "llama_factory.yaml"),
+        ExportFormat::MsSwift => ("ms-swift", "ms_swift.yaml"),
     }
 }
 
@@ -35,15 +35,17 @@ pub fn Exports() -> impl IntoView {
     let taking = Memo::new(move |_| {
         let first = |plan: &Plan| {
             let best = plan.recommended.as_ref()?;
-            Form::ALL.into_iter().find(|form| form.write(plan, best).is_ok())
+            ExportFormat::ALL
+                .into_iter()
+                .find(|form| form.write(plan, best).is_ok())
         };
-        page.plan(first).flatten().unwrap_or(Form::HfPython)
+        page.plan(first).flatten().unwrap_or(ExportFormat::HfPython)
     });
     let chosen = move || match form.get() {
-        Some(name) => Form::ALL.into_iter().find(|known| known.name() == name),
+        Some(name) => ExportFormat::ALL.into_iter().find(|known| known.name() == name),
         None => Some(taking.get()),
     };
-    let name = move || chosen().map(Form::name);
+    let name = move || chosen().map(ExportFormat::name);
     let written = Memo::new(move |_| {
         let form = chosen()?;
         page.plan(|plan| plan.recommended.as_ref().map(|best| form.write(plan, best)))?
@@ -56,7 +58,7 @@ pub fn Exports() -> impl IntoView {
     };
     let has_any = Memo::new(move |_| written.with(Option::is_some));
     let shown = part(move || written.get().map(|written| configuration(i18n, written)));
-    let option = |known: Form| {
+    let option = |known: ExportFormat| {
         view! { <option value=known.name()>{names(known).0}</option> }
     };
     view! {
@@ -71,7 +73,7 @@ pub fn Exports() -> impl IntoView {
                         prop:value=name
                         on:change:target=move |event| form.set(Some(event.target().value()))
                     >
-                        {Form::ALL.map(option)}
+                        {ExportFormat::ALL.map(option)}
                     </select>
                 </label>
                 {shown.clone()}

@@ -40,9 +40,9 @@ pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
     map_ordered(Cases::open(source)?, answer, |row, (report, time)| match format {
         Format::Text => output::print(&text::case_line(row, &report)),
         Format::Json => array.push(&Line::new(row.index, &report, card.outside, time)),
-        Format::Jsonl => output::print_line(&Line::new(row.index, &report, card.outside, time)),
+        Format::Jsonl => output::print_json_line(&Line::new(row.index, &report, card.outside, time)),
     })?;
-    if format == Format::Json { array.end() } else { Ok(()) }
+    if format == Format::Json { array.close() } else { Ok(()) }
 }
 
 /// Memory of a case, and the time of its step if the card's rates are known; or the reason why there is no prediction.

@@ -33,7 +33,7 @@ impl Estimate {
         match format {
             Format::Text => output::print(&text::inference(&model.name, &setup, &figures, terminal::width())),
             Format::Json => output::print_json(&answer),
-            Format::Jsonl => output::print_line(&answer),
+            Format::Jsonl => output::print_json_line(&answer),
         }
     }
 }

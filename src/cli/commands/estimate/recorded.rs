@@ -142,7 +142,7 @@ fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Aga
         }
         Format::Jsonl => {
             let ms = time.map(|(ms, _)| ms);
-            output::print_line(&Line::new(0, &Ok(&played.report), outside, ms))
+            output::print_json_line(&Line::new(0, &Ok(&played.report), outside, ms))
         }
     }
 }
@@ -163,8 +163,8 @@ fn sweep(
         match format {
             Format::Text => output::print(&text::recorded_line(number, point, report.as_ref()))?,
             Format::Json => array.push(&line)?,
-            Format::Jsonl => output::print_line(&line)?,
+            Format::Jsonl => output::print_json_line(&line)?,
         }
     }
-    if format == Format::Json { array.end() } else { Ok(()) }
+    if format == Format::Json { array.close() } else { Ok(()) }
 }

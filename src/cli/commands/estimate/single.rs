@@ -59,7 +59,7 @@ impl Estimate {
                 let memory = report.answer((&model, &setup), target, outside);
                 output::print_json(&EstimateDocument { memory, ms, time })
             }
-            Format::Jsonl => output::print_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
+            Format::Jsonl => output::print_json_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
         }
     }
 }

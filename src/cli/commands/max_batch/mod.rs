@@ -132,7 +132,7 @@ impl MaxBatch {
                 output::print(&answer.render(terminal::width()))
             }
             Format::Json => output::print_json(&MaxBatchDocument::new(&asked, &found, self.steps)),
-            Format::Jsonl => output::print_line(&Line::new(0, &Ok(found.max_batch))),
+            Format::Jsonl => output::print_json_line(&Line::new(0, &Ok(found.max_batch))),
         }
     }
 
@@ -146,10 +146,10 @@ impl MaxBatch {
             match format {
                 Format::Text => output::print(&text::max_batch_line(row, &answer)),
                 Format::Json => array.push(&line),
-                Format::Jsonl => output::print_line(&line),
+                Format::Jsonl => output::print_json_line(&line),
             }
         })?;
-        if format == Format::Json { array.end() } else { Ok(()) }
+        if format == Format::Json { array.close() } else { Ok(()) }
     }
 }
 

@@ -124,7 +124,7 @@ impl MaxBatch {
                 record: beyond,
                 tries: found.tries.iter().map(Try::new).collect(),
             }),
-            Format::Jsonl => output::print_line(&Line::new(0, &Ok(found.max_batch))),
+            Format::Jsonl => output::print_json_line(&Line::new(0, &Ok(found.max_batch))),
         }
     }
 }

@@ -4,7 +4,7 @@ mod search;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
-use vramscope_plan::export::Form;
+use vramscope_plan::export::ExportFormat;
 use vramscope_plan::search::{Entry, Samples, Space, inputs};
 use vramscope_plan::{Judge, Plan as Answer, Target};
 use vramscope_time::Clock;
@@ -58,8 +58,8 @@ pub struct Plan {
     #[arg(long, value_name = "N", default_value_t = 8)]
     most: usize,
     /// Print the recommended setup as the configuration of a tool
-    #[arg(long, value_name = "FORM", value_parser = forms(), conflicts_with = "format")]
-    export: Option<Form>,
+    #[arg(long, value_name = "FORM", value_parser = export_formats(), conflicts_with = "format")]
+    export: Option<ExportFormat>,
     /// Times of kernels: a record of `vramscope bench`, or a file of measured kernels
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
     kernels: Option<Source>,
@@ -77,21 +77,21 @@ const EXAMPLES: &str = "  vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32
   vramscope plan gpt2 --limit-gib 4 --seq 512 --export hf-yaml > args.yaml";
 
 /// Parser of export formats, with a description of each.
-fn forms() -> impl TypedValueParser<Value = Form> {
+fn export_formats() -> impl TypedValueParser<Value = ExportFormat> {
     let about = |form| match form {
-        Form::HfPython => "transformers.TrainingArguments, as Python",
-        Form::HfYaml => "The same as YAML for HfArgumentParser",
-        Form::Accelerate => "accelerate's configuration file",
-        Form::Deepspeed => "DeepSpeed's JSON",
-        Form::Fsdp => "accelerate's configuration file for FSDP2",
-        Form::Lightning => "PyTorch Lightning's Trainer, YAML for LightningCLI",
-        Form::Trl => "trl's SFTConfig, YAML",
-        Form::LlamaFactory => "LLaMA-Factory's YAML",
-        Form::MsSwift => "ms-swift's YAML",
+        ExportFormat::HfPython => "transformers.TrainingArguments, as Python",
+        ExportFormat::HfYaml => "The same as YAML for HfArgumentParser",
+        ExportFormat::Accelerate => "accelerate's configuration file",
+        ExportFormat::Deepspeed => "DeepSpeed's JSON",
+        ExportFormat::Fsdp => "accelerate's configuration file for FSDP2",
+        ExportFormat::Lightning => "PyTorch Lightning's Trainer, YAML for LightningCLI",
+        ExportFormat::Trl => "trl's SFTConfig, YAML",
+        ExportFormat::LlamaFactory => "LLaMA-Factory's YAML",
+        ExportFormat::MsSwift => "ms-swift's YAML",
     };
-    let values = Form::ALL.map(|form| PossibleValue::new(form.name()).help(about(form)));
+    let values = ExportFormat::ALL.map(|form| PossibleValue::new(form.name()).help(about(form)));
     PossibleValuesParser::new(values).try_map(|name| {
-        let found = Form::ALL.into_iter().find(|form| form.name() == name);
+        let found = ExportFormat::ALL.into_iter().find(|form| form.name() == name);
         found.ok_or("no such form")
     })
 }
@@ -149,7 +149,7 @@ impl Plan {
                 output::print(&text::plan(&answer, sources, terminal::width()))
             }
             Format::Json => output::print_json(&answer),
-            Format::Jsonl => output::print_line(&answer),
+            Format::Jsonl => output::print_json_line(&answer),
         }
     }
 
@@ -165,7 +165,7 @@ impl Plan {
     }
 }
 
-fn export(answer: &Answer, form: Form) -> Result<(), Failure> {
+fn export(answer: &Answer, form: ExportFormat) -> Result<(), Failure> {
     let Some(best) = &answer.recommended else {
         return Err(Failure::Input(
             "nothing fits, so there is nothing to export; run without --export to see what stands in the way".into(),

@@ -1,4 +1,4 @@
-//! Itemises the peak, from tensors to the whole card.
+//! Adds up the peak line by line, from tensors to the whole card.
 
 use anstyle::Style;
 use vramscope_engine::Report;
@@ -14,19 +14,20 @@ use crate::output::target::Target;
 /// Columns before the text: sign, amount and gaps.
 const INDENT: usize = 16;
 
-/// Formats a sum with one term per line. Terms outside PyTorch only count for a whole card; a limit of the allocator
-/// does not include them.
+/// Formats the sum with one term per line. What lies outside PyTorch is a term only if the target is a card: a limit of
+/// the allocator does not include it.
 pub fn render(report: &Report, target: Option<&(Target, Fit)>, width: usize) -> String {
     let ledger = Ledger { width };
-    let kept = report.peak_reserved.saturating_sub(report.peak_allocated);
+    let beyond_tensors = report.peak_reserved.saturating_sub(report.peak_allocated);
     let mut out = format!("{STRONG}What it adds up to{STRONG:#}\n");
     out += &ledger.term(' ', report.peak_allocated, "in tensors at the peak");
     out += &ledger.term(
         '+',
-        kept,
+        beyond_tensors,
         "more that PyTorch's allocator keeps: its cache, and gaps in its segments",
     );
     out += &ledger.sum(report.peak_reserved, "reserved by PyTorch at most");
+    // Such as "That is in a fresh process; 21.3 GiB in a process that has trained before."
     if let Some([least, most]) = report.reserved_range() {
         out += &ledger.remark(&format!(
             "That is {}; {} {}.",
@@ -42,17 +43,18 @@ pub fn render(report: &Report, target: Option<&(Target, Fit)>, width: usize) -> 
     }
 }
 
+/// Formats lines for a layout of `width` columns.
 struct Ledger {
     width: usize,
 }
 
 impl Ledger {
-    fn term(&self, sign: char, bytes: Bytes, what: &str) -> String {
-        self.line(sign, bytes, what, Style::new())
+    fn term(&self, sign: char, bytes: Bytes, label: &str) -> String {
+        self.line(sign, bytes, label, Style::new())
     }
 
-    fn sum(&self, bytes: Bytes, what: &str) -> String {
-        self.line('=', bytes, what, STRONG)
+    fn sum(&self, bytes: Bytes, label: &str) -> String {
+        self.line('=', bytes, label, STRONG)
     }
 
     fn card(&self, fit: &Fit) -> String {
@@ -64,27 +66,27 @@ impl Ledger {
     }
 
     fn outside(&self, term: &OutsideTerm) -> String {
-        let name = words_of(term.name.name());
-        let high = gib(term.range[1]);
-        let most = if high == gib(term.bytes) {
+        let name = readable_name(term.name.name());
+        let highest = gib(term.range[1]);
+        let at_most = if highest == gib(term.bytes) {
             String::new()
         } else {
-            format!(", at most {high}")
+            format!(", at most {highest}")
         };
-        self.term('+', term.bytes, &format!("{name}, outside PyTorch{most}"))
+        self.term('+', term.bytes, &format!("{name}, outside PyTorch{at_most}"))
     }
 
     fn remark(&self, text: &str) -> String {
-        let words = self.words(text).join(&self.line_break());
-        format!("{}{QUIET}{words}{QUIET:#}\n", " ".repeat(INDENT))
+        let text = self.wrapped(text).join(&self.line_break());
+        format!("{}{QUIET}{text}{QUIET:#}\n", " ".repeat(INDENT))
     }
 
-    fn line(&self, sign: char, bytes: Bytes, what: &str, style: Style) -> String {
-        let words = self.words(what).join(&self.line_break());
-        format!("  {sign}{style}{:>11}  {words}{style:#}\n", gib(bytes))
+    fn line(&self, sign: char, bytes: Bytes, label: &str, style: Style) -> String {
+        let text = self.wrapped(label).join(&self.line_break());
+        format!("  {sign}{style}{:>11}  {text}{style:#}\n", gib(bytes))
     }
 
-    fn words(&self, text: &str) -> Vec<String> {
+    fn wrapped(&self, text: &str) -> Vec<String> {
         wrap(text, self.width.saturating_sub(INDENT))
     }
 
@@ -93,7 +95,7 @@ impl Ledger {
     }
 }
 
-/// Formats the name of a term: `cuda-context` → `CUDA context`.
-fn words_of(name: &str) -> String {
+/// Makes a term's name readable: `cuda-context` → `CUDA context`.
+fn readable_name(name: &str) -> String {
     name.replace('-', " ").replace("cuda", "CUDA")
 }

@@ -91,6 +91,8 @@ pub(crate) struct LlamaModules {
     pub both_masks: bool,
     /// True if only a part of each head may be rotated (`partial_rotary_factor`).
     pub partial_rotary: bool,
+    /// True if full and sliding blocks have a rotary embedding each (`Olmo3RotaryEmbedding`).
+    pub rotary_by_kind: bool,
     /// Experts in place of the MLP.
     pub experts: Option<ExpertKeys>,
     /// Form of the block.
@@ -116,6 +118,8 @@ pub(crate) struct LlamaBlock {
     pub scales_stream: bool,
     /// True if logits are multiplied by a number.
     pub scales_logits: bool,
+    /// True if what a part makes lives, beside its copy after dropout, until it is added to the residual stream (Emu3).
+    pub keeps_undropped: bool,
 }
 
 /// Places of a block's norms.
@@ -140,7 +144,7 @@ pub(crate) enum QueryNorms {
     SplitHeads,
     /// Of each head, once positions have turned it (HunYuan).
     TurnedHeads,
-    /// Of the whole projection (OLMo 2).
+    /// Of the whole projection, once all three are made (OLMo 2; OLMo has the order without the norms).
     Whole,
 }
 
@@ -176,6 +180,7 @@ impl LlamaModules {
         one_mask: false,
         both_masks: false,
         partial_rotary: false,
+        rotary_by_kind: false,
         experts: None,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
@@ -186,6 +191,7 @@ impl LlamaModules {
             only_sliding_turn: false,
             scales_stream: false,
             scales_logits: false,
+            keeps_undropped: false,
         },
     };
 }

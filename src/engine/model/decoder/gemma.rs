@@ -81,7 +81,7 @@ struct BlockContext {
     _position_ids: Tensor,
 }
 
-/// What the family has of its own.
+/// Modules of a family of Gemma's.
 fn modules(c: &DecoderConfig) -> GemmaModules {
     match c.family.modules {
         Modules::Gemma(modules) => modules,

@@ -25,6 +25,8 @@ pub struct Layer {
     scales: bool,
     /// Dropout after attention and after the MLP (Seed-OSS).
     dropout: f64,
+    /// True if what a part makes lives until its copy after dropout is added.
+    keeps_undropped: bool,
 }
 
 struct NamedNorm(&'static str, Norm);
@@ -85,6 +87,7 @@ impl Layer {
             placement: block.placement,
             scales: block.scales_stream,
             dropout: c.residual_dropout,
+            keeps_undropped: block.keeps_undropped,
         }
     }
 
@@ -94,6 +97,11 @@ impl Layer {
             Some(NamedNorm(name, norm)) => t.scope(name, || norm.forward(t, &x)),
             None => x,
         }
+    }
+
+    /// Holds a part's output where it lives beside its copy after dropout (Emu3).
+    fn kept(&self, h: &Tensor) -> Option<Tensor> {
+        self.keeps_undropped.then(|| h.clone())
     }
 
     /// Adds what a part makes to the residual stream.
@@ -126,14 +134,17 @@ impl Block for Layer {
         let mut h = self.normed(t, 0, x);
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
+        let undropped = self.kept(&h);
         if self.dropout > 0.0 {
             h = t.scope("self_attn", || t.dropout(&h, self.dropout));
         }
         h = self.normed(t, 1, h);
         h = self.added(t, &residual, &h);
+        drop(undropped);
         let residual = h.clone();
         h = self.normed(t, 2, h);
         h = t.scope("mlp", || self.mlp.forward(t, h));
+        let _undropped = self.kept(&h);
         if self.dropout > 0.0 {
             h = t.scope("mlp", || t.dropout(&h, self.dropout));
         }

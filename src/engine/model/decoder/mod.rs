@@ -11,6 +11,7 @@ pub(crate) mod gemma;
 pub(crate) mod head;
 pub(crate) mod layer;
 pub(crate) mod mlp;
+pub(crate) mod rope_tables;
 pub(crate) mod stack;
 pub(crate) mod text;
 mod windows;
@@ -23,4 +24,4 @@ pub use family::DecoderFamily;
 pub(crate) use family::{
     GemmaModules, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation, SoftCaps,
 };
-pub(crate) use windows::{WindowLength, Windows, some_slide};
+pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};

@@ -32,6 +32,8 @@ pub struct Decoder {
     /// Last norm; `None` before the last stage of a pipeline.
     norm: Option<Norm>,
     rotary: Rotary,
+    /// Rotary embedding of sliding blocks, in a family that has one for each kind of block.
+    sliding_rotary: Option<Rotary>,
     /// True if cosines and sines stay in fp32.
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
@@ -47,24 +49,24 @@ impl Decoder {
     pub fn with_table(b: &Builder, c: &DecoderConfig, table: &dyn Fn() -> Embedding) -> Self {
         let t = b.tape();
         let stage = t.stage();
-        let layers = stage.layers(c.layers as usize);
+        let range = stage.layers(c.layers as usize);
+        let embed_tokens = stage.is_first().then(table);
+        let layers = range.clone().map(|i| t.layer("layers", i, || block(b, c, i))).collect();
+        let norm = stage
+            .is_last()
+            .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm));
+        let (rotary, sliding_rotary) = rotaries(b, c);
         Self {
-            embed_tokens: stage.is_first().then(table),
-            first: layers.start,
-            windows: c.windows[layers.clone()].to_vec(),
-            sparse: layers
-                .clone()
-                .map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i]))
-                .collect(),
-            layers: layers.map(|i| t.layer("layers", i, || block(b, c, i))).collect(),
+            embed_tokens,
+            first: range.start,
+            windows: c.windows[range.clone()].to_vec(),
+            sparse: range.map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
+            layers,
             one_mask: c.family.has_one_mask(),
             both_masks: c.family.has_both_masks(),
-            norm: stage
-                .is_last()
-                .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm)),
-            rotary: Rotary::new(b, rotary_width(c))
-                .dynamic(c.rope.is_dynamic())
-                .initialised(t),
+            norm,
+            rotary,
+            sliding_rotary,
             turns_by_f32: c.family.block().rotation == Rotation::ByF32,
             scales_stream: c.family.block().scales_stream,
         }
@@ -128,7 +130,9 @@ impl Decoder {
         cache: Option<KvCache>,
     ) -> Tensor {
         let dtype = if self.turns_by_f32 { DType::F32 } else { embeds.dtype() };
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward_in(t, dtype, &position_ids));
+        let turns = |rotary: &Rotary| t.scope("rotary_emb", || rotary.forward_in(t, dtype, &position_ids));
+        let (cos, sin) = turns(&self.rotary);
+        let of_sliding = self.sliding_rotary.as_ref().map(turns);
         let shared = BlockContext {
             attn: run.attn,
             mask,
@@ -138,7 +142,14 @@ impl Decoder {
             cache,
             _position_ids: Some(position_ids),
         };
-        self.blocks(t, run, embeds, (shared, sliding_mask), (0, |_: &Tape, _, h| h))
+        let mut sliding = BlockContext {
+            mask: sliding_mask,
+            ..shared.clone()
+        };
+        if let Some((cos, sin)) = of_sliding {
+            sliding = BlockContext { cos, sin, ..sliding };
+        }
+        self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h))
     }
 
     /// Runs all blocks at positions [3, batch, seq] of time, height and width; `after` is called with each block's
@@ -165,7 +176,11 @@ impl Decoder {
             cache,
             _position_ids: None,
         };
-        self.blocks(t, run, embeds, (shared, sliding_mask), after)
+        let sliding = BlockContext {
+            mask: sliding_mask,
+            ..shared.clone()
+        };
+        self.blocks(t, run, embeds, (shared, sliding), after)
     }
 
     /// Makes the masks of blocks that see all positions, and of sliding blocks.
@@ -197,14 +212,10 @@ impl Decoder {
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        (shared, sliding_mask): (BlockContext, Option<Mask>),
+        (full, sliding): (BlockContext, BlockContext),
         (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
-        let sliding = Rc::new(BlockContext {
-            mask: sliding_mask,
-            ..shared.clone()
-        });
-        let full = Rc::new(shared);
+        let (full, sliding) = (Rc::new(full), Rc::new(sliding));
         let mut h = embeds.clone();
         let mut _block_output = embeds.clone();
         let kinds = self.kinds(full.cache.is_some(), changed);
@@ -239,6 +250,25 @@ fn block(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
         true => blocks::make()(b, c, index),
         false => Rc::new(Layer::new(b, c, index)),
     }
+}
+
+/// Makes the rotary embedding of all blocks, and one of sliding blocks where both kinds have one of their own.
+fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
+    let by_kind = matches!(
+        c.family.modules,
+        Modules::Llama(LlamaModules {
+            rotary_by_kind: true,
+            ..
+        })
+    );
+    let is_mixed = c
+        .windows
+        .iter()
+        .any(|window| window.is_some() != c.windows[0].is_some());
+    let make = || Rotary::new(b, rotary_width(c)).dynamic(c.rope.is_dynamic());
+    let (all, sliding) = (make(), (by_kind && is_mixed).then(make));
+    let all = all.initialised(b.tape());
+    (all, sliding.map(|rotary| rotary.initialised(b.tape())))
 }
 
 /// Elements of each head that are rotated.

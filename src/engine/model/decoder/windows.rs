@@ -65,6 +65,15 @@ pub(crate) fn some_slide(s: &Section) -> Result<(), ModelError> {
     )
 }
 
+/// Checks that the window is a number where the mask of sliding layers is always made.
+pub(crate) fn slides_with_a_number(s: &Section) -> Result<(), ModelError> {
+    if s.has("sliding_window") && s.value("sliding_window").is_none() {
+        let allowed = "a number, since the mask of sliding layers is always made";
+        return Err(s.wrong("sliding_window", &Value::Null, allowed));
+    }
+    Ok(())
+}
+
 /// Reads each layer's sliding window, from `layer_types` or from the family's rule.
 pub(super) fn read(
     s: &Section,

@@ -5,6 +5,9 @@
 //! [`decoders`].
 
 pub mod aya_vision;
+pub mod bart;
+pub mod bert;
+pub mod biogpt;
 pub mod blip2;
 pub mod clip;
 pub(crate) mod decoders;
@@ -12,6 +15,7 @@ pub mod deepseek_vl;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
+pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
 pub mod idefics2;
@@ -38,6 +42,7 @@ pub mod video_llava;
 pub mod videomae;
 pub mod vipllava;
 pub mod vit;
+pub mod xglm;
 
 use super::ModelError;
 use super::config::section::Section;
@@ -154,12 +159,22 @@ families! {
     Opt(opt::OptConfig),
     /// Phi-1 to Phi-2.
     Phi(phi::PhiConfig),
+    /// BERT and its kin.
+    Bert(bert::BertConfig),
+    /// BioGPT.
+    BioGpt(biogpt::BioGptConfig),
+    /// XGLM.
+    Xglm(xglm::XglmConfig),
+    /// GPTBigCode, GPT-Neo, GPT-J and CodeGen.
+    Gpt(gpt::GptConfig),
     /// GPT-NeoX.
     GptNeox(gpt_neox::GptNeoxConfig),
     /// StableLM.
     StableLm(stablelm::StableLmConfig),
     /// Persimmon.
     Persimmon(persimmon::PersimmonConfig),
+    /// Decoders of BART and other encoder-decoder models, alone.
+    Bart(bart::BartConfig),
     /// LFM2.
     Lfm2(Lfm2Config),
     /// Decoders like Llama's: those of [`decoders`].

@@ -1,5 +1,6 @@
 //! Parts of models that several families have.
 
+pub(crate) mod bart;
 pub mod clip_vision;
 pub(crate) mod delta_decoder;
 pub(crate) mod encoder;

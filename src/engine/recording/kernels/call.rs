@@ -66,7 +66,7 @@ impl<'a> Call<'a> {
         self.make_only(first);
         let mut made = self.made.borrow_mut();
         for (new_memory, made) in self.new_memory.iter().zip(made.iter_mut()) {
-            made.get_or_insert_with(|| self.born(new_memory));
+            made.get_or_insert_with(|| self.allocate(new_memory));
         }
     }
 
@@ -76,17 +76,17 @@ impl<'a> Call<'a> {
         for output in outputs {
             let of = self.new_memory.iter().zip(made.iter_mut());
             for (new_memory, made) in of.filter(|(new_memory, _)| new_memory.output == Some(*output)) {
-                made.get_or_insert_with(|| self.born(new_memory));
+                made.get_or_insert_with(|| self.allocate(new_memory));
             }
         }
     }
 
-    fn born(&self, new_memory: &NewMemory) -> Storage {
+    fn allocate(&self, new_memory: &NewMemory) -> Storage {
         let seen = match new_memory.layout {
             Some(layout) => (layout.shape, layout.dtype),
             None => (Dims::new(&[new_memory.bytes]), DType::U8),
         };
-        self.tape.born(new_memory.bytes, seen, title(self.name))
+        self.tape.allocate_storage(new_memory.bytes, seen, title(self.name))
     }
 
     /// Returns the allocated storages, by number.
@@ -97,7 +97,7 @@ impl<'a> Call<'a> {
 
     /// Returns an argument by position or name; null if it is not given.
     pub fn value(&self, at: usize, name: &str) -> &Value {
-        let given = self.line.a.get(at).or_else(|| self.line.k.get(name));
+        let given = self.line.args.get(at).or_else(|| self.line.kwargs.get(name));
         given.unwrap_or(&NOTHING)
     }
 
@@ -136,7 +136,7 @@ impl<'a> Call<'a> {
 
     /// Returns a result.
     pub fn result(&self, at: usize) -> Option<&'a Value> {
-        self.line.o.get(at)
+        self.line.outputs.get(at)
     }
 
     /// Returns the layout of a result.

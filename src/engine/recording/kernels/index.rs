@@ -6,6 +6,13 @@ use crate::dtype::DType;
 use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Storage, Tensor};
 
+/// Replays `embedding(weight, ids)`.
+pub(super) fn embedding(call: &Call<'_>) {
+    let flat = call.tensor(1, "indices").and_then(|ids| call.tape.flat_ids(&ids));
+    call.make();
+    drop(flat);
+}
+
 /// Replays `embedding_dense_backward(grad, ids, rows, padding, by_frequency)`.
 pub(super) fn embedding_backward(call: &Call<'_>) {
     let rows = call.int(2, "num_weights").and_then(|rows| u64::try_from(rows).ok());
@@ -16,7 +23,7 @@ pub(super) fn embedding_backward(call: &Call<'_>) {
     if grad.numel() / width != ids.numel() || !Call::fit(&[rows, width]) {
         return call.make();
     }
-    let dense = call.tape.dense_copy(&grad);
+    let dense = (call.tape.dense_copy(&grad), call.tape.dense_copy(&ids));
     let table = Dims::new(&[rows, width]);
     call.tape.in_embedding_backward(ids.numel(), table, || call.make());
     drop(dense);

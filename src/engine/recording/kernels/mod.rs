@@ -79,6 +79,7 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "im2col" => normalization::patches(call),
         "col2im" => normalization::patches_back(call),
         "avg_pool2d_backward" | "avg_pool3d_backward" => normalization::pool_backward(call),
+        "embedding" => index::embedding(call),
         "embedding_dense_backward" => index::embedding_backward(call),
         "nonzero" => index::nonzero(call),
         "masked_select" | "masked_scatter_backward" => index::masked_select(call),

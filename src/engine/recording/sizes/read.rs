@@ -78,13 +78,13 @@ fn next(text: &str, structures: &mut Vec<Structure>, (names, number): (&[String]
     }
     match &mut line {
         Line::Op(op) => {
-            if let Reference::Spelled(name) = &op.f {
-                op.f = Reference::Number(structure.spelled.operation(name)?);
+            if let Reference::Spelled(name) = &op.function {
+                op.function = Reference::Number(structure.spelled.operation(name)?);
             }
         }
         Line::Param(param) => {
-            if let Reference::Spelled(layout) = &param.m {
-                param.m = Reference::Number(structure.spelled.layout(layout)?);
+            if let Reference::Spelled(layout) = &param.meta {
+                param.meta = Reference::Number(structure.spelled.layout(layout)?);
             }
         }
         Line::Meta(_) | Line::Function(_) | Line::Header => return Err(Fault::SourceLine),

@@ -4,7 +4,7 @@ use std::io::{BufReader, Cursor, Read};
 
 use proptest::prelude::*;
 
-use super::super::limits::MOST_BORN;
+use super::super::limits::MOST_STORAGES;
 use super::super::reader::read_at_most;
 use super::text::{Text, header, step};
 use super::{RecordingError, read, refused, run};
@@ -268,7 +268,7 @@ fn more_memory_than_any_run_makes_is_refused() {
     const EACH: usize = 1 << 12;
     let mut text = Text::new();
     text.function("aten.empty.memory_format");
-    for line in 0..=MOST_BORN / EACH {
+    for line in 0..=MOST_STORAGES / EACH {
         let new: Vec<String> = (0..EACH).map(|i| format!("[{},1]", line * EACH + i)).collect();
         text.line(format!(r#"{{"t":"op","f":0,"n":[{}]}}"#, new.join(",")));
     }

@@ -189,7 +189,7 @@ fn copied(name: &str, line: &Op<'_>, call: &Call<'_>) -> Option<Kernel> {
     let on_host = |value: &Value| matches!(value, Value::Tensor(TensorRef { storage: None, .. }));
     let crosses = match name {
         "_local_scalar_dense" => true,
-        "_to_copy" | "copy_" | "_copy_from" => line.a.iter().chain(&line.o).any(on_host),
+        "_to_copy" | "copy_" | "_copy_from" => line.args.iter().chain(&line.outputs).any(on_host),
         _ => false,
     };
     let dtype = call.output(0).map_or(DType::F32, |out| out.dtype);
@@ -200,7 +200,7 @@ fn copied(name: &str, line: &Op<'_>, call: &Call<'_>) -> Option<Kernel> {
 fn pointwise(call: &Call<'_>, line: &Op<'_>, tables: &Tables) -> Kernel {
     let out = call.output(0);
     let (mut alike, mut dtype) = (true, out.map(|out| out.dtype));
-    for value in line.a.iter().chain(line.k.values()) {
+    for value in line.args.iter().chain(line.kwargs.values()) {
         value.tensors(&mut |tensor: &TensorRef| {
             let Some(layout) = tables.layouts.get(tensor.meta as usize) else {
                 return;

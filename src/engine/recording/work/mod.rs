@@ -57,11 +57,11 @@ fn bytes_in<'a>(tables: &Tables, values: impl Iterator<Item = &'a Value>) -> u64
 impl Host {
     /// Records the host's work before an operation: entering a module, or a node of autograd.
     pub fn before(&mut self, tape: &Tape, line: &Op<'_>) {
-        if line.b == 1 {
-            if line.v.is_some() && line.v != self.node {
+        if line.autograd_thread == 1 {
+            if line.node.is_some() && line.node != self.node {
                 tape.host_op(HostOp::Node);
             }
-            self.node = line.v;
+            self.node = line.node;
         } else if line.module.is_some() && line.module != self.module {
             tape.host_op(HostOp::Module);
         }
@@ -77,15 +77,16 @@ impl Host {
         (gradient, scope): (bool, ScopeId),
     ) {
         let name = short(call.name);
-        if !line.n.is_empty() && MAKES.contains(&name) {
+        if !line.new_storages.is_empty() && MAKES.contains(&name) {
             return call.tape.ran(mark, []);
         }
-        let changes = !line.n.is_empty() || name.ends_with('_') || writes_host(line) || name == "_local_scalar_dense";
+        let changes =
+            !line.new_storages.is_empty() || name.ends_with('_') || writes_host(line) || name == "_local_scalar_dense";
         if !changes {
             call.tape.ran(mark, []);
             return call.tape.host_op(HostOp::View);
         }
-        let forward = line.b == 0 && line.module.is_some();
+        let forward = line.autograd_thread == 0 && line.module.is_some();
         if forward && tables.trains {
             call.tape.host_op(HostOp::Record);
         }
@@ -95,8 +96,8 @@ impl Host {
         }
         let own = name.ends_with('_');
         let written = match own {
-            true => bytes_in(tables, line.a.iter().take(1)),
-            false => bytes_in(tables, line.o.iter()),
+            true => bytes_in(tables, line.args.iter().take(1)),
+            false => bytes_in(tables, line.outputs.iter()),
         };
         let launch = Launch {
             name: known_as(name, call.name),
@@ -104,13 +105,13 @@ impl Host {
             dtype,
             gradient,
             scope,
-            read: bytes_in(tables, line.a.iter().chain(line.k.values())),
+            read: bytes_in(tables, line.args.iter().chain(line.kwargs.values())),
             written,
             extents,
             shared,
         };
         call.tape.ran(mark, [launch]);
-        if class == Class::HostCopy && line.o.iter().any(|value| !on_gpu(value)) {
+        if class == Class::HostCopy && line.outputs.iter().any(|value| !on_gpu(value)) {
             call.tape.host_op(HostOp::Wait);
         }
     }
@@ -118,9 +119,9 @@ impl Host {
     /// Records a Triton kernel, known only by the memory that it reads and writes.
     pub fn triton(&mut self, tape: &Tape, name: Name, line: &Triton<'_>, tables: &Tables) {
         *self.unknown.entry(name).or_default() += 1;
-        let bytes = bytes_in(tables, line.a.iter().chain(line.k.values()));
+        let bytes = bytes_in(tables, line.args.iter().chain(line.kwargs.values()));
         let mut dtype = None;
-        for value in &line.a {
+        for value in &line.args {
             value.tensors(&mut |tensor: &TensorRef| {
                 dtype = dtype.or_else(|| tables.layouts.get(tensor.meta as usize).map(|layout| layout.dtype));
             });
@@ -129,7 +130,7 @@ impl Host {
             name,
             class: Class::Strided,
             dtype: dtype.unwrap_or(crate::dtype::DType::F32),
-            gradient: line.b == 1,
+            gradient: line.autograd_thread == 1,
             scope: tables.scope(line.module).unwrap_or_default(),
             read: bytes / 2,
             written: bytes - bytes / 2,
@@ -150,10 +151,10 @@ fn on_gpu(value: &Value) -> bool {
 /// Returns true if a result lies on the host although an argument lies on the GPU.
 fn writes_host(line: &Op<'_>) -> bool {
     let mut any = false;
-    line.a
+    line.args
         .iter()
         .for_each(|value| value.tensors(&mut |tensor: &TensorRef| any |= tensor.storage.is_some()));
-    any && line.o.iter().any(|value| !on_gpu(value))
+    any && line.outputs.iter().any(|value| !on_gpu(value))
 }
 
 /// Returns the name that the host's timings use for an operation.

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use super::super::core::Tape;
-use super::super::dims::Dims;
+use super::super::dims::{self, Dims};
 use super::super::tensor::Tensor;
 use super::super::work::{Class, bytes_of, rows_of};
 use super::cub;
@@ -28,8 +28,10 @@ impl Tape {
         rec.save(self, ids);
         let mut shape = *ids.shape();
         shape = shape.inserted(shape.len(), weight.size(1));
+        let flat = self.flat_ids(ids);
         let mark = self.work_mark();
         let out = self.empty(shape, weight.dtype(), "embedding");
+        drop(flat);
         let bytes = bytes_of(&out);
         self.ran_as(
             mark,
@@ -43,7 +45,9 @@ impl Tape {
         rows[0] *= parts;
         rec.finish(self, out, move |t, bw| {
             let g = t.contiguous(bw.grad());
-            let n = bw.saved[0].numel();
+            let ids = &bw.saved[0];
+            let n = ids.numel();
+            let dense = t.dense_copy(ids);
             let mark = t.work_mark();
             let out = t.in_embedding_backward(n, rows, || t.empty(rows, g.dtype(), "embedding backward"));
             let (read, written) = (bytes_of(&g), bytes_of(&out));
@@ -55,10 +59,17 @@ impl Tape {
                 [read, written],
                 extents,
             );
-            drop(g);
+            drop((g, dense));
             // The GPU's own part, in the memory of the whole gradient.
             smallvec![Some(out.narrow_raw(0, part[0]))]
         })
+    }
+
+    /// `ids.reshape(-1)`, where it copies ids of several dimensions, such as expanded ones.
+    pub(crate) fn flat_ids(&self, ids: &Tensor) -> Option<Tensor> {
+        let flat = Dims::new(&[ids.numel()]);
+        let views = ids.dim() < 2 || dims::view_strides(ids.shape(), ids.strides(), &flat).is_some();
+        (!views).then(|| self.empty(flat, ids.dtype(), "contiguous ids"))
     }
 
     /// Runs `make`, which makes the gradient of a table of these rows from `n` ids; many ids are sorted first, then

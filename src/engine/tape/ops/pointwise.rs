@@ -134,6 +134,24 @@ impl Tape {
         })
     }
 
+    /// `torch.maximum(a, b)` for a `b` without a gradient: backward halves the gradient where both are equal, and clears it
+    /// where `a` is less.
+    pub fn maximum(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let mut rec = self.record("MaximumBackward0", &[a, b]);
+        rec.save(self, a);
+        rec.save(self, b);
+        let out = self.elementwise(a, b, Self::promoted(a, b), "maximum");
+        rec.finish(self, out, |t, bw| {
+            let (g, a) = (bw.grad(), &bw.saved[0]);
+            let half = t.empty_like(g, g.dtype(), "maximum backward");
+            let equal = t.empty_like(a, DType::Bool, "comparison");
+            let grad = t.empty_like(g, g.dtype(), "maximum backward");
+            let less = t.empty_like(a, DType::Bool, "comparison");
+            drop((less, equal, half));
+            smallvec![Some(grad), None]
+        })
+    }
+
     /// `x * s` or `x / s` for a number `s`.
     pub fn scale(&self, x: &Tensor) -> Tensor {
         self.unary("MulBackward0", x, "mul by a number")

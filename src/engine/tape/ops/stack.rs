@@ -1,4 +1,4 @@
-//! Tensors stacked along a new dimension, and padding by rows of zeros.
+//! Stacks tensors along a new dimension, and pads a tensor with zeros.
 
 use smallvec::smallvec;
 
@@ -15,15 +15,15 @@ impl Tape {
         let dtype = parts
             .iter()
             .skip(1)
-            .fold(parts[0].dtype(), |d, p| promote(d, p.dtype()));
+            .fold(parts[0].dtype(), |dtype, part| promote(dtype, part.dtype()));
         let mark = self.work_mark();
         let out = self.empty(shape, dtype, "stack");
         self.joined(mark, &out);
         let count = parts.len();
         rec.finish(self, out, move |_, bw| {
-            let g = bw.grad().clone();
-            let one = || g.alias(g.shape().removed(dim), g.strides().removed(dim));
-            (0..count).map(|i| bw.want(i, one)).collect()
+            let gradient = bw.grad().clone();
+            let of_part = || gradient.alias(gradient.shape().removed(dim), gradient.strides().removed(dim));
+            (0..count).map(|i| bw.want(i, of_part)).collect()
         })
     }
 
@@ -32,16 +32,16 @@ impl Tape {
     /// `aten/src/ATen/native/PadNd.cpp`).
     pub fn pad_end(&self, x: &Tensor, dim: usize, rows: u64) -> Tensor {
         let rec = self.record("ConstantPadNdBackward0", &[x]);
-        let from = *x.shape();
-        let mut shape = from;
+        let unpadded = *x.shape();
+        let mut shape = unpadded;
         shape[dim] += rows;
-        // Nothing to pad is a clone, which keeps the layout (`aten/src/ATen/native/PadNd.cpp`).
+        // Without rows PyTorch clones the input, and so keeps its layout.
         let out = match rows {
             0 => self.empty_like(x, x.dtype(), "pad"),
             _ => self.empty(shape, x.dtype(), "pad"),
         };
         rec.finish(self, out, move |t, bw| {
-            let part = bw.grad().narrow_raw(dim, from[dim]);
+            let part = bw.grad().narrow_raw(dim, unpadded[dim]);
             smallvec![Some(t.empty_like(&part, part.dtype(), "pad backward"))]
         })
     }

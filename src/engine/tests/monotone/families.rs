@@ -69,7 +69,29 @@ pub const FAMILIES: &[Family] = &[
         config["pad_token_id"] = 0.into();
         config
     }),
+    text("mellum", |w| {
+        let mut config = experts("mellum", w);
+        config["norm_topk_prob"] = true.into();
+        config
+    }),
+    text(
+        "emu3",
+        |w| json!({"model_type": "emu3", "text_config": with_padding(decoder("emu3_text_model", w))}),
+    ),
+    text("olmo", |w| decoder("olmo", w)),
     text("olmo2", |w| decoder("olmo2", w)),
+    text("olmo3", |w| decoder("olmo3", w)),
+    text("bart", |w| bart("bart", w)),
+    text("plbart", |w| bart("plbart", w)),
+    text("mbart", |w| bart("mbart", w)),
+    text("pegasus", |w| bart("pegasus", w)),
+    text("marian", |w| bart("marian", w)),
+    text("blenderbot", |w| bart("blenderbot", w)),
+    text("blenderbot-small", |w| bart("blenderbot-small", w)),
+    text("bigbird_pegasus", |w| bart("bigbird_pegasus", w)),
+    text("mvp", |w| bart("mvp", w)),
+    text("trocr", |w| bart("trocr", w)),
+    text("whisper", |w| bart("whisper", w)),
     text("exaone4", |w| decoder("exaone4", w)),
     text("arcee", |w| decoder("arcee", w)),
     text("glm", glm),
@@ -84,6 +106,30 @@ pub const FAMILIES: &[Family] = &[
     text("hunyuan_v1_dense", |w| decoder("hunyuan_v1_dense", w)),
     text("phi3", |w| decoder("phi3", w)),
     text("phi", |w| decoder("phi", w)),
+    text("bert", |w| bert("bert", w)),
+    text("roberta", |w| bert("roberta", w)),
+    text("camembert", |w| bert("camembert", w)),
+    text("xlm-roberta", |w| bert("xlm-roberta", w)),
+    text("data2vec-text", |w| bert("data2vec-text", w)),
+    text("electra", |w| bert("electra", w)),
+    text("ernie", |w| bert("ernie", w)),
+    text("megatron-bert", |w| bert("megatron-bert", w)),
+    text("bert-generation", |w| bert("bert-generation", w)),
+    text("roberta-prelayernorm", |w| bert("roberta-prelayernorm", w)),
+    text("rembert", |w| bert("rembert", w)),
+    text("xlm-roberta-xl", |w| bert("xlm-roberta-xl", w)),
+    text("biogpt", |w| bert("biogpt", w)),
+    text("xglm", |w| {
+        json!({"model_type": "xglm", "vocab_size": 500, "max_position_embeddings": 1024, "d_model": 64 * w,
+            "ffn_dim": 160 * w, "num_layers": 2, "attention_heads": 4})
+    }),
+    text("gpt_bigcode", |w| gpt("gpt_bigcode", w)),
+    text("gptj", |w| gpt("gptj", w)),
+    text("codegen", |w| gpt("codegen", w)),
+    text("gpt_neo", |w| {
+        json!({"model_type": "gpt_neo", "vocab_size": 500, "max_position_embeddings": 1024, "hidden_size": 64 * w,
+            "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]], "window_size": 16})
+    }),
     text("gpt_neox", |w| decoder("gpt_neox", w)),
     text("stablelm", |w| decoder("stablelm", w)),
     text("persimmon", |w| decoder("persimmon", w)),
@@ -237,10 +283,19 @@ fn experts(model_type: &str, w: u64) -> Value {
     config
 }
 
-fn glm(w: u64) -> Value {
-    let mut config = decoder("glm", w);
+fn bart(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "vocab_size": 500, "d_model": 64 * w, "decoder_ffn_dim": 160 * w,
+        "decoder_layers": 2, "decoder_attention_heads": 4, "max_position_embeddings": 1024,
+        "max_target_positions": 1024, "pad_token_id": 1})
+}
+
+fn with_padding(mut config: Value) -> Value {
     config["pad_token_id"] = 0.into();
     config
+}
+
+fn glm(w: u64) -> Value {
+    with_padding(decoder("glm", w))
 }
 
 fn glm4(w: u64) -> Value {
@@ -260,6 +315,18 @@ fn delta(w: u64) -> Value {
         "num_hidden_layers": 3, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "full_attention_interval": 3, "linear_num_key_heads": 2 * w, "linear_num_value_heads": 4 * w,
         "linear_key_head_dim": 16, "linear_value_head_dim": 16})
+}
+
+fn bert(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "embedding_size": 32 * w,
+        "input_embedding_size": 32 * w, "output_embedding_size": 96 * w,
+        "intermediate_size": 160 * w, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "max_position_embeddings": 1024})
+}
+
+fn gpt(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "vocab_size": 500, "n_positions": 1024, "n_embd": 64 * w, "n_layer": 2, "n_head": 4,
+        "rotary_dim": 8})
 }
 
 fn opt(w: u64) -> Value {

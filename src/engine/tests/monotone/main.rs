@@ -1,5 +1,5 @@
 //! Tests of monotonicity for every family: more samples, positions, images or width never cost less, and training or
-//! keeping less never costs more, unless the report says why.
+//! keeping less never costs more, unless the report warns that a frozen tower keeps its graph.
 
 mod families;
 
@@ -10,7 +10,7 @@ use vramscope_engine::tape::log::Event;
 use vramscope_engine::tape::{Component, Gpu, Kind};
 use vramscope_engine::{Case, Model, Report, Setup};
 
-/// A setup, by the keys of a case.
+/// A setup by the keys of a case, and the width of the model.
 #[derive(Debug, Clone)]
 struct Keys {
     batch: u64,
@@ -48,8 +48,8 @@ impl Keys {
         simulate(&model, &setup).unwrap_or_else(|e| panic!("{} {self:?}: {e}", family.name))
     }
 
-    /// Number of trained parameters.
-    fn trained(&self, family: &Family) -> u64 {
+    /// Number of trained parameter tensors.
+    fn trained_tensors(&self, family: &Family) -> u64 {
         let (model, setup) = self.model_and_setup(family);
         let run = record(&model, &setup, Gpu::H200);
         run.parameters.iter().filter(|(_, trained)| *trained).count() as u64
@@ -62,7 +62,7 @@ impl Keys {
         let run = record(&model, &setup, Gpu::H200);
         let bytes = |event: &Event| run.log.allocations[event.storage() as usize].bytes;
         let (mut now, mut peak) = (0, 0);
-        let before = run.build.len() + run.first.events.len();
+        let steady_start = run.build.len() + run.first.events.len();
         let events = run.build.iter().chain(&run.first.events).chain(&run.steady.events);
         for (i, event) in events.enumerate() {
             if event.is_alloc() {
@@ -70,11 +70,43 @@ impl Keys {
             } else {
                 now -= bytes(event);
             }
-            if i >= before {
+            if i >= steady_start {
                 peak = peak.max(now);
             }
         }
         peak
+    }
+}
+
+/// LoRA trains no weight of the model itself, so that no optimizer holds those that no forward runs.
+#[test]
+fn frozen_weights_live_as_long_as_the_model() {
+    let lora = |family: &Family, targets: &str| {
+        let keys = Keys {
+            batch: 2,
+            seq: 530,
+            images: 1,
+            width: 1,
+            freeze: "lora",
+            ckpt: "none",
+            rest: format!(r#""precision":"fp32","optim":"sgd","attn":"eager","lora_targets":"{targets}""#),
+        };
+        let (model, setup) = keys.model_and_setup(family);
+        simulate(&model, &setup)
+    };
+    for family in FAMILIES.iter().filter(|family| family.text) {
+        // Adapters on experts are refused, and some language models have no projections of Llama's names.
+        let report = lora(family, "attention").or_else(|_| lora(family, "all-linear"));
+        let report = report.unwrap_or_else(|e| panic!("{}: {e}", family.name));
+        let weights = report
+            .timeline
+            .live(report.timeline.peak_instant())
+            .sum(|held| held.kind() == Kind::Weight);
+        assert!(
+            weights.get() >= 4 * report.params,
+            "{}: {weights} of weights",
+            family.name
+        );
     }
 }
 
@@ -83,15 +115,16 @@ fn families() -> impl Strategy<Value = &'static Family> {
 }
 
 fn setups() -> impl Strategy<Value = Keys> {
-    let of = |words: &'static [&'static str]| proptest::sample::select(words);
+    let one_of = |words: &'static [&'static str]| proptest::sample::select(words);
     (
-        // The gradient of a class token of a single sample is a view of all positions, and keeps their memory.
+        // At least two samples: the class token's gradient of a single one is a view of all positions, and keeps their
+        // memory.
         (2u64..5, 520u64..570, 1u64..3, 1u64..3),
-        of(&["none", "vision", "all-but-connector"]),
-        of(&["none", "full"]),
-        of(&["fp32", "bf16"]),
-        of(&["adamw", "adamw_fused", "sgd", "sgdm", "adafactor_torch"]),
-        of(&["sdpa", "eager"]),
+        one_of(&["none", "vision", "all-but-connector"]),
+        one_of(&["none", "full"]),
+        one_of(&["fp32", "bf16"]),
+        one_of(&["adamw", "adamw_fused", "sgd", "sgdm", "adafactor_torch"]),
+        one_of(&["sdpa", "eager"]),
         any::<bool>(),
     )
         .prop_map(
@@ -121,10 +154,13 @@ fn activations(report: &Report) -> u64 {
         .sum()
 }
 
-/// Returns true if the report says that a frozen tower keeps a graph.
-fn explains(report: &Report) -> bool {
+/// Returns true if the report warns that a frozen tower keeps its graph.
+fn warns_of_kept_graph(report: &Report) -> bool {
     report.warnings.iter().any(|w| w.code == "frozen-tower-keeps-graph")
 }
+
+/// Families whose attention casts queries and keys to fp32, and its weights back: copies that fp32 weights do not need.
+const CAST_TO_FP32: [&str; 3] = ["gptj", "codegen", "gpt_neo"];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(160))]
@@ -133,18 +169,19 @@ proptest! {
     fn more_of_anything_never_lowers_the_peak(
         family in families(),
         keys in setups(),
-        what in 0..4,
+        grown in 0..4,
         by in 1u64..4,
     ) {
         let mut more = keys.clone();
-        match what {
+        match grown {
             0 => more.batch += by,
             1 if family.text => more.seq += 16 * by,
-            2 if family.images => more.images += by,
+            // LLaVA-OneVision cuts a single image into tiles, and none of several: two can take less than one.
+            2 if family.images && (family.name != "llava_onevision" || keys.images > 1) => more.images += by,
             _ => more.width += by,
         }
         let (less, more) = (keys.peak(family), more.peak(family));
-        prop_assert!(more >= less, "{}: {more} after {less}", family.name);
+        prop_assert!(more >= less, "{}: the peak falls from {less} to {more}", family.name);
     }
 
     #[test]
@@ -152,11 +189,11 @@ proptest! {
         let none = activations(&Keys { ckpt: "none", ..keys.clone() }.report(family));
         for ckpt in ["vision", "language", "full"] {
             let report = Keys { ckpt, ..keys.clone() }.report(family);
-            prop_assert!(activations(&report) <= none || explains(&report), "{} {ckpt}", family.name);
+            prop_assert!(activations(&report) <= none || warns_of_kept_graph(&report), "{} {ckpt}", family.name);
         }
     }
 
-    /// Holds for every option that a search of setups skips because another option dominates it.
+    /// The search for settings that train skips options that another one dominates, relying on this.
     #[test]
     fn fused_attention_half_precision_and_the_fused_optimizer_never_take_more(family in families(), keys in setups()) {
         let with = |precision: &str, optim: &str, attn: &str| {
@@ -166,26 +203,28 @@ proptest! {
         let peak = |precision, optim, attn| with(precision, optim, attn).peak(family);
         let best = peak("bf16", "adamw_fused", "sdpa");
         prop_assert!(best <= peak("bf16", "adamw_fused", "eager"), "{}: eager", family.name);
-        prop_assert!(best <= peak("fp32", "adamw_fused", "sdpa"), "{}: fp32", family.name);
+        if !CAST_TO_FP32.contains(&family.name) {
+            prop_assert!(best <= peak("fp32", "adamw_fused", "sdpa"), "{}: fp32", family.name);
+        }
         // Gated norms and the delta rule cast to fp32, which their inputs are already under autocast.
-        if !family.name.starts_with("qwen3_5") {
+        if !family.name.starts_with("qwen3_5") && !CAST_TO_FP32.contains(&family.name) {
             prop_assert!(best <= peak("amp-bf16", "adamw_fused", "sdpa"), "{}: amp-bf16", family.name);
         }
         for optim in ["adamw", "adamw_loop"] {
             // The fused form keeps its step counts on the GPU: a block of 512 bytes for each parameter.
-            let steps = with("bf16", optim, "sdpa").trained(family) * 512;
+            let steps = with("bf16", optim, "sdpa").trained_tensors(family) * 512;
             prop_assert!(best <= peak("bf16", optim, "sdpa") + steps, "{}: {optim}", family.name);
         }
     }
 
     #[test]
-    fn freezing_never_raises_the_peak_without_a_word(family in families(), keys in setups()) {
+    fn freezing_never_raises_the_peak_without_a_warning(family in families(), keys in setups()) {
         let with = |freeze| Keys { freeze, ..keys.clone() };
         for (less, more) in [("none", "vision"), ("vision", "all-but-connector")] {
             let (trained, frozen) = (with(less).peak(family), with(more).peak(family));
             prop_assert!(
-                frozen <= trained || explains(&with(more).report(family)),
-                "{}: {frozen} with {more} after {trained} with {less}",
+                frozen <= trained || warns_of_kept_graph(&with(more).report(family)),
+                "{}: the peak rises from {trained} with {less} frozen to {frozen} with {more}",
                 family.name
             );
         }

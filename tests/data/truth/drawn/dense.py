@@ -1,4 +1,5 @@
 """Dense decoders near Llama."""
+from .experts import chosen, moe
 from .common import HEAD_DIMS, R, VOCABS, ch, maybe, rope, some
 
 def dense(t, divides=False, acts=("silu", "silu", "gelu"), kinds=True):
@@ -40,6 +41,35 @@ def ministral():
 
 def hunyuan(): return dict(dense("hunyuan_v1_dense"), **some(.3, attention_bias=[True]))
 
-TEXT = {"olmo2": olmo2, "exaone4": exaone4, "arcee": arcee, "glm": lambda: glm("glm"), "glm4": lambda: glm("glm4"), "cohere": lambda: cohere("cohere"), "cohere2": lambda: cohere("cohere2"), "nemotron": nemotron,
+def olmo(): return dict(dense("olmo"), **some(.3, attention_bias=[True]))
+
+def mixed(layers): return [ch("sliding_attention", "sliding_attention", "full_attention") for _ in range(layers)]
+
+def olmo3():
+    c = dense("olmo3"); types = mixed(c["num_hidden_layers"])
+    if "rope_scaling" in c and c["rope_scaling"]["rope_type"] == "dynamic": c.pop("rope_scaling")
+    if "sliding_attention" not in types: types[0] = "sliding_attention"
+    return dict(c, **some(.3, attention_bias=[True]), **some(.6, sliding_window=[128, 512]), **some(.6, layer_types=[types]))
+
+def bart(t):
+    heads, d = ch(2, 4, 6, 8, 12), ch(32, 48, 64, 80); h = heads * d; v = ch(1000, 32000, 50265)
+    return dict(model_type=t, vocab_size=v, d_model=h, decoder_attention_heads=heads, decoder_ffn_dim=ch(h * 2, h * 4, 704), decoder_layers=R.randint(1, 5), max_position_embeddings=ch(1024, 2048), tie_word_embeddings=maybe(.6), pad_token_id=ch(0, 1),
+                activation_function=ch("gelu", "gelu", "gelu_new", "relu", "silu"), scale_embedding=maybe(.5), **some(.4, dropout=[0.0]), **some(.3, attention_dropout=[.1, 0.0]), **some(.3, activation_dropout=[.1]),
+                **(dict(decoder_vocab_size=v) if t == "marian" else {}), **(some(.5, use_bias=[True]) if t == "bigbird_pegasus" else {}), **(dict(max_target_positions=1024) if t == "whisper" else {}), **(some(.3, layernorm_embedding=[False]) if t == "trocr" else {}))
+
+BARTS = ("bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus", "mvp", "trocr", "whisper")
+
+def mellum():
+    c = moe("mellum", kinds=False); layers = c["num_hidden_layers"]; types = [ch("sliding_attention", "full_attention") for _ in range(layers)]; types[0] = "full_attention"
+    return dict(c, num_local_experts=ch(8, 16, 60), num_experts_per_tok=chosen(8), moe_intermediate_size=ch(64, 128, 256, 768), norm_topk_prob=maybe(.5), **some(.3, attention_bias=[True]), **some(.6, layer_types=[types], sliding_window=[128, 512]))
+
+def emu3():
+    text = dict(dense("emu3_text_model"), pad_token_id=0, attention_dropout=ch(0.0, .1, .2), **some(.3, attention_bias=[True]), **some(.3, mlp_bias=[True]))
+    return dict(model_type="emu3", vocab_size=text["vocab_size"], text_config=text)
+
+TEXT = {"mellum": mellum, "emu3": emu3, **{t: (lambda t=t: bart(t)) for t in BARTS}, "olmo": olmo, "olmo3": olmo3, "olmo2": olmo2, "exaone4": exaone4, "arcee": arcee, "glm": lambda: glm("glm"), "glm4": lambda: glm("glm4"), "cohere": lambda: cohere("cohere"), "cohere2": lambda: cohere("cohere2"), "nemotron": nemotron,
         "granite": lambda: multiplied("granite"), "hyperclovax": lambda: multiplied("hyperclovax"),
         "starcoder2": starcoder2, "jais2": jais2, "ministral": ministral, "hunyuan_v1_dense": hunyuan}
+
+# Families that transformers gives no SDPA.
+CASES = {t: dict(attn="eager") for t in ["bigbird_pegasus", "mvp", "trocr"]}

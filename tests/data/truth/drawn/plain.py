@@ -73,14 +73,15 @@ def xglm():
 def bert(t):
     c = sizes(t); h = c["hidden_size"]
     if t == "electra": c["embedding_size"] = ch(h, 128, 96)
+    if t == "rembert": c.update(input_embedding_size=ch(h, 128, 96), output_embedding_size=ch(h, 160))
     if t == "ernie": c.update(some(.4, use_task_id=[True]))
     types = {} if t == "bert-generation" else dict(type_vocab_size=ch(1, 2, 16))
     return dict(c, **types, intermediate_size=ch(h * 2, h * 4), max_position_embeddings=ch(1024, 2048), hidden_act=ch("gelu", "gelu", "relu", "gelu_new"), is_decoder=maybe(.6), **some(.4, hidden_dropout_prob=[0.0]), **some(.4, attention_probs_dropout_prob=[0.0]))
 
-BERTS = ["bert", "roberta", "camembert", "xlm-roberta", "data2vec-text", "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert"]
+BERTS = ["bert", "roberta", "camembert", "xlm-roberta", "data2vec-text", "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl"]
 
 TEXT = {"gpt_neox": gpt_neox, "stablelm": stablelm, "persimmon": persimmon, "falcon": falcon, "bloom": bloom, "mpt": mpt, "gpt_bigcode": gpt_bigcode, "gptj": lambda: gptj("gptj"), "codegen": lambda: gptj("codegen"), "gpt_neo": gpt_neo,
         "biogpt": biogpt, "xglm": xglm, **{t: (lambda t=t: bert(t)) for t in BERTS}}
 
 # Families that transformers gives no SDPA.
-CASES = {t: dict(attn="eager") for t in ["bloom", "mpt", "gptj", "codegen", "gpt_neo", "xglm", "megatron-bert"]}
+CASES = {t: dict(attn="eager") for t in ["bloom", "mpt", "gptj", "codegen", "gpt_neo", "xglm", "megatron-bert", "rembert"]}

@@ -211,12 +211,12 @@ fn line(i18n: Words, timing: &Timing, is_gpu: bool) -> Explained {
         true => [
             t_string!(i18n, time.gpu).to_owned(),
             t_string!(i18n, time.f_gpu).to_owned(),
-            source::kernels(i18n, timing),
+            source::kernel_source(i18n, timing),
         ],
         false => [
             t_string!(i18n, time.host).to_owned(),
             t_string!(i18n, time.f_host).to_owned(),
-            source::host(i18n, timing),
+            source::host_source(i18n, timing),
         ],
     };
     Explained {

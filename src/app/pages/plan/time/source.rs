@@ -1,4 +1,4 @@
-//! Sources of the times.
+//! Names the sources of the estimated times: what was measured on which card, or the data sheet.
 
 use std::sync::Arc;
 
@@ -10,13 +10,14 @@ use crate::simulation::Simulation;
 use crate::state::Route;
 use crate::worker::timing::{Basis, Timing};
 
-/// Lists the sources of the times: measurements and data sheets.
+/// Lists the source of the kernels' times and that of the host's pace. Offers a measurement where only the data sheet
+/// is known.
 #[component]
 pub fn Sources(timing: Arc<Timing>) -> impl IntoView {
     let i18n = use_i18n();
-    let (basis, key) = (kernels(i18n, &timing), key(&timing.basis));
-    let other = timing
-        .unused
+    let (source, name) = (kernel_source(i18n, &timing), basis_name(&timing.basis));
+    let other_card = timing
+        .other_card
         .clone()
         .map(|card| t_string!(i18n, time.other_card, card = card));
     let measure = (timing.basis == Basis::DataSheet).then(|| {
@@ -33,17 +34,18 @@ pub fn Sources(timing: Arc<Timing>) -> impl IntoView {
     });
     view! {
         <div class="time-source">
-            <p class="muted small" data-testid="time-basis" data-value=key>
-                {basis}
+            <p class="muted small" data-testid="time-basis" data-value=name>
+                {source}
             </p>
-            <p class="muted small">{host(i18n, &timing)}</p>
-            {other.map(|other| view! { <p class="muted small" data-testid="other-card">{other}</p> })}
+            <p class="muted small">{host_source(i18n, &timing)}</p>
+            {other_card.map(|text| view! { <p class="muted small" data-testid="other-card">{text}</p> })}
             {measure}
         </div>
     }
 }
 
-const fn key(basis: &Basis) -> &'static str {
+/// Name of a source in `data-value`, which tests of the page read.
+const fn basis_name(basis: &Basis) -> &'static str {
     match basis {
         Basis::MyCard { .. } => "my-card",
         Basis::Measured { .. } => "measured",
@@ -51,8 +53,8 @@ const fn key(basis: &Basis) -> &'static str {
     }
 }
 
-/// Source of the kernel times.
-pub fn kernels(i18n: Words, timing: &Timing) -> String {
+/// Says in the page's language where the kernels' times come from.
+pub fn kernel_source(i18n: Words, timing: &Timing) -> String {
     match timing.basis.clone() {
         Basis::MyCard { card, date } => {
             let date = date.unwrap_or_default();
@@ -68,7 +70,7 @@ pub fn kernels(i18n: Words, timing: &Timing) -> String {
     }
 }
 
-/// Source of the host's pace.
-pub fn host(i18n: Words, timing: &Timing) -> String {
+/// Says in the page's language where the times of the host's operations come from.
+pub fn host_source(i18n: Words, timing: &Timing) -> String {
     t_string!(i18n, time.from_host, host = timing.host.clone())
 }

@@ -1,6 +1,6 @@
 //! Decoders like Llama's as a family of models.
 
-use super::{MODEL_TYPES, named};
+use super::{MODEL_TYPES, OF_WHOLE, named};
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};
 use crate::model::config::section::Section;
@@ -30,6 +30,9 @@ impl Family for DecoderConfig {
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         match named(model_type) {
+            Some(family) if OF_WHOLE.contains(&model_type) => {
+                Self::read(&s.nested("text_config", family.name())?, family)
+            }
             Some(family) => Self::read(s, family),
             None => unreachable!("the registry asks for one of these types"),
         }

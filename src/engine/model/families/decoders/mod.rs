@@ -4,6 +4,7 @@ pub(crate) mod arcee;
 pub(crate) mod cohere;
 pub(crate) mod cohere2;
 pub(crate) mod cwm;
+pub(crate) mod emu3;
 pub(crate) mod ernie4_5;
 pub(crate) mod exaone4;
 mod family;
@@ -19,12 +20,15 @@ pub(crate) mod hunyuan_v1_dense;
 pub(crate) mod hyperclovax;
 pub(crate) mod jais2;
 pub(crate) mod llama;
+pub(crate) mod mellum;
 pub(crate) mod ministral;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
 pub(crate) mod mixtral;
 pub(crate) mod nemotron;
+pub(crate) mod olmo;
 pub(crate) mod olmo2;
+pub(crate) mod olmo3;
 pub(crate) mod olmoe;
 pub(crate) mod phi3;
 pub(crate) mod qwen2;
@@ -90,8 +94,12 @@ decoders! {
     qwen2_moe with ExpertLayer,
     olmoe with ExpertLayer,
     flex_olmo with ExpertLayer,
+    mellum with ExpertLayer,
+    olmo,
     olmo2,
+    olmo3,
     exaone4,
+    emu3,
     arcee,
     glm,
     glm4,
@@ -110,6 +118,9 @@ pub(crate) fn has_own_blocks(family: &DecoderFamily) -> bool {
     WITH_BLOCKS.iter().any(|(name, _)| *name == family.name())
 }
 
+/// Types of whole models whose language model alone is simulated: its configuration is their `text_config`.
+const OF_WHOLE: &[&str] = &[emu3::FAMILY.name()];
+
 /// Finds the decoder of a `model_type`.
 fn named(model_type: &str) -> Option<&'static DecoderFamily> {
     DECODERS.iter().find(|family| family.name() == model_type)
@@ -123,7 +134,8 @@ pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
 /// Reads the decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
 pub(crate) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, ModelError> {
     let given = s.optional_text("model_type")?.unwrap_or(default);
-    match named(given).filter(|family| !family.stands_in) {
+    let stands_alone = |family: &&DecoderFamily| family.stands_in || OF_WHOLE.contains(&family.name());
+    match named(given).filter(|family| !stands_alone(family)) {
         Some(family) => DecoderConfig::read(s, family),
         None => Err(s.wrong("model_type", &given.into(), DECODER_NAMES)),
     }

@@ -1,5 +1,6 @@
 //! Runs the blocks of a stack.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::model::forward::Run;
@@ -28,4 +29,50 @@ pub(crate) fn run_blocks<B: 'static, S: 'static>(
         });
     }
     h
+}
+
+/// Output of a block, and its attention weights.
+pub(crate) type Outputs = (Tensor, Option<Tensor>);
+
+/// Attention weights that a block returns in its first forward; a recomputed one has nobody to return them to.
+#[derive(Default)]
+struct Returned {
+    is_over: Cell<bool>,
+    weights: Cell<Option<Tensor>>,
+}
+
+/// Runs blocks as [`run_blocks`] does, where each also returns its attention weights: the caller's variable for what a
+/// block returned holds them until the next block returns, and those of the last block until it returns itself.
+pub(crate) fn run_blocks_with_weights<B: 'static, S: 'static>(
+    t: &Tape,
+    run: &Run,
+    name: &'static str,
+    (blocks, shared): (&[Rc<B>], &Rc<S>),
+    mut h: Tensor,
+    forward: fn(&B, &Tape, &S, Tensor) -> Outputs,
+) -> Outputs {
+    let mut held = None;
+    for (i, block) in blocks.iter().enumerate() {
+        let returned = Rc::new(Returned::default());
+        let (block, shared, slot) = (block.clone(), shared.clone(), returned.clone());
+        let forward = move |t: &Tape, x: Tensor| {
+            let (out, weights) = forward(&block, t, &shared, x);
+            if !slot.is_over.get() {
+                slot.weights.set(weights);
+            }
+            out
+        };
+        let out = t.layer(name, i, || {
+            let input = h.clone();
+            if run.checkpoints(t) {
+                t.checkpoint(input, Rc::new(forward))
+            } else {
+                forward(t, input)
+            }
+        });
+        returned.is_over.set(true);
+        drop(std::mem::replace(&mut held, returned.weights.take()));
+        h = out;
+    }
+    (h, held)
 }

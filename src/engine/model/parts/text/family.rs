@@ -31,6 +31,11 @@ pub(crate) trait TextFamily: Sized {
 
     /// What training libraries do with the model.
     fn libraries(&self) -> TextSupport;
+
+    /// Returns true if batches of samples of different lengths are simulated, padded and packed.
+    fn batches_ragged(&self) -> bool {
+        true
+    }
 }
 
 /// What training libraries do with a language model.
@@ -87,6 +92,10 @@ impl<C: TextFamily> Family for C {
 
     fn sizes(&self) -> Sizes {
         Sizes::FIXED
+    }
+
+    fn batches_ragged(&self) -> bool {
+        C::batches_ragged(self)
     }
 
     fn support(&self) -> Support<'_> {

@@ -1,8 +1,7 @@
 //! A stack and its head.
 
-use crate::model::decoder::head::logits_and_loss;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{Builder, Linear};
+use crate::nn::{self, Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
 /// The stack of a language model: embeddings, blocks, last norm.
@@ -40,10 +39,26 @@ impl HeadForm {
         let [vocab, hidden] = [table.size(0), table.size(1)];
         b.tape()
             .component("", Component::Head, || match (self.is_tied, self.bias) {
-                (false, bias) => Linear::new(b, self.name, hidden, vocab, bias),
+                (false, bias) if self.name == "lm_head" => Linear::new(b, self.name, hidden, vocab, bias),
+                (false, bias) => Linear::head(b, self.name, hidden, vocab, bias),
                 (true, false) => Linear::tied(b, self.name, table),
                 (true, true) => Linear::tied(b, self.name, table).with_bias(b, self.name, vocab),
             })
+    }
+}
+
+/// A head: last hidden states [batch, seq, hidden] → logits [batch, seq, vocab].
+pub(crate) trait Head {
+    /// Runs the head.
+    fn logits(&self, t: &Tape, h: &Tensor) -> Tensor;
+}
+
+/// A linear map by its name.
+struct LinearHead(&'static str, Linear);
+
+impl Head for LinearHead {
+    fn logits(&self, t: &Tape, h: &Tensor) -> Tensor {
+        t.scope(self.0, || self.1.forward(t, h))
     }
 }
 
@@ -52,15 +67,31 @@ impl HeadForm {
 pub(crate) struct TextLm<S> {
     path: &'static str,
     stack: S,
-    lm_head: Linear,
+    head: Box<dyn Head>,
+    loss: fn(&Tape, &Tensor, &Tensor) -> Tensor,
 }
 
 impl<S: Stack> TextLm<S> {
-    /// Makes the stack, then the head.
-    pub fn new(b: &Builder, path: &'static str, head: HeadForm, stack: impl FnOnce() -> S) -> Self {
+    /// Makes the stack, then a head that is a linear map.
+    pub fn new(b: &Builder, path: &'static str, form: HeadForm, stack: impl FnOnce() -> S) -> Self {
         let stack = b.tape().component(path, Component::LanguageModel, stack);
-        let lm_head = head.make(b, stack.table());
-        Self { path, stack, lm_head }
+        let head = Box::new(LinearHead(form.name, form.make(b, stack.table())));
+        Self::of(path, stack, head)
+    }
+
+    /// Takes a stack and a head that are made.
+    pub fn of(path: &'static str, stack: S, head: Box<dyn Head>) -> Self {
+        Self {
+            path,
+            stack,
+            head,
+            loss: nn::causal_lm_loss,
+        }
+    }
+
+    /// Takes a loss of logits [batch, seq, vocab] and labels [batch, seq] in place of the causal one.
+    pub fn with_loss(self, loss: fn(&Tape, &Tensor, &Tensor) -> Tensor) -> Self {
+        Self { loss, ..self }
     }
 }
 
@@ -76,6 +107,21 @@ impl<S: Stack> Forward for TextLm<S> {
         let h = t.component(self.path, Component::LanguageModel, || {
             self.stack.hidden(t, run, ids, batch.positions.as_ref())
         });
-        logits_and_loss(t, &self.lm_head, h, batch)
+        t.component("", Component::Head, || {
+            let Some(labels) = &batch.labels else {
+                return Output {
+                    loss: self.head.logits(t, &t.slice(&h, 1, 1)),
+                    held: Vec::new(),
+                };
+            };
+            let logits = self.head.logits(t, &h);
+            let loss = t.scope("loss", || (self.loss)(t, &logits, labels));
+            // The hidden states are a local of the model's forward, freed when it returns.
+            drop(h);
+            Output {
+                loss,
+                held: vec![logits],
+            }
+        })
     }
 }

@@ -1,11 +1,9 @@
 //! Cohere 2: Cohere with sliding blocks, of which only these have positions (`transformers/models/cohere2`).
 
-use serde_json::Value;
-
 use crate::model::config::limits;
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, Rotation,
-    SoftCaps, WindowLength, Windows, some_slide,
+    SoftCaps, WindowLength, Windows, slides_with_a_number, some_slide,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -31,10 +29,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     heads: HeadRule::Divides,
     biases: |s| {
         some_slide(s)?;
-        if s.has("sliding_window") && s.value("sliding_window").is_none() {
-            let allowed = "a number, since the mask of sliding layers is always made";
-            return Err(s.wrong("sliding_window", &Value::Null, allowed));
-        }
+        slides_with_a_number(s)?;
         Biases::of_attention(s)
     },
     windows: Windows {

@@ -1,0 +1,202 @@
+//! A block: attention and an MLP.
+
+use super::config::{BertConfig, NormPlace};
+use crate::model::config::Activation;
+use crate::model::parts::text::Outputs;
+use crate::nn::{self, AttentionCall, Builder, KvCache, LayerNorm, Linear};
+use crate::setup::Attention;
+use crate::tape::{Mask, Tape, Tensor};
+
+/// State that all blocks of one forward share.
+pub(super) struct BlockContext {
+    pub attn: Attention,
+    pub mask: Option<Mask>,
+    pub cache: Option<KvCache>,
+}
+
+/// A block.
+pub(super) struct Block {
+    attention: SelfAttention,
+    /// `attention.output`.
+    attention_output: Closing,
+    /// Norms before attention and before the MLP.
+    before: Option<[LayerNorm; 2]>,
+    intermediate: Linear,
+    /// `output`.
+    output: Closing,
+    activation: Activation,
+    norms: NormPlace,
+}
+
+/// A projection into the residual stream, with the residual connection.
+struct Closing {
+    dense: Linear,
+    norm: Option<LayerNorm>,
+    dropout: f64,
+}
+
+/// `attention.self`.
+struct SelfAttention {
+    qkv: [Linear; 3],
+    heads: u64,
+    dropout: f64,
+    eager: bool,
+}
+
+/// Names of the projections.
+const PROJECTIONS: [&str; 3] = ["query", "key", "value"];
+
+impl Closing {
+    fn new(b: &Builder, c: &BertConfig, input: u64) -> Self {
+        b.tape().scope("output", || Self {
+            dense: Linear::new(b, "dense", input, c.hidden, true),
+            norm: (c.form.norms == NormPlace::After).then(|| LayerNorm::new(b, "LayerNorm", c.hidden)),
+            dropout: c.hidden_dropout,
+        })
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor, residual_first: bool) -> Tensor {
+        t.scope("output", || {
+            let mut h = t.scope("dense", || self.dense.forward(t, x));
+            h = t.dropout(&h, self.dropout);
+            let sum = match residual_first {
+                true => t.add(residual, &h),
+                false => t.add(&h, residual),
+            };
+            match &self.norm {
+                Some(norm) => t.scope("LayerNorm", || norm.forward(t, &sum)),
+                None => sum,
+            }
+        })
+    }
+}
+
+impl Block {
+    pub fn new(b: &Builder, c: &BertConfig) -> Self {
+        let (t, norms) = (b.tape(), c.form.norms);
+        let norm = |name| LayerNorm::new(b, name, c.hidden);
+        let outside = norms.ends_encoder();
+        let (first, attention, attention_output) = t.scope("attention", || {
+            let first = (norms == NormPlace::Megatron).then(|| norm("ln"));
+            let attention = t.scope("self", || SelfAttention::new(b, c));
+            let output = Closing::new(b, c, c.hidden);
+            let late = matches!(norms, NormPlace::Before | NormPlace::Xl);
+            let first = first.or_else(|| late.then(|| norm(norms.before_attention())));
+            (first, attention, output)
+        });
+        let megatron = (outside && norms == NormPlace::Megatron).then(|| norm("ln"));
+        let (second, intermediate) = t.scope("intermediate", || {
+            let second = (norms == NormPlace::Before).then(|| norm("LayerNorm"));
+            (second, Linear::new(b, "dense", c.hidden, c.intermediate, true))
+        });
+        let mut output = Closing::new(b, c, c.intermediate);
+        if norms == NormPlace::Xl {
+            output.dropout = 0.0;
+        }
+        let xl = (norms == NormPlace::Xl).then(|| norm("LayerNorm"));
+        Self {
+            attention,
+            attention_output,
+            before: first
+                .zip(second.or(megatron).or(xl))
+                .map(|(first, second)| [first, second]),
+            intermediate,
+            output,
+            activation: c.activation,
+            norms,
+        }
+    }
+
+    pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Outputs {
+        let residual_first = self.norms == NormPlace::Megatron;
+        let (attended, weights) = t.scope("attention", || {
+            let name = self.norms.before_attention();
+            let before = self.before.as_ref();
+            let normed = before.map(|[norm, _]| t.scope(name, || norm.forward(t, &x)));
+            let input = normed.as_ref().unwrap_or(&x);
+            let (out, weights) = t.scope("self", || self.attention.forward(t, shared, input));
+            let attended = self.attention_output.forward(t, &out, &x, residual_first);
+            (attended, weights)
+        });
+        let fed = self.fed(t, &attended, residual_first);
+        drop(attended);
+        (fed, weights)
+    }
+
+    /// `feed_forward_chunk`.
+    fn fed(&self, t: &Tape, attended: &Tensor, residual_first: bool) -> Tensor {
+        let second = self.before.as_ref().map(|[_, norm]| norm);
+        let outside = second.filter(|_| self.norms.ends_encoder());
+        let name = self.norms.before_mlp();
+        let mut normed = outside.map(|norm| t.scope(name, || norm.forward(t, attended)));
+        let inner = t.scope("intermediate", || {
+            let mut h = normed.as_ref().unwrap_or(attended).clone();
+            if let Some(norm) = second.filter(|_| outside.is_none()) {
+                h = t.scope("LayerNorm", || norm.forward(t, &h));
+            }
+            h = t.scope("dense", || self.intermediate.forward(t, &h));
+            nn::activate(t, self.activation, h)
+        });
+        if self.norms == NormPlace::Xl {
+            normed = None;
+        }
+        let out = self.output.forward(t, &inner, attended, residual_first);
+        drop(normed);
+        out
+    }
+}
+
+impl SelfAttention {
+    fn new(b: &Builder, c: &BertConfig) -> Self {
+        Self {
+            qkv: PROJECTIONS.map(|name| Linear::new(b, name, c.hidden, c.hidden, true)),
+            heads: c.heads,
+            dropout: c.attention_dropout,
+            eager: c.form.eager,
+        }
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+        let mask = shared.mask.as_ref();
+        let [q, mut k, mut v] = [0, 1, 2].map(|i| {
+            let flat = t.scope(PROJECTIONS[i], || self.qkv[i].forward(t, x));
+            t.transpose(&t.view(&flat, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
+        });
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        if self.eager {
+            return self.eager_attention(t, [&q, &k, &v], mask);
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask,
+            dropout: self.dropout,
+            softmax: None,
+        };
+        let (out, weights) = nn::attention(t, shared.attn, &call);
+        (t.reshape(&out, [batch, seq, hidden]), weights)
+    }
+
+    /// Attention of older code.
+    fn eager_attention(&self, t: &Tape, [q, k, v]: [&Tensor; 3], mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
+        let mut scores = t.matmul(q, &t.transpose(k, 2, 3));
+        scores = t.scale(&scores);
+        if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = mask {
+            scores = t.add(&scores, bias);
+        }
+        let mut weights = t.softmax(&scores, None);
+        weights = t.dropout(&weights, self.dropout);
+        let out = {
+            let out = t.matmul(&weights, v);
+            t.contiguous(&t.permute(&out, &[0, 2, 1, 3]))
+        };
+        let [batch, seq] = [out.size(0), out.size(1)];
+        let out = t.view(&out, [batch, seq, out.size(2) * out.size(3)]);
+        drop(scores);
+        (out, Some(weights))
+    }
+}

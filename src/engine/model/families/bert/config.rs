@@ -1,0 +1,144 @@
+//! Form and sizes of the encoders.
+
+use crate::model::config::Activation;
+
+/// Form of a family's encoder and head.
+#[derive(Debug, PartialEq)]
+pub struct BertForm {
+    /// Name of the encoder within the model.
+    pub path: &'static str,
+    /// Source of positions.
+    pub positions: PositionForm,
+    /// Source of token types; `None` if the family has none.
+    pub types: Option<TypeForm>,
+    /// Place of the norms.
+    pub norms: NormPlace,
+    /// True if attention is eager and blocks return its weights, as older code of transformers does; tokens then see all
+    /// others, even of a decoder.
+    pub eager: bool,
+    /// Place where embeddings are projected to the width of the blocks.
+    pub projection: Projection,
+    /// Modules of the head.
+    pub head: HeadModule,
+    /// True if the head is made before the encoder, and comes first among the parameters.
+    pub head_first: bool,
+}
+
+/// Source of positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PositionForm {
+    /// A table of all positions.
+    Table,
+    /// A running count of the tokens that are not padding (RoBERTa).
+    Counted,
+}
+
+/// Source of token types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeForm {
+    /// Gathered from a table of zeros.
+    Gathered,
+    /// Zeros.
+    Zeros,
+}
+
+/// Place of the norms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NormPlace {
+    /// After each residual connection.
+    After,
+    /// Before each part, one of them within the part itself, and at the end (RoBERTa-PreLayerNorm).
+    Before,
+    /// Before each part and at the end of the encoder, not of the embeddings (Megatron-BERT).
+    Megatron,
+    /// Before each part and at the end of the encoder; the norm before the MLP is made last and lives no longer than the
+    /// MLP's first half (XLM-RoBERTa-XL).
+    Xl,
+}
+
+impl NormPlace {
+    /// Name of the norm before attention.
+    pub fn before_attention(self) -> &'static str {
+        match self {
+            Self::After | Self::Before => "LayerNorm",
+            Self::Megatron => "ln",
+            Self::Xl => "self_attn_layer_norm",
+        }
+    }
+
+    /// Name of the norm before the MLP, and of that at the end.
+    pub fn before_mlp(self) -> &'static str {
+        match self {
+            Self::After | Self::Before | Self::Xl => "LayerNorm",
+            Self::Megatron => "ln",
+        }
+    }
+
+    /// True if the encoder ends with a norm.
+    pub fn ends_encoder(self) -> bool {
+        matches!(self, Self::Megatron | Self::Xl)
+    }
+}
+
+/// Place where embeddings are projected to the width of the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Projection {
+    /// In `embeddings_project`, if their width differs.
+    IfNeeded,
+    /// In the encoder, always (RemBERT).
+    InEncoder,
+}
+
+/// Modules of the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadModule {
+    /// `cls.predictions`: a linear map, the encoder's activation, a norm, the output projection.
+    Predictions,
+    /// `lm_head`: the same with GELU.
+    LmHead,
+    /// `generator_predictions` and `generator_lm_head`: the same, down to the width of the embeddings.
+    Generator,
+    /// `lm_head`: the output projection.
+    Projection,
+    /// `cls.predictions`: as `lm_head`, with a width of its own before the output projection (RemBERT).
+    Widened,
+}
+
+/// An encoder like BERT's with the head of a language model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BertConfig {
+    /// Form of the family.
+    pub form: &'static BertForm,
+    /// Entries of the vocabulary.
+    pub vocab: u64,
+    /// Width of the embeddings; projected if it differs from `hidden`.
+    pub embedding: u64,
+    /// Width before the output projection.
+    pub output_embedding: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside the MLP.
+    pub intermediate: u64,
+    /// Blocks.
+    pub layers: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Entries of the position embedding.
+    pub positions: u64,
+    /// Positions that padding takes before the first token.
+    pub first_position: u64,
+    /// Token types; none if the family has none.
+    pub types: u64,
+    /// Task types, if they are embedded.
+    pub tasks: Option<u64>,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// Dropout of hidden states.
+    pub hidden_dropout: f64,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// True if tokens see only those before them.
+    pub is_decoder: bool,
+    /// True if the head shares the token embedding's weight.
+    pub tie_word_embeddings: bool,
+}

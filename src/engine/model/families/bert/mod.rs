@@ -1,0 +1,171 @@
+//! BERT and its kin as language models (`transformers/models/bert`, `roberta`, `electra` …).
+
+mod block;
+mod config;
+mod embeddings;
+mod forms;
+mod head;
+mod stack;
+
+pub use config::BertConfig;
+
+use config::{BertForm, HeadModule, PositionForm};
+
+use crate::model::ModelError;
+use crate::model::answers::{Heads, Positions};
+use crate::model::config::section::Section;
+use crate::model::config::{Activation, limits};
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::forward::Forward;
+use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::parts::text::{TextFamily, TextLm, TextSupport};
+use crate::nn::Builder;
+use crate::tape::Component;
+
+static FACTS: Facts = Facts {
+    model_types: &[
+        ModelType::new("bert", &["BertLMHeadModel"]),
+        ModelType::new("roberta", &["RobertaForCausalLM"]),
+        ModelType::new("camembert", &["CamembertForCausalLM"]),
+        ModelType::new("xlm-roberta", &["XLMRobertaForCausalLM"]),
+        ModelType::new("data2vec-text", &["Data2VecTextForCausalLM"]),
+        ModelType::new("electra", &["ElectraForCausalLM"]),
+        ModelType::new("ernie", &["ErnieForCausalLM"]),
+        ModelType::new("megatron-bert", &["MegatronBertForCausalLM"]),
+        ModelType::new("bert-generation", &["BertGenerationDecoder"]),
+        ModelType::new("roberta-prelayernorm", &["RobertaPreLayerNormForCausalLM"]),
+        ModelType::new("rembert", &["RemBertForCausalLM"]),
+        ModelType::new("xlm-roberta-xl", &["XLMRobertaXLForCausalLM"]),
+    ],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+/// Refuses what is not simulated.
+fn supported(s: &Section) -> Result<(), ModelError> {
+    s.only(
+        "add_cross_attention",
+        "false: attention to an encoder is not simulated",
+        |v| v == false,
+    )?;
+    s.only(
+        "chunk_size_feed_forward",
+        "0: chunks of the MLP are not simulated",
+        |v| v == 0,
+    )
+}
+
+/// Reads the entries of the position embedding, and the position of the first token.
+fn positions(s: &Section, form: &BertForm, default: u64) -> Result<(u64, u64), ModelError> {
+    let counted = form.positions == PositionForm::Counted;
+    if s.has("pad_token_id") && counted {
+        s.required("pad_token_id", "a token, from which positions are counted")?;
+    }
+    let padding = s.optional_count("pad_token_id", limits::VOCAB)?.unwrap_or(1);
+    let positions = s.size("max_position_embeddings", default, limits::POSITIONS)?;
+    let first_position = if counted { padding + 1 } else { 0 };
+    if first_position >= positions {
+        let allowed = "a token before `max_position_embeddings`, from which positions are counted";
+        return Err(s.wrong("pad_token_id", &padding.into(), allowed));
+    }
+    Ok((positions, first_position))
+}
+
+impl TextFamily for BertConfig {
+    fn facts() -> &'static Facts {
+        &FACTS
+    }
+
+    fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        let defaults = forms::defaults(model_type);
+        let form = defaults.form;
+        let hidden = s.size("hidden_size", defaults.hidden, limits::WIDTH)?;
+        let heads = s.size("num_attention_heads", defaults.heads, limits::HEADS)?;
+        s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+        let vocab = s.size("vocab_size", defaults.vocab, limits::VOCAB)?;
+        s.padding(vocab)?;
+        supported(s)?;
+        let (positions, first_position) = positions(s, form, defaults.positions)?;
+        let widened = form.head == HeadModule::Widened;
+        let width_key = if widened {
+            "input_embedding_size"
+        } else {
+            "embedding_size"
+        };
+        let embedding = match defaults.embedding {
+            Some(width) => s.size(width_key, width, limits::WIDTH)?,
+            None => hidden,
+        };
+        let tasks = model_type == "ernie" && s.flag("use_task_id", false)?;
+        Ok(Self {
+            form,
+            vocab,
+            embedding,
+            output_embedding: match widened {
+                true => s.size("output_embedding_size", 1664, limits::WIDTH)?,
+                false => hidden,
+            },
+            hidden,
+            intermediate: s.size("intermediate_size", defaults.intermediate, limits::WIDTH * 4)?,
+            layers: s.size("num_hidden_layers", defaults.layers, limits::LAYERS)?,
+            heads,
+            positions,
+            first_position,
+            types: match form.types {
+                Some(_) => s.size_or("type_vocab_size", defaults.types, limits::VOCAB)?,
+                None => 0,
+            },
+            tasks: match tasks {
+                true => Some(s.size_or("task_type_vocab_size", 3, limits::VOCAB)?),
+                false => None,
+            },
+            activation: s.activation("hidden_act", Activation::Gelu)?,
+            hidden_dropout: s.probability("hidden_dropout_prob", defaults.dropout)?,
+            attention_dropout: s.probability("attention_probs_dropout_prob", defaults.dropout)?,
+            is_decoder: s.flag("is_decoder", false)?,
+            // RemBERT's head is never tied.
+            tie_word_embeddings: s.flag("tie_word_embeddings", true)? && !widened,
+        })
+    }
+
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        let (t, path) = (b.tape(), self.form.path);
+        let head = |table| t.component("", Component::Head, || head::BertHead::new(b, self, table));
+        let stack = || t.component(path, Component::LanguageModel, || stack::BertStack::new(b, self));
+        let ties = self.tie_word_embeddings;
+        let (stack, head) = if self.form.head_first {
+            let mut head = head(None);
+            let stack = stack();
+            if ties {
+                head.tie(&stack.words());
+            }
+            (stack, head)
+        } else {
+            let stack = stack();
+            let head = head(ties.then(|| stack.words()));
+            (stack, head)
+        };
+        Box::new(TextLm::of(path, stack, Box::new(head)))
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Learned(self.positions - self.first_position)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_all(self.heads, self.hidden)
+    }
+
+    fn libraries(&self) -> TextSupport {
+        TextSupport {
+            adapters: AdapterMaps::OtherNames,
+            liger: Liger::Unknown,
+            no_flash: Some(NoFlash::NotSimulated),
+        }
+    }
+
+    fn batches_ragged(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,119 @@
+//! Embeddings and blocks.
+
+use std::rc::Rc;
+
+use super::block::{Block, BlockContext};
+use super::config::{BertConfig, HeadModule, NormPlace, Projection};
+use super::embeddings::Embeddings;
+use crate::dtype::DType;
+use crate::model::forward::Run;
+use crate::model::parts::text::{Stack, run_blocks, run_blocks_with_weights};
+use crate::nn::{self, Builder, LayerNorm, Linear};
+use crate::setup::Attention;
+use crate::tape::{Tape, Tensor};
+
+/// An encoder without its head.
+pub(super) struct BertStack {
+    embeddings: Embeddings,
+    /// `embeddings_project`.
+    project: Option<Linear>,
+    layers: Vec<Rc<Block>>,
+    /// Norm at the end.
+    norm: Option<LayerNorm>,
+    is_causal: bool,
+    eager: bool,
+    caches: bool,
+    projection: Projection,
+    norms: NormPlace,
+}
+
+impl BertStack {
+    /// Makes the encoder.
+    pub fn new(b: &Builder, c: &BertConfig) -> Self {
+        let t = b.tape();
+        let norms = c.form.norms;
+        let embeddings = t.scope("embeddings", || Embeddings::new(b, c));
+        let map = |name| Linear::new(b, name, c.embedding, c.hidden, true);
+        let first = c.form.projection == Projection::IfNeeded && c.embedding != c.hidden;
+        let before = first.then(|| map("embeddings_project"));
+        let in_encoder = c.form.projection == Projection::InEncoder;
+        let (inside, layers, within) = t.scope("encoder", || {
+            let inside = in_encoder.then(|| map("embedding_hidden_mapping_in"));
+            let layers = (0..c.layers as usize)
+                .map(|i| t.layer("layer", i, || Rc::new(Block::new(b, c))))
+                .collect();
+            let ends = norms.ends_encoder();
+            let within = ends.then(|| LayerNorm::new(b, norms.before_mlp(), c.hidden));
+            (inside, layers, within)
+        });
+        let outside = (norms == NormPlace::Before).then(|| LayerNorm::new(b, "LayerNorm", c.hidden));
+        embeddings.initialise(t);
+        Self {
+            embeddings,
+            project: before.or(inside),
+            layers,
+            norm: within.or(outside),
+            is_causal: c.is_decoder && !c.form.eager,
+            eager: c.form.eager,
+            caches: c.is_decoder && c.form.head == HeadModule::Widened,
+            projection: c.form.projection,
+            norms,
+        }
+    }
+
+    /// The token embedding's weight, [vocab, width].
+    pub fn words(&self) -> Tensor {
+        self.embeddings.weight().clone()
+    }
+}
+
+impl Stack for BertStack {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
+        let attn = if self.eager { Attention::Eager } else { run.attn };
+        // Others don't cache if they get labels.
+        let cache = if self.caches { run.cache(&[]) } else { None };
+        let types = self
+            .eager
+            .then(|| t.empty([ids.size(0), ids.size(1)], DType::I64, "token_type_ids"));
+        let embeddings = t.scope("embeddings", || self.embeddings.forward(t, run, ids, types.as_ref()));
+        let mut embedded = embeddings.clone();
+        let first = self.projection == Projection::IfNeeded;
+        if let Some(project) = self.project.as_ref().filter(|_| first) {
+            embedded = t.scope("embeddings_project", || project.forward(t, &embedded));
+        }
+        // Python's variable for the embeddings is the same.
+        let embeddings = (!first).then_some(embeddings);
+        let mask = if self.is_causal {
+            nn::causal_mask(t, attn, &embedded)
+        } else {
+            nn::bidirectional_mask(t, attn, &embedded)
+        };
+        if let Some(project) = self.project.as_ref().filter(|_| !first) {
+            let name = "encoder.embedding_hidden_mapping_in";
+            embedded = t.scope(name, || project.forward(t, &embedded));
+        }
+        let shared = Rc::new(BlockContext { attn, mask, cache });
+        let (last, held) = t.scope("encoder", || {
+            let blocks = (&self.layers[..], &shared);
+            if self.eager {
+                return run_blocks_with_weights(t, run, "layer", blocks, embedded.clone(), Block::forward);
+            }
+            let forward = |block: &Block, t: &Tape, shared: &BlockContext, x| block.forward(t, shared, x).0;
+            (run_blocks(t, run, "layer", blocks, embedded.clone(), forward), None)
+        });
+        let out = match &self.norm {
+            Some(norm) => {
+                let within = self.norms.ends_encoder();
+                let norm = || t.scope(self.norms.before_mlp(), || norm.forward(t, &last));
+                if within { t.scope("encoder", norm) } else { norm() }
+            }
+            None => last.clone(),
+        };
+        drop((held, last, shared, embedded, embeddings, types));
+        out
+    }
+
+    fn table(&self) -> &Tensor {
+        self.embeddings.weight()
+    }
+}

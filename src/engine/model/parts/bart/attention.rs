@@ -1,0 +1,124 @@
+//! Attention of a block (`BartAttention`).
+
+use super::block::{AttentionForm, BlockConfig};
+use crate::dtype::DType;
+use crate::nn::{self, AttentionCall, Builder, KvCache, Linear};
+use crate::setup::Attention;
+use crate::tape::{Mask, Tape, Tensor};
+
+/// State that all blocks of one forward share.
+pub(crate) struct BlockContext {
+    pub attn: Attention,
+    pub mask: Option<Mask>,
+    pub cache: Option<KvCache>,
+    /// Passed to every block where the family does so: a checkpointed block keeps it.
+    pub _position_ids: Option<Tensor>,
+}
+
+pub(super) struct SelfAttention {
+    k_proj: Linear,
+    v_proj: Linear,
+    q_proj: Linear,
+    out_proj: Linear,
+    form: AttentionForm,
+    heads: u64,
+    dropout: f64,
+}
+
+impl SelfAttention {
+    pub fn new(b: &Builder, c: &BlockConfig) -> Self {
+        let form = c.attention;
+        let bias_of_keys = c.bias && form != AttentionForm::Contiguous;
+        Self {
+            form,
+            k_proj: Linear::adapted(b, "k_proj", c.hidden, c.hidden, bias_of_keys),
+            v_proj: Linear::adapted(b, "v_proj", c.hidden, c.hidden, c.bias),
+            q_proj: Linear::adapted(b, "q_proj", c.hidden, c.hidden, c.bias),
+            out_proj: Linear::new(b, "out_proj", c.hidden, c.hidden, c.bias),
+            heads: c.heads,
+            dropout: c.attention_dropout,
+        }
+    }
+
+    /// Output [batch, seq, hidden], and the weights where the block is given them.
+    pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+        let mut unsplit = t.scope("q_proj", || self.q_proj.forward(t, &x));
+        if self.form != AttentionForm::Interface {
+            unsplit = t.scale(&unsplit);
+        }
+        let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
+        let (mut q, mut k, mut v);
+        match self.form {
+            AttentionForm::Contiguous => {
+                q = t.contiguous(&self.split(t, unsplit));
+                k = t.contiguous(&self.split(t, project("k_proj", &self.k_proj)));
+                v = t.contiguous(&self.split(t, project("v_proj", &self.v_proj)));
+            }
+            AttentionForm::Interface => {
+                q = self.split(t, unsplit);
+                let [keys, values] = [project("k_proj", &self.k_proj), project("v_proj", &self.v_proj)];
+                (k, v) = (self.split(t, keys), self.split(t, values));
+            }
+            AttentionForm::WrittenOut | AttentionForm::Clamped => {
+                let [keys, values] = [project("k_proj", &self.k_proj), project("v_proj", &self.v_proj)];
+                (k, v) = (self.split(t, keys), self.split(t, values));
+                q = self.split(t, unsplit);
+            }
+        }
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        if matches!(self.form, AttentionForm::WrittenOut | AttentionForm::Clamped) {
+            for x in [&mut q, &mut k, &mut v] {
+                *x = t.reshape(x, [batch * self.heads, x.size(2), hidden / self.heads]);
+            }
+            return self.written_out(t, shared, [&q, &k, &v]);
+        }
+        let call = AttentionCall {
+            q: &q,
+            k: &k,
+            v: &v,
+            mask: shared.mask.as_ref(),
+            dropout: self.dropout,
+            softmax: None,
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        out = t.reshape(&out, [batch, seq, hidden]);
+        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
+        (out, weights)
+    }
+
+    /// [batch, seq, hidden] → [batch, heads, seq, width].
+    fn split(&self, t: &Tape, x: Tensor) -> Tensor {
+        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+        t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
+    }
+
+    /// Attention of queries, keys and values [batch × heads, seq, width], and the output projection.
+    fn written_out(&self, t: &Tape, shared: &BlockContext, [q, k, v]: [&Tensor; 3]) -> (Tensor, Option<Tensor>) {
+        let [all, seq, keys, width] = [q.size(0), q.size(1), k.size(1), q.size(2)];
+        let batch = all / self.heads;
+        let clamped = self.form == AttentionForm::Clamped;
+        let mut weights = t.matmul(q, &t.transpose(k, 1, 2));
+        if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = &shared.mask {
+            weights = t.add(&t.view(&weights, [batch, self.heads, seq, keys]), bias);
+            if clamped {
+                let lowest = t.empty([], DType::F32, "lowest value");
+                weights = t.maximum(&weights, &lowest);
+            }
+            weights = t.view(&weights, [all, seq, keys]);
+        }
+        weights = if clamped && weights.dtype() == DType::F16 {
+            t.to_dtype(&t.softmax(&weights, Some(DType::F32)), DType::F16)
+        } else {
+            t.softmax(&weights, None)
+        };
+        let returned = clamped.then(|| t.view(&weights, [batch, self.heads, seq, keys]));
+        let probabilities = t.dropout(&weights, self.dropout);
+        let mut out = t.matmul(&probabilities, v);
+        out = t.transpose(&t.view(&out, [batch, self.heads, seq, width]), 1, 2);
+        out = t.reshape(&out, [batch, seq, self.heads * width]);
+        (t.scope("out_proj", || self.out_proj.forward(t, &out)), returned)
+    }
+}

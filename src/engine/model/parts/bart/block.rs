@@ -1,0 +1,123 @@
+//! A block of the decoders: attention and an MLP, with a layer norm before or after each.
+
+use super::attention::{BlockContext, SelfAttention};
+use crate::model::config::Activation;
+use crate::nn::{self, Builder, LayerNorm, Linear};
+use crate::tape::{Tape, Tensor};
+
+/// Form and sizes of a decoder's blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BlockConfig {
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside the MLP.
+    pub intermediate: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Form of attention.
+    pub attention: AttentionForm,
+    /// True if attention's projections have biases.
+    pub bias: bool,
+    /// True if norms come before each part, false if after.
+    pub norm_before: bool,
+    /// True if the modules of cross attention are there, which run only beside an encoder.
+    pub has_cross_attention: bool,
+    /// True if the first linear map and the activation are one expression, in which the MLP's input lives until the end
+    /// of both.
+    pub nests_activation: bool,
+    /// Activation of the MLP.
+    pub activation: Activation,
+    /// Dropout of hidden states.
+    pub dropout: f64,
+    /// Dropout of attention probabilities.
+    pub attention_dropout: f64,
+    /// Dropout inside the MLP.
+    pub activation_dropout: f64,
+}
+
+/// Forms of attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AttentionForm {
+    /// Behind transformers' interface.
+    Interface,
+    /// Behind transformers' interface, with queries that are scaled before, contiguous inputs, and keys without a bias
+    /// (`WhisperAttention`).
+    Contiguous,
+    /// Written out: batched products of all heads of all samples (`MvpAttention`).
+    WrittenOut,
+    /// Written out, with masked products clamped to the lowest number, and weights that are returned (`XGLMAttention`).
+    Clamped,
+}
+
+/// A block of a decoder.
+pub(crate) struct Layer {
+    norm_before: bool,
+    nests_activation: bool,
+    self_attn: SelfAttention,
+    self_attn_layer_norm: LayerNorm,
+    fc1: Linear,
+    fc2: Linear,
+    final_layer_norm: LayerNorm,
+    activation: Activation,
+    dropout: f64,
+    activation_dropout: f64,
+}
+
+impl Layer {
+    /// Makes a block.
+    pub fn new(b: &Builder, c: &BlockConfig) -> Self {
+        let t = b.tape();
+        let self_attn = t.scope("self_attn", || SelfAttention::new(b, c));
+        let self_attn_layer_norm = LayerNorm::new(b, "self_attn_layer_norm", c.hidden);
+        if c.has_cross_attention {
+            drop(t.scope("encoder_attn", || SelfAttention::new(b, c)));
+            drop(LayerNorm::new(b, "encoder_attn_layer_norm", c.hidden));
+        }
+        Self {
+            norm_before: c.norm_before,
+            nests_activation: c.nests_activation,
+            self_attn,
+            self_attn_layer_norm,
+            fc1: Linear::new(b, "fc1", c.hidden, c.intermediate, true),
+            fc2: Linear::new(b, "fc2", c.intermediate, c.hidden, true),
+            final_layer_norm: LayerNorm::new(b, "final_layer_norm", c.hidden),
+            activation: c.activation,
+            dropout: c.dropout,
+            activation_dropout: c.activation_dropout,
+        }
+    }
+
+    /// [batch, seq, hidden] → [batch, seq, hidden].
+    pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let attention_norm = |h: &Tensor| t.scope("self_attn_layer_norm", || self.self_attn_layer_norm.forward(t, h));
+        let final_norm = |h: &Tensor| t.scope("final_layer_norm", || self.final_layer_norm.forward(t, h));
+        let residual = x.clone();
+        let mut h = x;
+        if self.norm_before {
+            h = attention_norm(&h);
+        }
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        h = t.dropout(&out, self.dropout);
+        drop(out);
+        h = t.add(&residual, &h);
+        if !self.norm_before {
+            h = attention_norm(&h);
+        }
+        let residual = h.clone();
+        if self.norm_before {
+            h = final_norm(&h);
+        }
+        let nested = self.nests_activation.then(|| h.clone());
+        h = t.scope("fc1", || self.fc1.forward(t, &h));
+        h = nn::activate(t, self.activation, h);
+        drop(nested);
+        h = t.dropout(&h, self.activation_dropout);
+        h = t.scope("fc2", || self.fc2.forward(t, &h));
+        h = t.dropout(&h, self.dropout);
+        h = t.add(&residual, &h);
+        if !self.norm_before {
+            h = final_norm(&h);
+        }
+        h
+    }
+}
