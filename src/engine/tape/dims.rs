@@ -137,6 +137,23 @@ pub fn is_contiguous(shape: &Dims, strides: &Dims) -> bool {
     true
 }
 
+/// Returns true if the strides are those of images with channels last (`is_channels_last_strides_2d` in
+/// `c10/core/MemoryFormat.h`).
+pub fn are_channels_last(shape: &Dims, strides: &Dims) -> bool {
+    if shape.len() != 4 || strides[1] == 0 {
+        return false;
+    }
+    let mut least = 0;
+    for d in [1, 3, 2, 0] {
+        let ambiguous = d == 0 && least == strides[1];
+        if shape[d] == 0 || strides[d] < least || ambiguous {
+            return false;
+        }
+        least = strides[d] * shape[d];
+    }
+    true
+}
+
 /// Returns true if some permutation of a tensor's dimensions is contiguous
 /// (`TensorImpl::is_non_overlapping_and_dense`).
 pub fn is_dense(shape: &Dims, strides: &Dims) -> bool {

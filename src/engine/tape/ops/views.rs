@@ -242,9 +242,9 @@ impl Tape {
 
     /// `x.to(dtype, memory_format=torch.contiguous_format)`. With a type to convert to, the result is contiguous; else it
     /// is `x` itself, unless its strides are those of channels last (`to_will_alias` in
-    /// `aten/src/ATen/native/TensorConversions.cpp`), which no caller has.
+    /// `aten/src/ATen/native/TensorConversions.cpp`).
     pub fn to_contiguous(&self, x: &Tensor, dtype: DType) -> Tensor {
-        if x.dtype() == dtype {
+        if x.dtype() == dtype && !dims::are_channels_last(x.shape(), x.strides()) {
             return x.clone();
         }
         let rec = self.record("ToCopyBackward0", &[x]);
