@@ -113,7 +113,7 @@ families! {
     Qwen2Vl(qwen2_vl::Qwen2VlConfig),
     /// Qwen2.5-VL.
     Qwen25Vl(qwen2_5_vl::Qwen25VlConfig),
-    /// Qwen3-VL.
+    /// Qwen3-VL and Cosmos 3 Omni.
     Qwen3Vl(qwen3_vl::Qwen3VlConfig),
     /// Qwen3.5.
     Qwen35(qwen3_5::Qwen35Config),
@@ -135,7 +135,7 @@ families! {
     Idefics2(idefics2::Idefics2Config),
     /// Idefics3 and SmolVLM.
     Idefics3(idefics3::Idefics3Config),
-    /// Gemma 3 with vision.
+    /// Gemma 3 with vision, and ShieldGemma 2.
     Gemma3(gemma3::Gemma3Config),
     /// Gemma 4 with images: the unified models.
     Gemma4(gemma4::Gemma4Config),

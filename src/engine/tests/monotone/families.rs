@@ -203,6 +203,13 @@ pub const FAMILIES: &[Family] = &[
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
             "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
     }),
+    beside_text("cosmos3_omni", true, |w| {
+        let mut text = multimodal(w);
+        text["model_type"] = "qwen3_vl_text".into();
+        json!({"model_type": "cosmos3_omni", "text_config": text, "vision_config": {"depth": 2,
+            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+            "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
+    }),
     beside_text("qwen3_5", true, |w| {
         json!({"model_type": "qwen3_5", "text_config": delta(w), "vision_config": {"depth": 2,
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
@@ -238,6 +245,10 @@ pub const FAMILIES: &[Family] = &[
     beside_text("paligemma2", false, |w| {
         json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
             "text_config": decoder("gemma2", w), "vision_config": siglip_without_head(w)})
+    }),
+    beside_text("shieldgemma2", true, |w| {
+        json!({"model_type": "shieldgemma2", "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
+            "vision_config": siglip_without_head(w)})
     }),
     beside_text("gemma3", true, |w| {
         json!({"model_type": "gemma3", "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),

@@ -1,4 +1,4 @@
-//! Qwen3-VL.
+//! Qwen3-VL and Cosmos 3 Omni.
 
 mod config;
 mod forward;
@@ -11,16 +11,22 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::Family;
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::AdapterMaps;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "qwen3_vl",
-        classes: &["Qwen3VLForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "qwen3_vl",
+            classes: &["Qwen3VLForConditionalGeneration"],
+        },
+        ModelType {
+            name: "cosmos3_omni",
+            classes: &["Cosmos3OmniForConditionalGeneration"],
+        },
+    ],
     catalogue: catalogue![
         "qwen3-vl-2b" = "Qwen/Qwen3-VL-2B-Instruct",
         "qwen3-vl-4b" = "Qwen/Qwen3-VL-4B-Instruct",
@@ -38,8 +44,8 @@ impl Family for Qwen3VlConfig {
         &FACTS
     }
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(model_type, s)
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
@@ -92,7 +98,7 @@ impl Family for Qwen3VlConfig {
                 tower_takes_ids: true,
             },
             adapters: AdapterMaps::Usual,
-            liger: Liger::Replaces,
+            liger: self.liger,
             no_flash: None,
             tensor_parallel: None,
             pipeline: None,

@@ -6,7 +6,7 @@ use super::block::Positions;
 use super::layout::{Grid, Layout};
 use super::rotary::apply_vision_rotary;
 use crate::dtype::DType;
-use crate::nn::{self, AttentionCall, Builder, Linear};
+use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Cuts, Tape, Tensor};
 
@@ -31,12 +31,41 @@ impl Segments {
         let frames = |g: &Grid| vec![g.rows * g.columns; g.frames as usize];
         Self::new(layout.images().iter().flat_map(frames).collect(), bounds)
     }
+
+    /// Attends within segments; queries, keys and values are [1, heads, patches, head_dim] each.
+    pub fn attend(&self, t: &Tape, attn: Attention, qkv: [&Tensor; 3]) -> Attended {
+        let count = self.cuts.lengths().len() as u64;
+        let lengths = || t.empty([count], DType::I32, "lengths of segments");
+        let _lengths = (attn != Attention::FlashAttention2).then(lengths);
+        let (out, parts) = match attn {
+            Attention::FlashAttention2 => (flash(t, qkv, count), Vec::new()),
+            Attention::Sdpa if qkv[0].dtype() == qkv[2].dtype() => {
+                let each = move |t: &Tape, qkv: [&Tensor; 3]| attend(t, attn, qkv);
+                let (out, parts) = t.attend_segments(qkv, &self.cuts, &each);
+                (out, vec![parts])
+            }
+            Attention::Sdpa | Attention::Eager => one_by_one(t, attn, qkv, self.cuts.lengths()),
+        };
+        Attended { out, parts, _lengths }
+    }
+}
+
+/// What attention within segments makes.
+pub struct Attended {
+    /// [1, patches, heads, head_dim].
+    pub out: Tensor,
+    /// Outputs of the segments, which live as long as the caller's list of them.
+    pub parts: Vec<Tensor>,
+    /// Lengths of the segments, a variable of the caller.
+    pub _lengths: Option<Tensor>,
 }
 
 /// `VisionAttention`.
 pub struct VisionAttention {
     qkv: Linear,
     proj: Linear,
+    /// Norms of queries and keys, of each head (GLM-OCR).
+    norms: Option<[RmsNorm; 2]>,
     heads: u64,
 }
 
@@ -46,6 +75,18 @@ impl VisionAttention {
         Self {
             qkv: Linear::new(b, "qkv", width, 3 * width, true),
             proj: Linear::new(b, "proj", width, width, true),
+            norms: None,
+            heads,
+        }
+    }
+
+    /// The same with norms of queries and keys, and biases if `bias`.
+    pub fn with_norms(b: &Builder, width: u64, heads: u64, bias: bool) -> Self {
+        let norm = |name| RmsNorm::new(b, name, width / heads);
+        Self {
+            qkv: Linear::new(b, "qkv", width, 3 * width, bias),
+            proj: Linear::new(b, "proj", width, width, bias),
+            norms: Some([norm("q_norm"), norm("k_norm")]),
             heads,
         }
     }
@@ -54,20 +95,17 @@ impl VisionAttention {
     pub fn forward(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments, positions: &Positions) -> Tensor {
         let [patches, width] = [x.size(0), x.size(1)];
         let [mut q, mut k, mut v] = self.project(t, &x);
+        if let Some([q_norm, k_norm]) = &self.norms {
+            q = t.scope("q_norm", || q_norm.forward(t, &q));
+            k = t.scope("k_norm", || k_norm.forward(t, &k));
+        }
         (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
         [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
-        let count = segments.cuts.lengths().len() as u64;
-        let lengths = || t.empty([count], DType::I32, "lengths of segments");
-        let _lengths = (attn != Attention::FlashAttention2).then(lengths);
-        let (mut out, _parts) = match attn {
-            Attention::FlashAttention2 => (flash(t, [&q, &k, &v], count), Vec::new()),
-            Attention::Sdpa => {
-                let each = move |t: &Tape, qkv: [&Tensor; 3]| attend(t, attn, qkv);
-                let (out, parts) = t.attend_segments([&q, &k, &v], &segments.cuts, &each);
-                (out, vec![parts])
-            }
-            Attention::Eager => one_by_one(t, [&q, &k, &v], segments.cuts.lengths()),
-        };
+        let Attended {
+            mut out,
+            parts: _parts,
+            _lengths,
+        } = segments.attend(t, attn, [&q, &k, &v]);
         out = t.reshape(&out, [patches, width]);
         t.scope("proj", || self.proj.forward(t, &out))
     }
@@ -93,11 +131,11 @@ fn flash(t: &Tape, qkv: [&Tensor; 3], segments: u64) -> Tensor {
     t.transpose(&out, 1, 2)
 }
 
-/// Attends within segments, recording each operation of eager attention by itself, because queries, keys and values are
-/// freed at different times.
-fn one_by_one(t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tensor>) {
+/// Attends within segments, recording each operation by itself, because queries, keys and values are freed at different
+/// times: in eager attention, or where autocast converts some of them.
+fn one_by_one(t: &Tape, attn: Attention, qkv: [&Tensor; 3], lengths: &[u64]) -> (Tensor, Vec<Tensor>) {
     let [q, k, v] = qkv.map(|x| t.split(x, 2, lengths));
-    let each = |i: usize| attend(t, Attention::Eager, [&q[i], &k[i], &v[i]]);
+    let each = |i: usize| attend(t, attn, [&q[i], &k[i], &v[i]]);
     let outs: Vec<Tensor> = (0..lengths.len()).map(each).collect();
     let joined = t.cat(&outs.iter().collect::<Vec<_>>(), 1);
     (joined, outs)

@@ -2,6 +2,7 @@
 
 mod attention;
 mod block;
+mod gated_mlp;
 mod interpolation;
 mod layout;
 mod merge;
@@ -15,11 +16,12 @@ mod windows;
 
 pub(crate) use attention::{Segments, VisionAttention};
 pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
+pub(crate) use gated_mlp::GatedMlp;
 pub(crate) use interpolation::interpolation;
 pub(crate) use layout::Layout;
 pub(crate) use merger::Merger;
-pub(crate) use model::{Deepstack, LanguageModel, QwenVl, VisionOutput, VisionTower};
+pub(crate) use model::{Deepstack, LanguageModel, LayerPositions, MropePositions, QwenVl, VisionOutput, VisionTower};
 pub use patches::QwenPatches;
 pub(crate) use rotary::VisionRotary;
-pub(crate) use vision_ids::VisionIds;
+pub(crate) use vision_ids::{VisionIds, cu_seqlens};
 pub(crate) use windows::windows;

@@ -21,9 +21,16 @@ pub struct QwenPatches {
     pub temporal_patch: u64,
     /// Patches along each side of the square that becomes one token.
     pub merge: u64,
+    /// Fewest and most tokens that the processor makes of an image.
+    pub tokens: [u64; 2],
+    /// True if it first scales an image that is narrower than a token up to one (`smart_resize` of GLM-4V).
+    pub widens: bool,
 }
 
 impl QwenPatches {
+    /// The limits of the published Qwen-VL checkpoints' `preprocessor_config.json`.
+    const TOKENS: [u64; 2] = [4, 16_384];
+
     /// Elements of one patch, as the processor makes it: channels × frames × patch².
     pub fn patch_elements(&self) -> u64 {
         self.channels * self.temporal_patch * self.patch * self.patch
@@ -47,23 +54,25 @@ impl QwenPatches {
     /// Rows and columns of patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and
     /// both are scaled if the image would have too many tokens or too few.
     ///
-    /// Source: `smart_resize` in `transformers/models/qwen2_vl/image_processing_qwen2_vl.py`, with the limits
-    /// of the published checkpoints' `preprocessor_config.json`: 4 to 16,384 tokens.
+    /// Source: `smart_resize` in `transformers/models/{qwen2_vl,glm4v}/image_processing_*.py`.
     fn grid_of(&self, size: [u64; 2]) -> [u64; 2] {
-        const LEAST: u64 = 4;
-        const MOST: u64 = 16_384;
+        let [least, most] = self.tokens;
         let token = self.patch * self.merge;
-        let size = size.map(|side| side.clamp(1, limits::PIXELS));
+        let mut size = size.map(|side| side.clamp(1, limits::PIXELS));
+        let narrow = size[0].min(size[1]);
+        if self.widens && narrow < token {
+            size = size.map(|side| side * token / narrow);
+        }
         let area = (size[0] * size[1]) as f64;
         let pixels = |tokens: u64| (tokens * token * token) as f64;
         let rounded = size.map(|side| nearest(side, token));
         let tokens = match rounded[0] * rounded[1] {
-            n if n > MOST => {
-                let beta = (area / pixels(MOST)).sqrt();
+            n if n > most => {
+                let beta = (area / pixels(most)).sqrt();
                 size.map(|side| ((side as f64 / beta / token as f64) as u64).max(1))
             }
-            n if n < LEAST => {
-                let beta = (pixels(LEAST) / area).sqrt();
+            n if n < least => {
+                let beta = (pixels(least) / area).sqrt();
                 size.map(|side| (side as f64 * beta / token as f64).ceil() as u64)
             }
             _ => rounded,
@@ -85,6 +94,8 @@ impl QwenPatches {
             patch: s.side("patch_size", patch, limits::PIXELS)?,
             temporal_patch: s.side("temporal_patch_size", 2, limits::COUNT)?,
             merge: s.size("spatial_merge_size", 2, limits::COUNT)?,
+            tokens: Self::TOKENS,
+            widens: false,
         })
     }
 }
@@ -108,6 +119,8 @@ mod tests {
             patch: 14,
             temporal_patch: 2,
             merge: 2,
+            tokens: QwenPatches::TOKENS,
+            widens: false,
         };
         let grids = |image, image_sizes| {
             patches.grids(&Setup {
