@@ -16,11 +16,13 @@ use vramscope_tests::kept;
 /// Families for which all parameters are simulated, by the class that loads them; the list must not shrink.
 const EXACT: &[&str] = &[
     "itt blip-2",
+    "itt cosmos3_edge",
     "itt cosmos3_omni",
     "itt deepseek_vl",
     "itt gemma3",
     "itt gemma4",
     "itt gemma4_unified",
+    "itt glm_ocr",
     "itt idefics2",
     "itt internvl",
     "itt janus",

@@ -172,6 +172,8 @@ pub(crate) enum Rotation {
     Part,
     /// Of a part of each head, whose alternating elements make pairs (GLM).
     AlternatingPart,
+    /// The same by cosines that are there for each element of a pair (GLM-OCR).
+    PairedPart,
 }
 
 impl LlamaModules {

@@ -10,11 +10,13 @@ pub mod bert;
 pub mod biogpt;
 pub mod blip2;
 pub mod clip;
+pub mod cosmos3_edge;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
+pub mod glm_ocr;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
@@ -115,6 +117,10 @@ families! {
     Qwen25Vl(qwen2_5_vl::Qwen25VlConfig),
     /// Qwen3-VL and Cosmos 3 Omni.
     Qwen3Vl(qwen3_vl::Qwen3VlConfig),
+    /// Cosmos 3 Edge.
+    Cosmos3Edge(cosmos3_edge::Cosmos3EdgeConfig),
+    /// GLM-OCR.
+    GlmOcr(glm_ocr::GlmOcrConfig),
     /// Qwen3.5.
     Qwen35(qwen3_5::Qwen35Config),
     /// Qwen3.5's language model.

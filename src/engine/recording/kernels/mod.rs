@@ -75,6 +75,7 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "_safe_softmax" => normalization::safe_softmax(call),
         "native_dropout" | "_fused_dropout" => call.make_in(&[1, 0]),
         "_upsample_bilinear2d_aa" | "_upsample_bicubic2d_aa" => normalization::resized(call),
+        "_upsample_bilinear2d_aa_backward" | "_upsample_bicubic2d_aa_backward" => normalization::resized_back(call),
         "mse_loss" | "smooth_l1_loss" | "huber_loss" => normalization::reduced_loss(call),
         "im2col" => normalization::patches(call),
         "col2im" => normalization::patches_back(call),

@@ -66,6 +66,15 @@ pub(super) fn resized(call: &Call<'_>) {
     drop(out.map(|out| call.tape.empty(out.shape, out.dtype, "contiguous result")));
 }
 
+/// Replays `_upsample_bilinear2d_aa_backward(grad, …)`, which makes a contiguous copy once the result is there.
+pub(super) fn resized_back(call: &Call<'_>) {
+    call.make();
+    drop(
+        call.tensor(0, "grad_output")
+            .and_then(|grad| call.tape.dense_copy(&grad)),
+    );
+}
+
 /// Replays `mse_loss(x, target, reduction)` and similar losses: allocates the losses of all elements before they are
 /// summed (`aten/src/ATen/native/Loss.cpp`).
 pub(super) fn reduced_loss(call: &Call<'_>) {

@@ -22,4 +22,21 @@ impl Tape {
             smallvec![Some(dx)]
         })
     }
+
+    /// `torch.nn.functional.interpolate(x, size, mode="bilinear", antialias=True)` of one image [1, channels, height,
+    /// width]. The result is contiguous, whatever the strides: those of an image alone never count as channels last, since
+    /// `unsqueeze` gives its first dimension a shorter one. Backward makes the gradient contiguous.
+    pub fn interpolate_antialiased(&self, x: &Tensor, [height, width]: [u64; 2]) -> Tensor {
+        let rec = self.record("UpsampleBilinear2DAaBackward0", &[x]);
+        let shape = *x.shape();
+        let out = self.empty([shape[0], shape[1], height, width], x.dtype(), "interpolate");
+        if self.works() {
+            self.reads(&out, &[x]);
+        }
+        rec.finish(self, out, move |t, bw| {
+            let dx = t.empty(shape, bw.grad().dtype(), "interpolate backward");
+            drop(t.dense_copy(bw.grad()));
+            smallvec![Some(dx)]
+        })
+    }
 }

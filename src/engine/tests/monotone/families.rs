@@ -210,6 +210,19 @@ pub const FAMILIES: &[Family] = &[
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
             "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
     }),
+    beside_text("cosmos3_edge", true, |w| {
+        let mut text = decoder("cosmos3_edge_text", w);
+        text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
+        json!({"model_type": "cosmos3_edge", "projector_hidden_size": 96 * w, "text_config": text,
+            "vision_config": {"num_hidden_layers": 2, "hidden_size": 64 * w, "intermediate_size": 96 * w,
+            "num_attention_heads": 4, "patch_size": 16, "num_patches": 64}})
+    }),
+    beside_text("glm_ocr", true, |w| {
+        let mut text = decoder("glm_ocr_text", w);
+        text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
+        json!({"model_type": "glm_ocr", "text_config": text, "vision_config": {"depth": 2, "hidden_size": 64 * w,
+            "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4, "patch_size": 14}})
+    }),
     beside_text("qwen3_5", true, |w| {
         json!({"model_type": "qwen3_5", "text_config": delta(w), "vision_config": {"depth": 2,
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
