@@ -16,7 +16,7 @@ pub mod deepseek_vl;
 pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
-pub mod glm_ocr;
+pub mod glm4v;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
@@ -119,8 +119,8 @@ families! {
     Qwen3Vl(qwen3_vl::Qwen3VlConfig),
     /// Cosmos 3 Edge.
     Cosmos3Edge(cosmos3_edge::Cosmos3EdgeConfig),
-    /// GLM-OCR.
-    GlmOcr(glm_ocr::GlmOcrConfig),
+    /// GLM-4V (4.1V and 4.6V) and GLM-OCR.
+    Glm4v(glm4v::Glm4vConfig),
     /// Qwen3.5.
     Qwen35(qwen3_5::Qwen35Config),
     /// Qwen3.5's language model.

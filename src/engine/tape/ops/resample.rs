@@ -23,6 +23,24 @@ impl Tape {
         })
     }
 
+    /// `torch.nn.functional.grid_sample(x, grid)` of [1, channels, height, width] at [1, n, 1, 2]: [1, channels, n, 1].
+    /// Backward makes a gradient of the grid, wanted or not.
+    pub fn grid_sample(&self, x: &Tensor, grid: &Tensor) -> Tensor {
+        let mut rec = self.record("GridSampler2DBackward0", &[x]);
+        rec.save(self, x);
+        rec.save(self, grid);
+        let out = self.empty([1, x.size(1), grid.size(1), 1], x.dtype(), "grid_sample");
+        if self.works() {
+            self.reads(&out, &[x, grid]);
+        }
+        rec.finish(self, out, move |t, bw| {
+            let (x, grid) = (&bw.saved[0], &bw.saved[1]);
+            let dx = t.empty(*x.shape(), x.dtype(), "grid_sample backward");
+            drop(t.empty(*grid.shape(), grid.dtype(), "grid_sample backward"));
+            smallvec![Some(dx)]
+        })
+    }
+
     /// `torch.nn.functional.interpolate(x, size, mode="bilinear", antialias=True)` of one image [1, channels, height,
     /// width]. The result is contiguous, whatever the strides: those of an image alone never count as channels last, since
     /// `unsqueeze` gives its first dimension a shorter one. Backward makes the gradient contiguous.

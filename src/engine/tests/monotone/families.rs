@@ -217,6 +217,9 @@ pub const FAMILIES: &[Family] = &[
             "vision_config": {"num_hidden_layers": 2, "hidden_size": 64 * w, "intermediate_size": 96 * w,
             "num_attention_heads": 4, "patch_size": 16, "num_patches": 64}})
     }),
+    beside_text("glm4v", true, |w| glm4v("glm4v", w)),
+    beside_text("glm46v", true, |w| glm4v("glm46v", w)),
+    beside_text("glmga", true, |w| glm4v("glmga", w)),
     beside_text("glm_ocr", true, |w| {
         let mut text = decoder("glm_ocr_text", w);
         text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
@@ -289,6 +292,14 @@ fn decoder(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
         "num_hidden_layers": 2, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
+}
+
+fn glm4v(model_type: &str, w: u64) -> Value {
+    let mut text = decoder("glm4v_text", w);
+    text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
+    text.as_object_mut().map(|text| text.remove("head_dim"));
+    json!({"model_type": model_type, "text_config": text, "vision_config": {"model_type": "glm4v_vision", "depth": 2,
+        "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4, "patch_size": 14}})
 }
 
 fn gemma4(model_type: &str, w: u64) -> Value {

@@ -32,7 +32,14 @@ def glm_ocr():
     config = dict(text_config=c, vision_config=vision, image_token_id=32000, video_token_id=32001, image_start_token_id=32002, image_end_token_id=32003, tie_word_embeddings=c["tie_word_embeddings"])
     return config, *inputs(p, 2)
 
-IMAGES = dict(cosmos3_edge=cosmos3_edge, glm_ocr=glm_ocr)
+def glm4v():
+    config, given, more = glm_ocr(); c, vision = config["text_config"], config["vision_config"]
+    # hidden_size is what the heads fill
+    c["hidden_size"] = c.pop("head_dim", c["hidden_size"] // c["num_attention_heads"]) * c["num_attention_heads"]
+    c.update(model_type="glm4v_text"); vision.update(model_type="glm4v_vision", image_size=vision["patch_size"] * ch(8, 24), attention_bias=maybe(.4), out_hidden_size=c["hidden_size"])
+    return config, given, more
+
+IMAGES = dict(cosmos3_edge=cosmos3_edge, glm_ocr=glm_ocr, glm4v=glm4v, glm46v=glm4v, glmga=glm4v)
 ALONE = list(IMAGES)
 
 def batch(config, given, case, ids, pixels):

@@ -72,9 +72,14 @@ pub struct VisionAttention {
 impl VisionAttention {
     /// Makes the projections of `width`, with biases.
     pub fn new(b: &Builder, width: u64, heads: u64) -> Self {
+        Self::with_biases(b, width, heads, [true; 2])
+    }
+
+    /// The same with biases of the first or the last projection only.
+    pub fn with_biases(b: &Builder, width: u64, heads: u64, [qkv, proj]: [bool; 2]) -> Self {
         Self {
-            qkv: Linear::new(b, "qkv", width, 3 * width, true),
-            proj: Linear::new(b, "proj", width, width, true),
+            qkv: Linear::new(b, "qkv", width, 3 * width, qkv),
+            proj: Linear::new(b, "proj", width, width, proj),
             norms: None,
             heads,
         }
@@ -84,10 +89,8 @@ impl VisionAttention {
     pub fn with_norms(b: &Builder, width: u64, heads: u64, bias: bool) -> Self {
         let norm = |name| RmsNorm::new(b, name, width / heads);
         Self {
-            qkv: Linear::new(b, "qkv", width, 3 * width, bias),
-            proj: Linear::new(b, "proj", width, width, bias),
             norms: Some([norm("q_norm"), norm("k_norm")]),
-            heads,
+            ..Self::with_biases(b, width, heads, [bias; 2])
         }
     }
 

@@ -1,9 +1,10 @@
-//! GLM-OCR.
+//! GLM-4V (4.1V and 4.6V) and GLM-OCR.
 
 mod config;
 mod forward;
+mod positions;
 
-pub use config::{GlmOcrConfig, GlmOcrVisionConfig};
+pub use config::{Glm4vConfig, Glm4vVisionConfig};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
@@ -17,22 +18,36 @@ use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "glm_ocr",
-        classes: &["GlmOcrForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "glm4v",
+            classes: &["Glm4vForConditionalGeneration"],
+        },
+        ModelType {
+            name: "glm46v",
+            classes: &["Glm46VForConditionalGeneration"],
+        },
+        ModelType {
+            name: "glmga",
+            classes: &["Glm46VForConditionalGeneration"],
+        },
+        ModelType {
+            name: "glm_ocr",
+            classes: &["GlmOcrForConditionalGeneration"],
+        },
+    ],
     catalogue: &[],
     overrides: &[],
     use_cache: UseCache::OfText,
 };
 
-impl Family for GlmOcrConfig {
+impl Family for Glm4vConfig {
     fn facts() -> &'static Facts {
         &FACTS
     }
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(model_type, s)
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {

@@ -1,8 +1,10 @@
-//! GLM-OCR (`transformers/models/glm_ocr/modeling_glm_ocr.py`).
+//! GLM-4V and GLM-OCR (`transformers/models/{glm4v,glm_ocr}/modeling_*.py`).
 
 use std::rc::Rc;
 
-use super::config::{GlmOcrConfig, GlmOcrVisionConfig};
+use super::config::{Glm4vConfig, Glm4vVisionConfig};
+use super::positions::LearnedPositions;
+use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::qwen_vl::{
@@ -12,13 +14,15 @@ use crate::model::parts::qwen_vl::{
 use crate::nn::{self, Builder, LayerNorm, Linear, MropeLayout, RmsNorm};
 use crate::tape::{Component, Tape, Tensor};
 
-/// `GlmOcrForConditionalGeneration`.
-pub fn model(b: &Builder, c: &GlmOcrConfig) -> QwenVl<GlmOcrVision> {
-    QwenVl::new(b, (c.vision.patches, &c.text), || GlmOcrVision::new(b, &c.vision))
+/// `Glm4vForConditionalGeneration` and `GlmOcrForConditionalGeneration`.
+pub fn model(b: &Builder, c: &Glm4vConfig) -> QwenVl<Glm4vVision> {
+    QwenVl::new(b, (c.vision.patches, &c.text), || Glm4vVision::new(b, &c.vision))
 }
 
-/// `GlmOcrVisionModel`.
-pub struct GlmOcrVision {
+/// `Glm4vVisionModel` and `GlmOcrVisionModel`.
+pub struct Glm4vVision {
+    /// Learned positions, and the norm of patches before they are added (GLM-4V).
+    learned: Option<(LearnedPositions, RmsNorm)>,
     patch_embed: PatchEmbed,
     rotary: VisionRotary,
     blocks: VisionBlocks<RmsNorm, GatedMlp>,
@@ -28,31 +32,40 @@ pub struct GlmOcrVision {
     post_layernorm: RmsNorm,
 }
 
-/// `GlmOcrVisionPatchMerger`.
+/// `Glm4vVisionPatchMerger`.
 struct Merger {
     proj: Linear,
     post_projection_norm: LayerNorm,
     mlp: GatedMlp,
 }
 
-impl GlmOcrVision {
-    fn new(b: &Builder, c: &GlmOcrVisionConfig) -> Self {
+impl Glm4vVision {
+    fn new(b: &Builder, c: &Glm4vVisionConfig) -> Self {
         let (t, p) = (b.tape(), &c.patches);
+        let is_ocr = c.side.is_none();
+        let learned = c.side.map(|side| {
+            let positions = t.scope("embeddings", || LearnedPositions::new(b, side, c.width));
+            (positions, RmsNorm::new(b, "post_conv_layernorm", c.width))
+        });
         let tower = Self {
+            learned,
             patch_embed: PatchEmbed::new(b, p, c.width, true),
             rotary: VisionRotary::new(b, c.width / p.heads),
             blocks: VisionBlocks::new(b, p.layers, || VisionBlock {
                 norm1: RmsNorm::new(b, "norm1", c.width),
                 norm2: RmsNorm::new(b, "norm2", c.width),
-                attn: t.scope("attn", || VisionAttention::with_norms(b, c.width, p.heads, c.bias)),
+                attn: t.scope("attn", || match is_ocr {
+                    true => VisionAttention::with_norms(b, c.width, p.heads, c.bias),
+                    false => VisionAttention::with_biases(b, c.width, p.heads, [c.bias, false]),
+                }),
                 mlp: t.scope("mlp", || {
-                    GatedMlp::new(b, [c.width, c.intermediate], c.bias, c.activation)
+                    GatedMlp::new(b, [c.width, c.intermediate], is_ocr && c.bias, c.activation)
                 }),
             }),
             merger: t.component("merger", Component::Connector, || Merger {
                 proj: Linear::new(b, "proj", c.output, c.output, false),
                 post_projection_norm: LayerNorm::new(b, "post_projection_norm", c.output),
-                mlp: GatedMlp::new(b, [c.output, c.output * p.channels], false, c.activation),
+                mlp: GatedMlp::new(b, [c.output, c.merger], false, c.activation),
             }),
             downsample: t.scope("downsample", || {
                 let weight = b.weight("weight", [c.output, c.width, p.merge, p.merge]);
@@ -75,7 +88,7 @@ impl GlmOcrVision {
     }
 }
 
-impl VisionTower for GlmOcrVision {
+impl VisionTower for Glm4vVision {
     const MROPE: MropeLayout = MropeLayout::Sections;
     const OUTPUT_IS_KEPT: bool = false;
     const LAYERS_GET: LayerPositions = LayerPositions::Never;
@@ -86,8 +99,17 @@ impl VisionTower for GlmOcrVision {
             cu_seqlens,
         } = VisionIds::new(t, layout, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
-        let h = self.patch_embed.forward(t, pixels);
+        let mut h = self.patch_embed.forward(t, pixels);
+        if let Some((_, norm)) = &self.learned {
+            h = t.scope("post_conv_layernorm", || norm.forward(t, &h));
+        }
         let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
+        let mut _lengths = None;
+        if let Some((learned, _)) = &self.learned {
+            let lengths = t.empty([layout.images().len() as u64], DType::I32, "lengths of segments");
+            h = t.scope("embeddings", || learned.added(t, &h, &lengths));
+            _lengths = Some(lengths);
+        }
         let each = |_| segments.clone();
         let mut last = self
             .blocks
