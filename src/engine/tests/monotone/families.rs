@@ -198,18 +198,8 @@ pub const FAMILIES: &[Family] = &[
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
             "patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1]}})
     }),
-    beside_text("qwen3_vl", true, |w| {
-        json!({"model_type": "qwen3_vl", "text_config": multimodal(w), "vision_config": {"depth": 2,
-            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
-            "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
-    }),
-    beside_text("cosmos3_omni", true, |w| {
-        let mut text = multimodal(w);
-        text["model_type"] = "qwen3_vl_text".into();
-        json!({"model_type": "cosmos3_omni", "text_config": text, "vision_config": {"depth": 2,
-            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
-            "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
-    }),
+    beside_text("qwen3_vl", true, |w| qwen3_vl("qwen3_vl", w)),
+    beside_text("cosmos3_omni", true, |w| qwen3_vl("cosmos3_omni", w)),
     beside_text("cosmos3_edge", true, |w| {
         let mut text = decoder("cosmos3_edge_text", w);
         text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
@@ -262,14 +252,8 @@ pub const FAMILIES: &[Family] = &[
         json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
             "text_config": decoder("gemma2", w), "vision_config": siglip_without_head(w)})
     }),
-    beside_text("shieldgemma2", true, |w| {
-        json!({"model_type": "shieldgemma2", "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
-            "vision_config": siglip_without_head(w)})
-    }),
-    beside_text("gemma3", true, |w| {
-        json!({"model_type": "gemma3", "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
-            "vision_config": siglip_without_head(w)})
-    }),
+    beside_text("gemma3", true, |w| gemma3("gemma3", w)),
+    beside_text("shieldgemma2", true, |w| gemma3("shieldgemma2", w)),
     beside_text("mllama", false, mllama),
     beside_text("blip-2", false, blip2),
     images("clip", |w| {
@@ -292,6 +276,19 @@ fn decoder(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
         "num_hidden_layers": 2, "num_attention_heads": 4 * w, "num_key_value_heads": 2 * w, "head_dim": 16,
         "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
+}
+
+fn qwen3_vl(model_type: &str, w: u64) -> Value {
+    let mut text = multimodal(w);
+    text["model_type"] = "qwen3_vl_text".into();
+    json!({"model_type": model_type, "text_config": text, "vision_config": {"depth": 2,
+        "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+        "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
+}
+
+fn gemma3(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
+        "vision_config": siglip_without_head(w)})
 }
 
 fn glm4v(model_type: &str, w: u64) -> Value {

@@ -21,12 +21,14 @@ pub fn model(b: &Builder, c: &Glm4vConfig) -> QwenVl<Glm4vVision> {
 
 /// `Glm4vVisionModel` and `GlmOcrVisionModel`.
 pub struct Glm4vVision {
-    /// Learned positions, and the norm of patches before they are added (GLM-4V).
-    learned: Option<(LearnedPositions, RmsNorm)>,
+    /// Learned positions (GLM-4V).
+    embeddings: Option<LearnedPositions>,
     patch_embed: PatchEmbed,
     rotary: VisionRotary,
     blocks: VisionBlocks<RmsNorm, GatedMlp>,
     merger: Merger,
+    /// Norm of patches before positions are added (GLM-4V).
+    post_conv_layernorm: Option<RmsNorm>,
     /// Weight of the convolution that joins patches, [output, width, merge, merge], and its bias.
     downsample: [Tensor; 2],
     post_layernorm: RmsNorm,
@@ -43,12 +45,10 @@ impl Glm4vVision {
     fn new(b: &Builder, c: &Glm4vVisionConfig) -> Self {
         let (t, p) = (b.tape(), &c.patches);
         let is_ocr = c.side.is_none();
-        let learned = c.side.map(|side| {
-            let positions = t.scope("embeddings", || LearnedPositions::new(b, side, c.width));
-            (positions, RmsNorm::new(b, "post_conv_layernorm", c.width))
-        });
         let tower = Self {
-            learned,
+            embeddings: c
+                .side
+                .map(|side| t.scope("embeddings", || LearnedPositions::new(b, side, c.width))),
             patch_embed: PatchEmbed::new(b, p, c.width, true),
             rotary: VisionRotary::new(b, c.width / p.heads),
             blocks: VisionBlocks::new(b, p.layers, || VisionBlock {
@@ -67,6 +67,7 @@ impl Glm4vVision {
                 post_projection_norm: LayerNorm::new(b, "post_projection_norm", c.output),
                 mlp: GatedMlp::new(b, [c.output, c.merger], false, c.activation),
             }),
+            post_conv_layernorm: c.side.map(|_| RmsNorm::new(b, "post_conv_layernorm", c.width)),
             downsample: t.scope("downsample", || {
                 let weight = b.weight("weight", [c.output, c.width, p.merge, p.merge]);
                 [weight, b.weight("bias", [c.output])]
@@ -100,12 +101,12 @@ impl VisionTower for Glm4vVision {
         } = VisionIds::new(t, layout, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
         let mut h = self.patch_embed.forward(t, pixels);
-        if let Some((_, norm)) = &self.learned {
+        if let Some(norm) = &self.post_conv_layernorm {
             h = t.scope("post_conv_layernorm", || norm.forward(t, &h));
         }
         let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
         let mut _lengths = None;
-        if let Some((learned, _)) = &self.learned {
+        if let Some(learned) = &self.embeddings {
             let lengths = t.empty([layout.images().len() as u64], DType::I32, "lengths of segments");
             h = t.scope("embeddings", || learned.added(t, &h, &lengths));
             _lengths = Some(lengths);
