@@ -87,10 +87,11 @@ impl VisionAttention {
 
     /// The same with norms of queries and keys, and biases if `bias`.
     pub fn with_norms(b: &Builder, width: u64, heads: u64, bias: bool) -> Self {
+        let projections = Self::with_biases(b, width, heads, [bias; 2]);
         let norm = |name| RmsNorm::new(b, name, width / heads);
         Self {
             norms: Some([norm("q_norm"), norm("k_norm")]),
-            ..Self::with_biases(b, width, heads, [bias; 2])
+            ..projections
         }
     }
 
