@@ -7,6 +7,8 @@ pub struct Takes {
     pub text: bool,
     /// True if a sample may have any number of images (`images`). Models with one image, or none, have false.
     pub image_count: bool,
+    /// True if steps of samples without images are simulated (`images` 0).
+    pub text_alone: bool,
     /// True if the side of a square image (`image`) may differ from the configuration's.
     pub image_size: bool,
     /// True if images are given by their grid of patches (`grid`), as in Qwen's vision-language models.
@@ -23,6 +25,7 @@ impl Takes {
     pub(crate) const SAMPLES: Self = Self {
         text: false,
         image_count: false,
+        text_alone: false,
         image_size: false,
         grid: false,
         frames: false,

@@ -24,7 +24,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     for setting in Setting::ALL {
         let least = match setting {
             Setting::Seq => u64::from(takes.text),
-            Setting::Images => u64::from(takes.parts),
+            Setting::Images => u64::from(takes.parts && !takes.text_alone),
             _ => 1,
         };
         in_range(setup, *setting, least)?;

@@ -111,6 +111,13 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
     if !model.takes().text {
         return Err(refused());
     }
+    if setup.images == 0 && model.takes().parts {
+        return Err(SimulateError::NotSimulated {
+            model: model.name.clone(),
+            given: "generation after text without images".into(),
+            instead: "`images` 1".into(),
+        });
+    }
     // Their states between two tokens are kept by other kernels than those of training.
     if !model.absent_packages().is_empty() {
         return Err(SimulateError::NotSimulated {

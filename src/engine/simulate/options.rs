@@ -8,6 +8,7 @@ use crate::{Model, Setup};
 /// Refuses setups that would train nothing, and combinations that no library supports.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     something_is_trained(model, setup)?;
+    text_alone_is_simulated(model, setup)?;
     adapters_are_simulated(model, setup)?;
     quantisable(model, setup)?;
     loss_is_fused(model, setup)?;
@@ -30,6 +31,33 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     }
     let model = model.name.clone();
     Err(SimulateError::Freeze { model, missing })
+}
+
+/// Refuses samples without images where the loss would reach no trained weight, and what of them was never compared.
+fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.images > 0 || !model.takes().text_alone {
+        return Ok(());
+    }
+    let refused = |given: &str, instead: &str| {
+        Err(SimulateError::NotSimulated {
+            model: model.name.clone(),
+            given: given.into(),
+            instead: instead.into(),
+        })
+    };
+    if setup.freeze == Freeze::AllButConnector {
+        return refused(
+            "`images` 0 and `freeze` all-but-connector, where the loss depends on no trained weight",
+            "`images` 1 or another `freeze`",
+        );
+    }
+    if !setup.lengths.is_empty() {
+        return refused("`images` 0 and `lengths`", "`images` 1 or `seq`");
+    }
+    if setup.loss != Loss::Full {
+        return refused("`images` 0 and Liger's fused loss", "`images` 1 or `loss` full");
+    }
+    Ok(())
 }
 
 /// Returns true if the targets can name maps of the model.

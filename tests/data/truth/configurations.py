@@ -1,9 +1,9 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
-the batch is made from. With `trainer` the steps are those of transformers' Trainer. `run` measures each in a process of its own, several at once: bytes do not depend on it.
+the batch is made from. With `trainer` the steps are those of transformers' Trainer; with `alone`, vision-language models get no image. `run` measures each in a process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
 
@@ -90,6 +90,9 @@ def gemma3():
     config = dict(vision_config=dict(siglip_vision(), image_size=14 * s, patch_size=14), text_config=t, mm_tokens_per_image=(s // k) ** 2, image_token_index=32000, boi_token_index=32001, eoi_token_index=32002)
     return config, dict(per=(s // k) ** 2, image=14 * s, n=ch(1, 2)), {}
 
+def shieldgemma2():
+    config, inputs, more = gemma3(); config["text_config"].update(some(.4, tie_word_embeddings=[False])); return dict(config, **some(.3, tie_word_embeddings=[False, True])), inputs, more
+
 def mllama():
     t, e, s, tiles = decoder("llama", V, R.randint(3, 6)), encoder(2), ch(16, 24, 32), ch(1, 2, 4)
     for key in ("attention_bias", "mlp_bias", "attention_dropout", "rope_scaling"): t.pop(key, None)
@@ -129,14 +132,18 @@ def videomae():
 
 DECODERS = ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3"]
 TEXT = {**{t: (lambda t=t: decoder(t)) for t in DECODERS}, "gpt2": gpt2, "opt": opt, "phi": phi}
-IMAGES = {"llava": llava, "llava_next": llava_next, **{t: (lambda t=t: qwen_vl(t)) for t in ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")}, "internvl": internvl, "paligemma": paligemma,
-          **{t: (lambda t=t: idefics3(t)) for t in ("idefics3", "smolvlm")}, "gemma3": gemma3, "mllama": mllama, "blip-2": blip2}
+IMAGES = {"llava": llava, "llava_next": llava_next, **{t: (lambda t=t: qwen_vl(t)) for t in ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")}, "cosmos3_omni": lambda: qwen_vl("qwen3_vl"), "internvl": internvl, "paligemma": paligemma,
+          **{t: (lambda t=t: idefics3(t)) for t in ("idefics3", "smolvlm")}, "gemma3": gemma3, "shieldgemma2": shieldgemma2, "mllama": mllama, "blip-2": blip2}
 OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
+
+# Families whose steps without images are simulated.
+ALONE = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "cosmos3_omni", "gemma3", "shieldgemma2"]
 
 MORE, CASES = {}, {}  # CASES: settings that a family cannot draw
 for group in GROUPS:
     CASES.update(getattr(group, "CASES", {}))
     TEXT.update(getattr(group, "TEXT", {})); IMAGES.update(getattr(group, "IMAGES", {}))
+    ALONE += getattr(group, "ALONE", [])
     MORE.update({t: group.batch for t in getattr(group, "IMAGES", {})})
 
 def draw(t):
@@ -157,6 +164,12 @@ def trained(line):
     """The same line under transformers' Trainer."""
     c = line["case"]
     c.update(trainer="transformers", precision=ch("bf16-amp", "bf16-amp", "amp-bf16", "fp32"), optim=ch("adamw_fused", "adamw_fused", "adamw", "adafactor"), accum=ch(1, 1, 2, 3), clip=maybe(.8))
+    return line
+
+def alone(line):
+    """The same line without images."""
+    c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
+    if c["freeze"] == "lora": c.update(rank=ch(8, 16), lora_dropout=ch(0.0, .05))
     return line
 
 def maker(line):
@@ -185,15 +198,16 @@ def maker(line):
                 return dict(input_ids=x, pixel_values=pixels(B, 3, im, im), return_loss=True, **(dict(attention_mask=torch.ones_like(x)) if t == "clip" else {}))
             if t in TEXT: return text(config["vocab_size"])[1]
             x, o = text(31000, given.get("token", 32000), 0 if t in ("paligemma", "blip-2") else 1)
+            if n == 0: return dict(o, token_type_ids=torch.zeros_like(x)) if t in ("gemma3", "shieldgemma2") else o  # text alone
             if t in MORE: return dict(o, **MORE[t](config, given, c, x, pixels))
-            if t.startswith("qwen"):
+            if t.startswith("qwen") or t == "cosmos3_omni":
                 h, w = c["grid"]; per = given["per"]
                 for i in range(n): x[:, i * (per + 2)] = config["vision_start_token_id"]; x[:, i * (per + 2) + 1 + per] = config["vision_end_token_id"]
                 return dict(o, labels=x.clone(), pixel_values=pixels(B * n * h * w, given["patch"]), image_grid_thw=torch.tensor([[1, h, w]] * (B * n), device="cuda"), mm_token_type_ids=(x == given["token"]).int())
             if t == "mllama":
                 T = given["tiles"]
                 return dict(o, pixel_values=pixels(B, 1, T, 3, im, im), aspect_ratio_ids=torch.full((B, 1), given["ratio"], device="cuda"), aspect_ratio_mask=full(B, 1, T), cross_attention_mask=full(B, S, 1, T))
-            if t == "gemma3": o["token_type_ids"] = (x == 32000).long()
+            if t in ("gemma3", "shieldgemma2"): o["token_type_ids"] = (x == 32000).long()
             if t == "paligemma": o["token_type_ids"] = torch.zeros_like(x)
             if t == "llava_next": return dict(o, pixel_values=pixels(B, given["tiles"], 3, im, im), image_sizes=torch.tensor([[given["pixels"]] * 2] * B, device="cuda"))
             return dict(o, pixel_values=pixels(B, n, 3, im, im) if t in ("idefics3", "smolvlm") else pixels(B * n, 3, im, im))
@@ -236,8 +250,8 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2]))
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            for t in [*TEXT, *IMAGES, *OTHERS]:
-                for _ in range(int(sys.argv[3])): out.write(json.dumps((trained if "trainer" in sys.argv[5:] else lambda line: line)(draw(t))) + "\n")
+            for t in ALONE if changed is alone else [*TEXT, *IMAGES, *OTHERS]:
+                for _ in range(int(sys.argv[3])): out.write(json.dumps(changed(draw(t))) + "\n")
     else: run(sys.argv[2], sys.argv[3], time.time() + float(sys.argv[4] if len(sys.argv) > 4 else 560))

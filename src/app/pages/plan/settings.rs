@@ -45,6 +45,7 @@ fn takes() -> Memo<Takes> {
     let everything = Takes {
         text: true,
         image_count: true,
+        text_alone: false,
         image_size: true,
         grid: false,
         frames: false,

@@ -180,6 +180,8 @@ pub(crate) enum Rotation {
     FreedPart,
     /// Of a part of each head, whose alternating elements make pairs (GLM).
     AlternatingPart,
+    /// The same by cosines that are there for each element of a pair (GLM-OCR).
+    PairedPart,
     /// Of whole heads, whose halves are turned one by one by cosines of half a head (gpt-oss).
     Halves,
     /// Of whole heads, whose alternating elements make pairs, by cosines in fp32 and in fp32 (ERNIE 4.5 MoE).

@@ -265,6 +265,7 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
             let [cos, sin] = [&cos, &sin].map(|x| t.no_grad(|| t.compute(x, x.dtype(), "repeat_interleave")));
             nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin)
         }
+        Rotation::PairedPart => nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin),
     }
 }
 

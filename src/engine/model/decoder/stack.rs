@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks::Blocks;
+use crate::model::parts::qwen_vl::MropePositions;
 use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
@@ -156,29 +157,29 @@ impl Decoder {
         self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h))
     }
 
-    /// Runs all blocks at positions [3, batch, seq] of time, height and width; `after` is called with each block's
+    /// Runs all blocks at positions of time, height and width; `after` is called with each block's
     /// index and output, and changes the outputs of the first `after.0` blocks.
     pub fn forward_multimodal(
         &self,
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        (position_ids, layout): (&Tensor, MropeLayout),
+        positions: MropePositions<'_>,
         after: (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
         let cache = run.cache(&self.windows);
         let (mask, sliding_mask) = self.masks(t, run, &embeds, None);
         let (cos, sin) = t.scope("rotary_emb", || {
-            self.rotary.multimodal(t, &embeds, position_ids, layout)
+            self.rotary.multimodal(t, &embeds, positions.axes, positions.layout)
         });
         let shared = BlockContext {
             attn: self.attention(run),
             mask,
             cos,
             sin,
-            splits_last: layout == MropeLayout::Sections,
+            splits_last: positions.layout == MropeLayout::Sections,
             cache,
-            _position_ids: None,
+            _position_ids: positions.of_layers.cloned(),
         };
         let sliding = BlockContext {
             mask: sliding_mask,

@@ -11,6 +11,7 @@ pub mod biogpt;
 pub mod blip;
 pub mod blip2;
 pub mod clip;
+pub mod cosmos3_edge;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
@@ -20,6 +21,7 @@ pub mod gemma3;
 pub mod gemma4;
 pub mod gemma4_text;
 pub mod git;
+pub mod glm4v;
 pub mod got_ocr2;
 pub mod gpt;
 pub mod gpt2;
@@ -137,6 +139,8 @@ families! {
     siglip::SiglipConfig,
     vit::VitConfig,
     videomae::VideoMaeConfig,
+    cosmos3_edge::Cosmos3EdgeConfig,
+    glm4v::Glm4vConfig,
     fuyu::FuyuConfig,
     deepseek_vl_hybrid::DeepseekVlHybridConfig,
     got_ocr2::GotOcr2Config,

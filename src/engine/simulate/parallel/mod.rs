@@ -120,6 +120,7 @@ pub const fn share(parallel: &Parallel) -> Share {
 /// When the strategy is not simulated for the model or the setup.
 pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
+    refuse_idle_tower(model, setup)?;
     match parallel.strategy.is_pipeline() {
         true => pipeline::base(model, setup, parallel),
         false => tensor::base(model, setup, parallel.world),
@@ -132,11 +133,21 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
         return base_of_parts(model, setup, parallel);
     }
     refuse(setup, parallel)?;
+    refuse_idle_tower(model, setup)?;
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
         ..setup.clone()
     })
+}
+
+/// Refuses samples without images for a model with a tower, whose gradients other GPUs would wait for.
+fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.images > 0 || !model.takes().parts {
+        return Ok(());
+    }
+    let why = "several GPUs are simulated for samples with images; set `images` to at least 1";
+    Err(SimulateError::Parallel(why.to_owned()))
 }
 
 /// Returns true if a setup can be shared by this strategy, for some model.

@@ -98,6 +98,44 @@ impl Tape {
         rec.finish(self, out, move |t, bw| t.depthwise_backward(bw, has_bias, extents))
     }
 
+    /// A convolution of whole images [n, channels, side, side] with channels last, whose kernel is as large as they are:
+    /// [n, output, 1, 1]. cuDNN copies the weight to channels last (`cudnn_conv_suggest_memory_format` in
+    /// `aten/src/ATen/native/ConvUtils.h`), whose gradient has them too.
+    pub fn conv_channels_last(&self, x: &Tensor, weight: &Tensor, bias: &Tensor) -> Tensor {
+        let bias = &self.cast_low(bias);
+        let weight = &self.cast_low(weight);
+        let x = &self.cast_low(x);
+        let mut rec = self.record("ConvolutionBackward0", &[x, weight, bias]);
+        rec.save(self, x);
+        rec.save(self, weight);
+        let fits = (1..x.dim()).all(|i| x.size(i) == weight.size(i));
+        self.fits(fits, "convolution", x, weight);
+        let mark = self.work_mark();
+        let out = self.empty([x.size(0), weight.size(0), 1, 1], x.dtype(), "convolution");
+        drop(self.in_channels_last(weight));
+        let extents = [x.size(0), weight.size(0), weight.numel() / weight.size(0), 0];
+        let bytes = [bytes_of(x) + bytes_of(weight), bytes_of(&out)];
+        self.ran_as(mark, ("convolution", Class::Convolution), x.dtype(), bytes, extents);
+        rec.finish(self, out, move |t, bw| {
+            let (x, w) = (&bw.saved[0], &bw.saved[1]);
+            let mark = t.work_mark();
+            let dx = bw.want(0, || t.empty_like(x, x.dtype(), "convolution backward"));
+            let dw = bw.want(1, || t.in_channels_last(w));
+            drop(t.in_channels_last(w));
+            let bytes = [bytes_of(x) + bytes_of(bw.grad()), bytes_of(w)];
+            let kernel = ("convolution backward", Class::ConvolutionBackward);
+            t.ran_as(mark, kernel, x.dtype(), bytes, extents);
+            smallvec![dx, dw, bw.want(2, || t.bias_of_channels(bw.grad()))]
+        })
+    }
+
+    /// Memory of a weight [output, channels, height, width] with channels last.
+    fn in_channels_last(&self, weight: &Tensor) -> Tensor {
+        let [_, channels, height, width] = [0, 1, 2, 3].map(|i| weight.size(i));
+        let strides = Dims::new(&[height * width * channels, 1, width * channels, channels]);
+        self.empty_strided(*weight.shape(), strides, weight.dtype(), "weight in channels last")
+    }
+
     /// `convolution_backward` of a depthwise convolution: the weight's gradient comes before the input's.
     fn depthwise_backward(&self, bw: &Backward<'_>, has_bias: bool, extents: [u64; 4]) -> Grads {
         let (x, weight) = (&bw.saved[0], &bw.saved[1]);

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use super::super::core::Tape;
-use super::super::dims::Dims;
+use super::super::dims::{Dims, is_channels_last};
 use super::super::tensor::Tensor;
 use super::conv_image::has_channels_last;
 
@@ -24,6 +24,24 @@ impl Tape {
             let dense = if is_last { None } else { t.dense_copy(bw.grad()) };
             let dx = t.image(shape, bw.grad(), is_last, "interpolate backward");
             drop(dense);
+            smallvec![Some(dx)]
+        })
+    }
+
+    /// `torch.nn.functional.grid_sample(x, grid)` of [1, channels, height, width] at [1, n, 1, 2]: [1, channels, n, 1].
+    /// Backward makes a gradient of the grid, wanted or not.
+    pub fn grid_sample(&self, x: &Tensor, grid: &Tensor) -> Tensor {
+        let mut rec = self.record("GridSampler2DBackward0", &[x]);
+        rec.save(self, x);
+        rec.save(self, grid);
+        let out = self.empty([1, x.size(1), grid.size(1), 1], x.dtype(), "grid_sample");
+        if self.works() {
+            self.reads(&out, &[x, grid]);
+        }
+        rec.finish(self, out, move |t, bw| {
+            let (x, grid) = (&bw.saved[0], &bw.saved[1]);
+            let dx = t.empty(*x.shape(), x.dtype(), "grid_sample backward");
+            drop(t.empty(*grid.shape(), grid.dtype(), "grid_sample backward"));
             smallvec![Some(dx)]
         })
     }
@@ -50,7 +68,7 @@ impl Tape {
         let rec = self.record("UpsampleBilinear2DAaBackward0", &[x]);
         let shape = *x.shape();
         let resized = Dims::new(&[shape[0], shape[1], height, width]);
-        let out = self.image(resized, x, has_channels_last(x), "interpolate");
+        let out = self.image(resized, x, is_channels_last(x.shape(), x.strides()), "interpolate");
         let contiguous = (!out.is_contiguous()).then(|| self.empty(*out.shape(), out.dtype(), "contiguous result"));
         if self.works() {
             self.reads(&out, &[x]);
@@ -58,7 +76,12 @@ impl Tape {
         drop(contiguous);
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad();
-            let dx = t.image(shape, g, has_channels_last(g), "interpolate backward");
+            let dx = t.image(
+                shape,
+                g,
+                is_channels_last(g.shape(), g.strides()),
+                "interpolate backward",
+            );
             drop(t.dense_copy(g));
             smallvec![Some(dx)]
         })

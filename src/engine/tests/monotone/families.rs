@@ -218,10 +218,23 @@ pub const FAMILIES: &[Family] = &[
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
             "patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1]}})
     }),
-    beside_text("qwen3_vl", true, |w| {
-        json!({"model_type": "qwen3_vl", "text_config": multimodal(w), "vision_config": {"depth": 2,
-            "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
-            "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
+    beside_text("qwen3_vl", true, |w| qwen3_vl("qwen3_vl", w)),
+    beside_text("cosmos3_omni", true, |w| qwen3_vl("cosmos3_omni", w)),
+    beside_text("cosmos3_edge", true, |w| {
+        let mut text = decoder("cosmos3_edge_text", w);
+        text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
+        json!({"model_type": "cosmos3_edge", "projector_hidden_size": 96 * w, "text_config": text,
+            "vision_config": {"num_hidden_layers": 2, "hidden_size": 64 * w, "intermediate_size": 96 * w,
+            "num_attention_heads": 4, "patch_size": 16, "num_patches": 64}})
+    }),
+    beside_text("glm4v", true, |w| glm4v("glm4v", w)),
+    beside_text("glm46v", true, |w| glm4v("glm46v", w)),
+    beside_text("glmga", true, |w| glm4v("glmga", w)),
+    beside_text("glm_ocr", true, |w| {
+        let mut text = decoder("glm_ocr_text", w);
+        text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
+        json!({"model_type": "glm_ocr", "text_config": text, "vision_config": {"depth": 2, "hidden_size": 64 * w,
+            "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4, "patch_size": 14}})
     }),
     beside_text("qwen3_5", true, |w| {
         json!({"model_type": "qwen3_5", "text_config": delta(w), "vision_config": {"depth": 2,
@@ -307,10 +320,8 @@ pub const FAMILIES: &[Family] = &[
         json!({"model_type": "paligemma", "image_token_index": 499, "projection_dim": 64 * w,
             "text_config": decoder("gemma2", w), "vision_config": siglip_without_head(w)})
     }),
-    beside_text("gemma3", true, |w| {
-        json!({"model_type": "gemma3", "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
-            "vision_config": siglip_without_head(w)})
-    }),
+    beside_text("gemma3", true, |w| gemma3("gemma3", w)),
+    beside_text("shieldgemma2", true, |w| gemma3("shieldgemma2", w)),
     beside_text("mllama", false, mllama),
     beside_text("blip-2", false, blip2),
     beside_text("instructblip", false, |w| instructblip("instructblip", w)),
@@ -357,6 +368,27 @@ fn sam(w: u64) -> Value {
 fn got_ocr2(model_type: &str, w: u64) -> Value {
     json!({"model_type": model_type, "image_token_index": 499, "text_config": decoder("qwen2", w),
         "vision_config": sam(w)})
+}
+
+fn qwen3_vl(model_type: &str, w: u64) -> Value {
+    let mut text = multimodal(w);
+    text["model_type"] = "qwen3_vl_text".into();
+    json!({"model_type": model_type, "text_config": text, "vision_config": {"depth": 2,
+        "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
+        "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
+}
+
+fn gemma3(model_type: &str, w: u64) -> Value {
+    json!({"model_type": model_type, "mm_tokens_per_image": 4, "text_config": decoder("gemma3_text", w),
+        "vision_config": siglip_without_head(w)})
+}
+
+fn glm4v(model_type: &str, w: u64) -> Value {
+    let mut text = decoder("glm4v_text", w);
+    text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 3, 3]});
+    text.as_object_mut().map(|text| text.remove("head_dim"));
+    json!({"model_type": model_type, "text_config": text, "vision_config": {"model_type": "glm4v_vision", "depth": 2,
+        "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4, "patch_size": 14}})
 }
 
 fn gemma4(model_type: &str, w: u64) -> Value {

@@ -70,6 +70,24 @@ impl Gemma3 {
         })
     }
 
+    /// Writes features over the embeddings of image tokens; returns them in the embeddings' type, and the tokens' mask.
+    fn placed(&self, t: &Tape, ids: &Tensor, embeds: &mut Tensor, features: Tensor) -> (Tensor, Tensor) {
+        t.component("model", Component::Connector, || {
+            let narrowed = t.to_dtype(&features, embeds.dtype());
+            drop(features);
+            // `get_placeholder_mask` compares the features with the image tokens.
+            if narrowed.size(1) != self.image_tokens {
+                t.misfit(
+                    "masked_scatter of image tokens",
+                    &[narrowed.shape(), &[self.image_tokens]],
+                );
+            }
+            let mask = placeholder_mask(t, ids);
+            *embeds = t.place_features(embeds, &mask, &narrowed);
+            (narrowed, mask)
+        })
+    }
+
     /// `create_masks_for_vision_model`.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, blocks: &Tensor) -> Masks {
         let mask = |pattern| nn::pattern_mask(t, run.attn, embeds, pattern);
@@ -87,32 +105,24 @@ impl Forward for Gemma3 {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { channels, image, .. } = self.grid;
         let images = run.setup.batch * run.setup.images;
-        Batch::of_text(t, run)
-            .with_token_types(t, run)
-            .with_pixels(t, run, &[images, channels, image, image])
+        let batch = Batch::of_text(t, run).with_token_types(t, run);
+        match images {
+            0 => batch,
+            _ => batch.with_pixels(t, run, &[images, channels, image, image]),
+        }
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let (Some(ids), Some(pixels), Some(token_types)) = (&batch.ids, &batch.pixels, &batch.token_types) else {
-            unreachable!("a batch has ids, token types and pixels")
+        let (Some(ids), Some(token_types)) = (&batch.ids, &batch.token_types) else {
+            unreachable!("a batch has ids and token types")
         };
         let known_ids = ids_without_images(t, ids, self.token_outside_vocab);
         let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
             self.language_model.embed(t, run, &known_ids)
         });
-        let mut features = self.image_features(t, run, pixels);
-        let image_mask = t.component("model", Component::Connector, || {
-            features = t.to_dtype(&features, embeds.dtype());
-            // `get_placeholder_mask` compares the features with the image tokens.
-            if features.size(1) != self.image_tokens {
-                t.misfit(
-                    "masked_scatter of image tokens",
-                    &[features.shape(), &[self.image_tokens]],
-                );
-            }
-            let mask = placeholder_mask(t, ids);
-            embeds = t.place_features(&embeds, &mask, &features);
-            mask
+        let placed = batch.pixels.as_ref().map(|pixels| {
+            let features = self.image_features(t, run, pixels);
+            self.placed(t, ids, &mut embeds, features)
         });
         let h = t.component("model.language_model", Component::LanguageModel, || {
             let blocks = image_blocks(t, token_types);
@@ -124,9 +134,10 @@ impl Forward for Gemma3 {
             drop(blocks);
             h
         });
+        let (features, image_mask) = placed.unzip();
         drop((image_mask, known_ids));
         let mut output = logits_and_loss(t, &self.lm_head, h, batch);
-        output.held.push(features);
+        output.held.extend(features);
         output
     }
 

@@ -1,4 +1,4 @@
-//! Gemma 3 with vision.
+//! Gemma 3 with vision, and ShieldGemma 2.
 
 mod config;
 mod forward;
@@ -11,16 +11,22 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::AdapterMaps;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "gemma3",
-        classes: &["Gemma3ForConditionalGeneration"],
-    }],
+    model_types: &[
+        ModelType {
+            name: "gemma3",
+            classes: &["Gemma3ForConditionalGeneration"],
+        },
+        ModelType {
+            name: "shieldgemma2",
+            classes: &["Gemma3ForConditionalGeneration"],
+        },
+    ],
     catalogue: catalogue![
         "gemma3-4b" = "google/gemma-3-4b-it",
         "google/gemma-3-4b-it",
@@ -34,8 +40,8 @@ static FACTS: Facts = Facts {
 impl Registered for Gemma3Config {
     const FACTS: &'static Facts = &FACTS;
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(model_type, s)
     }
 }
 
@@ -49,7 +55,10 @@ impl Family for Gemma3Config {
     }
 
     fn takes(&self) -> Takes {
-        Takes::IMAGES
+        Takes {
+            text_alone: true,
+            ..Takes::IMAGES
+        }
     }
 
     fn positions(&self) -> Positions {
@@ -83,7 +92,7 @@ impl Family for Gemma3Config {
                 tower_takes_ids: false,
             },
             adapters: AdapterMaps::Usual,
-            liger: Liger::Replaces,
+            liger: self.liger,
             no_flash: None,
             tensor_parallel: None,
             pipeline: None,

@@ -7,7 +7,7 @@ use crate::model::config::section::Section;
 use crate::model::config::{EncoderShape, PatchGrid, limits};
 use crate::model::parts::delta_decoder::{DeltaDecoderConfig, QWEN3_5};
 use crate::model::parts::packed_vision::PackedVisionConfig;
-use crate::model::parts::qwen_vl::Resize;
+use crate::model::parts::qwen_vl::{Resize, Widening};
 
 /// MiniCPM-V 4.6: a tower of SigLIP's blocks that merges patches by windows after one of them, a merger, Qwen3.5's
 /// language model.
@@ -49,7 +49,7 @@ const SHAPE: EncoderShape = EncoderShape {
 /// Not used: the processor cuts images into slices.
 const RESIZE: Resize = Resize {
     pixels: [1, u64::MAX],
-    widens: false,
+    widening: Widening::Never,
 };
 
 impl MiniCpmV46Config {

@@ -6,7 +6,7 @@ use crate::model::config::{EncoderShape, limits};
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders::ernie4_5;
 use crate::model::parts::packed_vision::PackedVisionConfig;
-use crate::model::parts::qwen_vl::Resize;
+use crate::model::parts::qwen_vl::{Resize, Widening};
 
 /// PaddleOCR-VL: a tower of SigLIP's blocks with learned and rotary positions, a projector, a decoder like ERNIE 4.5's.
 ///
@@ -39,7 +39,7 @@ const SHAPE: EncoderShape = EncoderShape {
 /// `PaddleOCRVLImageProcessor`.
 const RESIZE: Resize = Resize {
     pixels: [384 * 384, 1536 * 1536],
-    widens: true,
+    widening: Widening::Rounded,
 };
 
 impl PaddleOcrVlConfig {

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::model::parts::packed_vision::{PackedBlocks, PatchConv};
 use crate::model::parts::qwen_vl::{
-    Layout, Segments, VisionIds, VisionOutput, VisionRotary, VisionTower, interpolation,
+    LayerPositions, Layout, Segments, VisionIds, VisionOutput, VisionRotary, VisionTower, interpolation,
 };
 use crate::nn::{Builder, Embedding, LayerNorm, MropeLayout};
 use crate::tape::{Component, Tape, Tensor};
@@ -92,6 +92,7 @@ impl PaddleVision {
 impl VisionTower for PaddleVision {
     const MROPE: MropeLayout = MropeLayout::Sections;
     const OUTPUT_IS_KEPT: bool = false;
+    const LAYERS_GET: LayerPositions = LayerPositions::Never;
     const TAKES_VIDEOS: bool = false;
 
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {

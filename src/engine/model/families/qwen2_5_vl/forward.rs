@@ -3,13 +3,12 @@
 use std::rc::Rc;
 
 use super::config::{Qwen25VlConfig, Qwen25VlVisionConfig};
-use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::qwen_vl::{
-    Layout, Map, Merger, PatchEmbed, Positions, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks,
-    VisionIds, VisionOutput, VisionRotary, VisionTower, windows,
+    GatedMlp, LayerPositions, Layout, Merger, PatchEmbed, Positions, QwenVl, Segments, VisionAttention, VisionBlock,
+    VisionBlocks, VisionIds, VisionOutput, VisionRotary, VisionTower, windows,
 };
-use crate::nn::{self, Builder, Linear, MropeLayout, RmsNorm};
+use crate::nn::{Builder, MropeLayout, RmsNorm};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `Qwen2_5_VLForConditionalGeneration`.
@@ -21,19 +20,11 @@ pub fn model(b: &Builder, c: &Qwen25VlConfig) -> QwenVl<Qwen25Vision> {
 pub struct Qwen25Vision {
     patch_embed: PatchEmbed,
     rotary: VisionRotary,
-    blocks: VisionBlocks<RmsNorm, Mlp>,
+    blocks: VisionBlocks<RmsNorm, GatedMlp>,
     merger: Merger<RmsNorm>,
     window_tokens: u64,
     /// For each block, true if it sees whole frames instead of windows.
     sees_frames: Vec<bool>,
-}
-
-/// `Qwen2_5_VLMLP`, with biases.
-struct Mlp {
-    gate_proj: Linear,
-    up_proj: Linear,
-    down_proj: Linear,
-    activation: Activation,
 }
 
 impl Qwen25Vision {
@@ -54,7 +45,7 @@ impl Qwen25Vision {
         tower
     }
 
-    fn block(b: &Builder, c: &Qwen25VlVisionConfig) -> VisionBlock<RmsNorm, Mlp> {
+    fn block(b: &Builder, c: &Qwen25VlVisionConfig) -> VisionBlock<RmsNorm, GatedMlp> {
         let t = b.tape();
         VisionBlock {
             norm1: RmsNorm::new(b, "norm1", c.width),
@@ -63,11 +54,8 @@ impl Qwen25Vision {
                 Some(shared) => VisionAttention::grouped(b, c.width, c.patches.heads, shared),
                 None => VisionAttention::new(b, c.width, c.patches.heads),
             }),
-            mlp: t.scope("mlp", || Mlp {
-                gate_proj: Linear::new(b, "gate_proj", c.width, c.intermediate, true),
-                up_proj: Linear::new(b, "up_proj", c.width, c.intermediate, true),
-                down_proj: Linear::new(b, "down_proj", c.intermediate, c.width, true),
-                activation: c.activation,
+            mlp: t.scope("mlp", || {
+                GatedMlp::new(b, [c.width, c.intermediate], true, c.activation)
             }),
         }
     }
@@ -76,6 +64,7 @@ impl Qwen25Vision {
 impl VisionTower for Qwen25Vision {
     const MROPE: MropeLayout = MropeLayout::Sections;
     const OUTPUT_IS_KEPT: bool = false;
+    const LAYERS_GET: LayerPositions = LayerPositions::Never;
 
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
         let VisionIds {
@@ -121,16 +110,4 @@ fn by_windows(t: &Tape, x: &Tensor, layout: &Layout) -> Tensor {
     let tokens = t.reshape(x, [x.size(0) / unit, unit, x.size(1)]);
     let ordered = t.index_from_host(&tokens, [tokens.size(0)]);
     t.reshape(&ordered, *x.shape())
-}
-
-impl Map for Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let product = {
-            let gate = t.scope("gate_proj", || self.gate_proj.forward(t, x));
-            let gate = nn::activate(t, self.activation, gate);
-            let up = t.scope("up_proj", || self.up_proj.forward(t, x));
-            t.mul(&gate, &up)
-        };
-        t.scope("down_proj", || self.down_proj.forward(t, &product))
-    }
 }

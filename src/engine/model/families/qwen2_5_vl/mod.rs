@@ -54,6 +54,7 @@ impl Family for Qwen25VlConfig {
     fn takes(&self) -> Takes {
         Takes {
             grid: true,
+            text_alone: true,
             ..Takes::IMAGES
         }
     }

@@ -6,8 +6,8 @@ use super::config::{Qwen2VlConfig, Qwen2VlVisionConfig};
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::qwen_vl::{
-    Layout, Map, Merger, PatchEmbed, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionIds,
-    VisionOutput, VisionRotary, VisionTower,
+    LayerPositions, Layout, Map, Merger, PatchEmbed, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks,
+    VisionIds, VisionOutput, VisionRotary, VisionTower,
 };
 use crate::nn::{self, Builder, LayerNorm, Linear, MropeLayout};
 use crate::tape::{Component, Tape, Tensor};
@@ -64,6 +64,7 @@ impl Qwen2Vision {
 impl VisionTower for Qwen2Vision {
     const MROPE: MropeLayout = MropeLayout::Sections;
     const OUTPUT_IS_KEPT: bool = false;
+    const LAYERS_GET: LayerPositions = LayerPositions::Never;
 
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
         let VisionIds {

@@ -53,6 +53,7 @@ impl Family for Qwen2VlConfig {
     fn takes(&self) -> Takes {
         Takes {
             grid: true,
+            text_alone: true,
             ..Takes::IMAGES
         }
     }

@@ -52,6 +52,7 @@ impl Family for Qwen35Config {
     fn takes(&self) -> Takes {
         Takes {
             grid: true,
+            text_alone: true,
             ..Takes::IMAGES
         }
     }

@@ -1,4 +1,4 @@
-//! Configuration of Qwen3-VL and Qwen3-VL-MoE.
+//! Configuration of Qwen3-VL, Qwen3-VL-MoE and Cosmos 3 Omni.
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -7,6 +7,7 @@ use crate::model::decoder::{
     Modules, SharedKeys, Windows,
 };
 use crate::model::families::decoders::{qwen3, qwen3_moe};
+use crate::model::libraries::Liger;
 use crate::model::parts::qwen3_vision::Qwen3VlVisionConfig;
 
 /// Qwen3-VL: a tower with learned and rotary positions whose inner layers also feed the first
@@ -21,6 +22,8 @@ pub struct Qwen3VlConfig {
     pub text: DecoderConfig,
     /// Token id that image features replace.
     pub image_token: u64,
+    /// What Liger does with the forward of the model's class.
+    pub liger: Liger,
 }
 
 /// `Qwen3VLTextConfig`.
@@ -61,19 +64,27 @@ static MOE: DecoderFamily = DecoderFamily {
 };
 
 impl Qwen3VlConfig {
-    /// Reads Qwen3-VL, or Qwen3-VL-MoE.
+    /// Reads Qwen3-VL, Qwen3-VL-MoE, or Cosmos 3 Omni, which takes any language model and tower; only Qwen3-VL's are
+    /// simulated.
     pub(crate) fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         let text = s.nested("text_config", "Qwen3-VL language")?;
-        let (family, defaults) = match model_type {
-            "qwen3_vl_moe" => (&MOE, &MOE.defaults),
-            _ => (&qwen3::FAMILY, &TEXT_DEFAULTS),
+        let vision = s.nested("vision_config", "Qwen3-VL vision")?;
+        if model_type == "cosmos3_omni" {
+            text.expect_model_type(&["qwen3_vl_text"])?;
+            vision.expect_model_type(&["qwen3_vl_vision", "qwen3_vl"])?;
+        }
+        let (family, defaults, liger) = match model_type {
+            "qwen3_vl_moe" => (&MOE, &MOE.defaults, Liger::NotSimulated),
+            "cosmos3_omni" => (&qwen3::FAMILY, &TEXT_DEFAULTS, Liger::Unknown),
+            _ => (&qwen3::FAMILY, &TEXT_DEFAULTS, Liger::Replaces),
         };
         let mut text = DecoderConfig::read_with(&text, family, defaults)?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
         Ok(Self {
-            vision: Qwen3VlVisionConfig::read(&s.nested("vision_config", "Qwen3-VL vision")?, true)?,
+            vision: Qwen3VlVisionConfig::read(&vision, true)?,
             text,
             image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_655)?,
+            liger,
         })
     }
 }

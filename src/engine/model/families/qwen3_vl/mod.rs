@@ -1,4 +1,4 @@
-//! Qwen3-VL and Qwen3-VL-MoE.
+//! Qwen3-VL, Qwen3-VL-MoE and Cosmos 3 Omni.
 
 mod config;
 mod forward;
@@ -11,7 +11,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::AdapterMaps;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -25,6 +25,10 @@ static FACTS: Facts = Facts {
         ModelType {
             name: "qwen3_vl_moe",
             classes: &["Qwen3VLMoeForConditionalGeneration"],
+        },
+        ModelType {
+            name: "cosmos3_omni",
+            classes: &["Cosmos3OmniForConditionalGeneration"],
         },
     ],
     catalogue: catalogue![
@@ -59,6 +63,7 @@ impl Family for Qwen3VlConfig {
     fn takes(&self) -> Takes {
         Takes {
             grid: true,
+            text_alone: true,
             ..Takes::IMAGES
         }
     }
@@ -100,10 +105,7 @@ impl Family for Qwen3VlConfig {
                 Some(_) => AdapterMaps::BesideExperts,
                 None => AdapterMaps::Usual,
             },
-            liger: match self.text.experts {
-                Some(_) => Liger::NotSimulated,
-                None => Liger::Replaces,
-            },
+            liger: self.liger,
             no_flash: None,
             tensor_parallel: None,
             pipeline: None,

@@ -6,7 +6,7 @@ use crate::model::config::section::Section;
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
 use crate::model::parts::packed_vision::PackedVisionConfig;
-use crate::model::parts::qwen_vl::Resize;
+use crate::model::parts::qwen_vl::{Resize, Widening};
 
 /// VideoLLaMA 3: a tower of SigLIP's blocks with rotary positions, a projector, any decoder.
 ///
@@ -30,7 +30,7 @@ const SHAPE: EncoderShape = EncoderShape {
 /// `VideoLlama3ImageProcessor`.
 const RESIZE: Resize = Resize {
     pixels: [56 * 56, 28 * 28 * 1280],
-    widens: false,
+    widening: Widening::Never,
 };
 
 impl VideoLlama3Config {

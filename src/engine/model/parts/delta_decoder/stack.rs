@@ -8,7 +8,7 @@ use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
 use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
-use crate::model::parts::qwen_vl::{Deepstack, LanguageModel};
+use crate::model::parts::qwen_vl::{Deepstack, LanguageModel, MropePositions};
 use crate::nn::{self, AXES, Builder, Embedding, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
 use crate::tape::{Tape, Tensor};
 
@@ -34,7 +34,7 @@ impl LanguageModel for DeltaDecoder {
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        (positions, _): (&Tensor, MropeLayout),
+        positions: MropePositions<'_>,
         padding: &Tensor,
         _: Deepstack<'_>,
     ) -> Tensor {
@@ -53,8 +53,8 @@ enum PositionIds<'a> {
     Text,
     /// Of samples packed into one row, [1, seq].
     Packed(&'a Tensor),
-    /// Of time, height and width, [3, batch, seq].
-    Axes(&'a Tensor),
+    /// Of time, height and width.
+    Axes(MropePositions<'a>),
 }
 
 impl DeltaDecoder {
@@ -101,13 +101,13 @@ impl DeltaDecoder {
         let (text_ids, packed) = match positions {
             PositionIds::Text => (Some(nn::position_ids(t, &embeds)), None),
             PositionIds::Packed(ids) => (Some(ids.clone()), Some(ids)),
-            PositionIds::Axes(_) => (None, None),
+            PositionIds::Axes(axes) => (axes.of_layers.cloned(), None),
         };
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
         let (cos, sin) = t.scope("rotary_emb", || {
             let axes = match (positions, &text_ids) {
-                (PositionIds::Axes(axes), _) => axes.clone(),
+                (PositionIds::Axes(given), _) => given.axes.clone(),
                 (_, Some(ids)) if !self.multimodal => return self.rotary.forward(t, &embeds, ids),
                 (_, Some(ids)) => t.expand(&t.unsqueeze(ids, 0), [AXES, batch, seq]),
                 (_, None) => unreachable!("text has positions"),

@@ -6,8 +6,8 @@ use super::config::Qwen3VlVisionConfig;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::qwen_vl::{
-    Layout, Map, PatchEmbed, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionIds, VisionOutput,
-    VisionRotary, VisionTower, interpolation,
+    LayerPositions, Layout, Map, PatchEmbed, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionIds,
+    VisionOutput, VisionRotary, VisionTower, interpolation,
 };
 use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, MropeLayout};
 use crate::tape::{Component, Tape, Tensor};
@@ -96,6 +96,7 @@ impl Qwen3Vision {
 impl VisionTower for Qwen3Vision {
     const MROPE: MropeLayout = MropeLayout::Interleaved;
     const OUTPUT_IS_KEPT: bool = true;
+    const LAYERS_GET: LayerPositions = LayerPositions::Counted;
 
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
         let (indices, weights) = interpolation(t, layout, grid);

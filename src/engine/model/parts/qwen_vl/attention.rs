@@ -6,7 +6,7 @@ use super::block::Positions;
 use super::layout::{Grid, Layout};
 use super::rotary::apply_vision_rotary;
 use crate::dtype::DType;
-use crate::nn::{self, AttentionCall, Builder, Linear};
+use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Cuts, Tape, Tensor};
 
@@ -37,6 +37,8 @@ impl Segments {
 pub struct VisionAttention {
     qkv: Linear,
     proj: Linear,
+    /// Norms of queries and keys, of each head (GLM-OCR).
+    norms: Option<[RmsNorm; 2]>,
     heads: u64,
     /// Heads of keys and values, if query heads share them.
     shared_heads: Option<u64>,
@@ -45,9 +47,15 @@ pub struct VisionAttention {
 impl VisionAttention {
     /// Makes the projections of `width`, with biases.
     pub fn new(b: &Builder, width: u64, heads: u64) -> Self {
+        Self::with_biases(b, width, heads, [true; 2])
+    }
+
+    /// The same with biases of the first or the last projection only.
+    pub fn with_biases(b: &Builder, width: u64, heads: u64, [qkv, proj]: [bool; 2]) -> Self {
         Self {
-            qkv: Linear::new(b, "qkv", width, 3 * width, true),
-            proj: Linear::new(b, "proj", width, width, true),
+            qkv: Linear::new(b, "qkv", width, 3 * width, qkv),
+            proj: Linear::new(b, "proj", width, width, proj),
+            norms: None,
             heads,
             shared_heads: None,
         }
@@ -60,8 +68,19 @@ impl VisionAttention {
         Self {
             qkv: Linear::new(b, "qkv", width, rows, true),
             proj,
+            norms: None,
             heads,
             shared_heads: Some(shared),
+        }
+    }
+
+    /// The same with norms of queries and keys, and biases if `bias`.
+    pub fn with_norms(b: &Builder, width: u64, heads: u64, bias: bool) -> Self {
+        let projections = Self::with_biases(b, width, heads, [bias; 2]);
+        let norm = |name| RmsNorm::new(b, name, width / heads);
+        Self {
+            norms: Some([norm("q_norm"), norm("k_norm")]),
+            ..projections
         }
     }
 
@@ -69,6 +88,10 @@ impl VisionAttention {
     pub fn forward(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments, positions: &Positions) -> Tensor {
         let [patches, width] = [x.size(0), x.size(1)];
         let [mut q, mut k, mut v] = self.project(t, &x);
+        if let Some([q_norm, k_norm]) = &self.norms {
+            q = t.scope("q_norm", || q_norm.forward(t, &q));
+            k = t.scope("k_norm", || k_norm.forward(t, &k));
+        }
         (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
         [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
         let call = SegmentCall {
@@ -126,11 +149,12 @@ pub fn attend_within(t: &Tape, attn: Attention, segments: &Segments, call: &Segm
     let count = segments.cuts.lengths().len() as u64;
     let lengths = || t.empty([count], DType::I32, "lengths of segments");
     let lengths = (attn != Attention::FlashAttention2).then(lengths);
-    let [q, k, _] = call.qkv;
-    let shares_keys = q.size(1) != k.size(1);
+    let [q, k, v] = call.qkv;
+    // Operations are recorded one by one where query heads share keys, or where autocast converts some of the inputs.
+    let is_uniform = q.size(1) == k.size(1) && q.dtype() == v.dtype();
     let (out, parts, weights) = match attn {
         Attention::FlashAttention2 => (flash(t, call.qkv, count), Vec::new(), Vec::new()),
-        Attention::Sdpa if !shares_keys => {
+        Attention::Sdpa if is_uniform => {
             let dropout = call.dropout;
             let each = move |t: &Tape, qkv: [&Tensor; 3]| attend(t, attn, qkv, dropout).0;
             let (out, parts) = t.attend_segments(call.qkv, &segments.cuts, &each);

@@ -2,6 +2,7 @@
 
 mod attention;
 mod block;
+mod gated_mlp;
 mod interpolation;
 mod layout;
 mod merge;
@@ -15,12 +16,13 @@ mod windows;
 
 pub(crate) use attention::{Attended, SegmentCall, Segments, VisionAttention, attend_within};
 pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
+pub(crate) use gated_mlp::GatedMlp;
 pub(crate) use interpolation::interpolation;
 pub(crate) use layout::Layout;
 pub(crate) use merge::{joined, split_images};
 pub(crate) use merger::Merger;
-pub(crate) use model::{Deepstack, LanguageModel, QwenVl, VisionOutput, VisionTower};
-pub use patches::{QwenPatches, Resize};
+pub(crate) use model::{Deepstack, LanguageModel, LayerPositions, MropePositions, QwenVl, VisionOutput, VisionTower};
+pub use patches::{QwenPatches, Resize, Widening};
 pub(crate) use rotary::{VisionRotary, apply_vision_rotary};
-pub(crate) use vision_ids::VisionIds;
+pub(crate) use vision_ids::{VisionIds, cu_seqlens};
 pub(crate) use windows::windows;

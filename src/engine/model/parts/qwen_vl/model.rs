@@ -10,7 +10,7 @@ use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_tokens::placeholder_mask;
-use crate::nn::{Builder, Linear, MropeLayout, ids};
+use crate::nn::{self, AXES, Builder, Linear, MropeLayout, ids};
 use crate::tape::{Component, Kind, Tape, Tensor};
 
 /// A vision tower of one of them.
@@ -24,8 +24,29 @@ pub trait VisionTower {
     /// True if the model takes videos too, and marks their tokens beside those of images.
     const TAKES_VIDEOS: bool = true;
 
+    /// When the language model passes positions to its layers.
+    const LAYERS_GET: LayerPositions;
+
+    /// Runs `forward` as the part of the model that it is.
+    fn forward_within(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
+        t.component("model.visual", Component::VisionTower, || {
+            self.forward(t, run, pixels, layout, grid)
+        })
+    }
+
     /// Patches [patches, elements of a patch] → features of every merged patch.
     fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput;
+}
+
+/// When a language model passes positions to its layers too, beside the rotary tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LayerPositions {
+    /// Never.
+    Never,
+    /// When it counts them itself, since it then makes a fourth axis for the layers.
+    Counted,
+    /// Those of the first axis, always.
+    Always,
 }
 
 /// Output of a vision tower.
@@ -42,19 +63,30 @@ pub struct VisionOutput {
 /// takes each layer's index and output.
 pub type Deepstack<'a> = (usize, &'a dyn Fn(&Tape, usize, Tensor) -> Tensor);
 
+/// Positions of the tokens of a batch.
+#[derive(Clone, Copy)]
+pub struct MropePositions<'a> {
+    /// Of time, height and width, [3, batch, seq].
+    pub axes: &'a Tensor,
+    /// Assignment of the rotary frequencies to the axes.
+    pub layout: MropeLayout,
+    /// The positions that every layer gets, or what holds them.
+    pub of_layers: Option<&'a Tensor>,
+}
+
 /// A language model without its head.
 pub trait LanguageModel {
     /// Token ids [batch, seq] → [batch, seq, hidden].
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor;
 
-    /// Embeddings [batch, seq, hidden] at positions [3, batch, seq] of time, height and width → last hidden states.
+    /// Embeddings [batch, seq, hidden] → last hidden states.
     /// `padding` is the padding mask, [batch, seq].
     fn forward(
         &self,
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        positions: (&Tensor, MropeLayout),
+        positions: MropePositions<'_>,
         padding: &Tensor,
         deepstack: Deepstack<'_>,
     ) -> Tensor;
@@ -74,7 +106,7 @@ impl LanguageModel for Decoder {
         t: &Tape,
         run: &Run,
         embeds: Tensor,
-        positions: (&Tensor, MropeLayout),
+        positions: MropePositions<'_>,
         _padding: &Tensor,
         deepstack: Deepstack<'_>,
     ) -> Tensor {
@@ -96,14 +128,20 @@ pub struct QwenVl<V, L = Decoder> {
 
 impl<V: VisionTower> QwenVl<V> {
     /// Makes the parameters: the tower by `visual`, the language model, the head.
-    pub fn new(b: &Builder, (patches, text): (QwenPatches, &DecoderConfig), visual: impl FnOnce() -> V) -> Self {
+    pub fn new(b: &Builder, parts: (QwenPatches, &DecoderConfig), visual: impl FnOnce() -> V) -> Self {
+        let tower = || b.tape().component("model.visual", Component::VisionTower, visual);
+        Self::beside(b, parts, tower)
+    }
+
+    /// Makes the parameters; `parts` makes the tower and whatever stands between it and the language model.
+    pub fn beside(b: &Builder, (patches, text): (QwenPatches, &DecoderConfig), parts: impl FnOnce() -> V) -> Self {
         let head = |model: &Decoder| model.head(b, text);
-        Self::around(b, patches, visual, (|| Decoder::new(b, text), head))
+        Self::around(b, patches, parts, (|| Decoder::new(b, text), head))
     }
 }
 
 impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
-    /// Makes the parameters: the tower by `visual`, then the language model and its head.
+    /// Makes the parameters: those of images by `visual`, then the language model and its head.
     pub fn around(
         b: &Builder,
         patches: QwenPatches,
@@ -111,7 +149,7 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
         (text, head): (impl FnOnce() -> L, impl FnOnce(&L) -> Option<Linear>),
     ) -> Self {
         let t = b.tape();
-        let visual = t.component("model.visual", Component::VisionTower, visual);
+        let visual = visual();
         let language_model = t.component("model.language_model", Component::LanguageModel, text);
         let lm_head = head(&language_model);
         Self {
@@ -122,10 +160,31 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
         }
     }
 
+    /// Token embeddings → last hidden states, for samples without images: `compute_3d_position_ids` returns no positions,
+    /// and the language model counts them.
+    fn hidden_of_text(&self, t: &Tape, run: &Run, batch: &Batch, ids: &Tensor) -> Tensor {
+        t.component("model.language_model", Component::LanguageModel, || {
+            let embeds = self.language_model.embed(t, run, ids);
+            let counted = nn::position_ids(t, &embeds);
+            let shape = [AXES, embeds.size(0), embeds.size(1)];
+            let features: Deepstack<'_> = (0, &|_, _, h| h);
+            let positions = MropePositions {
+                axes: &t.expand(&t.unsqueeze(&counted, 0), shape),
+                layout: V::MROPE,
+                of_layers: (V::LAYERS_GET != LayerPositions::Never).then_some(&counted),
+            };
+            self.language_model
+                .forward(t, run, embeds, positions, &batch.others[PADDING], features)
+        })
+    }
+
     /// Token and image embeddings → last hidden states.
     fn hidden(&self, t: &Tape, run: &Run, batch: &Batch) -> Tensor {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
+        let Some(ids) = &batch.ids else {
+            unreachable!("a batch has ids")
+        };
+        let Some(pixels) = &batch.pixels else {
+            return self.hidden_of_text(t, run, batch, ids);
         };
         let layout = Layout::of(&run.setup, &self.patches);
         let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
@@ -136,9 +195,7 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
             last,
             merged,
             deepstack,
-        } = t.component("model.visual", Component::VisionTower, || {
-            self.visual.forward(t, run, pixels, &layout, grid)
-        });
+        } = self.visual.forward_within(t, run, pixels, &layout, grid);
         let parts = merge::split_images(t, grid, merged, &layout);
         let kept = V::OUTPUT_IS_KEPT.then(|| (last.clone(), parts.clone()));
         drop(last);
@@ -158,7 +215,11 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
             None => h,
         };
         let h = t.component("model.language_model", Component::LanguageModel, || {
-            let positions = (&position_ids, V::MROPE);
+            let positions = MropePositions {
+                axes: &position_ids,
+                layout: V::MROPE,
+                of_layers: (V::LAYERS_GET == LayerPositions::Always).then_some(&position_ids),
+            };
             let features: Deepstack<'_> = (deepstack.len(), &add_features);
             self.language_model
                 .forward(t, run, embeds, positions, &batch.others[PADDING], features)
@@ -180,6 +241,9 @@ impl<V: VisionTower, L: LanguageModel> Forward for QwenVl<V, L> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let mut batch = Batch::of_text(t, run);
+        if run.setup.images == 0 {
+            return batch;
+        }
         let layout = Layout::of(&run.setup, &self.patches);
         t.as_kind(Kind::Input, || {
             let shape = [layout.patches(), self.patches.patch_elements()];

@@ -30,22 +30,57 @@ pub struct QwenPatches {
 pub struct Resize {
     /// Fewest and most pixels of an image.
     pub pixels: [u64; 2],
-    /// True if an image is first scaled up whose height or width is less than that of a token.
-    pub widens: bool,
+    /// Treatment of images that are narrower than a token.
+    pub widening: Widening,
+}
+
+/// What a processor does first with an image whose height or width is less than that of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Widening {
+    /// Nothing.
+    Never,
+    /// Scales it up, first by its height and then by its width, with the other side rounded (PaddleOCR-VL).
+    Rounded,
+    /// Scales it up by its shorter side, with both cut to whole pixels (GLM-4V).
+    Cut,
 }
 
 impl Resize {
-    /// Limits of the published checkpoints' `preprocessor_config.json` of Qwen2-VL and its successors: 4 to 16,384 tokens
-    /// of `token` pixels a side.
-    const fn of_tokens(token: u64) -> Self {
+    /// From `least` to `most` tokens of `token` pixels a side.
+    pub const fn of_tokens([least, most]: [u64; 2], token: u64, widening: Widening) -> Self {
         Self {
-            pixels: [4 * token * token, 16_384 * token * token],
-            widens: false,
+            pixels: [least * token * token, most * token * token],
+            widening,
         }
+    }
+
+    /// Height and width before they are rounded to tokens of `token` pixels a side.
+    fn widened(self, mut size: [u64; 2], token: u64) -> [u64; 2] {
+        match self.widening {
+            Widening::Never => {}
+            Widening::Rounded => {
+                for (side, other) in [(0, 1), (1, 0)] {
+                    if size[side] < token {
+                        size[other] = nearest(size[other] * token, size[side]);
+                        size[side] = token;
+                    }
+                }
+            }
+            Widening::Cut => {
+                let narrow = size[0].min(size[1]);
+                if narrow < token {
+                    size = size.map(|side| side * token / narrow);
+                }
+            }
+        }
+        size
     }
 }
 
 impl QwenPatches {
+    /// The limits of the published Qwen-VL checkpoints' `preprocessor_config.json`.
+    const TOKENS: [u64; 2] = [4, 16_384];
+
     /// Elements of one patch, as the processor makes it: channels × frames × patch².
     pub fn patch_elements(&self) -> u64 {
         self.channels * self.temporal_patch * self.patch * self.patch
@@ -69,17 +104,13 @@ impl QwenPatches {
     /// Rows and columns of patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and
     /// both are scaled if the image would have too many pixels or too few.
     ///
-    /// Source: `smart_resize` in `transformers/models/{qwen2_vl,paddleocr_vl}/image_processing_*.py`.
+    /// Source: `smart_resize` in `transformers/models/{qwen2_vl,paddleocr_vl,glm4v}/image_processing_*.py`.
     fn grid_of(&self, size: [u64; 2]) -> [u64; 2] {
         let [least, most] = self.resize.pixels;
         let token = self.patch * self.merge;
-        let mut size = size.map(|side| side.clamp(1, limits::PIXELS));
-        for (side, other) in [(0, 1), (1, 0)] {
-            if self.resize.widens && size[side] < token {
-                size[other] = nearest(size[other] * token, size[side]);
-                size[side] = token;
-            }
-        }
+        let size = self
+            .resize
+            .widened(size.map(|side| side.clamp(1, limits::PIXELS)), token);
         let area = (size[0] * size[1]) as f64;
         let rounded = size.map(|side| nearest(side, token));
         let tokens = match rounded[0] * rounded[1] * token * token {
@@ -117,7 +148,7 @@ impl QwenPatches {
             patch,
             temporal_patch: s.side("temporal_patch_size", 2, limits::COUNT)?,
             merge,
-            resize: Resize::of_tokens(patch * merge),
+            resize: Resize::of_tokens(Self::TOKENS, patch * merge, Widening::Never),
         })
     }
 }
@@ -141,7 +172,7 @@ mod tests {
             patch: 14,
             temporal_patch: 2,
             merge: 2,
-            resize: Resize::of_tokens(28),
+            resize: Resize::of_tokens(QwenPatches::TOKENS, 28, Widening::Never),
         };
         let grids = |image, image_sizes| {
             patches.grids(&Setup {
