@@ -31,6 +31,7 @@ pub mod minicpmv4_6;
 pub mod mistral3;
 pub mod mllama;
 pub mod opt;
+pub mod ovis2;
 pub mod paddleocr_vl;
 pub mod paligemma;
 pub mod persimmon;
@@ -190,6 +191,8 @@ families! {
     MiniCpmV46(minicpmv4_6::MiniCpmV46Config),
     /// EXAONE 4.5.
     Exaone45(exaone4_5::Exaone45Config),
+    /// Ovis2.
+    Ovis2(ovis2::Ovis2Config),
     /// LFM2-VL.
     Lfm2Vl(lfm2_vl::Lfm2VlConfig),
     /// Decoders like Llama's: those of [`decoders`].
