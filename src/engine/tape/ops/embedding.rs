@@ -61,7 +61,10 @@ impl Tape {
             );
             drop((g, dense));
             // The GPU's own part, in the memory of the whole gradient.
-            smallvec![Some(out.narrow_raw(0, part[0]))]
+            smallvec![Some(match parts {
+                1 => out,
+                _ => out.narrow_raw(0, part[0]),
+            })]
         })
     }
 

@@ -37,9 +37,29 @@ impl Tape {
         let shape = *values.shape();
         rec.finish(self, out, move |t, bw| {
             let (g, mask) = (bw.grad(), &bw.saved[0]);
-            let dx = bw.want(0, || t.put_zeros(g, mask, shape));
+            let dx = bw.want(0, || t.put_zeros(g, mask, (shape, marked)));
             let dvalues = bw.want(1, || t.gather_rows(g, mask, marked));
             smallvec![dx, dvalues]
+        })
+    }
+
+    /// `x[mask, :] = value`, in place, for one row [width] that `marked` rows take.
+    pub fn index_put_one(&self, x: Tensor, mask: &Tensor, value: &Tensor, marked: u64) -> Tensor {
+        self.fits(x.last() == value.last(), "index_put_", &x, value);
+        let mut rec = self.record("IndexPutBackward0", &[&x, value]);
+        rec.save(self, mask);
+        drop(self.nonzero(mask, marked));
+        let out = x.detach();
+        drop(x);
+        let shape = *value.shape();
+        rec.finish(self, out, move |t, bw| {
+            let (g, mask) = (bw.grad(), &bw.saved[0]);
+            let dx = bw.want(0, || t.put_zeros(g, mask, (shape, marked)));
+            let dvalue = bw.want(1, || {
+                let rows = t.gather_rows(g, mask, marked);
+                t.view(&t.sum_dim(&rows, 0), shape)
+            });
+            smallvec![dx, dvalue]
         })
     }
 
@@ -52,11 +72,11 @@ impl Tape {
         out
     }
 
-    /// `g.index_put(mask, zeros)`.
-    fn put_zeros(&self, g: &Tensor, mask: &Tensor, shape: Dims) -> Tensor {
+    /// `g.index_put(mask, zeros)`, with zeros of `shape` for `marked` rows.
+    fn put_zeros(&self, g: &Tensor, mask: &Tensor, (shape, marked): (Dims, u64)) -> Tensor {
         let zeros = self.empty(shape, g.dtype(), "zeros");
         let out = self.empty_like(g, g.dtype(), "index_put");
-        drop(self.nonzero(mask, shape[0]));
+        drop(self.nonzero(mask, marked));
         drop(zeros);
         out
     }

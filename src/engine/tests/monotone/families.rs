@@ -294,6 +294,11 @@ pub const FAMILIES: &[Family] = &[
             "vision_config": {"hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
             "num_attention_heads": 4, "patch_size": 128, "num_patches": 16}})
     }),
+    beside_text("ovis2", true, |w| {
+        json!({"model_type": "ovis2", "image_token_id": 499, "visual_indicator_token_ids": [494, 495, 496, 497, 498],
+            "vocab_size": 500, "hidden_size": 64 * w, "text_config": decoder("qwen2", w),
+            "vision_config": tower("ovis2_vision", w)})
+    }),
     beside_text("exaone4_5", true, |w| {
         json!({"model_type": "exaone4_5", "text_config": decoder("exaone4", w), "vision_config": {"depth": 2,
             "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,

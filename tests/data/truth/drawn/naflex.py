@@ -53,13 +53,27 @@ def exaone4_5():
     return dict(text_config=t, vision_config=vision, image_token_id=32000, video_token_id=32001, tie_word_embeddings=t["tie_word_embeddings"]), dict(per=grid[0] * grid[1] // 4, n=ch(1, 1, 2, 3), patch=6 * p * p), dict(grid=grid)
 
 
-IMAGES = {"exaone4_5": exaone4_5, "lfm2_vl": lfm2_vl, "video_llama_3": video_llama_3, "paddleocr_vl": paddleocr_vl, "minicpmv4_6": minicpmv4_6}
+def ovis2():
+    """Its table of visual words goes by a name that `freeze` does not know. Three indicators stand around each image."""
+    t = decoder(ch("qwen2", "qwen2", "llama", "gemma"), V); e, p, k = encoder(1), ch(14, 16), ch(1, 2); s = k * ch(6, 8, 12); n = ch(1, 1, 2); per = (s // k) ** 2
+    v = dict(e, patch_size=p, image_size=p * s, hidden_act=ch("silu", "gelu"), vocab_size=ch(133, 517, 2053), hidden_stride=k, num_visual_indicator_tokens=5, tokenize_function="softmax", **some(.4, qkv_bias=[True], mlp_bias=[True], attention_dropout=[.1]))
+    config = dict(vision_config=v, text_config=t, image_token_id=32000, visual_indicator_token_ids=[32001, 32002, 32003, 32004, 32005], vocab_size=V, hidden_size=t["hidden_size"], tie_word_embeddings=t["tie_word_embeddings"])
+    return config, dict(per=per, image=v["image_size"], n=n), dict(seq=n * (per + 3) + R.randint(4, 200), freeze=ch("none", "none", "vision", "lora"))
+
+
+IMAGES = {"ovis2": ovis2, "exaone4_5": exaone4_5, "lfm2_vl": lfm2_vl, "video_llama_3": video_llama_3, "paddleocr_vl": paddleocr_vl, "minicpmv4_6": minicpmv4_6}
 
 
 def batch(config, given, case, ids, pixels):
     import torch
     t, count = config["model_type"], case["batch"] * given["n"]
     if "grid" in case: h, w = case["grid"]; grids = torch.tensor([[1, h, w]] * count, device="cuda")
+    if t == "ovis2":
+        n, per, i = given["n"], given["per"], given["image"]
+        ids[:, :n * (per + 3)] = 32000
+        for k in range(n):
+            first = k * (per + 3); ids[:, first] = 32001; ids[:, first + per + 1] = 32002; ids[:, first + per + 2] = 32005
+        return dict(pixel_values=pixels(count, 3, i, i))
     if t == "exaone4_5": return dict(pixel_values=pixels(count * h * w, given["patch"]), image_grid_thw=grids)
     if t == "video_llama_3": return dict(pixel_values=pixels(count * h * w, given["patch"]), image_grid_thw=grids, image_merge_sizes=torch.ones(count, dtype=torch.long, device="cuda"))
     if t == "minicpmv4_6": return dict(target_sizes=torch.tensor([[h, w]] * count, dtype=torch.int32, device="cuda"), pixel_values=pixels(1, 3, given["patch"], given["patch"] * count * h * w))

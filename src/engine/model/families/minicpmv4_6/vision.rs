@@ -48,6 +48,8 @@ impl Vision {
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, sizes: &Tensor) -> Tensor {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels, layout));
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens(t, sizes)));
+        // Where nothing is merged, all blocks run in a call that has the embeddings as its argument.
+        let argument = self.merges_after.is_none().then(|| embedded.clone());
         let mut held = Vec::new();
         let (h, segments) = self
             .blocks
@@ -64,6 +66,7 @@ impl Vision {
                 held.push(sizes);
                 merged
             });
+        drop(argument);
         let out = t.scope("post_layernorm", || self.post_layernorm.forward(t, &h));
         drop((h, held, segments));
         out
