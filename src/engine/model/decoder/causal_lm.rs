@@ -13,6 +13,8 @@ pub struct CausalLm {
     /// Head; `None` before the last stage of a pipeline.
     lm_head: Option<Linear>,
     logits: Logits,
+    /// True if generation is simulated.
+    generates: bool,
 }
 
 impl CausalLm {
@@ -45,6 +47,7 @@ impl CausalLm {
             model,
             lm_head,
             logits: Logits::scaled(c.family.block().scales_logits),
+            generates: !c.family.is_eager(),
         }
     }
 }
@@ -73,6 +76,9 @@ impl Forward for CausalLm {
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
+        if !self.generates {
+            return None;
+        }
         let embeds = self.model.embed(t, run, ids);
         let h = self.model.forward(t, run, embeds);
         Some(formed_last_logits(t, self.lm_head.as_ref()?, &h, self.logits))

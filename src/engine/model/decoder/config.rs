@@ -19,7 +19,7 @@ pub struct DecoderConfig {
     pub vocab: u64,
     /// Width of the residual stream.
     pub hidden: u64,
-    /// Width inside the gated MLP.
+    /// Width inside the gated MLP; 0 in a family without any.
     pub intermediate: u64,
     /// Blocks.
     pub layers: u64,
@@ -97,7 +97,11 @@ impl DecoderConfig {
             family,
             vocab,
             hidden,
-            intermediate: s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?,
+            intermediate: match family.experts() {
+                // No layer has an MLP, and no key says how wide it would be.
+                Some(keys) if keys.are_everywhere() => 0,
+                _ => s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?,
+            },
             layers,
             heads,
             kv_heads,
@@ -107,14 +111,8 @@ impl DecoderConfig {
             qkv_bias: biases.qkv,
             o_bias: biases.output,
             mlp_bias: biases.mlp,
-            head_bias: match family.head_bias_key() {
-                Some(key) => s.flag(key, false)?,
-                None => false,
-            },
-            qk_norm: match family.query_norms_key() {
-                Some(key) => s.flag(key, false)?,
-                None => family.qk_norm,
-            },
+            head_bias: switched(s, family.head_bias_key(), false)?,
+            qk_norm: switched(s, family.query_norms_key(), family.qk_norm)?,
             activation: s.activation(activation_key(s, family), d.activation)?,
             windows: windows::read(s, family, layers, d)?,
             rope: Rope::read(s, d.theta, d.partial_rotary)?,
@@ -161,6 +159,14 @@ fn head_dim(
         )?;
     }
     Ok(head_dim)
+}
+
+/// Reads what a key switches on, in a family that has one.
+fn switched(s: &Section, key: Option<&'static str>, otherwise: bool) -> Result<bool, ModelError> {
+    match key {
+        Some(key) => s.flag(key, false),
+        None => Ok(otherwise),
+    }
 }
 
 /// Key of the activation: the family's newer one if the file has it; older files of all families use `hidden_act`.

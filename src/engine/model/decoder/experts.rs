@@ -1,5 +1,7 @@
 //! Mixtures of experts in place of a decoder's MLP: keys of the families, and the configuration.
 
+use serde_json::Value;
+
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
@@ -22,6 +24,13 @@ pub(crate) struct ExpertKeys {
     pub dense: DenseLayers,
     /// Expert that all tokens pass beside the chosen ones.
     pub shared: SharedKeys,
+}
+
+impl ExpertKeys {
+    /// Returns true if all layers have experts, whose width has a key of its own.
+    pub(super) fn are_everywhere(&self) -> bool {
+        self.dense == DenseLayers::Never && self.intermediate.0 != "intermediate_size"
+    }
 }
 
 /// Keys of the experts that each token is sent to, in most families.
@@ -66,6 +75,8 @@ pub(crate) enum DenseLayers {
     Listed,
     /// The first `first_k_dense_replace`, with this default.
     First(u64),
+    /// Those that `mlp_layer_types` calls dense, or the first `first_k_dense_replace`, with this default.
+    Kinds(u64),
     /// Those outside `moe_layer_start_index` to `moe_layer_end_index`, and those that are no `moe_layer_interval`-th
     /// (ERNIE 4.5).
     Outside,
@@ -251,6 +262,10 @@ fn sparse(s: &Section, dense: DenseLayers, layers: u64) -> Result<Vec<bool>, Mod
             let first = count("first_k_dense_replace", default)?;
             (0..layers).map(|i| i >= first).collect()
         }
+        DenseLayers::Kinds(default) => match s.value("mlp_layer_types") {
+            Some(kinds) => of_kinds(s, kinds, layers)?,
+            None => sparse(s, DenseLayers::First(default), layers)?,
+        },
         DenseLayers::Outside => {
             let first = count("moe_layer_start_index", 1)?;
             let end = "moe_layer_end_index";
@@ -264,4 +279,19 @@ fn sparse(s: &Section, dense: DenseLayers, layers: u64) -> Result<Vec<bool>, Mod
                 .collect()
         }
     })
+}
+
+/// Reads which layers have experts from a list of kinds.
+fn of_kinds(s: &Section, kinds: &Value, layers: u64) -> Result<Vec<bool>, ModelError> {
+    let allowed = format!("{layers} entries, each \"sparse\" or \"dense\"");
+    let wrong = || s.wrong("mlp_layer_types", kinds, &allowed);
+    let list = kinds.as_array().filter(|list| list.len() as u64 == layers);
+    list.ok_or_else(wrong)?
+        .iter()
+        .map(|kind| match kind.as_str() {
+            Some("sparse") => Ok(true),
+            Some("dense") => Ok(false),
+            _ => Err(wrong()),
+        })
+        .collect()
 }

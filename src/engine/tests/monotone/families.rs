@@ -78,6 +78,8 @@ pub const FAMILIES: &[Family] = &[
     }),
     text("glm4_moe", |w| grouped("glm4_moe", w)),
     text("dots1", |w| grouped("dots1", w)),
+    text("solar_open", |w| grouped("solar_open", w)),
+    text("exaone_moe", |w| grouped("exaone_moe", w)),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
     text("qwen3_5_moe_text", |w| delta_experts("qwen3_5_moe_text", w)),

@@ -55,8 +55,17 @@ def gpt_oss():
     return dict(c, num_local_experts=experts, num_experts_per_tok=min(chosen(), experts), intermediate_size=ch(64, 128, 256, 768), **some(.3, attention_bias=[False]), **some(.4, sliding_window=[64, 256]),
                 **some(.4, layer_types=[[ch("full_attention", "sliding_attention") for _ in range(layers)]]), **some(.3, rope_parameters=[dict(rope_type="default", rope_theta=150000.0)]))
 
+def solar_open():
+    c = grouped("solar_open"); del c["intermediate_size"], c["first_k_dense_replace"]
+    return c
+
+def exaone_moe():
+    c = grouped("exaone_moe"); layers = c["num_hidden_layers"]; c.pop("attention_bias", None); c.update(num_experts=c.pop("n_routed_experts"), num_shared_experts=c.pop("n_shared_experts"), pad_token_id=0)
+    types = [ch("sliding_attention", "full_attention") for _ in range(layers)]; types[R.randrange(layers)] = "sliding_attention"
+    return dict(c, sliding_window=ch(64, 256), layer_types=types, **some(.4, mlp_layer_types=[[ch("dense", "sparse") for _ in range(layers)]]))
+
 def batch(config, given, case, ids, pixels): return grid_batch(config, given, case, ids, pixels)
 
-TEXT = dict(qwen3_5_moe_text=qwen3_5_moe_text, qwen3_next=qwen3_next, glm4_moe=glm4_moe, dots1=dots1, ernie4_5_moe=ernie4_5_moe, gpt_oss=gpt_oss)
+TEXT = dict(qwen3_5_moe_text=qwen3_5_moe_text, qwen3_next=qwen3_next, glm4_moe=glm4_moe, dots1=dots1, ernie4_5_moe=ernie4_5_moe, gpt_oss=gpt_oss, solar_open=solar_open, exaone_moe=exaone_moe)
 IMAGES = dict(qwen3_vl_moe=qwen3_vl_moe, qwen3_5_moe=qwen3_5_moe)
 CASES = dict(gpt_oss=dict(attn="eager"))

@@ -9,6 +9,7 @@ pub(crate) mod emu3;
 pub(crate) mod ernie4_5;
 pub(crate) mod ernie4_5_moe;
 pub(crate) mod exaone4;
+pub(crate) mod exaone_moe;
 mod family;
 pub(crate) mod flex_olmo;
 pub(crate) mod gemma;
@@ -41,6 +42,7 @@ pub(crate) mod qwen3;
 pub(crate) mod qwen3_moe;
 pub(crate) mod seed_oss;
 pub(crate) mod smollm3;
+pub(crate) mod solar_open;
 pub(crate) mod starcoder2;
 pub(crate) mod vaultgemma;
 
@@ -103,6 +105,8 @@ decoders! {
     dots1 with ExpertLayer,
     ernie4_5_moe with ExpertLayer,
     gpt_oss with Layer,
+    solar_open with ExpertLayer,
+    exaone_moe with ExpertLayer,
     olmo,
     olmo2,
     olmo3,

@@ -1,0 +1,70 @@
+//! EXAONE MoE: EXAONE 4's attention, and experts chosen as DeepSeek does (`transformers/models/exaone_moe`).
+
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
+
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::decoder::{
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
+    LlamaBlock, LlamaModules, Modules, QueryNorms, SharedKeys, SoftCaps, WindowLength, Windows, some_slide,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `exaone_moe`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "exaone_moe",
+        classes: &["ExaoneMoeForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 102_400,
+        intermediate: 16_384,
+        kv_heads: Some(32),
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        some_slide(s)?;
+        Ok(Biases::NONE)
+    },
+    windows: Windows {
+        switch: None,
+        length: WindowLength::Or(4096),
+        slides: |s, _, layer| {
+            let pattern = s.size_or("sliding_window_pattern", 4, limits::LAYERS)?;
+            Ok::<_, ModelError>((layer + 1) % pattern != 0)
+        },
+    },
+    qk_norm: true,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        experts: Some(&ExpertKeys {
+            experts: (["num_experts"; 2], 64),
+            chosen: (CHOSEN, 8),
+            intermediate: ("moe_intermediate_size", 1024),
+            weights: ChosenWeights::Grouped(GroupKeys {
+                groups: 1,
+                kept: 1,
+                is_normalised: true,
+                wide_correction: false,
+            }),
+            gate_first: false,
+            dense: DenseLayers::Kinds(1),
+            shared: SharedKeys::Added("num_shared_experts", 1),
+        }),
+        block: LlamaBlock {
+            query_norms: QueryNorms::SplitHeads,
+            only_sliding_turn: true,
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

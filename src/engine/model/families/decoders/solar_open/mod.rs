@@ -1,0 +1,88 @@
+//! Solar Open: Llama's attention with GLM-4.5's experts (`transformers/models/solar_open`).
+
+pub(crate) use crate::model::decoder::sparse::ExpertLayer;
+
+use crate::model::ModelError;
+use crate::model::config::section::Section;
+use crate::model::decoder::{
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
+    LlamaModules, Modules, SharedKeys, SoftCaps, Windows, not_null,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `solar_open`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "solar_open",
+        classes: &["SolarOpenForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 196_608,
+        layers: 48,
+        heads: 64,
+        kv_heads: Some(8),
+        head_dim: Some(128),
+        max_positions: 131_072,
+        theta: 1e6,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: |s| {
+        not_null(
+            s,
+            &[
+                "num_experts_per_tok",
+                "num_key_value_heads",
+                "n_shared_experts",
+                "head_dim",
+            ],
+        )?;
+        turns_whole_heads(s)?;
+        Ok(Biases {
+            qkv: s.flag("attention_bias", false)?,
+            ..Biases::NONE
+        })
+    },
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        experts: Some(&ExpertKeys {
+            experts: (["n_routed_experts", "num_local_experts"], 128),
+            chosen: (CHOSEN, 8),
+            intermediate: ("moe_intermediate_size", 1280),
+            weights: ChosenWeights::Grouped(GroupKeys {
+                groups: 1,
+                kept: 1,
+                is_normalised: true,
+                wide_correction: true,
+            }),
+            gate_first: false,
+            dense: DenseLayers::Never,
+            shared: SharedKeys::Added("n_shared_experts", 1),
+        }),
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};
+
+/// Checks that the cosines are as wide as the heads, which are turned whole.
+fn turns_whole_heads(s: &Section) -> Result<(), ModelError> {
+    let tables = ["rope_scaling", "rope_parameters"].map(|key| s.optional_nested(key, "rotary embedding"));
+    let mut sections = vec![*s];
+    for table in tables {
+        sections.extend(table?);
+    }
+    sections.iter().try_for_each(|section| {
+        section.only("partial_rotary_factor", "1: its attention turns whole heads", |v| {
+            v.as_f64() == Some(1.0)
+        })
+    })
+}
