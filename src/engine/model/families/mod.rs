@@ -18,6 +18,7 @@ pub mod gemma4_text;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
+pub mod idefics;
 pub mod idefics2;
 pub mod idefics3;
 pub mod internvl;
@@ -139,6 +140,8 @@ families! {
     Llama4Text(llama4::Llama4TextConfig),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
+    /// IDEFICS.
+    Idefics(idefics::IdeficsConfig),
     /// Idefics2.
     Idefics2(idefics2::Idefics2Config),
     /// Idefics3 and SmolVLM.
