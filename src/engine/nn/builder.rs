@@ -86,8 +86,7 @@ impl Builder {
         tensor
     }
 
-    /// Makes modules that their constructor freezes if `frozen`. A run that chooses the parts that are trained chooses
-    /// them for all modules.
+    /// Makes modules that their constructor freezes if `frozen`.
     pub fn frozen<R>(&self, frozen: bool, make: impl FnOnce() -> R) -> R {
         let before = self.freezes.replace(self.freezes.get() || frozen);
         let made = make();
@@ -112,8 +111,7 @@ impl Builder {
     pub(super) fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Parameter);
-        let frozen = self.freezes.get() && self.policy.freeze == Freeze::None;
-        let trained = self.policy.trains(self.tape.component_now()) && !frozen;
+        let trained = self.policy.trains(self.tape.component_now()) && !self.freezes.get();
         let tensor = if trained {
             self.tape.require_grad(&tensor)
         } else {

@@ -75,7 +75,7 @@ impl Family for IdeficsConfig {
                 model_takes_ids: true,
                 tower_takes_ids: false,
             },
-            adapters: AdapterMaps::None,
+            adapters: AdapterMaps::OtherNames,
             liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
             tensor_parallel: None,
