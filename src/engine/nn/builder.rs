@@ -1,6 +1,6 @@
 //! Makes a model's parameters in the order of its constructor.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::lora::{Adapters, LoraSlot};
@@ -38,6 +38,8 @@ pub struct Builder {
     params: RefCell<Vec<Tensor>>,
     buffers: RefCell<Vec<Tensor>>,
     slots: RefCell<Vec<Rc<LoraSlot>>>,
+    /// True while modules are made that their constructor freezes.
+    freezes: Cell<bool>,
 }
 
 impl Builder {
@@ -49,6 +51,7 @@ impl Builder {
             params: RefCell::default(),
             buffers: RefCell::default(),
             slots: RefCell::default(),
+            freezes: Cell::new(false),
         }
     }
 
@@ -86,6 +89,14 @@ impl Builder {
         tensor
     }
 
+    /// Makes modules that their constructor freezes if `frozen`.
+    pub fn frozen<R>(&self, frozen: bool, make: impl FnOnce() -> R) -> R {
+        let before = self.freezes.replace(self.freezes.get() || frozen);
+        let made = make();
+        self.freezes.set(before);
+        made
+    }
+
     /// Makes a parameter by an expression of `before` operations and the last, such as `nn.Parameter(scale *
     /// torch.randn(n))`: each result lives until the next exists. Parameters after it reuse the memory that they free.
     pub fn weight_computed(&self, name: &'static str, shape: impl Into<Dims>, before: usize) -> Tensor {
@@ -103,7 +114,7 @@ impl Builder {
     pub fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Parameter);
-        let trained = self.policy.trains(self.tape.component_now());
+        let trained = self.policy.trains(self.tape.component_now()) && !self.freezes.get();
         let tensor = if trained {
             self.tape.require_grad(&tensor)
         } else {

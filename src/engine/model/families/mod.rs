@@ -26,6 +26,7 @@ pub mod got_ocr2;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
+pub mod idefics;
 pub mod idefics2;
 pub mod idefics3;
 pub mod instructblip;
@@ -286,6 +287,8 @@ families! {
     Janus(janus::JanusConfig),
     /// PaliGemma 1 and 2.
     PaliGemma(paligemma::PaliGemmaConfig),
+    /// IDEFICS.
+    Idefics(idefics::IdeficsConfig),
     /// Idefics2.
     Idefics2(idefics2::Idefics2Config),
     /// Idefics3 and SmolVLM.

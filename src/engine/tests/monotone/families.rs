@@ -282,6 +282,14 @@ pub const FAMILIES: &[Family] = &[
             "patch_embed_hidden_size": 48}, "text_config": {"vocab_size": 500, "embed_dim": 64 * w, "ffn_dim": 160 * w,
             "layers": 2, "attention_heads": 4, "max_position_embeddings": 1024}})
     }),
+    beside_text("idefics", true, |w| {
+        let mut vision = tower("idefics_vision", w);
+        vision["embed_dim"] = (64 * w).into();
+        let mut config = decoder("idefics", w);
+        config["vision_config"] = vision;
+        config["num_attention_heads"] = 4.into();
+        config
+    }),
     beside_text("idefics2", true, |w| {
         json!({"model_type": "idefics2", "image_token_id": 499, "text_config": decoder("mistral", w),
             "perceiver_config": {"resampler_n_latents": 4, "resampler_depth": 2, "resampler_n_heads": 4 * w,

@@ -1,5 +1,5 @@
 """Models with images whose modules are mostly their own."""
-from .common import R, V, ch, clip_vision, decoder, encoder, maybe, side, siglip_vision, some
+from .common import R, V, ch, clip_vision, encoder, maybe, some
 
 
 def kosmos_text(**more):
@@ -34,8 +34,17 @@ def llama4():
     return dict(vision_config=v, text_config=t, image_token_index=32000, tie_word_embeddings=t["tie_word_embeddings"]), dict(per=(s // k) ** 2, image=p * s, n=ch(1, 2, 3)), dict(freeze=ch("none", "none", "vision", "all-but-connector"))
 
 
+def idefics():
+    """Its constructor freezes parts; `freeze` would choose others."""
+    e, v, n = encoder(2), clip_vision(), R.randint(1, 4); h = e["hidden_size"]; del v["projection_dim"]; v["model_type"] = "idefics_vision"; v["embed_dim"] = v.pop("hidden_size")
+    interval = ch(1, 1, 2); e["num_hidden_layers"] = n * interval
+    config = dict(e, vision_config=v, vocab_size=V, cross_layer_interval=interval, max_position_embeddings=2048, hidden_act=ch("silu", "gelu"), tie_word_embeddings=maybe(.3), alpha_type=ch("float", "vector"), alpha_initializer=ch("zeros", "ones"), pad_token_id=0,
+                  **some(.5, qk_layer_norms=[True], dropout=[.1], freeze_text_layers=[False], freeze_vision_layers=[False]), **some(.3, freeze_lm_head=[True]))
+    return config, dict(image=v["image_size"], n=ch(1, 1, 2, 3)), dict(freeze="none")
+
+
 TEXT = {"llama4_text": llama4_text}
-IMAGES = {"kosmos-2": kosmos2, "kosmos-2.5": kosmos2_5, "llama4": llama4}
+IMAGES = {"kosmos-2": kosmos2, "kosmos-2.5": kosmos2_5, "llama4": llama4, "idefics": idefics}
 
 
 def batch(config, given, case, ids, pixels):
@@ -43,6 +52,9 @@ def batch(config, given, case, ids, pixels):
     if t == "kosmos-2":
         mask = (ids == 32000).long()
         return dict(image_embeds_position_mask=mask, pixel_values=pixels(count, 3, i, i))
+    if t == "idefics":
+        import torch
+        return dict(image_attention_mask=torch.ones(*ids.shape, n, dtype=torch.long, device="cuda"), pixel_values=pixels(case["batch"], n, 3, i, i))
     if t == "kosmos-2.5":
         v = config["vision_config"]; mask = (ids == 32000).long(); x = pixels(count, v["max_num_patches"], v["patch_embed_hidden_size"] + 2); x[:, :, :2] = 1
         return dict(image_embeds_position_mask=mask, flattened_patches=x.bfloat16() if case["precision"] == "bf16" else x)

@@ -30,6 +30,8 @@ pub struct ClipVision {
     pre_layrnorm: LayerNorm,
     layers: Vec<Rc<Block>>,
     post_layernorm: LayerNorm,
+    /// True if it is a model of its own, whose embeddings can be made to require gradients.
+    is_model: bool,
 }
 
 /// Output of the tower.
@@ -83,6 +85,15 @@ impl ClipVision {
             pre_layrnorm: LayerNorm::new(b, "pre_layrnorm", c.hidden),
             layers: make_blocks(b, "encoder.layers", &blocks(c, form)),
             post_layernorm: LayerNorm::new(b, "post_layernorm", c.hidden),
+            is_model: true,
+        }
+    }
+
+    /// Makes it a plain module, whose embeddings nothing makes require gradients.
+    pub fn without_hook(self) -> Self {
+        Self {
+            is_model: false,
+            ..self
         }
     }
 
@@ -122,7 +133,10 @@ impl ClipVision {
         let images = pixels.size(0);
         let hidden = self.patch_embedding.size(0);
         let pixels = t.to_dtype(pixels, self.patch_embedding.dtype());
-        let mut patches = run.embedded(t, t.conv_patches(&pixels, &self.patch_embedding, None));
+        let mut patches = t.conv_patches(&pixels, &self.patch_embedding, None);
+        if self.is_model {
+            patches = run.embedded(t, patches);
+        }
         drop(pixels);
         let flat = t.view(&patches, [images, hidden, patches.size(2) * patches.size(3)]);
         patches = t.transpose(&flat, 1, 2);
