@@ -141,6 +141,8 @@ families! {
     siglip::SiglipConfig,
     vit::VitConfig,
     videomae::VideoMaeConfig,
+    ovis2::Ovis2Config,
+    idefics::IdeficsConfig,
     cosmos3_edge::Cosmos3EdgeConfig,
     glm4v::Glm4vConfig,
     fuyu::FuyuConfig,
@@ -223,132 +225,6 @@ fn rows() -> impl Iterator<Item = (Option<LazyGroup>, usize, &'static Row)> {
     GROUPS
         .iter()
         .flat_map(|(group, rows)| rows.iter().enumerate().map(|(index, row)| (*group, index, row)))
-/// Makes the configuration of any family, and the table of all, from rows of a variant and its configuration.
-macro_rules! families {
-    ($($(#[$doc:meta])+ $variant:ident($config:ty)),+ $(,)?) => {
-        /// The typed configuration of a model, one variant for each family.
-        #[derive(Debug, Clone, PartialEq)]
-        pub enum ModelConfig {
-            $($(#[$doc])+ $variant($config)),+
-        }
-
-        /// Families in the order in which messages list their types.
-        static FAMILIES: &[Row] = &[$(Row {
-            facts: <$config as Family>::facts,
-            read: |model_type, s| <$config as Family>::read_config(model_type, s).map(ModelConfig::$variant),
-        }),+];
-
-        impl ModelConfig {
-            /// What the family answers.
-            pub(crate) fn family(&self) -> &dyn Family {
-                match self {
-                    $(Self::$variant(config) => config),+
-                }
-            }
-
-            /// Makes the parameters. Only [`super::lazy`] calls this: whatever does contains the code of all families.
-            pub(super) fn build(&self, b: &Builder) -> Box<dyn Forward> {
-                match self {
-                    $(Self::$variant(config) => config.build(b)),+
-                }
-            }
-        }
-    };
-}
-
-families! {
-    /// LLaVA-1.5.
-    Llava(llava::LlavaConfig),
-    /// VipLLaVA.
-    VipLlava(vipllava::VipLlavaConfig),
-    /// Video-LLaVA.
-    VideoLlava(video_llava::VideoLlavaConfig),
-    /// LLaVA-NeXT, LLaVA-NeXT-Video and LLaVA-OneVision.
-    LlavaNext(llava_next::LlavaNextConfig),
-    /// Qwen2-VL.
-    Qwen2Vl(qwen2_vl::Qwen2VlConfig),
-    /// Qwen2.5-VL.
-    Qwen25Vl(qwen2_5_vl::Qwen25VlConfig),
-    /// Qwen3-VL.
-    Qwen3Vl(qwen3_vl::Qwen3VlConfig),
-    /// Qwen3.5.
-    Qwen35(qwen3_5::Qwen35Config),
-    /// Qwen3.5's language model.
-    Qwen35Text(DeltaDecoderConfig),
-    /// InternVL 2.5 and 3, and Qianfan-OCR.
-    InternVl(internvl::InternVlConfig),
-    /// Aya Vision.
-    AyaVision(aya_vision::AyaVisionConfig),
-    /// DeepSeek-VL.
-    DeepseekVl(deepseek_vl::DeepseekVlConfig),
-    /// Mistral 3 and LightOnOCR.
-    Mistral3(mistral3::Mistral3Config),
-    /// Janus.
-    Janus(janus::JanusConfig),
-    /// PaliGemma 1 and 2.
-    PaliGemma(paligemma::PaliGemmaConfig),
-    /// IDEFICS.
-    Idefics(idefics::IdeficsConfig),
-    /// Idefics2.
-    Idefics2(idefics2::Idefics2Config),
-    /// Idefics3 and SmolVLM.
-    Idefics3(idefics3::Idefics3Config),
-    /// Gemma 3 with vision.
-    Gemma3(gemma3::Gemma3Config),
-    /// Gemma 4 with images: the unified models.
-    Gemma4(gemma4::Gemma4Config),
-    /// Gemma 4's language models.
-    Gemma4Text(gemma4_text::Gemma4TextConfig),
-    /// Llama-3.2-Vision.
-    Mllama(mllama::MllamaConfig),
-    /// BLIP-2.
-    Blip2(blip2::Blip2Config),
-    /// CLIP.
-    Clip(clip::ClipConfig),
-    /// SigLIP.
-    Siglip(siglip::SiglipConfig),
-    /// ViT for classification.
-    Vit(vit::VitConfig),
-    /// VideoMAE for classification.
-    VideoMae(videomae::VideoMaeConfig),
-    /// GPT-2.
-    Gpt2(gpt2::Gpt2Config),
-    /// OPT.
-    Opt(opt::OptConfig),
-    /// Phi-1 to Phi-2.
-    Phi(phi::PhiConfig),
-    /// BERT and its kin.
-    Bert(bert::BertConfig),
-    /// BioGPT.
-    BioGpt(biogpt::BioGptConfig),
-    /// XGLM.
-    Xglm(xglm::XglmConfig),
-    /// GPTBigCode, GPT-Neo, GPT-J and CodeGen.
-    Gpt(gpt::GptConfig),
-    /// GPT-NeoX.
-    GptNeox(gpt_neox::GptNeoxConfig),
-    /// StableLM.
-    StableLm(stablelm::StableLmConfig),
-    /// Persimmon.
-    Persimmon(persimmon::PersimmonConfig),
-    /// Decoders of BART and other encoder-decoder models, alone.
-    Bart(bart::BartConfig),
-    /// LFM2.
-    Lfm2(Lfm2Config),
-    /// VideoLLaMA 3.
-    VideoLlama3(video_llama_3::VideoLlama3Config),
-    /// PaddleOCR-VL.
-    PaddleOcrVl(paddleocr_vl::PaddleOcrVlConfig),
-    /// MiniCPM-V 4.6.
-    MiniCpmV46(minicpmv4_6::MiniCpmV46Config),
-    /// EXAONE 4.5.
-    Exaone45(exaone4_5::Exaone45Config),
-    /// Ovis2.
-    Ovis2(ovis2::Ovis2Config),
-    /// LFM2-VL.
-    Lfm2Vl(lfm2_vl::Lfm2VlConfig),
-    /// Decoders like Llama's: those of [`decoders`].
-    Decoder(DecoderConfig),
 }
 
 /// Every `model_type` that is read, in the order in which messages list them.

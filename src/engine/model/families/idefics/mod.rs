@@ -10,7 +10,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::takes::Takes;
@@ -24,15 +24,15 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for IdeficsConfig {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for IdeficsConfig {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s)
     }
+}
 
+impl Family for IdeficsConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::Idefics::new(b, self))
     }

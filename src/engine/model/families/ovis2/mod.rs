@@ -12,7 +12,7 @@ use crate::model::config::section::Section;
 use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache};
-use crate::model::family::Family;
+use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::takes::Takes;
@@ -32,15 +32,15 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-impl Family for Ovis2Config {
-    fn facts() -> &'static Facts {
-        &FACTS
-    }
+impl Registered for Ovis2Config {
+    const FACTS: &'static Facts = &FACTS;
 
     fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
         Self::read(s)
     }
+}
 
+impl Family for Ovis2Config {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match self.text.is_gemma() {
             true => Box::new(forward::Ovis2::<GemmaText>::new(b, self)),
