@@ -1,6 +1,7 @@
 //! Tests of monotonicity for every family: more samples, positions, images or width never cost less, and training or
 //! keeping less never costs more, unless the report warns that a frozen tower keeps its graph.
 
+mod configurations;
 mod families;
 mod mixtures;
 

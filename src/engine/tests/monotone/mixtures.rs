@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::families::{decoder, delta};
+use super::configurations::{decoder, delta};
 
 /// A decoder with Qwen's keys.
 pub fn experts(model_type: &str, w: u64) -> Value {
