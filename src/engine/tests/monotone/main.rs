@@ -37,6 +37,17 @@ impl Keys {
             ..
         } = self;
         let freeze = if family.parts { freeze } else { &"none" };
+        // IDEFICS has no connector to train alone, and PyTorch refuses what KOSMOS-2 writes into embeddings that are frozen
+        // beside checkpointed blocks.
+        let refuses = match family.name {
+            "idefics" => true,
+            "kosmos-2" => *ckpt != "none",
+            _ => false,
+        };
+        let freeze = match *freeze {
+            "all-but-connector" if refuses => &"vision",
+            _ => freeze,
+        };
         let case = format!(
             r#"{{"model":"x","batch":{batch},"seq":{seq},"images":{images},"grid":[4,4],"freeze":"{freeze}","ckpt":"{ckpt}",{rest}}}"#
         );
