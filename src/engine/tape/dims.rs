@@ -9,6 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// Most dimensions of a tensor (PyTorch allows more; no model here needs them).
 pub const MAX_DIMS: usize = 8;
 
+/// Order of an image's dimensions in memory with channels last, outermost first.
+const CHANNELS_LAST: [usize; 4] = [0, 2, 3, 1];
+
+/// Order of a volume's dimensions in memory with channels last, outermost first.
+const CHANNELS_LAST_3D: [usize; 5] = [0, 2, 3, 4, 1];
+
 /// Up to [`MAX_DIMS`] extents, kept inline: a shape in elements, or strides in elements. Entries from `len` on are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dims {
@@ -44,6 +50,22 @@ impl Dims {
         for i in (0..self.len()).rev() {
             strides[i] = next;
             next = next.saturating_mul(self[i].max(1));
+        }
+        strides
+    }
+
+    /// Strides of an image of this shape that is contiguous with channels last.
+    pub fn channels_last_strides(&self) -> Self {
+        self.strides_of_order(&CHANNELS_LAST)
+    }
+
+    /// Strides of a tensor of this shape whose dimensions lie in the given order, outermost first, without gaps.
+    fn strides_of_order(&self, order: &[usize]) -> Self {
+        let mut strides = *self;
+        let mut next = 1;
+        for &i in order.iter().rev() {
+            strides[i] = next;
+            next = u64::saturating_mul(next, self[i].max(1));
         }
         strides
     }
@@ -128,15 +150,13 @@ impl<const N: usize> From<[u64; N]> for Dims {
 /// (`cat_compute_output_memory_format` in `aten/src/ATen/native/cuda/Shape.cu`).
 pub fn joined_strides<'a>(shape: &Dims, mut parts: impl Iterator<Item = (&'a Dims, &'a Dims)>) -> Dims {
     match parts.all(|(shape, strides)| is_channels_last(shape, strides)) {
-        true => {
-            let [channels, height, width] = [shape[1], shape[2], shape[3]];
-            Dims::new(&[height * width * channels, 1, width * channels, channels])
-        }
+        true => shape.channels_last_strides(),
         false => shape.contiguous_strides(),
     }
 }
 
-/// Returns true for the strides of four dimensions with channels last (`is_channels_last_strides_2d_s4` in `c10/core/MemoryFormat.h`).
+/// Returns true for strides of four dimensions in the order of channels last, with gaps or without
+/// (`is_channels_last_strides_2d_s4` in `c10/core/MemoryFormat.h`).
 pub fn is_channels_last(shape: &Dims, strides: &Dims) -> bool {
     if shape.len() != 4 {
         return false;
@@ -149,6 +169,16 @@ pub fn is_channels_last(shape: &Dims, strides: &Dims) -> bool {
         least = strides[i] * shape[i].max(1);
     }
     true
+}
+
+/// Returns true if an image's or a volume's memory is in the order of channels last, without gaps.
+pub fn is_channels_last_contiguous(shape: &Dims, strides: &Dims) -> bool {
+    let order = match shape.len() {
+        4 => &CHANNELS_LAST[..],
+        5 => &CHANNELS_LAST_3D[..],
+        _ => return false,
+    };
+    is_contiguous(&shape.permuted(order), &strides.permuted(order))
 }
 
 /// Returns true if a tensor's memory is in the order of its shape, without gaps.
@@ -185,9 +215,8 @@ pub fn is_dense(shape: &Dims, strides: &Dims) -> bool {
 /// (preserve format) and elementwise operations return (`infer_dense_strides_dim_order`,
 /// `TensorIteratorBase::reorder_dimensions`).
 pub fn dense_strides_like(shape: &Dims, like: &Dims) -> Dims {
-    let contiguous = shape.contiguous_strides();
     if is_contiguous(shape, like) {
-        return contiguous;
+        return shape.contiguous_strides();
     }
     let mut order: [usize; MAX_DIMS] = std::array::from_fn(|i| i);
     let order = &mut order[..shape.len()];
@@ -200,13 +229,8 @@ pub fn dense_strides_like(shape: &Dims, like: &Dims) -> Dims {
             j -= 1;
         }
     }
-    let mut strides = contiguous;
-    let mut next = 1;
-    for &i in order.iter() {
-        strides[i] = next;
-        next = u64::saturating_mul(next, shape[i].max(1));
-    }
-    strides
+    order.reverse();
+    shape.strides_of_order(order)
 }
 
 fn goes_inside(shape: &Dims, strides: &Dims, a: usize, b: usize) -> bool {
@@ -252,13 +276,8 @@ pub fn dense_strides_of(shape: &Dims, operands: &[(Dims, Dims)]) -> Dims {
             }
         }
     }
-    let mut strides = *shape;
-    let mut next = 1;
-    for &i in order.iter() {
-        strides[i] = next;
-        next = u64::saturating_mul(next, shape[i].max(1));
-    }
-    strides
+    order.reverse();
+    shape.strides_of_order(order)
 }
 
 /// Strides with which a tensor of `shape` and `strides` can be viewed as `to` without a copy (`computeStride`); `None`

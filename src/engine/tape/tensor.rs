@@ -129,6 +129,17 @@ impl Tensor {
         dims::is_contiguous(&self.0.shape, &self.0.strides)
     }
 
+    /// Returns true if it is contiguous with channels last (`is_contiguous(memory_format=torch.channels_last)`, or
+    /// `channels_last_3d` for a volume), even if it is so with channels first too.
+    pub fn is_channels_last_contiguous(&self) -> bool {
+        dims::is_channels_last_contiguous(&self.0.shape, &self.0.strides)
+    }
+
+    /// Returns true if it is contiguous with channels last, and not with channels first.
+    pub fn has_channels_last(&self) -> bool {
+        !self.is_contiguous() && self.is_channels_last_contiguous()
+    }
+
     /// Returns true if some permutation of it is contiguous.
     pub fn is_dense(&self) -> bool {
         dims::is_dense(&self.0.shape, &self.0.strides)

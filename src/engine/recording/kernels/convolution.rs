@@ -3,7 +3,6 @@
 use super::super::layout::Layout;
 use super::call::Call;
 use crate::dtype::DType;
-use crate::tape::dims::{Dims, is_contiguous};
 use crate::tape::{Tape, Tensor};
 
 /// Maximum side of an image, number of images and number of channels of a convolution.
@@ -66,20 +65,6 @@ fn is_depthwise(x: &Tensor, weight: &Tensor, steps: &Steps) -> bool {
         && x.numel() <= i32::MAX as u64
 }
 
-/// Returns true if an image or volume has channels last.
-fn has_channels_last(x: &Tensor) -> bool {
-    !x.is_contiguous() && may_have_channels_last(x)
-}
-
-/// Returns true if an image or volume has channels last, or a layout that is the same with channels first and last.
-fn may_have_channels_last(x: &Tensor) -> bool {
-    matches!(x.dim(), 4 | 5) && {
-        let order: Vec<usize> = [0].into_iter().chain(2..x.dim()).chain([1]).collect();
-        let of = |all: &Dims| Dims::new(&order.iter().map(|&i| all[i]).collect::<Vec<_>>());
-        is_contiguous(&of(x.shape()), &of(x.strides()))
-    }
-}
-
 /// Returns true if a kernel covers a single element.
 fn is_product(weight: &Tensor) -> bool {
     weight.shape().iter().skip(2).all(|&extent| extent == 1)
@@ -88,7 +73,7 @@ fn is_product(weight: &Tensor) -> bool {
 /// Copies the weight to channels last if the image has them and the weight does not (`cudnn_conv_suggest_memory_format`
 /// in `aten/src/ATen/native/ConvUtils.h`); cuDNN then needs no workspace beyond some hundred bytes.
 fn weight_like(call: &Call<'_>, x: &Tensor, weight: &Tensor) -> Option<Tensor> {
-    let copies = has_channels_last(x) && !has_channels_last(weight) && !is_product(weight);
+    let copies = x.has_channels_last() && !weight.has_channels_last() && !is_product(weight);
     copies.then(|| call.tape.empty_like(weight, weight.dtype(), "weight in channels last"))
 }
 
@@ -110,7 +95,7 @@ pub(super) fn forward(call: &Call<'_>) -> bool {
         return true;
     }
     let known = weight.dim() > 2 && steps.cuts_patches(&x, &weight);
-    if has_channels_last(&x) || known && is_product(&weight) {
+    if x.has_channels_last() || known && is_product(&weight) {
         call.make();
         drop(weight_like(call, &x, &weight));
         return known;
@@ -148,10 +133,10 @@ pub(super) fn backward(call: &Call<'_>) -> bool {
         let dense = call.tape.dense_copy(&grad);
         call.make_only(&[1, 0]);
         drop(dense);
-    } else if has_channels_last(&x) || known && is_product(&weight) {
-        let is_last = has_channels_last(&x);
+    } else if x.has_channels_last() || known && is_product(&weight) {
+        let is_last = x.has_channels_last();
         let fits = if is_last {
-            may_have_channels_last(&grad)
+            grad.is_channels_last_contiguous()
         } else {
             grad.is_contiguous()
         };

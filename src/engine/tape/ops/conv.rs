@@ -131,9 +131,7 @@ impl Tape {
 
     /// Memory of a weight [output, channels, height, width] with channels last.
     fn in_channels_last(&self, weight: &Tensor) -> Tensor {
-        let [_, channels, height, width] = [0, 1, 2, 3].map(|i| weight.size(i));
-        let strides = Dims::new(&[height * width * channels, 1, width * channels, channels]);
-        self.empty_strided(*weight.shape(), strides, weight.dtype(), "weight in channels last")
+        self.image(*weight.shape(), weight, true, "weight in channels last")
     }
 
     /// `convolution_backward` of a depthwise convolution: the weight's gradient comes before the input's.

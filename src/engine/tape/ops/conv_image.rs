@@ -4,12 +4,9 @@ use smallvec::smallvec;
 
 use super::super::autograd::Grads;
 use super::super::core::Tape;
-use super::super::dims::{Dims, is_contiguous};
+use super::super::dims::Dims;
 use super::super::tensor::Tensor;
 use super::super::work::{Class, bytes_of};
-
-/// Order of the dimensions of an image in memory with channels last.
-const CHANNELS_LAST: [usize; 4] = [0, 2, 3, 1];
 
 impl Tape {
     /// `torch.nn.functional.conv2d(x, weight, stride=stride, padding=padding)`:
@@ -31,7 +28,7 @@ impl Tape {
             shape[i] = (x.size(i) + 2 * padding).saturating_sub(weight.size(i)) / stride.max(1) + 1;
         }
         let mark = self.work_mark();
-        let is_last = has_channels_last(x);
+        let is_last = x.has_channels_last();
         let dense = if is_last { None } else { self.dense_copy(x) };
         let out = self.image(shape, x, is_last, "convolution");
         drop((self.copied_weight(weight, is_last), dense));
@@ -47,7 +44,7 @@ impl Tape {
             let (x, w, g) = (bw.saved[0].clone(), bw.saved[1].clone(), bw.grad().clone());
             let mark = t.work_mark();
             let in_layout = if is_last {
-                has_channels_last(&g)
+                g.has_channels_last()
             } else {
                 g.is_contiguous()
             };
@@ -71,13 +68,7 @@ impl Tape {
         if !is_last {
             return self.empty(shape, like.dtype(), name);
         }
-        let mut strides = shape;
-        let mut next = 1;
-        for &i in CHANNELS_LAST.iter().rev() {
-            strides[i] = next;
-            next *= shape[i];
-        }
-        self.empty_strided(shape, strides, like.dtype(), name)
+        self.empty_strided(shape, shape.channels_last_strides(), like.dtype(), name)
     }
 
     /// Copies a weight to channels last, unless it covers single pixels, so that both layouts are the same.
@@ -85,15 +76,4 @@ impl Tape {
         let is_product = weight.size(2) == 1 && weight.size(3) == 1;
         (is_last && !is_product).then(|| self.image(*weight.shape(), weight, true, "weight in channels last"))
     }
-}
-
-/// Returns true if an image has channels last.
-pub(super) fn has_channels_last(x: &Tensor) -> bool {
-    !x.is_contiguous() && lies_last(x)
-}
-
-/// Returns true if an image has channels last, or a layout that is the same with channels first and last.
-pub(super) fn lies_last(x: &Tensor) -> bool {
-    let of = |all: &Dims| Dims::new(&CHANNELS_LAST.map(|i| all[i]));
-    is_contiguous(&of(x.shape()), &of(x.strides()))
 }

@@ -5,7 +5,6 @@ use smallvec::smallvec;
 use super::super::core::Tape;
 use super::super::dims::{Dims, is_channels_last};
 use super::super::tensor::Tensor;
-use super::conv_image::has_channels_last;
 
 impl Tape {
     /// `torch.nn.functional.interpolate(x, size, mode="bilinear")` of [batch, channels, height, width], with channels
@@ -15,12 +14,12 @@ impl Tape {
         let rec = self.record("UpsampleBilinear2DBackward0", &[x]);
         let shape = *x.shape();
         let resized = Dims::new(&[shape[0], shape[1], height, width]);
-        let out = self.image(resized, x, has_channels_last(x), "interpolate");
+        let out = self.image(resized, x, x.has_channels_last(), "interpolate");
         if self.works() {
             self.reads(&out, &[x]);
         }
         rec.finish(self, out, move |t, bw| {
-            let is_last = has_channels_last(bw.grad());
+            let is_last = bw.grad().has_channels_last();
             let dense = if is_last { None } else { t.dense_copy(bw.grad()) };
             let dx = t.image(shape, bw.grad(), is_last, "interpolate backward");
             drop(dense);
