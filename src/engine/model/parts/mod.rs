@@ -11,6 +11,7 @@ pub(crate) mod lfm2_decoder;
 pub mod llava_vision;
 pub(crate) mod mixed_layers;
 pub mod packed_vision;
+pub(crate) mod pixel_shuffle;
 pub mod pixtral_vision;
 pub mod qwen3_vision;
 pub mod qwen_vl;

@@ -6,6 +6,7 @@ use crate::model::decoder::text::Text;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_text::ImageText;
 use crate::model::parts::llava_vision::{FeatureLayers, FeatureSelect, FeatureTower};
+use crate::model::parts::pixel_shuffle::pixel_shuffle_by_reshapes;
 use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -85,7 +86,11 @@ impl<T: Text> Forward for AyaVision<T> {
 
 impl Projector {
     fn forward(&self, t: &Tape, features: &Tensor) -> Tensor {
-        let mut x = self.pixel_shuffle(t, features);
+        let [tiles, positions, width] = [features.size(0), features.size(1), features.size(2)];
+        let side = positions.isqrt();
+        let square = t.reshape(features, [tiles, side, side, width]);
+        let mut x = pixel_shuffle_by_reshapes(t, &square, self.shuffle);
+        drop(square);
         if let Some(norm) = &self.layernorm {
             x = t.scope("layernorm", || norm.forward(t, &x));
         }
@@ -97,16 +102,5 @@ impl Projector {
         let out = t.scope("linear_2", || self.linear_2.forward(t, &gated));
         drop((halves, x));
         out
-    }
-
-    /// Each square of `shuffle` × `shuffle` patches becomes one position.
-    fn pixel_shuffle(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let [tiles, positions, width] = [x.size(0), x.size(1), x.size(2)];
-        let (n, side) = (self.shuffle, positions.isqrt());
-        let mut h = t.reshape(x, [tiles, side, side, width]);
-        h = t.reshape(&h, [tiles, side, side / n, width * n]);
-        h = t.permute(&h, &[0, 2, 1, 3]);
-        h = t.reshape(&h, [tiles, side / n, side / n, width * n * n]);
-        t.permute(&h, &[0, 2, 1, 3])
     }
 }

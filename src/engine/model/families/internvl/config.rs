@@ -5,6 +5,7 @@ use crate::model::config::section::Section;
 use crate::model::config::{Activation, EncoderShape, PatchGrid, limits};
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
+use crate::model::parts::pixel_shuffle;
 
 /// InternVL 2.5 and 3, and Qianfan-OCR: InternViT, a pixel shuffle, a two-layer projector, any decoder.
 ///
@@ -79,7 +80,7 @@ impl InternVlConfig {
             is_qianfan: false,
             vision: InternVlVisionConfig::read(&s.nested("vision_config", "InternVL vision")?)?,
             text,
-            shuffle: shuffle(s)?,
+            shuffle: pixel_shuffle::read_inverse_factor(s, "downsample_ratio")?,
             projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
             image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_667)?,
         })
@@ -99,7 +100,7 @@ impl InternVlConfig {
             is_qianfan: true,
             vision: InternVlVisionConfig::read_qianfan(&s.nested("vision_config", "Qianfan-OCR vision")?)?,
             text,
-            shuffle: shuffle(s)?,
+            shuffle: pixel_shuffle::read_inverse_factor(s, "downsample_ratio")?,
             projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
             image_token: s.index_of_either(["image_token_id", "image_token_index"], 151_667)?,
         })
@@ -114,7 +115,7 @@ impl InternVlConfig {
             is_qianfan: false,
             vision,
             text: decoders::read_text(&s.nested("llm_config", "language")?, "qwen2")?,
-            shuffle: shuffle(s)?,
+            shuffle: pixel_shuffle::read_inverse_factor(s, "downsample_ratio")?,
             projector_activation: Activation::Gelu,
             image_token: 151_667,
         })
@@ -153,17 +154,5 @@ impl InternVlVisionConfig {
             hidden_dropout: s.probability("hidden_dropout_prob", 0.0)?,
             projection_dropout: s.probability("projection_dropout", 0.0)?,
         })
-    }
-}
-
-/// Reads 1 ÷ `downsample_ratio`, which must be a whole number.
-fn shuffle(s: &Section) -> Result<u64, ModelError> {
-    let key = "downsample_ratio";
-    let ratio = s.optional_number(key)?.unwrap_or(0.5);
-    let whole = (1..=limits::SHUFFLE).find(|n| (ratio * f64::from(*n) - 1.0).abs() < 1e-9);
-    match (whole, s.value(key)) {
-        (Some(n), _) => Ok(u64::from(n)),
-        (None, Some(value)) => Err(s.wrong(key, value, &format!("one of 1, 0.5, 0.25, … 1 ÷ {}", limits::SHUFFLE))),
-        (None, None) => Ok(2),
     }
 }

@@ -6,6 +6,7 @@ use crate::model::config::{Activation, PatchGrid};
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_text::ImageText;
+use crate::model::parts::pixel_shuffle::pixel_shuffle;
 use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -62,15 +63,6 @@ impl InternVl {
             self.projector.forward(t, &features)
         })
     }
-}
-
-/// `pixel_shuffle`: each square of `n` × `n` patches becomes one position of `n`² times the width.
-fn pixel_shuffle(t: &Tape, x: &Tensor, n: u64) -> Tensor {
-    let [tiles, width, height, channels] = [x.size(0), x.size(1), x.size(2), x.size(3)];
-    let mut h = t.view(x, [tiles, width, height / n, channels * n]);
-    h = t.contiguous(&t.permute(&h, &[0, 2, 1, 3]));
-    h = t.view(&h, [tiles, height / n, width / n, channels * n * n]);
-    t.contiguous(&t.permute(&h, &[0, 2, 1, 3]))
 }
 
 impl Forward for InternVl {

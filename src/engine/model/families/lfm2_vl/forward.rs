@@ -6,6 +6,7 @@ use crate::model::config::Activation;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_text::{Features, ImageText};
 use crate::model::parts::lfm2_decoder::Lfm2Decoder;
+use crate::model::parts::pixel_shuffle::pixel_shuffle_by_reshapes;
 use crate::model::parts::siglip2_vision::Siglip2Vision;
 use crate::nn::{self, Builder, LayerNorm, Linear, ids};
 use crate::tape::{Component, Kind, Tape, Tensor};
@@ -84,7 +85,7 @@ impl Projector {
 
     /// [1, rows, columns, width] → [1, rows of tokens, columns of tokens, text width].
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let mut x = self.pixel_unshuffle(t, &x);
+        let mut x = pixel_shuffle_by_reshapes(t, &x, self.factor);
         if let Some(norm) = &self.layer_norm {
             x = t.scope("layer_norm", || norm.forward(t, &x));
         }
@@ -93,16 +94,6 @@ impl Projector {
         let out = t.scope("linear_2", || self.linear_2.forward(t, &h));
         drop(x);
         out
-    }
-
-    /// Joins squares of patches, first along columns, then along rows.
-    fn pixel_unshuffle(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let [rows, columns, width] = [x.size(1), x.size(2), x.size(3)];
-        let (k, few_columns) = (self.factor, columns / self.factor);
-        let mut x = t.reshape(x, [1, rows, few_columns, width * k]);
-        x = t.permute(&x, &[0, 2, 1, 3]);
-        x = t.reshape(&x, [1, few_columns, rows / k, width * k * k]);
-        t.permute(&x, &[0, 2, 1, 3])
     }
 }
 

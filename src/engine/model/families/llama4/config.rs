@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use super::text_config::Llama4TextConfig;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{EncoderShape, PatchGrid, limits};
-use crate::model::families::llama4::text_config::Llama4TextConfig;
+use crate::model::parts::pixel_shuffle;
 
 /// Llama 4: a tower that turns its heads by positions on two axes, a pixel shuffle, a decoder with experts.
 ///
@@ -72,7 +73,7 @@ impl Llama4VisionConfig {
         )?;
         let grid = PatchGrid::read(s, 448, 14)?;
         s.divide(("image_size", grid.image), ("patch_size", grid.patch))?;
-        let shuffle = shuffle(s)?;
+        let shuffle = pixel_shuffle::read_inverse_factor(s, "pixel_shuffle_ratio")?;
         s.divide(
             ("image_size ÷ patch_size", grid.side()),
             ("1 ÷ pixel_shuffle_ratio", shuffle),
@@ -92,17 +93,5 @@ impl Llama4VisionConfig {
     /// Tokens of a tile.
     pub(super) fn tokens(&self) -> u64 {
         self.grid.patches() / (self.shuffle * self.shuffle)
-    }
-}
-
-/// Reads 1 ÷ `pixel_shuffle_ratio`, which must be a whole number.
-fn shuffle(s: &Section) -> Result<u64, ModelError> {
-    let key = "pixel_shuffle_ratio";
-    let ratio = s.optional_number(key)?.unwrap_or(0.5);
-    let whole = (1..=limits::SHUFFLE).find(|n| (ratio * f64::from(*n) - 1.0).abs() < 1e-9);
-    let given = s.value(key).cloned().unwrap_or_default();
-    match whole {
-        Some(n) => Ok(u64::from(n)),
-        None => Err(s.wrong(key, &given, &format!("one of 1, 0.5, 0.25, … 1 ÷ {}", limits::SHUFFLE))),
     }
 }

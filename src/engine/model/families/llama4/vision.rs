@@ -6,6 +6,7 @@ use super::config::Llama4VisionConfig;
 use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
+use crate::model::parts::pixel_shuffle::pixel_shuffle;
 use crate::model::parts::text::{MlpForm, PlainMlp, run_blocks};
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
@@ -147,16 +148,12 @@ impl Vision {
         })
     }
 
-    /// `pixel_shuffle`.
+    /// [tiles, patches, hidden] → [tiles, tokens, hidden of all patches of a token].
     fn shuffle(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let [tiles, hidden] = [x.size(0), x.last()];
-        let (side, k) = (self.config.grid.side(), self.config.shuffle);
-        let turned = |x: &Tensor| t.contiguous(&t.permute(x, &[0, 2, 1, 3]));
-        let square = t.view(x, [tiles, side, side, hidden]);
-        let mut h = turned(&t.view(&square, [tiles, side, side / k, hidden * k]));
-        h = t.view(&h, [tiles, side / k, side / k, hidden * k * k]);
-        h = turned(&h);
-        t.view(&h, [tiles, side / k * (side / k), hidden * k * k])
+        let side = self.config.grid.side();
+        let square = t.view(x, [x.size(0), side, side, x.last()]);
+        let h = pixel_shuffle(t, &square, self.config.shuffle);
+        t.view(&h, [h.size(0), h.size(1) * h.size(2), h.last()])
     }
 }
 
