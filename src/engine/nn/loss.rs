@@ -19,6 +19,19 @@ pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     loss
 }
 
+/// Cross entropy, in type `dtype`, of labels [batch, seq] shifted by one and the last of logits [batch, positions, vocab],
+/// which are cut where [`causal_lm_loss`] pads the labels.
+pub fn shifted_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor, dtype: DType) -> Tensor {
+    let [batch, seq, vocab] = [logits.size(0), labels.size(1), logits.size(2)];
+    let shifted = t.contiguous(&t.narrow(logits, 1, seq - 1));
+    let target = t.contiguous(&t.slice(labels, 1, seq - 1));
+    let precise = t.to_dtype(&shifted, dtype);
+    let flat = t.view(&precise, [batch * (seq - 1), vocab]);
+    let loss = t.cross_entropy(&flat, &t.view(&target, [batch * (seq - 1)]));
+    drop((flat, precise, target, shifted));
+    loss
+}
+
 /// `CrossEntropyLoss` of logits [batch, seq, vocab] in their own type and labels [batch, seq] as they are.
 pub fn unshifted_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     let [batch, seq, vocab] = [logits.size(0), logits.size(1), logits.size(2)];

@@ -35,7 +35,7 @@ pub use experts::{ExpertSizes, Experts};
 pub use gate::gated;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
-pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, unshifted_lm_loss};
+pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, shifted_lm_loss, unshifted_lm_loss};
 pub use mask::{
     Pattern, bidirectional_mask, causal_mask, counted_positions, ids, padding_mask, pattern_mask, position_ids,
     recurrent_mask, text_mask,

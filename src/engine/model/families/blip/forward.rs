@@ -81,7 +81,7 @@ impl Forward for Blip {
                 };
             };
             let logits = self.cls.forward(t, &h);
-            let loss = t.scope("loss", || shifted_loss(t, &logits, labels));
+            let loss = t.scope("loss", || nn::shifted_lm_loss(t, &logits, labels, logits.dtype()));
             drop((h, vision.pooled));
             Output {
                 loss,
@@ -89,17 +89,6 @@ impl Forward for Blip {
             }
         })
     }
-}
-
-/// Cross entropy of logits [batch, seq, vocab], in their own type, with labels [batch, seq] shifted by one.
-fn shifted_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
-    let [batch, seq, vocab] = [logits.size(0), logits.size(1), logits.size(2)];
-    let shifted = t.contiguous(&t.narrow(logits, 1, seq - 1));
-    let target = t.contiguous(&t.slice(labels, 1, seq - 1));
-    let flat = t.view(&shifted, [batch * (seq - 1), vocab]);
-    let loss = t.cross_entropy(&flat, &t.view(&target, [batch * (seq - 1)]));
-    drop((target, shifted));
-    loss
 }
 
 impl Head {

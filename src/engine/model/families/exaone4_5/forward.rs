@@ -1,15 +1,16 @@
 //! EXAONE 4.5 (`transformers/models/exaone4_5/modeling_exaone4_5.py`).
 
 use super::config::Exaone45Config;
-use crate::dtype::DType;
 use crate::model::decoder::stack::Decoder;
 use crate::model::families::qwen2_5_vl::Qwen25Vision;
-use crate::model::forward::{Batch, Forward, Output, Run, cast_pixels};
+use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_text::{ImageText, Placed};
 use crate::model::parts::image_tokens::placeholder_masks;
-use crate::model::parts::qwen_vl::{Layout, QwenPatches, VisionOutput, VisionTower, joined, split_images};
-use crate::nn::{Builder, ids};
-use crate::tape::{Component, Kind, Tape, Tensor};
+use crate::model::parts::qwen_vl::{
+    Layout, QwenPatches, VisionOutput, VisionTower, batch_of_patches, joined, split_images,
+};
+use crate::nn::Builder;
+use crate::tape::{Component, Tape, Tensor};
 
 /// `Exaone4_5_ForConditionalGeneration`.
 pub struct Exaone45 {
@@ -57,16 +58,7 @@ impl Forward for Exaone45 {
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let mut batch = Batch::of_text(t, run);
-        let layout = Layout::of(&run.setup, &self.patches);
-        t.as_kind(Kind::Input, || {
-            let shape = [layout.patches(), self.patches.patch_elements()];
-            let pixels = t.empty(shape, DType::F32, "pixel_values");
-            let images = layout.images().len() as u64;
-            batch.others.push(ids(t, &[images, 3], "image_grid_thw"));
-            batch.pixels = Some(cast_pixels(t, run, pixels));
-        });
-        batch
+        batch_of_patches(t, run, &self.patches, |_| None)
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {

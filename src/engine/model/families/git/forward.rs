@@ -144,7 +144,7 @@ impl Forward for Git {
                 };
             };
             let logits = output(&h);
-            let loss = t.scope("loss", || text_loss(t, &logits, labels));
+            let loss = t.scope("loss", || nn::shifted_lm_loss(t, &logits, labels, DType::F32));
             drop(h);
             Output {
                 loss,
@@ -152,16 +152,4 @@ impl Forward for Git {
             }
         })
     }
-}
-
-/// `ForCausalLMLoss` of the text's logits, which are the last of [batch, positions, vocab], and labels [batch, seq].
-fn text_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
-    let [batch, seq, vocab] = [logits.size(0), labels.size(1), logits.size(2)];
-    let shifted = t.contiguous(&t.narrow(logits, 1, seq - 1));
-    let target = t.contiguous(&t.slice(labels, 1, seq - 1));
-    let precise = t.to_dtype(&shifted, DType::F32);
-    let flat = t.view(&precise, [batch * (seq - 1), vocab]);
-    let loss = t.cross_entropy(&flat, &t.view(&target, [batch * (seq - 1)]));
-    drop((flat, precise, target, shifted));
-    loss
 }

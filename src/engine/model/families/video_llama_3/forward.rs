@@ -2,15 +2,14 @@
 
 use super::config::VideoLlama3Config;
 use super::vision::Vision;
-use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::decoder::text::Text;
-use crate::model::forward::{Batch, Forward, Output, Run, cast_pixels};
+use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_text::{Features, ImageText};
 use crate::model::parts::image_tokens::placeholder_masks;
-use crate::model::parts::qwen_vl::{Layout, QwenPatches};
+use crate::model::parts::qwen_vl::{Layout, QwenPatches, batch_of_patches};
 use crate::nn::{self, Builder, Linear, ids};
-use crate::tape::{Component, Kind, Tape, Tensor};
+use crate::tape::{Component, Tape, Tensor};
 
 /// `VideoLlama3ForConditionalGeneration`.
 pub struct VideoLlama3<T> {
@@ -73,17 +72,9 @@ impl<T: Text> Forward for VideoLlama3<T> {
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let layout = Layout::of(&run.setup, &self.patches);
-        let mut batch = Batch::of_text(t, run);
-        t.as_kind(Kind::Input, || {
-            let shape = [layout.patches(), self.patches.patch_elements()];
-            let pixels = t.empty(shape, DType::F32, "pixel_values");
-            let images = layout.images().len() as u64;
-            batch.others.push(ids(t, &[images, 3], "image_grid_thw"));
-            batch.others.push(ids(t, &[images], "image_merge_sizes"));
-            batch.pixels = Some(cast_pixels(t, run, pixels));
-        });
-        batch
+        batch_of_patches(t, run, &self.patches, |layout| {
+            Some(ids(t, &[layout.images().len() as u64], "image_merge_sizes"))
+        })
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {

@@ -1,6 +1,7 @@
 //! Parts of the vision towers of Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5, and the model around them.
 
 mod attention;
+mod batch;
 mod block;
 mod gated_mlp;
 mod interpolation;
@@ -15,6 +16,7 @@ mod vision_ids;
 mod windows;
 
 pub(crate) use attention::{Attended, SegmentCall, Segments, VisionAttention, attend_within};
+pub(crate) use batch::batch_of_patches;
 pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
 pub(crate) use gated_mlp::GatedMlp;
 pub(crate) use interpolation::interpolation;

@@ -1,6 +1,7 @@
 //! Model around a vision tower that Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5 share
 //! (`transformers/models/qwen2_vl/modeling_qwen2_vl.py`, `transformers/vision_utils.py`).
 
+use super::batch::batch_of_patches;
 use super::layout::Layout;
 use super::patches::QwenPatches;
 use super::{merge, positions};
@@ -10,8 +11,8 @@ use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_tokens::placeholder_mask;
-use crate::nn::{self, AXES, Builder, Linear, MropeLayout, ids};
-use crate::tape::{Component, Kind, Tape, Tensor};
+use crate::nn::{self, AXES, Builder, Linear, MropeLayout};
+use crate::tape::{Component, Tape, Tensor};
 
 /// A vision tower of one of them.
 pub trait VisionTower {
@@ -240,26 +241,13 @@ impl<V: VisionTower, L: LanguageModel> Forward for QwenVl<V, L> {
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let mut batch = Batch::of_text(t, run);
         if run.setup.images == 0 {
-            return batch;
+            return Batch::of_text(t, run);
         }
-        let layout = Layout::of(&run.setup, &self.patches);
-        t.as_kind(Kind::Input, || {
-            let shape = [layout.patches(), self.patches.patch_elements()];
-            let pixels = t.empty(shape, DType::F32, "pixel_values");
-            let grid = ids(t, &[layout.images().len() as u64, 3], "image_grid_thw");
+        batch_of_patches(t, run, &self.patches, |layout| {
             let marked = t.empty([layout.batch, layout.seq], DType::Bool, "image tokens");
-            let types = t.compute(&marked, DType::I32, "mm_token_type_ids");
-            drop(marked);
-            batch.others.extend([grid, types]);
-            batch.pixels = Some(if run.casts_pixels() {
-                t.compute(&pixels, DType::Bf16, "pixel_values")
-            } else {
-                pixels
-            });
-        });
-        batch
+            Some(t.compute(&marked, DType::I32, "mm_token_type_ids"))
+        })
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {

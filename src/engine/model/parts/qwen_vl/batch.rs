@@ -1,0 +1,30 @@
+//! Batches whose images come as patches in one row.
+
+use super::layout::Layout;
+use super::patches::QwenPatches;
+use crate::dtype::DType;
+use crate::model::forward::{Batch, Run, cast_pixels};
+use crate::nn::ids;
+use crate::tape::{Kind, Tape, Tensor};
+
+/// Makes a batch of text and images: `pixel_values`, [patches, elements of a patch], and in [`Batch::others`]
+/// `image_grid_thw`, [images, 3], and whatever else `others` makes. Pixels are cast last.
+pub fn batch_of_patches(
+    t: &Tape,
+    run: &Run,
+    patches: &QwenPatches,
+    others: impl FnOnce(&Layout) -> Option<Tensor>,
+) -> Batch {
+    let layout = Layout::of(&run.setup, patches);
+    let mut batch = Batch::of_text(t, run);
+    t.as_kind(Kind::Input, || {
+        let shape = [layout.patches(), patches.patch_elements()];
+        let pixels = t.empty(shape, DType::F32, "pixel_values");
+        batch
+            .others
+            .push(ids(t, &[layout.images().len() as u64, 3], "image_grid_thw"));
+        batch.others.extend(others(&layout));
+        batch.pixels = Some(cast_pixels(t, run, pixels));
+    });
+    batch
+}
