@@ -6,7 +6,7 @@
 
 mod activation;
 pub(crate) mod limits;
-mod rope;
+pub(crate) mod rope;
 pub(crate) mod section;
 mod shapes;
 

@@ -83,6 +83,34 @@ impl Rope {
     }
 }
 
+/// Reads a rotary embedding whose frequencies may not depend on the length, with the default base `theta`.
+pub(crate) fn read_static(s: &Section, theta: f64) -> Result<Rope, ModelError> {
+    let rope = Rope::read(s, theta, 1.0)?;
+    if !matches!(rope.kind, RopeKind::Dynamic | RopeKind::LongRope) {
+        return Ok(rope);
+    }
+    let key = match s.value("rope_scaling") {
+        Some(_) => "rope_scaling",
+        None => "rope_parameters",
+    };
+    let given = s.value(key).cloned().unwrap_or_default();
+    Err(s.wrong(key, &given, "a kind whose frequencies do not depend on the length"))
+}
+
+/// Returns `rope_parameters`, if there are some, for a class whose frequencies are not scaled and that does not read the
+/// older `rope_scaling`.
+pub(crate) fn unscaled_table<'a>(s: &Section<'a>) -> Result<Option<Section<'a>>, ModelError> {
+    if let Some(given) = s.value("rope_scaling") {
+        return Err(s.wrong("rope_scaling", given, "none: write `rope_parameters` instead"));
+    }
+    let table = s.optional_nested("rope_parameters", "rotary embedding")?;
+    let kind = table.and_then(|table| table.value("rope_type"));
+    match kind.filter(|kind| **kind != "default") {
+        Some(kind) => Err(s.wrong("rope_parameters.rope_type", kind, "\"default\"")),
+        None => Ok(table),
+    }
+}
+
 impl RopeKind {
     fn named(name: &str) -> Self {
         match name {

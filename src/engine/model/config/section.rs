@@ -243,6 +243,15 @@ impl<'a> Section<'a> {
         )))
     }
 
+    /// Reads `tie_word_embeddings`, which must be as `text` says, the value under `text_config`.
+    pub(crate) fn same_tie(&self, default: bool, text: bool) -> Result<(), ModelError> {
+        let key = "tie_word_embeddings";
+        match self.flag(key, default)? {
+            tied if tied == text => Ok(()),
+            tied => Err(self.wrong(key, &tied.into(), "the value of `text_config.tie_word_embeddings`")),
+        }
+    }
+
     /// Refuses two sizes that must be equal and are not.
     pub(crate) fn equal(&self, one: (&str, u64), other: (&str, u64)) -> Result<(), ModelError> {
         if one.1 == other.1 {

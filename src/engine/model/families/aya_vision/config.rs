@@ -54,7 +54,10 @@ impl AyaVisionConfig {
         s.divide(("patches a side", vision.grid().side()), ("downsample_factor", shuffle))?;
         let width = if is_cohere2 { 36_864 } else { text.hidden };
         let projector_width = s.size_or("alignment_intermediate_size", width, limits::WIDTH * 4)?;
-        s.divide(("alignment_intermediate_size", projector_width), ("its halves", 2))?;
+        if !projector_width.is_multiple_of(2) {
+            let allowed = "an even width, of which one half gates the other";
+            return Err(s.wrong("alignment_intermediate_size", &projector_width.into(), allowed));
+        }
         Ok(Self {
             selection: (!is_cohere2).then(|| selection(s, &vision)).transpose()?,
             vision,

@@ -2,7 +2,7 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, limits};
+use crate::model::config::{Activation, limits, rope};
 use crate::model::decoder::{
     Biases, DecoderConfig, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules,
     SoftCaps, Windows,
@@ -100,18 +100,9 @@ impl Cosmos3EdgeConfig {
 
 /// Reads the language model, whose head never shares the token embedding's weight (`_tied_weights_keys` is empty).
 fn read_text(s: &Section) -> Result<DecoderConfig, ModelError> {
+    let table = rope::unscaled_table(s)?;
     let mut text = DecoderConfig::read(s, &TEXT)?;
     text.tie_word_embeddings = false;
-    let table = s.optional_nested("rope_parameters", "rotary embedding")?;
-    if let Some(kind) = table
-        .and_then(|table| table.value("rope_type"))
-        .filter(|kind| **kind != "default")
-    {
-        return Err(s.wrong("rope_parameters.rope_type", kind, "\"default\""));
-    }
-    if let Some(given) = s.value("rope_scaling") {
-        return Err(s.wrong("rope_scaling", given, "nothing; write `rope_parameters`"));
-    }
     let sections = match (table, &text.rope.mrope_section) {
         (None, _) => SECTIONS.to_vec(),
         (Some(_), sections) => sections.clone().unwrap_or_default(),
@@ -144,13 +135,12 @@ impl Cosmos3EdgeVisionConfig {
         s.divide(("hidden_size", width), ("num_attention_heads", patches.heads))?;
         let positions = s.size_or("num_patches", 256, limits::POSITIONS)?;
         let side = positions.isqrt();
-        s.equal(
-            ("num_patches", positions),
-            ("the square of a whole number", side * side),
-        )?;
-        if let Some(given) = s.value("attention_dropout").filter(|given| given.as_f64() != Some(0.0)) {
-            return Err(s.wrong("attention_dropout", given, "0: dropout in the tower is not simulated"));
-        }
+        s.only("num_patches", "the square of a whole number", |_| {
+            side * side == positions
+        })?;
+        s.only("attention_dropout", "0: dropout in the tower is not simulated", |p| {
+            p.as_f64() == Some(0.0)
+        })?;
         Ok(Self {
             patches,
             width,

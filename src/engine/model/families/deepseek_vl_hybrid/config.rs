@@ -24,21 +24,27 @@ pub struct DeepseekVlHybridConfig {
 
 impl DeepseekVlHybridConfig {
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
-        let mut text = decoders::read_text(&s.nested("text_config", "language")?, "llama")?;
+        let language = s.nested("text_config", "language")?;
+        let mut text = decoders::read_text(&language, "llama")?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;
-        s.divide(("hidden_size of text_config", text.hidden), ("its halves", 2))?;
+        if !text.hidden.is_multiple_of(2) {
+            let allowed = "an even width, of which each tower's features take a half";
+            return Err(language.wrong("hidden_size", &text.hidden.into(), allowed));
+        }
         let section = s.nested_or_empty("high_res_vision_config", "SAM vision")?;
         section.expect_model_type(&["sam_vision_model"])?;
         let high_res = SamVisionConfig::read(&section, Some(4.0))?;
         let Some(added) = high_res.global.first().filter(|&&first| first < high_res.layers) else {
             let key = "global_attn_indexes";
             let given = section.value(key).cloned().unwrap_or_default();
-            return Err(section.wrong(key, &given, "a list that begins with the index of a block"));
+            let allowed = "a list that begins with the index of one of its blocks";
+            return Err(section.wrong(key, &given, allowed));
         };
-        let vision = SiglipVisionConfig::read(&s.nested("vision_config", "SigLIP vision")?)?;
+        let low_res = s.nested("vision_config", "SigLIP vision")?;
+        let vision = SiglipVisionConfig::read(&low_res)?;
         if vision.grid.side() < 2 {
             let allowed = "an image of at least two patches a side: layouts of single patches were not compared";
-            return Err(s.wrong("image_size", &vision.grid.image.into(), allowed));
+            return Err(low_res.wrong("image_size", &vision.grid.image.into(), allowed));
         }
         Ok(Self {
             vision,

@@ -31,7 +31,7 @@ impl FuyuConfig {
         let PersimmonConfig(mut text) = PersimmonConfig::read("persimmon", &section)?;
         text.tie_word_embeddings = s.flag("tie_word_embeddings", false)?;
         let hidden = s.size_or("hidden_size", 4096, limits::WIDTH)?;
-        s.equal(("hidden_size", hidden), ("hidden_size of text_config", text.hidden))?;
+        s.equal(("hidden_size", hidden), ("text_config.hidden_size", text.hidden))?;
         Ok(Self {
             grid: PatchGrid::read(s, 300, 30)?,
             text,

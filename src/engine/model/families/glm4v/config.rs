@@ -2,7 +2,7 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, limits};
+use crate::model::config::{Activation, limits, rope};
 use crate::model::decoder::{
     Biases, DecoderConfig, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules,
     NormPlacement, Rotation, SoftCaps, Windows,
@@ -150,19 +150,11 @@ fn read_text(s: &Section, is_ocr: bool) -> Result<DecoderConfig, ModelError> {
     }
     // GLM-4V's attention does not read it, and its rotary embedding does.
     if let Some(given) = s.value("head_dim").filter(|_| !is_ocr) {
-        return Err(s.wrong("head_dim", given, "nothing: hidden_size ÷ num_attention_heads"));
+        let allowed = "none: its heads have hidden_size ÷ num_attention_heads elements";
+        return Err(s.wrong("head_dim", given, allowed));
     }
-    if let Some(given) = s.value("rope_scaling") {
-        return Err(s.wrong("rope_scaling", given, "nothing; write `rope_parameters`"));
-    }
+    rope::unscaled_table(s)?;
     let text = DecoderConfig::read(s, if is_ocr { &OCR_TEXT } else { &GLM4V_TEXT })?;
-    let table = s.optional_nested("rope_parameters", "rotary embedding")?;
-    if let Some(kind) = table
-        .and_then(|table| table.value("rope_type"))
-        .filter(|kind| **kind != "default")
-    {
-        return Err(s.wrong("rope_parameters.rope_type", kind, "\"default\""));
-    }
     let sections = text.rope.mrope_section.clone().unwrap_or_else(|| SECTIONS.to_vec());
     let half = text.rope.rotated(text.head_dim) / 2;
     if sections.iter().sum::<u64>() != half {
@@ -227,8 +219,8 @@ fn read_patches(s: &Section, heads: u64) -> Result<QwenPatches, ModelError> {
     if patches.merge == 1 {
         return Err(s.wrong("spatial_merge_size", &1.into(), "2 or more"));
     }
-    if let Some(given) = s.value("attention_dropout").filter(|given| given.as_f64() != Some(0.0)) {
-        return Err(s.wrong("attention_dropout", given, "0: dropout in the tower is not simulated"));
-    }
+    s.only("attention_dropout", "0: dropout in the tower is not simulated", |p| {
+        p.as_f64() == Some(0.0)
+    })?;
     Ok(patches)
 }

@@ -2,7 +2,7 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, Rope, RopeKind, limits};
+use crate::model::config::{Activation, limits, rope};
 use crate::model::parts::clip_vision::ClipVisionConfig;
 
 /// IDEFICS: CLIP's tower, and a decoder whose blocks attend to its patches through gates.
@@ -102,17 +102,7 @@ fn simulated(s: &Section) -> Result<(), ModelError> {
             v.as_array().is_some_and(Vec::is_empty)
         })?;
     }
-    let rope = Rope::read(s, 10_000.0, 1.0)?;
-    if matches!(rope.kind, RopeKind::Dynamic | RopeKind::LongRope) {
-        let key = if s.value("rope_scaling").is_some() {
-            "rope_scaling"
-        } else {
-            "rope_parameters"
-        };
-        let given = s.value(key).cloned().unwrap_or_default();
-        return Err(s.wrong(key, &given, "a kind whose frequencies do not depend on the length"));
-    }
-    Ok(())
+    rope::read_static(s, 10_000.0).map(|_| ())
 }
 
 /// Reads CLIP's tower with IDEFICS's keys and defaults.

@@ -2,7 +2,7 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, EncoderShape, PatchGrid, limits};
+use crate::model::config::{Activation, EncoderShape, PatchGrid};
 use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
 use crate::model::parts::pixel_shuffle;

@@ -1,7 +1,5 @@
 //! Configuration of KOSMOS-2 and KOSMOS-2.5.
 
-use serde_json::Value;
-
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits};
@@ -90,7 +88,7 @@ impl Kosmos2Config {
     pub(crate) fn read(s: &Section, is_newer: bool) -> Result<Self, ModelError> {
         let d = if is_newer { &NEWER } else { &OLDER };
         let text = KosmosTextConfig::read(&s.nested("text_config", d.text)?, d, is_newer)?;
-        same_ties(s, &text)?;
+        s.same_tie(true, text.tie_word_embeddings)?;
         let vision = s.nested("vision_config", d.vision)?;
         Ok(Self {
             vision: match is_newer {
@@ -139,19 +137,6 @@ const NEWER: Defaults = Defaults {
     positions: 4096,
     attention_dropout: 0.0,
 };
-
-/// Refuses a head that is tied in one of the configurations only.
-fn same_ties(s: &Section, text: &KosmosTextConfig) -> Result<(), ModelError> {
-    let key = "tie_word_embeddings";
-    match s.flag(key, true)? {
-        tied if tied == text.tie_word_embeddings => Ok(()),
-        tied => Err(s.wrong(
-            key,
-            &Value::Bool(tied),
-            "the value of `text_config.tie_word_embeddings`",
-        )),
-    }
-}
 
 /// Reads CLIP's tower with KOSMOS-2's defaults.
 fn clip(s: &Section) -> Result<ClipVisionConfig, ModelError> {

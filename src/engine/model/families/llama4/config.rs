@@ -1,7 +1,5 @@
 //! Configuration of Llama 4.
 
-use serde_json::Value;
-
 use super::text_config::Llama4TextConfig;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -45,12 +43,7 @@ impl Llama4Config {
         let text = s.nested("text_config", "Llama 4 text")?;
         text.expect_model_type(&["llama4_text"])?;
         let text = Llama4TextConfig::read(&text)?;
-        let key = "tie_word_embeddings";
-        let tied = s.flag(key, false)?;
-        if tied != text.tie_word_embeddings {
-            let allowed = "the value of `text_config.tie_word_embeddings`";
-            return Err(s.wrong(key, &Value::Bool(tied), allowed));
-        }
+        s.same_tie(false, text.tie_word_embeddings)?;
         Ok(Self {
             vision: Llama4VisionConfig::read(&s.nested("vision_config", "Llama 4 vision")?)?,
             text,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, Rope, RopeKind, limits};
+use crate::model::config::{Activation, limits, rope};
 
 /// Llama 4's decoder: attention within chunks in some blocks, positions in some, experts in some.
 ///
@@ -73,16 +73,7 @@ impl Llama4TextConfig {
                 "a number, since the mask of chunks is always made",
             )?;
         }
-        let rope = Rope::read(s, 500_000.0, 1.0)?;
-        if matches!(rope.kind, RopeKind::Dynamic | RopeKind::LongRope) {
-            let key = if s.value("rope_scaling").is_some() {
-                "rope_scaling"
-            } else {
-                "rope_parameters"
-            };
-            let given = s.value(key).cloned().unwrap_or_default();
-            return Err(s.wrong(key, &given, "a kind whose frequencies do not depend on the length"));
-        }
+        rope::read_static(s, 500_000.0)?;
         let hidden = s.size("hidden_size", 5120, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", 40, limits::HEADS)?;
         let kv_heads = kv_heads(s, heads)?;

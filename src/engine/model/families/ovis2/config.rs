@@ -57,16 +57,16 @@ impl Ovis2Config {
             ("vocab_size", s.size_or("vocab_size", 151_643, limits::VOCAB)?),
             ("text_config.vocab_size", text.vocab),
         )?;
-        let vision = Ovis2VisionConfig::read(&s.nested_or_empty("vision_config", "Ovis2 vision")?)?;
-        let ids = s.optional_len("visual_indicator_token_ids")?.unwrap_or(5);
-        s.equal(
-            ("visual_indicator_token_ids (its length)", ids),
-            ("the processor's indicators", 5),
+        s.only(
+            "visual_indicator_token_ids",
+            "a list of the 5 tokens of its processor",
+            |ids| ids.as_array().is_some_and(|list| list.len() == 5),
         )?;
-        s.equal(
-            ("vision_config.num_visual_indicator_tokens", vision.indicators),
-            ("the processor's indicators", 5),
-        )?;
+        let section = s.nested_or_empty("vision_config", "Ovis2 vision")?;
+        let vision = Ovis2VisionConfig::read(&section)?;
+        section.only("num_visual_indicator_tokens", "5, as its processor has", |_| {
+            vision.indicators == 5
+        })?;
         Ok(Self { vision, text })
     }
 }

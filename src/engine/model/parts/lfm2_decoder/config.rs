@@ -98,7 +98,7 @@ fn intermediate(s: &Section) -> Result<u64, ModelError> {
         false => Err(s.wrong(
             "block_ffn_dim_multiplier",
             &multiplier.into(),
-            "a factor that leaves the MLP a width",
+            &format!("a factor that makes its MLP 1 to {most} wide"),
         )),
     }
 }

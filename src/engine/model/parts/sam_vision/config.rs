@@ -72,8 +72,10 @@ impl SamVisionConfig {
             (None, Some(ratio)) => {
                 let ratio = s.optional_number("mlp_ratio")?.unwrap_or(ratio);
                 let width = (hidden as f64 * ratio) as u64;
-                if !(1..=limits::WIDTH * 4).contains(&width) {
-                    return Err(s.wrong("mlp_ratio", &ratio.into(), "a ratio that leaves the MLP a width"));
+                let most = limits::WIDTH * 4;
+                if !(1..=most).contains(&width) {
+                    let allowed = format!("a ratio that makes its MLP 1 to {most} wide");
+                    return Err(s.wrong("mlp_ratio", &ratio.into(), &allowed));
                 }
                 width
             }
