@@ -144,7 +144,7 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
             t_string!(i18n, refusal.long_step, message, accum, each, most)
         }
         Failure::LlavaNextFull => t_string!(i18n, refusal.llava_next_full, message),
-        Failure::FeaturesIntoLeaf { model } => t_string!(i18n, refusal.features_into_leaf, message, model),
+        Failure::LeafChangedInPlace { model } => t_string!(i18n, refusal.leaf_changed_in_place, message, model),
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) trait Family: Config {
     }
 }
 
-/// What every typed configuration has: it can be shown, compared and told apart from those of other families.
+/// Common bounds of typed configurations: they can be shown, compared, and told apart from those of other families.
 pub(crate) trait Config: Any + Debug + Send + Sync {
     /// Returns true if the other is a configuration of the same family with the same values.
     fn is_equal(&self, other: &dyn Any) -> bool;

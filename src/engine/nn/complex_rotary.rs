@@ -5,7 +5,7 @@ use super::rope::{inverse_frequencies, inverse_frequencies_again};
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
-/// `Llama4TextRotaryEmbedding`: the turn of every position, recomputed in each forward.
+/// `Llama4TextRotaryEmbedding`: the rotation of every position, recomputed in each forward.
 pub struct ComplexRotary {
     inv_freq: Tensor,
     _original_inv_freq: Tensor,
@@ -26,7 +26,7 @@ impl ComplexRotary {
         })
     }
 
-    /// Positions [1, seq] → turns [1, seq, half of a head] in complex numbers.
+    /// Positions [1, seq] → rotations [1, seq, half of a head] in complex numbers.
     pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> Tensor {
         t.no_grad(|| {
             let [batch, seq, half] = [position_ids.size(0), position_ids.size(1), self.inv_freq.size(0)];
@@ -34,29 +34,29 @@ impl ComplexRotary {
             let positions = t.compute(&t.view(position_ids, [batch, 1, seq]), DType::F32, "positions as float");
             let angles = t.autocast(None, || t.matmul(&frequencies, &positions));
             let angles = t.transpose(&angles, 1, 2);
-            let turns = {
+            let freqs_cis = {
                 let ones = t.compute(&angles, DType::F32, "ones");
-                let turns = t.compute(&angles, DType::C64, "polar");
+                let freqs_cis = t.compute(&angles, DType::C64, "polar");
                 drop(ones);
-                turns
+                freqs_cis
             };
-            let scaled = t.compute(&turns, DType::C64, "times attention scaling");
-            drop((turns, angles, positions));
+            let scaled = t.compute(&freqs_cis, DType::C64, "times attention scaling");
+            drop((freqs_cis, angles, positions));
             scaled
         })
     }
 }
 
-/// `apply_rotary_emb`: queries and keys [batch, seq, heads, width], and turns that broadcast to their complex pairs.
-pub fn apply_complex_rotary(t: &Tape, x: [&Tensor; 2], turns: &Tensor) -> [Tensor; 2] {
+/// `apply_rotary_emb`: queries and keys [batch, seq, heads, width], and rotations that broadcast to their complex pairs.
+pub fn apply_complex_rotary(t: &Tape, x: [&Tensor; 2], freqs_cis: &Tensor) -> [Tensor; 2] {
     let pairs = x.map(|x| {
         let wide = t.to_dtype(x, DType::F32);
         let [batch, seq, heads, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
         t.view_as_complex(&t.reshape(&wide, [batch, seq, heads, width / 2, 2]))
     });
-    let turned = [0, 1].map(|i| {
-        let product = t.mul_by_complex(&pairs[i], turns);
+    let rotated = [0, 1].map(|i| {
+        let product = t.mul_by_complex(&pairs[i], freqs_cis);
         t.view(&t.view_as_real(&product), *x[i].shape())
     });
-    [0, 1].map(|i| t.to_dtype(&turned[i], x[i].dtype()))
+    [0, 1].map(|i| t.to_dtype(&rotated[i], x[i].dtype()))
 }

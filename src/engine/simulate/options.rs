@@ -33,7 +33,8 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     Err(SimulateError::Freeze { model, missing })
 }
 
-/// Refuses samples without images where the loss would reach no trained weight, and what of them was never compared.
+/// Refuses samples without images where the loss depends on no trained weight, or with settings that were never compared
+/// with them.
 fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.images > 0 || !model.takes().text_alone {
         return Ok(());

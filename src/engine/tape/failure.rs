@@ -41,13 +41,13 @@ pub enum Failure {
          `pack_image_features` cannot lay the class token out in a grid; take \"default\""
     )]
     LlavaNextFull,
-    /// A frozen embedding's output, made to require gradients, is written to in place.
+    /// The output of frozen embeddings, which was made a leaf that requires gradients, is changed in place.
     #[error(
         "{model} does not run with frozen embeddings and checkpointed blocks: `enable_input_require_grads` makes the \
-         embeddings a leaf, into which image features are written in place, which PyTorch refuses; take `ckpt` none, or \
+         embeddings a leaf, and PyTorch refuses to change a leaf in place as this forward does; take `ckpt` none, or \
          train the embeddings"
     )]
-    FeaturesIntoLeaf {
+    LeafChangedInPlace {
         /// The family's name.
         model: String,
     },

@@ -89,9 +89,10 @@ pub(crate) enum SharedKeys {
     Never,
     /// One with a gate, the key of its elements, and their default.
     Gated(&'static str, u64),
-    /// As many experts' elements as this key says, added to what the chosen experts make (DeepSeek), and their default.
+    /// One as wide as this key's number of experts, with a default number; its output is added to theirs (DeepSeek).
     Added(&'static str, u64),
-    /// The same, run before the router; 0 is none (ERNIE 4.5).
+    /// One as wide as this key's number of experts, with a default number; it runs before the router, and 0 is none
+    /// (ERNIE 4.5).
     AddedFirst(&'static str, u64),
 }
 

@@ -174,17 +174,17 @@ pub(crate) enum Rotation {
     ByF32,
     /// Of whole heads in fp32, and back to their own type (Cohere).
     InF32,
-    /// Of a part of each head; both are turned before either is put together (Nemotron).
+    /// Of a part of each head: queries and keys are both rotated before either is concatenated with its rest (Nemotron).
     Part,
-    /// The same, where the turned part is freed once it is put together (GLM-4-MoE).
+    /// Of a part of each head, which is freed once it is concatenated with the rest (GLM-4-MoE).
     FreedPart,
     /// Of a part of each head, whose alternating elements make pairs (GLM).
     AlternatingPart,
-    /// The same by cosines that are there for each element of a pair (GLM-OCR).
+    /// Of a part of each head, whose alternating elements make pairs, by cosines for each element of a pair (GLM-OCR).
     PairedPart,
-    /// Of whole heads, whose halves are turned one by one by cosines of half a head (gpt-oss).
+    /// Of whole heads, whose halves are rotated one by one by cosines of half a head (gpt-oss).
     Halves,
-    /// Of whole heads, whose alternating elements make pairs, by cosines in fp32 and in fp32 (ERNIE 4.5 MoE).
+    /// Of whole heads in fp32, whose alternating elements make pairs, by cosines in fp32 (ERNIE 4.5 MoE).
     AlternatingInF32,
 }
 

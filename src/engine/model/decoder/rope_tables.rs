@@ -9,7 +9,7 @@ const KEYS: [&str; 2] = ["rope_scaling", "rope_parameters"];
 /// Kinds of blocks.
 pub(crate) const KINDS: [&str; 2] = ["full_attention", "sliding_attention"];
 
-/// Checks that no table's frequencies depend on the length, and that all turn whole heads.
+/// Checks that no table's frequencies depend on the length, and that all rotate whole heads.
 pub(crate) fn are_static(s: &Section) -> Result<(), ModelError> {
     for key in KEYS {
         let Some(table) = s.optional_nested(key, "rotary embedding")? else {

@@ -50,7 +50,7 @@ impl Windows {
     }
 }
 
-/// Checks that some layers slide where the family turns positions in sliding ones only.
+/// Checks that some layers slide where the family has rotary positions in sliding ones only.
 pub(crate) fn some_slide(s: &Section) -> Result<(), ModelError> {
     if s.has("sliding_window") && s.value("sliding_window").is_none() {
         return Ok(());

@@ -73,7 +73,7 @@ use super::lazy::LazyGroup;
 use super::parts::delta_decoder::DeltaDecoderConfig;
 use super::parts::lfm2_decoder::Lfm2Config;
 
-/// What is known of a family before its code is loaded.
+/// Facts of a family that are known before its code is loaded.
 struct Row {
     model_types: &'static [ModelType],
     names: &'static [Name],
@@ -85,8 +85,8 @@ pub(super) struct Code {
     read: fn(&str, &Section) -> Result<ModelConfig, ModelError>,
 }
 
-/// Makes the tables of a group of families, in the order in which messages list their types: what is known of each
-/// before its code is loaded, and its code. Whatever refers to the second table contains the code of the whole group.
+/// Makes the tables of a group of families, in the order in which messages list their types: the facts of each
+/// that are known before its code is loaded, and its code. Whatever refers to the second table contains the code of the whole group.
 macro_rules! families {
     ($rows:ident, $codes:ident: $($config:ty),+ $(,)?) => {
         static $rows: &[Row] = &[$({
@@ -193,7 +193,7 @@ impl ModelConfig {
         Self(Arc::new(config))
     }
 
-    /// What the family answers.
+    /// Returns the configuration as its family's answers to the engine.
     pub(crate) fn family(&self) -> &dyn Family {
         &*self.0
     }

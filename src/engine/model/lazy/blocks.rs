@@ -11,10 +11,10 @@ use crate::model::families::llava::forward::Llava;
 use crate::model::forward::Forward;
 use crate::nn::Builder;
 
-/// What makes modules that are not Llama's.
+/// Constructors of modules that are not Llama's.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks {
-    /// Makes the block of an index of a decoder with blocks of its own.
+    /// Makes one block, by its index, of a decoder with blocks of its own.
     pub block: fn(&Builder, &DecoderConfig, usize) -> Rc<dyn Block>,
     /// Makes a language model of Gemma's.
     pub gemma: fn(&Builder, &DecoderConfig) -> Box<dyn Forward>,
@@ -23,7 +23,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// All of them: whatever refers to this contains their code.
+    /// All constructors: whatever refers to this constant contains the code of these modules.
     pub const OWN: Self = Self {
         block: |b, c, index| match decoders::own_block(b, c, index) {
             Some(block) => block,
@@ -33,16 +33,16 @@ impl Blocks {
         llava_gemma: |b, c| Box::new(Llava::<GemmaText>::new(b, c)),
     };
 
-    /// Returns them; they are linked in.
+    /// Returns the constructors, which are linked in.
     #[cfg(not(feature = "lazy-models"))]
     pub const fn get() -> Self {
         Self::OWN
     }
 
-    /// Returns them; they must have been provided.
+    /// Returns the constructors that the frontend provided.
     ///
     /// # Panics
-    /// If they were not: the frontend must check [`crate::Model::lazy_group`] first.
+    /// When none were provided: the frontend must check [`crate::Model::lazy_group`] first.
     #[cfg(feature = "lazy-models")]
     pub fn get() -> Self {
         *PROVIDED
@@ -54,7 +54,7 @@ impl Blocks {
 #[cfg(feature = "lazy-models")]
 static PROVIDED: std::sync::OnceLock<Blocks> = std::sync::OnceLock::new();
 
-/// Makes them available from now on.
+/// Makes the constructors available from now on.
 #[cfg(feature = "lazy-models")]
 pub(super) fn provide(blocks: Blocks) {
     // A second call provides the same functions, so its error is ignored.

@@ -55,7 +55,7 @@ impl LanguageModel for Lfm2Decoder {
     }
 }
 
-/// `language_model` and `lm_head` of such a model.
+/// `language_model` and `lm_head` of a model whose images become tokens of a text.
 pub struct ImageText<T> {
     language_model: T,
     lm_head: Option<Linear>,
@@ -100,7 +100,7 @@ pub struct Placed {
     pub shown: Option<Tensor>,
 }
 
-/// Function that makes the mask of the image tokens, and what else of the model's masks the forward holds.
+/// Function that makes the mask of the image tokens, and another mask that the forward holds, if there is one.
 pub type PlaceholderMask = fn(&Tape, &Tensor) -> (Tensor, Option<Tensor>);
 
 impl<T: Text> ImageText<T> {
@@ -143,7 +143,8 @@ impl<T: LanguageModel> ImageText<T> {
         self.loss_with_mask(t, run, batch, |t, ids| (placeholder_mask(t, ids), None), features)
     }
 
-    /// The same where the mask of the image tokens is made before the features, and their number is not checked.
+    /// Runs a batch to the loss, as [`Self::loss`] does, with the mask of the image tokens made before the features; the
+    /// number of tokens is not checked.
     pub fn loss_with_early_mask(
         &self,
         t: &Tape,
@@ -162,7 +163,7 @@ impl<T: LanguageModel> ImageText<T> {
         })
     }
 
-    /// The same with another mask of the image tokens.
+    /// Runs a batch to the loss, as [`Self::loss`] does, with image tokens marked by `mask`.
     pub fn loss_with_mask(
         &self,
         t: &Tape,

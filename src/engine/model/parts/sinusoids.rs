@@ -1,4 +1,4 @@
-//! Tables of sines and cosines of positions (`M2M100SinusoidalPositionalEmbedding`).
+//! Tables of sinusoidal position embeddings (`M2M100SinusoidalPositionalEmbedding`).
 
 use crate::dtype::DType;
 use crate::nn;

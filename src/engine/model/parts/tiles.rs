@@ -34,7 +34,7 @@ pub fn tiles_of([height, width]: [u64; 2], side: u64) -> u64 {
     if best == 1 { 1 } else { best + 1 }
 }
 
-/// The same where the arrangement is taken that enlarges the image least, or shrinks it least if all shrink it.
+/// Number of tiles of the arrangement that enlarges the image least, or shrinks it least if all arrangements shrink it.
 ///
 /// Source: `get_optimal_tiled_canvas` in `transformers/models/cohere2_vision/image_processing_cohere2_vision.py`.
 pub fn scaled_tiles_of([height, width]: [u64; 2], side: u64) -> u64 {

@@ -1,54 +1,56 @@
 //! BERT's blocks as BLIP (`transformers/models/blip/modeling_blip_text.py`) and GIT
-//! (`transformers/models/git/modeling_git.py`) have them: attention is written out, whatever implementation is asked for.
+//! (`transformers/models/git/modeling_git.py`) have them: with eager attention, whatever implementation is asked for.
 
 use std::rc::Rc;
 
-use super::config::BertConfig;
+use super::config::BlipTextConfig;
 use crate::dtype::DType;
 use crate::model::families::blip2::{FeedForward, Output, QFormerConfig};
 use crate::model::forward::Run;
 use crate::model::parts::text::run_blocks;
 use crate::nn::{Builder, Embedding, LayerNorm, Linear};
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Failure, Mask, Tape, Tensor};
 
-/// In what the blocks of BLIP and GIT differ.
+/// Differences between the blocks of BLIP and GIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BertForm {
+pub(crate) struct BlipTextForm {
     /// True if each block attends to an image too.
     pub crosses: bool,
-    /// True if attention returns its weights without the dropout.
+    /// True if attention returns its weights before dropout.
     pub returns_undropped: bool,
 }
 
 /// `BlipTextEmbeddings`, `GitEmbeddings`.
-pub(crate) struct BertEmbeddings {
+pub(crate) struct BlipTextEmbeddings {
     word_embeddings: Embedding,
     position_embeddings: Embedding,
     layer_norm: LayerNorm,
     dropout: f64,
     position_ids: Tensor,
+    /// The model's name, for messages.
+    model: &'static str,
 }
 
 /// `BlipTextEncoder`, `GitEncoder`.
-pub(crate) struct BertBlocks {
+pub(crate) struct BlipTextEncoder {
     layers: Vec<Rc<Layer>>,
 }
 
 struct Layer {
-    attention: WrittenAttention,
-    crossattention: Option<WrittenAttention>,
+    attention: BlipTextAttention,
+    crossattention: Option<BlipTextAttention>,
     feed_forward: FeedForward,
 }
 
 /// `BlipTextAttention`, `GitAttention`: attention and what follows it.
-struct WrittenAttention {
+struct BlipTextAttention {
     query: Linear,
     key: Linear,
     value: Linear,
     output: Output,
     heads: u64,
     dropout: f64,
-    form: BertForm,
+    form: BlipTextForm,
 }
 
 /// State that all blocks of one forward share.
@@ -57,9 +59,9 @@ struct BlockContext {
     image: Option<Tensor>,
 }
 
-impl BertEmbeddings {
-    /// Makes the tables and the norm.
-    pub fn new(b: &Builder, c: &BertConfig) -> Self {
+impl BlipTextEmbeddings {
+    /// Makes the tables and the norm of the model of this name.
+    pub fn new(b: &Builder, c: &BlipTextConfig, model: &'static str) -> Self {
         let hidden = c.blocks.shape.hidden;
         b.tape().scope("embeddings", || Self {
             word_embeddings: Embedding::new(b, "word_embeddings", c.vocab, hidden),
@@ -67,6 +69,7 @@ impl BertEmbeddings {
             layer_norm: LayerNorm::new(b, "LayerNorm", hidden),
             dropout: c.blocks.hidden_dropout,
             position_ids: b.buffer("position_ids", [1, c.positions], DType::I64),
+            model,
         })
     }
 
@@ -81,7 +84,9 @@ impl BertEmbeddings {
             let words = self.word_embeddings.forward(t, ids);
             let leaf = run.embedded(t, words.clone());
             if leaf.requires_grad() && !words.requires_grad() {
-                t.misfit("`+=` to a leaf that requires gradients", &[words.shape()]);
+                t.fail(|| Failure::LeafChangedInPlace {
+                    model: self.model.to_owned(),
+                });
             }
             drop(words);
             let position_ids = t.slice(&self.position_ids, 1, ids.size(1));
@@ -97,9 +102,9 @@ impl BertEmbeddings {
     }
 }
 
-impl BertBlocks {
+impl BlipTextEncoder {
     /// Makes the blocks.
-    pub fn new(b: &Builder, c: &QFormerConfig, form: BertForm) -> Self {
+    pub fn new(b: &Builder, c: &QFormerConfig, form: BlipTextForm) -> Self {
         Self {
             layers: (0..c.shape.layers as usize)
                 .map(|i| b.tape().layer("encoder.layer", i, || Rc::new(Layer::new(b, c, form))))
@@ -130,14 +135,16 @@ impl BertBlocks {
 }
 
 impl Layer {
-    fn new(b: &Builder, c: &QFormerConfig, form: BertForm) -> Self {
+    fn new(b: &Builder, c: &QFormerConfig, form: BlipTextForm) -> Self {
         let t = b.tape();
         let hidden = c.shape.hidden;
         Self {
-            attention: t.scope("attention", || WrittenAttention::new(b, c, form, hidden)),
-            crossattention: form
-                .crosses
-                .then(|| t.scope("crossattention", || WrittenAttention::new(b, c, form, c.encoder_hidden))),
+            attention: t.scope("attention", || BlipTextAttention::new(b, c, form, hidden)),
+            crossattention: form.crosses.then(|| {
+                t.scope("crossattention", || {
+                    BlipTextAttention::new(b, c, form, c.encoder_hidden)
+                })
+            }),
             feed_forward: FeedForward::new(b, c, ["intermediate", "output"]),
         }
     }
@@ -154,9 +161,9 @@ impl Layer {
     }
 }
 
-impl WrittenAttention {
+impl BlipTextAttention {
     /// Makes an attention whose keys and values come from states of width `source`.
-    fn new(b: &Builder, c: &QFormerConfig, form: BertForm, source: u64) -> Self {
+    fn new(b: &Builder, c: &QFormerConfig, form: BlipTextForm, source: u64) -> Self {
         let t = b.tape();
         let hidden = c.shape.hidden;
         let [query, key, value] = t.scope("self", || {
@@ -174,7 +181,8 @@ impl WrittenAttention {
         }
     }
 
-    /// What follows attention, and the weights that the block holds; GIT's are gone by then.
+    /// States [batch, seq, hidden] after attention and its output projection, and the weights that the block holds until it
+    /// returns; GIT's are gone by then.
     fn forward(&self, t: &Tape, x: &Tensor, source: &Tensor, mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
         let (attended, weights) = t.scope("self", || self.attend(t, x, source, mask));
         let out = t.scope("output", || self.output.forward(t, &attended, x));

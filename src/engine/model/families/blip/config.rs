@@ -13,12 +13,12 @@ pub struct BlipConfig {
     /// The vision tower.
     pub vision: Blip2VisionConfig,
     /// The text decoder.
-    pub text: BertConfig,
+    pub text: BlipTextConfig,
 }
 
 /// A decoder of BERT's blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BertConfig {
+pub struct BlipTextConfig {
     /// Its blocks.
     pub blocks: QFormerConfig,
     /// Rows of the token embedding.
@@ -48,7 +48,7 @@ impl BlipConfig {
             text.padding(vocab)?;
         }
         Ok(Self {
-            text: BertConfig {
+            text: BlipTextConfig {
                 blocks: QFormerConfig {
                     shape: EncoderShape::read(&text, Self::TEXT)?,
                     cross_attention_frequency: 1,

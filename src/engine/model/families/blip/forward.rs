@@ -1,7 +1,7 @@
 //! BLIP for captions (`transformers/models/blip/modeling_blip.py`).
 
-use super::block::{BertBlocks, BertEmbeddings, BertForm};
-use super::config::{BertConfig, BlipConfig};
+use super::block::{BlipTextEmbeddings, BlipTextEncoder, BlipTextForm};
+use super::config::{BlipConfig, BlipTextConfig};
 use crate::model::config::{Activation, PatchGrid};
 use crate::model::families::blip2::Blip2Vision;
 use crate::model::forward::{Batch, Forward, Output, Run};
@@ -12,8 +12,8 @@ use crate::tape::{Component, Tape, Tensor};
 /// `BlipForConditionalGeneration`.
 pub struct Blip {
     vision_model: Blip2Vision,
-    embeddings: BertEmbeddings,
-    blocks: BertBlocks,
+    embeddings: BlipTextEmbeddings,
+    blocks: BlipTextEncoder,
     cls: Head,
     grid: PatchGrid,
 }
@@ -33,13 +33,13 @@ impl Blip {
             Blip2Vision::new(b, &c.vision)
         });
         let (embeddings, blocks) = t.component("text_decoder.bert", Component::LanguageModel, || {
-            let form = BertForm {
+            let form = BlipTextForm {
                 crosses: true,
                 returns_undropped: true,
             };
             (
-                BertEmbeddings::new(b, &c.text),
-                BertBlocks::new(b, &c.text.blocks, form),
+                BlipTextEmbeddings::new(b, &c.text, "BLIP"),
+                BlipTextEncoder::new(b, &c.text.blocks, form),
             )
         });
         let cls = t.component("text_decoder.cls.predictions", Component::Head, || {
@@ -92,7 +92,7 @@ impl Forward for Blip {
 }
 
 impl Head {
-    fn new(b: &Builder, c: &BertConfig, table: &Tensor) -> Self {
+    fn new(b: &Builder, c: &BlipTextConfig, table: &Tensor) -> Self {
         let t = b.tape();
         let hidden = c.blocks.shape.hidden;
         let bias = b.weight("bias", [c.vocab]);

@@ -4,8 +4,8 @@ mod block;
 mod config;
 mod forward;
 
-pub(crate) use block::{BertBlocks, BertEmbeddings, BertForm};
-pub use config::{BertConfig, BlipConfig};
+pub(crate) use block::{BlipTextEmbeddings, BlipTextEncoder, BlipTextForm};
+pub use config::{BlipConfig, BlipTextConfig};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};

@@ -33,7 +33,7 @@ pub struct Blip2VisionConfig {
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// True if its attention is written out, whatever implementation is asked for, as BLIP's.
+    /// True if its attention is eager, whatever implementation is asked for, as BLIP's.
     pub written_out: bool,
 }
 

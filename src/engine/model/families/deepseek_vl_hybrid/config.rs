@@ -17,7 +17,7 @@ pub struct DeepseekVlHybridConfig {
     /// SAM's tower.
     pub high_res: SamVisionConfig,
     /// Block of SAM's tower whose output is added to that of the tower.
-    pub added: usize,
+    pub global_attn_index: usize,
     /// The language model.
     pub text: DecoderConfig,
 }
@@ -34,7 +34,7 @@ impl DeepseekVlHybridConfig {
         let section = s.nested_or_empty("high_res_vision_config", "SAM vision")?;
         section.expect_model_type(&["sam_vision_model"])?;
         let high_res = SamVisionConfig::read(&section, Some(4.0))?;
-        let Some(added) = high_res.global.first().filter(|&&first| first < high_res.layers) else {
+        let Some(index) = high_res.global.first().filter(|&&first| first < high_res.layers) else {
             let key = "global_attn_indexes";
             let given = section.value(key).cloned().unwrap_or_default();
             let allowed = "a list that begins with the index of one of its blocks";
@@ -48,7 +48,7 @@ impl DeepseekVlHybridConfig {
         }
         Ok(Self {
             vision,
-            added: *added as usize,
+            global_attn_index: *index as usize,
             high_res,
             text,
         })

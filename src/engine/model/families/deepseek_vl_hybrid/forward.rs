@@ -29,7 +29,7 @@ struct HighRes {
     proj: [Tensor; 2],
     alpha: Tensor,
     /// Block whose output is added to that of the tower.
-    added: usize,
+    global_attn_index: usize,
     /// Patches a side of SigLIP's tower.
     side: u64,
 }
@@ -120,7 +120,7 @@ impl HighRes {
                 ]
             }),
             alpha: b.weight("high_res_vision_alpha", [1]),
-            added: c.added,
+            global_attn_index: c.global_attn_index,
             side: c.vision.grid.side(),
         })
     }
@@ -136,7 +136,7 @@ impl HighRes {
         let out = t.component("model", Component::Connector, || {
             let last = self.project(t, &tower);
             let mut global = t.scope("high_res_vision_neck", || {
-                self.neck.forward(t, &hidden_states[self.added + 1])
+                self.neck.forward(t, &hidden_states[self.global_attn_index + 1])
             });
             global = self.project(t, &global);
             let out = t.add(&last, &t.mul(&global, &self.alpha));

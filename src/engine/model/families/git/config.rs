@@ -3,7 +3,7 @@
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, EncoderShape, limits};
-use crate::model::families::blip::BertConfig;
+use crate::model::families::blip::BlipTextConfig;
 use crate::model::families::blip2::QFormerConfig;
 use crate::model::parts::clip_vision::ClipVisionConfig;
 
@@ -15,7 +15,7 @@ pub struct GitConfig {
     /// The vision tower.
     pub vision: ClipVisionConfig,
     /// The text decoder.
-    pub text: BertConfig,
+    pub text: BlipTextConfig,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
 }
@@ -31,7 +31,7 @@ impl GitConfig {
             s.padding(vocab)?;
         }
         Ok(Self {
-            text: BertConfig {
+            text: BlipTextConfig {
                 blocks: QFormerConfig {
                     shape: EncoderShape::read(s, Self::TEXT)?,
                     cross_attention_frequency: 1,

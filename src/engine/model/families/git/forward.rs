@@ -2,7 +2,7 @@
 
 use super::config::GitConfig;
 use crate::dtype::DType;
-use crate::model::families::blip::{BertBlocks, BertEmbeddings, BertForm};
+use crate::model::families::blip::{BlipTextEmbeddings, BlipTextEncoder, BlipTextForm};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::clip_vision::{BLOCKS, ClipVision};
 use crate::model::parts::encoder::BlockForm;
@@ -18,9 +18,9 @@ const TOWER: BlockForm = BlockForm {
 
 /// `GitForCausalLM`.
 pub struct Git {
-    embeddings: BertEmbeddings,
+    embeddings: BlipTextEmbeddings,
     image_encoder: ClipVision,
-    blocks: BertBlocks,
+    blocks: BlipTextEncoder,
     projection: Linear,
     projection_norm: LayerNorm,
     output: Linear,
@@ -31,16 +31,18 @@ pub struct Git {
 impl Git {
     pub fn new(b: &Builder, c: &GitConfig) -> Self {
         let t = b.tape();
-        let embeddings = t.component("git", Component::LanguageModel, || BertEmbeddings::new(b, &c.text));
+        let embeddings = t.component("git", Component::LanguageModel, || {
+            BlipTextEmbeddings::new(b, &c.text, "GIT")
+        });
         let image_encoder = t.component("git.image_encoder.vision_model", Component::VisionTower, || {
             ClipVision::with_blocks(b, &c.vision, &TOWER)
         });
         let blocks = t.component("git", Component::LanguageModel, || {
-            let form = BertForm {
+            let form = BlipTextForm {
                 crosses: false,
                 returns_undropped: false,
             };
-            BertBlocks::new(b, &c.text.blocks, form)
+            BlipTextEncoder::new(b, &c.text.blocks, form)
         });
         let hidden = c.text.blocks.shape.hidden;
         let (projection, projection_norm) = t.component(PROJECTION, Component::Connector, || {

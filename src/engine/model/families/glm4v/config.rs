@@ -121,7 +121,7 @@ impl Glm4vConfig {
         let text = s.nested_or_empty("text_config", "GLM-4V language")?;
         let vision = s.nested_or_empty("vision_config", "GLM-4V vision")?;
         let is_ocr = model_type == "glm_ocr";
-        // These two configuration classes take any parts, and do not look into the text's for the tie.
+        // `Glm46VConfig` and `GlmgaConfig` take parts of any type, and do not read the tie of the language model's.
         let takes_any = matches!(model_type, "glm46v" | "glmga");
         if takes_any {
             text.expect_model_type(&["glm4v_text"])?;

@@ -28,11 +28,11 @@ pub struct IdeficsConfig {
     pub activation: Activation,
     /// Dropout of hidden states and of attention probabilities.
     pub dropout: f64,
-    /// Blocks from one that attends to images to the next.
+    /// Blocks of text from one gated cross-attention to the next.
     pub cross_interval: u64,
     /// True if queries and keys of attention to images are normalised.
     pub qk_layer_norms: bool,
-    /// True if a gate has an element for each of the width, false if one for all.
+    /// True if a gate has a factor for each element of the hidden states, false if one for all (`alpha_type`).
     pub gates_by_element: bool,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,

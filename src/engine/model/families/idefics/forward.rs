@@ -78,7 +78,7 @@ impl Idefics {
         }
     }
 
-    /// Runs the blocks, each after the one that attends to images, if it has such a one.
+    /// Runs the blocks of text, each after the gated cross-attention that stands before it, if any does.
     fn blocks(
         &self,
         t: &Tape,

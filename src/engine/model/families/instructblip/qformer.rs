@@ -17,7 +17,7 @@ pub struct QFormer {
     blocks: QFormerBlocks,
 }
 
-/// What the querying transformer reads beside its queries.
+/// Inputs of the querying transformer beside its queries.
 pub struct Given<'a> {
     /// Token ids, [images, length].
     pub ids: &'a Tensor,

@@ -5,8 +5,8 @@ use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits};
 use crate::model::parts::clip_vision::ClipVisionConfig;
 
-/// KOSMOS-2 and KOSMOS-2.5: a tower, latent queries that attend to its patches, a decoder with positions of sines and
-/// cosines.
+/// KOSMOS-2 and KOSMOS-2.5: a tower, latent queries that attend to its patches, a decoder with sinusoidal
+/// positions.
 ///
 /// Source: `transformers/models/{kosmos2,kosmos2_5}/configuration_*.py`.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,15 +22,15 @@ pub struct Kosmos2Config {
 /// The vision tower.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VisionConfig {
-    /// CLIP's (KOSMOS-2).
+    /// CLIP's, over images (KOSMOS-2).
     Clip(ClipVisionConfig),
-    /// One over patches that come flat (KOSMOS-2.5).
-    Patches(PatchesConfig),
+    /// KOSMOS-2.5's, over flattened patches.
+    Patches(Kosmos25VisionConfig),
 }
 
 /// KOSMOS-2.5's vision tower.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PatchesConfig {
+pub struct Kosmos25VisionConfig {
     /// Width of the residual stream.
     pub hidden: u64,
     /// Width inside the MLP.
@@ -81,17 +81,17 @@ pub struct KosmosTextConfig {
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
     /// True for KOSMOS-2.5.
-    pub is_newer: bool,
+    pub is_kosmos2_5: bool,
 }
 
 impl Kosmos2Config {
-    pub(crate) fn read(s: &Section, is_newer: bool) -> Result<Self, ModelError> {
-        let d = if is_newer { &NEWER } else { &OLDER };
-        let text = KosmosTextConfig::read(&s.nested("text_config", d.text)?, d, is_newer)?;
+    pub(crate) fn read(s: &Section, is_kosmos2_5: bool) -> Result<Self, ModelError> {
+        let d = if is_kosmos2_5 { &KOSMOS2_5 } else { &KOSMOS2 };
+        let text = KosmosTextConfig::read(&s.nested("text_config", d.text)?, d, is_kosmos2_5)?;
         s.same_tie(true, text.tie_word_embeddings)?;
         let vision = s.nested("vision_config", d.vision)?;
         Ok(Self {
-            vision: match is_newer {
+            vision: match is_kosmos2_5 {
                 true => VisionConfig::Patches(patches(&vision)?),
                 false => VisionConfig::Clip(clip(&vision)?),
             },
@@ -114,7 +114,7 @@ struct Defaults {
     attention_dropout: f64,
 }
 
-const OLDER: Defaults = Defaults {
+const KOSMOS2: Defaults = Defaults {
     text: "KOSMOS-2 text",
     vision: "KOSMOS-2 vision",
     latents: 64,
@@ -126,7 +126,7 @@ const OLDER: Defaults = Defaults {
     attention_dropout: 0.1,
 };
 
-const NEWER: Defaults = Defaults {
+const KOSMOS2_5: Defaults = Defaults {
     text: "KOSMOS-2.5 text",
     vision: "KOSMOS-2.5 vision",
     latents: 2048,
@@ -159,8 +159,8 @@ fn clip(s: &Section) -> Result<ClipVisionConfig, ModelError> {
 }
 
 /// Reads KOSMOS-2.5's tower.
-fn patches(s: &Section) -> Result<PatchesConfig, ModelError> {
-    Ok(PatchesConfig {
+fn patches(s: &Section) -> Result<Kosmos25VisionConfig, ModelError> {
+    Ok(Kosmos25VisionConfig {
         hidden: s.size("hidden_size", 1536, limits::WIDTH)?,
         intermediate: s.size("intermediate_size", 3968, limits::WIDTH * 4)?,
         layers: s.size("num_hidden_layers", 18, limits::LAYERS)?,
@@ -175,7 +175,7 @@ fn patches(s: &Section) -> Result<PatchesConfig, ModelError> {
 }
 
 impl KosmosTextConfig {
-    fn read(s: &Section, d: &Defaults, is_newer: bool) -> Result<Self, ModelError> {
+    fn read(s: &Section, d: &Defaults, is_kosmos2_5: bool) -> Result<Self, ModelError> {
         s.only("layerdrop", "0: blocks that are left out are not simulated", |p| {
             p.as_f64() == Some(0.0)
         })?;
@@ -205,7 +205,7 @@ impl KosmosTextConfig {
             attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
             activation_dropout: s.probability("activation_dropout", 0.0)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", true)?,
-            is_newer,
+            is_kosmos2_5,
         })
     }
 

@@ -5,7 +5,7 @@ mod forward;
 mod patches;
 mod text;
 
-pub use config::{Kosmos2Config, KosmosTextConfig, PatchesConfig, VisionConfig};
+pub use config::{Kosmos2Config, Kosmos25VisionConfig, KosmosTextConfig, VisionConfig};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
@@ -18,12 +18,12 @@ use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
-const NEWER: &str = "kosmos-2.5";
+const KOSMOS2_5: &str = "kosmos-2.5";
 
 static FACTS: Facts = Facts {
     model_types: &[
         ModelType::new("kosmos-2", &["Kosmos2ForConditionalGeneration"]),
-        ModelType::new(NEWER, &["Kosmos2_5ForConditionalGeneration"]),
+        ModelType::new(KOSMOS2_5, &["Kosmos2_5ForConditionalGeneration"]),
     ],
     catalogue: &[],
     overrides: &[],
@@ -34,7 +34,7 @@ impl Registered for Kosmos2Config {
     const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s, model_type == NEWER)
+        Self::read(s, model_type == KOSMOS2_5)
     }
 }
 
@@ -78,8 +78,8 @@ impl Family for Kosmos2Config {
     fn support(&self) -> Support<'_> {
         Support {
             main_inputs: MainInputs {
-                model_takes_ids: self.text.is_newer,
-                tower_takes_ids: self.text.is_newer,
+                model_takes_ids: self.text.is_kosmos2_5,
+                tower_takes_ids: self.text.is_kosmos2_5,
             },
             adapters: AdapterMaps::OtherNames,
             liger: Liger::Unknown,

@@ -1,8 +1,8 @@
-//! KOSMOS-2.5's vision tower, over patches that come flat (`transformers/models/kosmos2_5/modeling_kosmos2_5.py`).
+//! KOSMOS-2.5's vision tower, over flattened patches (`transformers/models/kosmos2_5/modeling_kosmos2_5.py`).
 
 use std::rc::Rc;
 
-use super::config::PatchesConfig;
+use super::config::Kosmos25VisionConfig;
 use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
@@ -50,7 +50,7 @@ struct GatedMlp {
 }
 
 impl PatchesVision {
-    pub fn new(b: &Builder, c: &PatchesConfig) -> Self {
+    pub fn new(b: &Builder, c: &Kosmos25VisionConfig) -> Self {
         let t = b.tape();
         let (patch_projection, row_embedder, column_embedder) = t.scope("embeddings", || {
             (
@@ -128,7 +128,7 @@ fn expanded(t: &Tape, marks: &Tensor, dtype: DType) -> Tensor {
 }
 
 impl Layer {
-    fn new(b: &Builder, c: &PatchesConfig) -> Self {
+    fn new(b: &Builder, c: &Kosmos25VisionConfig) -> Self {
         let t = b.tape();
         let inner = c.heads * c.head_dim;
         let linear = |name, input, output| Linear::new(b, name, input, output, false);

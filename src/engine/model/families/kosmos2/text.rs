@@ -48,7 +48,7 @@ pub struct KosmosAttention {
     q_proj: Linear,
     out_proj: Linear,
     inner_attn_ln: Option<LayerNorm>,
-    is_newer: bool,
+    is_kosmos2_5: bool,
     heads: u64,
     dropout: f64,
 }
@@ -71,7 +71,7 @@ impl Decoder {
         let embed_positions = t.scope("embed_positions", || {
             sinusoids(t, b.dtype(), shape, || b.buffer("weights", shape, b.dtype()))
         });
-        let segment_emb = c.is_newer.then(|| Embedding::new(b, "segment_emb", 2, c.hidden));
+        let segment_emb = c.is_kosmos2_5.then(|| Embedding::new(b, "segment_emb", 2, c.hidden));
         let layers = (0..c.layers as usize)
             .map(|i| t.layer("layers", i, || Rc::new(Block::new(b, c))))
             .collect();
@@ -140,7 +140,7 @@ impl Decoder {
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor, features: &Tensor) -> Tensor {
         let mut embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
         if embeds.is_leaf_with_gradient() {
-            t.fail(|| Failure::FeaturesIntoLeaf {
+            t.fail(|| Failure::LeafChangedInPlace {
                 model: "KOSMOS-2".to_owned(),
             });
         }
@@ -201,7 +201,7 @@ fn causal_bias(t: &Tape, embeds: &Tensor) -> Tensor {
 impl Block {
     fn new(b: &Builder, c: &KosmosTextConfig) -> Self {
         let t = b.tape();
-        let self_attn = t.scope("self_attn", || match c.is_newer {
+        let self_attn = t.scope("self_attn", || match c.is_kosmos2_5 {
             true => KosmosAttention::new(b, c),
             false => KosmosAttention::new(b, c).with_norm(b, c.hidden),
         });
@@ -243,7 +243,7 @@ impl KosmosAttention {
             q_proj: linear("q_proj"),
             out_proj: linear("out_proj"),
             inner_attn_ln: None,
-            is_newer: c.is_newer,
+            is_kosmos2_5: c.is_kosmos2_5,
             heads: c.heads,
             dropout: c.attention_dropout,
         }
@@ -270,12 +270,12 @@ impl KosmosAttention {
             t.transpose(&split, 1, 2)
         };
         let of_queries = || heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
-        let first = (!self.is_newer).then(of_queries);
+        let first = (!self.is_kosmos2_5).then(of_queries);
         let k = heads(t.scope("k_proj", || self.k_proj.forward(t, source)));
         let v = heads(t.scope("v_proj", || self.v_proj.forward(t, source)));
         let q = first.unwrap_or_else(|| t.scale(&of_queries()));
         // SDPA drops keys after the last query, since attention without a mask is causal here (`is_causal`).
-        let drops = !self.is_newer && attn == Attention::Sdpa && mask.is_none() && q.size(2) > 1;
+        let drops = !self.is_kosmos2_5 && attn == Attention::Sdpa && mask.is_none() && q.size(2) > 1;
         let [seen, values] = [&k, &v].map(|x| if drops { t.slice(x, 2, q.size(2)) } else { x.clone() });
         let call = AttentionCall {
             q: &q,
@@ -283,7 +283,7 @@ impl KosmosAttention {
             v: &values,
             mask,
             dropout: self.dropout,
-            softmax: self.is_newer.then_some(DType::F32),
+            softmax: self.is_kosmos2_5.then_some(DType::F32),
         };
         let (mut out, weights) = nn::attention(t, attn, &call);
         out = t.reshape(&out, *x.shape());

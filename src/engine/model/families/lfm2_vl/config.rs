@@ -6,7 +6,7 @@ use crate::model::config::{Activation, limits};
 use crate::model::parts::lfm2_decoder::Lfm2Config;
 use crate::model::parts::siglip2_vision::Siglip2VisionConfig;
 
-/// LFM2-VL: SigLIP 2's tower, a projector of squares of patches, LFM2.
+/// LFM2-VL: SigLIP 2's tower, a pixel unshuffle, a two-layer projector, LFM2.
 ///
 /// Source: `transformers/models/lfm2_vl/configuration_lfm2_vl.py`.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use crate::model::config::section::Section;
 use crate::model::config::{EncoderShape, PatchGrid, limits};
 use crate::model::parts::pixel_shuffle;
 
-/// Llama 4: a tower that turns its heads by positions on two axes, a pixel shuffle, a decoder with experts.
+/// Llama 4: a tower with rotary positions on two axes, a pixel shuffle, a decoder with experts.
 ///
 /// Source: `transformers/models/llama4/configuration_llama4.py`.
 #[derive(Debug, Clone, PartialEq)]

@@ -28,7 +28,7 @@ pub struct Decoder {
 struct Shared {
     attn: Attention,
     mask: Option<Mask>,
-    turns: Tensor,
+    freqs_cis: Tensor,
     cache: Option<KvCache>,
     /// Passed to every block, so a checkpointed block keeps it.
     _position_ids: Tensor,
@@ -53,8 +53,8 @@ struct SelfAttention {
     v_proj: Linear,
     o_proj: Linear,
     qk_norm: Option<TextNorm>,
-    turns: bool,
-    tunes_temperature: bool,
+    use_rope: bool,
+    attn_temperature_tuning: bool,
     head_dim: u64,
     dropout: f64,
 }
@@ -90,11 +90,11 @@ impl Decoder {
         let position_ids = nn::position_ids(t, embeds);
         let full = nn::pattern_mask(t, run.attn, embeds, Pattern::Causal);
         let chunked = nn::pattern_mask(t, run.attn, embeds, Pattern::Chunked(self.chunk));
-        let turns = t.scope("rotary_emb", || self.rotary.forward(t, &position_ids));
+        let freqs_cis = t.scope("rotary_emb", || self.rotary.forward(t, &position_ids));
         let full = Shared {
             attn: run.attn,
             mask: full,
-            turns,
+            freqs_cis,
             cache,
             _position_ids: position_ids,
         };
@@ -127,7 +127,7 @@ impl Layer {
     fn new(b: &Builder, c: &Llama4TextConfig, kind: BlockKind) -> Self {
         let t = b.tape();
         let self_attn = t.scope("self_attn", || SelfAttention::new(b, c, kind));
-        let feed_forward = t.scope("feed_forward", || match kind.is_sparse {
+        let feed_forward = t.scope("feed_forward", || match kind.is_moe_layer {
             true => FeedForward::Sparse(Moe::new(b, c)),
             false => FeedForward::Dense(Mlp::of(b, [c.hidden, c.dense_intermediate], false, c.activation)),
         });
@@ -173,9 +173,9 @@ impl SelfAttention {
             k_proj: Linear::columns(b, "k_proj", c.hidden, kv, c.bias),
             v_proj: Linear::columns(b, "v_proj", c.hidden, kv, c.bias),
             o_proj: Linear::rows(b, "o_proj", q, c.hidden, c.bias),
-            qk_norm: (c.qk_norm && kind.turns).then(TextNorm::plain),
-            turns: kind.turns,
-            tunes_temperature: c.tunes_temperature && !kind.turns,
+            qk_norm: (c.qk_norm && kind.use_rope).then(TextNorm::plain),
+            use_rope: kind.use_rope,
+            attn_temperature_tuning: c.attn_temperature_tuning && !kind.use_rope,
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -190,15 +190,15 @@ impl SelfAttention {
         let mut q = project("q_proj", &self.q_proj);
         let mut k = project("k_proj", &self.k_proj);
         let mut v = t.transpose(&project("v_proj", &self.v_proj), 1, 2);
-        if self.turns {
-            [q, k] = nn::apply_complex_rotary(t, [&q, &k], &t.unsqueeze(&shared.turns, 2));
+        if self.use_rope {
+            [q, k] = nn::apply_complex_rotary(t, [&q, &k], &t.unsqueeze(&shared.freqs_cis, 2));
         }
         if let Some(norm) = &self.qk_norm {
             q = t.scope("qk_norm", || norm.forward(t, &q));
             k = t.scope("qk_norm", || norm.forward(t, &k));
         }
         let mut scales = None;
-        if self.tunes_temperature {
+        if self.attn_temperature_tuning {
             let of_positions = attention_scales(t, seq);
             let wide = t.expand(&t.view(&of_positions.1, [1, seq, 1, 1]), [batch, seq, 1, 1]);
             q = {

@@ -6,7 +6,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits, rope};
 
-/// Llama 4's decoder: attention within chunks in some blocks, positions in some, experts in some.
+/// Llama 4's decoder: some blocks attend within chunks, some have rotary positions, some have experts.
 ///
 /// Source: `transformers/models/llama4/configuration_llama4.py`.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,10 +41,10 @@ pub struct Llama4TextConfig {
     pub chunk: u64,
     /// Blocks.
     pub blocks: Vec<BlockKind>,
-    /// True if queries and keys that turn are normalised.
+    /// True if queries and keys with rotary positions are normalised.
     pub qk_norm: bool,
-    /// True if queries that do not turn are scaled by their position.
-    pub tunes_temperature: bool,
+    /// True if queries without rotary positions are scaled by their position.
+    pub attn_temperature_tuning: bool,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
 }
@@ -52,12 +52,12 @@ pub struct Llama4TextConfig {
 /// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockKind {
-    /// True if queries and keys turn with their positions.
-    pub turns: bool,
+    /// True if queries and keys are rotated by their positions.
+    pub use_rope: bool,
     /// True if attention stays within chunks.
     pub is_chunked: bool,
     /// True if it has experts.
-    pub is_sparse: bool,
+    pub is_moe_layer: bool,
 }
 
 impl Llama4TextConfig {
@@ -99,7 +99,7 @@ impl Llama4TextConfig {
             chunk: s.size_or("attention_chunk_size", 8192, limits::POSITIONS)?,
             blocks: blocks(s)?,
             qk_norm: s.flag("use_qk_norm", true)?,
-            tunes_temperature: s.flag("attn_temperature_tuning", true)?,
+            attn_temperature_tuning: s.flag("attn_temperature_tuning", true)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", false)?,
         })
     }
@@ -122,19 +122,23 @@ fn head_dim(s: &Section, hidden: u64, heads: u64) -> Result<u64, ModelError> {
     };
     match head_dim.is_multiple_of(2) && head_dim > 0 {
         true => Ok(head_dim),
-        false => Err(s.wrong(key, &head_dim.into(), "an even number, whose halves turn together")),
+        false => Err(s.wrong(
+            key,
+            &head_dim.into(),
+            "an even number, whose elements are rotated in pairs",
+        )),
     }
 }
 
-/// Reads which blocks turn, which stay within chunks, and which have experts.
+/// Reads which blocks have rotary positions, which attend within chunks, and which have experts.
 fn blocks(s: &Section) -> Result<Vec<BlockKind>, ModelError> {
     let layers = s.size("num_hidden_layers", 48, limits::LAYERS)?;
     let interval = s.size_or("no_rope_layer_interval", 4, limits::LAYERS)?;
     let step = s.size_or("interleave_moe_layer_step", 1, limits::LAYERS)?;
-    let turning = s.optional_indices("no_rope_layers", 1)?.filter(|list| !list.is_empty());
+    let with_rope = s.optional_indices("no_rope_layers", 1)?.filter(|list| !list.is_empty());
     let sparse = s.optional_indices("moe_layers", limits::LAYERS)?;
     let kinds = s.value("layer_types");
-    if let Some(list) = &turning
+    if let Some(list) = &with_rope
         && (list.len() as u64) < layers
     {
         let given = s.value("no_rope_layers").cloned().unwrap_or_default();
@@ -142,18 +146,18 @@ fn blocks(s: &Section) -> Result<Vec<BlockKind>, ModelError> {
     }
     (0..layers)
         .map(|i| {
-            let turns = turning
+            let use_rope = with_rope
                 .as_ref()
                 .map_or((i + 1) % interval != 0, |list| list[i as usize] == 1);
             let is_chunked = match kinds {
                 Some(kinds) => is_chunked(s, kinds, [i, layers])?,
-                None => turns,
+                None => use_rope,
             };
-            let is_sparse = sparse.as_ref().map_or((i + 1) % step == 0, |list| list.contains(&i));
+            let is_moe_layer = sparse.as_ref().map_or((i + 1) % step == 0, |list| list.contains(&i));
             Ok(BlockKind {
-                turns,
+                use_rope,
                 is_chunked,
-                is_sparse,
+                is_moe_layer,
             })
         })
         .collect()

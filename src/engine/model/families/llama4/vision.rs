@@ -22,7 +22,7 @@ pub struct Vision {
     class_embedding: Tensor,
     positional_embedding_vlm: Tensor,
     patch_embedding: Linear,
-    /// Turns of every position, [1, positions, 1, half of a head] in complex numbers.
+    /// Rotations of every position, [1, positions, 1, half of a head] in complex numbers.
     freqs_ci: Tensor,
     layernorm_pre: LayerNorm,
     layernorm_post: LayerNorm,
@@ -35,7 +35,7 @@ pub struct Vision {
 /// State that all blocks of one forward share.
 struct Shared {
     attn: Attention,
-    turns: Tensor,
+    freqs_cis: Tensor,
 }
 
 struct Layer {
@@ -97,7 +97,7 @@ impl Vision {
         let embedded = self.embed(t, run, pixels);
         let shared = Rc::new(Shared {
             attn: run.attn,
-            turns: self.freqs_ci.clone(),
+            freqs_cis: self.freqs_ci.clone(),
         });
         let mut h = run_blocks(
             t,
@@ -209,7 +209,7 @@ impl SelfAttention {
         let mut q = project("q_proj", &self.q_proj);
         let mut k = project("k_proj", &self.k_proj);
         let mut v = project("v_proj", &self.v_proj);
-        [q, k] = nn::apply_complex_rotary(t, [&q, &k], &shared.turns);
+        [q, k] = nn::apply_complex_rotary(t, [&q, &k], &shared.freqs_cis);
         for x in [&mut q, &mut k, &mut v] {
             *x = t.transpose(x, 1, 2);
         }

@@ -19,7 +19,7 @@ pub struct Ovis2<T> {
     config: Ovis2Config,
 }
 
-/// What `get_image_features` returns.
+/// Result of `get_image_features`.
 struct ImageFeatures {
     /// [images, tokens, hidden].
     features: Tensor,

@@ -22,7 +22,7 @@ pub struct Qwen3VlConfig {
     pub text: DecoderConfig,
     /// Token id that image features replace.
     pub image_token: u64,
-    /// What Liger does with the forward of the model's class.
+    /// Effect of Liger on the forward of the model's class.
     pub liger: Liger,
 }
 

@@ -1,4 +1,4 @@
-//! What differs between families of decoders with gated DeltaNet.
+//! Families of decoders with gated DeltaNet.
 
 use std::fmt;
 

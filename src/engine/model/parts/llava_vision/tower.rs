@@ -69,8 +69,8 @@ impl FeatureTower {
         self
     }
 
-    /// Pixels [images, channels, side, side] → what the tower's output holds: its last hidden state, and what its head
-    /// makes of it.
+    /// Pixels [images, channels, side, side] → tensors of the tower's output: the last hidden states, and the
+    /// pooled output of its head.
     pub fn output(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Vec<Tensor> {
         t.component(self.name, Component::VisionTower, || {
             self.tower.forward(t, run, pixels, |_| {})

@@ -30,9 +30,9 @@ impl PackedAttention {
         }
     }
 
-    /// [patches, width], turned by the patches' positions, → the same, and the weights of eager attention, which the
-    /// caller's variable holds.
-    pub fn forward_turned(
+    /// [patches, width] → the same shape, with queries and keys rotated by `positions`, and the weights of eager attention,
+    /// which the caller's variable holds.
+    pub fn forward_rotated(
         &self,
         t: &Tape,
         attn: Attention,

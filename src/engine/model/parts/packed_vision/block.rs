@@ -32,7 +32,7 @@ impl PackedBlock {
         }
     }
 
-    /// Patches, turned by their positions if there are some → the same.
+    /// Patches → the same shape; queries and keys are rotated by `positions`, if there are some.
     fn forward(
         &self,
         t: &Tape,
@@ -45,7 +45,7 @@ impl PackedBlock {
         let mut h = t.scope("layer_norm1", || self.layer_norm1.forward(t, &x));
         drop(x);
         let (out, _weights) = t.scope("self_attn", || match positions {
-            Some(positions) => self.self_attn.forward_turned(t, attn, h, segments, positions),
+            Some(positions) => self.self_attn.forward_rotated(t, attn, h, segments, positions),
             None => (self.self_attn.forward(t, attn, h, segments), Vec::new()),
         });
         h = out;

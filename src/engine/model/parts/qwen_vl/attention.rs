@@ -50,7 +50,7 @@ impl VisionAttention {
         Self::with_biases(b, width, heads, [true; 2])
     }
 
-    /// The same with biases of the first or the last projection only.
+    /// Makes the projections of `width`, with biases of `qkv` and of `proj` as given.
     pub fn with_biases(b: &Builder, width: u64, heads: u64, [qkv, proj]: [bool; 2]) -> Self {
         Self {
             qkv: Linear::new(b, "qkv", width, 3 * width, qkv),
@@ -61,7 +61,7 @@ impl VisionAttention {
         }
     }
 
-    /// Makes the projections with `shared` heads of keys and values, the output's first.
+    /// Makes the projections of `width`, the output's first, with `shared` heads of keys and values.
     pub fn grouped(b: &Builder, width: u64, heads: u64, shared: u64) -> Self {
         let proj = Linear::new(b, "proj", width, width, true);
         let rows = width + 2 * shared * (width / heads);
@@ -74,7 +74,7 @@ impl VisionAttention {
         }
     }
 
-    /// The same with norms of queries and keys, and biases if `bias`.
+    /// Makes the projections of `width`, with biases if `bias`, and norms of the queries and keys of each head.
     pub fn with_norms(b: &Builder, width: u64, heads: u64, bias: bool) -> Self {
         let projections = Self::with_biases(b, width, heads, [bias; 2]);
         let norm = |name| RmsNorm::new(b, name, width / heads);

@@ -69,7 +69,7 @@ impl Layout {
         self.lengths.get(i as usize).copied().unwrap_or(self.seq)
     }
 
-    /// The same images with sides that are `by` times shorter, after patches are merged.
+    /// Returns the layout once patches are merged, with the sides of all images `by` times shorter.
     pub fn reduced(&self, by: u64) -> Self {
         let image = |image: &Grid| Grid {
             rows: image.rows / by,

@@ -1,4 +1,4 @@
-//! Parts of the vision towers of Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5, and the model around them.
+//! Parts of vision towers over patches in one row, of Qwen-VL and its kin, and the model around such a tower.
 
 mod attention;
 mod batch;

@@ -1,4 +1,4 @@
-//! Model around a vision tower that Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5 share
+//! Model around a vision tower, of Qwen2-VL, Qwen2.5-VL, Qwen3-VL, Qwen3.5, GLM-4V and PaddleOCR-VL
 //! (`transformers/models/qwen2_vl/modeling_qwen2_vl.py`, `transformers/vision_utils.py`).
 
 use super::batch::batch_of_patches;
@@ -14,7 +14,7 @@ use crate::model::parts::image_tokens::placeholder_mask;
 use crate::nn::{self, AXES, Builder, Linear, MropeLayout};
 use crate::tape::{Component, Tape, Tensor};
 
-/// A vision tower of one of them.
+/// The vision tower of such a model.
 pub trait VisionTower {
     /// Assignment of the language model's rotary frequencies to the axes.
     const MROPE: MropeLayout;
@@ -28,7 +28,7 @@ pub trait VisionTower {
     /// When the language model passes positions to its layers.
     const LAYERS_GET: LayerPositions;
 
-    /// Runs `forward` as the part of the model that it is.
+    /// Runs [`Self::forward`] as the component `model.visual`.
     fn forward_within(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
         t.component("model.visual", Component::VisionTower, || {
             self.forward(t, run, pixels, layout, grid)
@@ -71,7 +71,7 @@ pub struct MropePositions<'a> {
     pub axes: &'a Tensor,
     /// Assignment of the rotary frequencies to the axes.
     pub layout: MropeLayout,
-    /// The positions that every layer gets, or what holds them.
+    /// Positions that every layer gets beside the rotary tables, or a tensor that keeps their memory.
     pub of_layers: Option<&'a Tensor>,
 }
 

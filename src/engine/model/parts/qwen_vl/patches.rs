@@ -1,12 +1,12 @@
-//! Patches of the Qwen-VL vision towers.
+//! Patches of the vision towers of Qwen-VL and its kin.
 
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 use crate::setup::Setup;
 
-/// Sizes that the vision towers of Qwen2-VL, Qwen2.5-VL and Qwen3-VL share: patches of several frames, rotary
-/// positions, and a merger that joins neighbouring patches into one token.
+/// Sizes that the vision towers of Qwen-VL and its kin share: blocks, patches of one frame or several, and a merger that
+/// joins neighbouring patches into one token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QwenPatches {
     /// Blocks.
@@ -21,11 +21,11 @@ pub struct QwenPatches {
     pub temporal_patch: u64,
     /// Patches along each side of the square that becomes one token.
     pub merge: u64,
-    /// How the processor resizes images.
+    /// The processor's limits and rounding of image sizes.
     pub resize: Resize,
 }
 
-/// How a processor resizes images (`smart_resize`).
+/// Limits and rounding of image sizes by a processor (`smart_resize`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resize {
     /// Fewest and most pixels of an image.
@@ -34,10 +34,10 @@ pub struct Resize {
     pub widening: Widening,
 }
 
-/// What a processor does first with an image whose height or width is less than that of a token.
+/// Treatment of images whose height or width is less than that of a token, before their sides are rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Widening {
-    /// Nothing.
+    /// None.
     Never,
     /// Scales it up, first by its height and then by its width, with the other side rounded (PaddleOCR-VL).
     Rounded,

@@ -41,7 +41,7 @@ pub fn position_ids(t: &Tape, layout: &Layout) -> Tensor {
     position_ids_of_images(t, layout)
 }
 
-/// The same with a tensor of each image's merge size.
+/// `get_vision_position_ids` where a tensor holds each image's merge size.
 fn position_ids_of_images(t: &Tape, layout: &Layout) -> Tensor {
     let images = layout.images();
     let m = layout.merge;

@@ -16,9 +16,9 @@ pub(super) struct SelfAttention {
     dropout: f64,
 }
 
-/// What a forward holds until it returns.
+/// Locals of an attention's forward, which live until it returns.
 struct Held {
-    /// Weights, which it returns.
+    /// Weights that the forward returns.
     weights: Option<Tensor>,
     others: [Option<Tensor>; 2],
 }

@@ -57,8 +57,8 @@ impl SiglipVision {
         }
     }
 
-    /// Pixels [images, channels, side, side] → last hidden states [images, patches, hidden], and what the head makes of
-    /// them, [images, hidden], if there is one.
+    /// Pixels [images, channels, side, side] → last hidden states [images, patches, hidden], and the pooled output of
+    /// the head, [images, hidden], if there is one.
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Option<Tensor>) {
         self.forward_seen(t, run, pixels, |_| {})
     }

@@ -32,7 +32,7 @@ impl PoolingHead {
         self.forward_masked(t, x, || ())
     }
 
-    /// The same; `mask` makes what looks for padding, and finds none.
+    /// [`Self::forward`] with a padding mask, made by `mask`, that marks no padding.
     pub fn forward_masked(&self, t: &Tape, x: &Tensor, mask: impl FnOnce()) -> Tensor {
         t.scope("head", || {
             let probe = t.repeat(&self.probe, x.size(0));

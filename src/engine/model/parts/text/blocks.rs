@@ -22,7 +22,7 @@ pub(crate) fn run_blocks<B: 'static, S: 'static>(
     run_blocks_seen(t, run, name, blocks, h, (forward, |_| {}))
 }
 
-/// The same; `see` gets the output of each block.
+/// Runs blocks as [`run_blocks`] does; `see` gets the output of each.
 pub(crate) fn run_blocks_seen<B: 'static, S: 'static>(
     t: &Tape,
     run: &Run,

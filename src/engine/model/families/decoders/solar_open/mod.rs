@@ -39,7 +39,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
                 "head_dim",
             ],
         )?;
-        turns_whole_heads(s)?;
+        rotates_whole_heads(s)?;
         Ok(Biases {
             qkv: s.flag("attention_bias", false)?,
             ..Biases::NONE
@@ -73,15 +73,15 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     liger: Liger::Unknown,
 };
 
-/// Checks that the cosines are as wide as the heads, which are turned whole.
-fn turns_whole_heads(s: &Section) -> Result<(), ModelError> {
+/// Checks that the cosines are as wide as the heads, which are rotated whole.
+fn rotates_whole_heads(s: &Section) -> Result<(), ModelError> {
     let tables = ["rope_scaling", "rope_parameters"].map(|key| s.optional_nested(key, "rotary embedding"));
     let mut sections = vec![*s];
     for table in tables {
         sections.extend(table?);
     }
     sections.iter().try_for_each(|section| {
-        section.only("partial_rotary_factor", "1: its attention turns whole heads", |v| {
+        section.only("partial_rotary_factor", "1: its attention rotates whole heads", |v| {
             v.as_f64() == Some(1.0)
         })
     })
