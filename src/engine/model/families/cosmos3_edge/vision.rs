@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use super::config::Cosmos3EdgeVisionConfig;
-use crate::model::config::Activation;
+use crate::model::config::EncoderShape;
 use crate::model::forward::Run;
+use crate::model::parts::encoder::Mlp;
 use crate::model::parts::qwen_vl::{Attended, Layout, SegmentCall, Segments, attend_within, cu_seqlens};
-use crate::nn::{self, Builder, LayerNorm, Linear};
+use crate::nn::{Builder, LayerNorm, Linear};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -25,9 +26,7 @@ struct Layer {
     layer_norm1: LayerNorm,
     self_attn: SelfAttention,
     layer_norm2: LayerNorm,
-    fc1: Linear,
-    fc2: Linear,
-    activation: Activation,
+    mlp: Mlp,
 }
 
 /// `Cosmos3EdgeVisionAttention`.
@@ -113,19 +112,18 @@ impl Layer {
         let layer_norm1 = LayerNorm::new(b, "layer_norm1", c.width);
         let self_attn = t.scope("self_attn", || SelfAttention::new(b, c));
         let layer_norm2 = LayerNorm::new(b, "layer_norm2", c.width);
-        let (fc1, fc2) = t.scope("mlp", || {
-            (
-                Linear::new(b, "fc1", c.width, c.intermediate, true),
-                Linear::new(b, "fc2", c.intermediate, c.width, true),
-            )
-        });
+        let shape = EncoderShape {
+            hidden: c.width,
+            intermediate: c.intermediate,
+            layers: c.patches.layers,
+            heads: c.patches.heads,
+        };
+        let mlp = t.scope("mlp", || Mlp::new(b, shape, c.activation));
         Self {
             layer_norm1,
             self_attn,
             layer_norm2,
-            fc1,
-            fc2,
-            activation: c.activation,
+            mlp,
         }
     }
 
@@ -139,11 +137,7 @@ impl Layer {
         };
         drop(x);
         let normed = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        let out = t.scope("mlp", || {
-            let mut inner = t.scope("fc1", || self.fc1.forward(t, &normed));
-            inner = nn::activate(t, self.activation, inner);
-            t.scope("fc2", || self.fc2.forward(t, &inner))
-        });
+        let out = t.scope("mlp", || self.mlp.forward(t, &normed));
         drop(normed);
         t.add(&h, &out)
     }

@@ -2,7 +2,7 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, limits};
+use crate::model::config::{Activation, EncoderShape, limits};
 use crate::model::parts::clip_vision::ClipVisionConfig;
 
 /// KOSMOS-2 and KOSMOS-2.5: a tower, latent queries that attend to its patches, a decoder with sinusoidal
@@ -140,22 +140,13 @@ const KOSMOS2_5: Defaults = Defaults {
 
 /// Reads CLIP's tower with KOSMOS-2's defaults.
 fn clip(s: &Section) -> Result<ClipVisionConfig, ModelError> {
-    let hidden = s.size("hidden_size", 1024, limits::WIDTH)?;
-    let heads = s.size("num_attention_heads", 16, limits::HEADS)?;
-    s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
-    let image = s.side("image_size", 224, limits::PIXELS)?;
-    Ok(ClipVisionConfig {
-        hidden,
-        intermediate: s.size("intermediate_size", 4096, limits::WIDTH * 4)?,
-        layers: s.size("num_hidden_layers", 24, limits::LAYERS)?,
-        heads,
-        channels: s.size_or("num_channels", 3, limits::COUNT)?,
-        image,
-        patch: s.side("patch_size", 14, image)?,
-        activation: s.activation("hidden_act", Activation::QuickGelu)?,
-        attention_dropout: s.probability("attention_dropout", 0.0)?,
-        projection: 0,
-    })
+    let default = EncoderShape {
+        hidden: 1024,
+        intermediate: 4096,
+        layers: 24,
+        heads: 16,
+    };
+    ClipVisionConfig::read_without_projection(s, default, 14)
 }
 
 /// Reads KOSMOS-2.5's tower.

@@ -2,7 +2,7 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, limits};
+use crate::model::config::{Activation, EncoderShape, limits};
 
 /// CLIP's vision tower: class token, learned positions, layer norms before each part.
 ///
@@ -53,21 +53,33 @@ impl ClipVisionConfig {
 
     /// Reads a tower whose patches have `patch` pixels a side if the configuration does not say.
     pub(crate) fn read_with_patch(s: &Section, patch: u64) -> Result<Self, ModelError> {
-        let hidden = s.size("hidden_size", 768, limits::WIDTH)?;
-        let heads = s.size("num_attention_heads", 12, limits::HEADS)?;
-        s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+        let default = EncoderShape {
+            hidden: 768,
+            intermediate: 3072,
+            layers: 12,
+            heads: 12,
+        };
+        Ok(Self {
+            projection: s.size_or("projection_dim", 512, limits::WIDTH)?,
+            ..Self::read_without_projection(s, default, patch)?
+        })
+    }
+
+    /// Reads a tower alone, with these sizes, and `patch` pixels a side of a patch, if the configuration does not say.
+    pub(crate) fn read_without_projection(s: &Section, default: EncoderShape, patch: u64) -> Result<Self, ModelError> {
+        let shape = EncoderShape::read(s, default)?;
         let image = s.side("image_size", 224, limits::PIXELS)?;
         Ok(Self {
-            hidden,
-            intermediate: s.size("intermediate_size", 3072, limits::WIDTH * 4)?,
-            layers: s.size("num_hidden_layers", 12, limits::LAYERS)?,
-            heads,
+            hidden: shape.hidden,
+            intermediate: shape.intermediate,
+            layers: shape.layers,
+            heads: shape.heads,
             channels: s.size_or("num_channels", 3, limits::COUNT)?,
             image,
             patch: s.side("patch_size", patch, image)?,
             activation: s.activation("hidden_act", Activation::QuickGelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
-            projection: s.size_or("projection_dim", 512, limits::WIDTH)?,
+            projection: 0,
         })
     }
 }

@@ -2,19 +2,23 @@
 
 use super::attention::SelfAttention;
 use super::config::SamVisionConfig;
-use crate::model::config::Activation;
-use crate::nn::{self, Builder, LayerNorm, Linear};
+use crate::model::parts::text::{MlpForm, PlainMlp};
+use crate::nn::{Builder, LayerNorm};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
+
+/// `SamMLPBlock`.
+const MLP: MlpForm = MlpForm {
+    names: ["lin1", "lin2"],
+    bias: true,
+};
 
 /// A block.
 pub(super) struct Block {
     layer_norm1: LayerNorm,
     attn: SelfAttention,
     layer_norm2: LayerNorm,
-    lin1: Linear,
-    lin2: Linear,
-    activation: Activation,
+    mlp: PlainMlp,
     /// Patches a side of its windows; 0 if it sees whole images.
     window: u64,
 }
@@ -26,9 +30,9 @@ impl Block {
             layer_norm1: LayerNorm::new(b, "layer_norm1", c.hidden),
             attn: b.tape().scope("attn", || SelfAttention::new(b, c, window)),
             layer_norm2: LayerNorm::new(b, "layer_norm2", c.hidden),
-            lin1: Linear::new(b, "mlp.lin1", c.hidden, c.intermediate, true),
-            lin2: Linear::new(b, "mlp.lin2", c.intermediate, c.hidden, true),
-            activation: c.activation,
+            mlp: b.tape().scope("mlp", || {
+                PlainMlp::new(b, MLP, [c.hidden, c.intermediate], c.activation)
+            }),
             window,
         }
     }
@@ -47,11 +51,7 @@ impl Block {
         }
         h = t.add(x, &h);
         let normed = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        let fed = t.scope("mlp", || {
-            let mut inner = t.scope("lin1", || self.lin1.forward(t, &normed));
-            inner = nn::activate(t, self.activation, inner);
-            t.scope("lin2", || self.lin2.forward(t, &inner))
-        });
+        let fed = t.scope("mlp", || self.mlp.forward(t, &normed));
         t.add(&h, &fed)
     }
 }
