@@ -14,7 +14,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Provides them to all components below, with nothing fetched.
+    /// Provides the groups to all components below, with nothing fetched yet.
     pub fn provide() {
         provide_context(Self {
             here: RwSignal::default(),
@@ -22,13 +22,13 @@ impl Models {
         });
     }
 
-    /// Returns those that the page provides.
+    /// Returns the groups that the page provides.
     pub fn get() -> Self {
         expect_context()
     }
 
-    /// Reads the model of a source with `read`. Returns `None` as long as the code of its family is not there;
-    /// reactive: what follows runs again when it has come.
+    /// Reads the model of a source with `read`; `None` as long as the code of its family is not loaded. Reactive: effects
+    /// and memos that call this run again once it is.
     pub fn read<T>(self, source: &Source, read: impl FnOnce() -> T) -> Option<T> {
         match Need::to_read(source, self.here.get()) {
             None => Some(read()),
@@ -46,10 +46,10 @@ impl Models {
         }
         self.fetching.update_value(|fetching| fetching.push(need));
         spawn_local(async move {
-            let come = lazy::fetch(need, Here::default()).await;
+            let loaded = lazy::fetch(need, Here::default()).await;
             self.fetching
                 .try_update_value(|fetching| fetching.retain(|other| *other != need));
-            if let (Some(_), Need::Models(group)) = (come, need) {
+            if let (Some(_), Need::Models(group)) = (loaded, need) {
                 self.here.try_update(|here| here.add_models(group));
             }
         });

@@ -5,7 +5,7 @@ use super::forward::MainInputs;
 use super::libraries::{AdapterMaps, Liger, NoFlash};
 use super::parts::qwen_vl::QwenPatches;
 
-/// How closely the forward of a configuration is simulated.
+/// Closeness of the simulated forward of a configuration to the measured one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fidelity {
     /// Tensor by tensor.
@@ -107,7 +107,7 @@ pub struct Size {
     pub unit: u64,
 }
 
-/// What training libraries do with a model.
+/// Support of a model by training libraries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Support<'a> {
     /// Main inputs of the classes of the model and its tower.

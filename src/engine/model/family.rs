@@ -30,7 +30,7 @@ pub(crate) trait Family: Config {
     /// Makes the parameters.
     fn build(&self, b: &Builder) -> Box<dyn Forward>;
 
-    /// How closely the forward of this configuration is simulated.
+    /// Closeness of this configuration's simulated forward to the measured one.
     fn fidelity(&self) -> Fidelity;
 
     /// Parts of a setup that apply.
@@ -55,7 +55,7 @@ pub(crate) trait Family: Config {
     /// Sizes of images and videos that can be chosen.
     fn sizes(&self) -> Sizes;
 
-    /// What training libraries do with the model.
+    /// Support of the model by training libraries.
     fn support(&self) -> Support<'_>;
 
     /// Returns true if what the processor makes of images of any sizes is known.

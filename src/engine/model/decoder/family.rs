@@ -1,4 +1,4 @@
-//! What differs between families of decoders like Llama's.
+//! Differences between families of decoders like Llama's.
 
 use std::fmt;
 
@@ -84,7 +84,7 @@ pub(crate) enum Modules {
     Gemma(GemmaModules),
 }
 
-/// What differs between families that run on Llama's modules.
+/// Differences between families that run on Llama's modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LlamaModules {
     /// True if all blocks get one mask (`MistralModel.forward`, `Phi3Model.forward`).
@@ -212,7 +212,7 @@ impl LlamaModules {
     };
 }
 
-/// What differs between families that run on Gemma's modules.
+/// Differences between families that run on Gemma's modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GemmaModules {
     /// Name of the norm after attention; in families without one, of the norm before the MLP.

@@ -106,7 +106,7 @@ impl LazyModels {
 }
 
 impl Model {
-    /// Group that running the model needs beside the one that reading it did.
+    /// Group that running the model needs, beside the group that reading it needed; `None` if it needs no other.
     pub fn lazy_group(&self) -> Option<LazyGroup> {
         let needs_it = if let Some(decoder) = self.config.downcast() {
             needs_blocks(decoder)

@@ -22,6 +22,11 @@ pub fn got_ocr2(model_type: &str, w: u64) -> Value {
 pub fn qwen3_vl(model_type: &str, w: u64) -> Value {
     let mut text = multimodal(w);
     text["model_type"] = "qwen3_vl_text".into();
+    beside_qwen3_tower(model_type, text, w)
+}
+
+/// A model of the given text configuration and Qwen3-VL's tower.
+pub fn beside_qwen3_tower(model_type: &str, text: Value, w: u64) -> Value {
     json!({"model_type": model_type, "text_config": text, "vision_config": {"depth": 2,
         "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
         "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})

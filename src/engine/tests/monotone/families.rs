@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::configurations::{
-    bart, bert, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt, instructblip, lfm2,
-    llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
+    bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt,
+    instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
 };
-use super::mixtures::{beside_tower, delta_experts, ernie, experts, gpt_oss, grouped};
+use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped};
 
 /// A family and its capabilities: text, several images, parts that can be frozen.
 #[derive(Debug)]
@@ -248,10 +248,10 @@ pub const FAMILIES: &[Family] = &[
             "patch_size": 16, "num_position_embeddings": 64}})
     }),
     beside_text("qwen3_vl_moe", true, |w| {
-        beside_tower("qwen3_vl_moe", experts("qwen3_vl_moe_text", w), w)
+        beside_qwen3_tower("qwen3_vl_moe", experts("qwen3_vl_moe_text", w), w)
     }),
     beside_text("qwen3_5_moe", true, |w| {
-        beside_tower("qwen3_5_moe", delta_experts("qwen3_5_moe_text", w), w)
+        beside_qwen3_tower("qwen3_5_moe", delta_experts("qwen3_5_moe_text", w), w)
     }),
     beside_text("internvl", true, |w| {
         json!({"model_type": "internvl", "text_config": decoder("qwen2", w),

@@ -1,6 +1,6 @@
 //! Tiny configurations of families with mixtures of experts.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::configurations::{decoder, delta};
 
@@ -48,11 +48,4 @@ pub fn delta_experts(model_type: &str, w: u64) -> Value {
     config["moe_intermediate_size"] = (32 * w).into();
     config["shared_expert_intermediate_size"] = (32 * w).into();
     config
-}
-
-/// A model of the given text configuration and Qwen3-VL's tower.
-pub fn beside_tower(model_type: &str, text: Value, w: u64) -> Value {
-    json!({"model_type": model_type, "text_config": text, "vision_config": {"depth": 2,
-        "hidden_size": 64 * w, "intermediate_size": 96 * w, "out_hidden_size": 64 * w, "num_heads": 4,
-        "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}})
 }

@@ -23,9 +23,7 @@ pub struct GitConfig {
 impl GitConfig {
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
         let vision = ClipVisionConfig::read_with_patch(&s.nested_or_empty("vision_config", "GIT vision")?, 16)?;
-        if let Some(given) = s.value("num_image_with_embedding").filter(|given| !given.is_null()) {
-            return Err(s.wrong("num_image_with_embedding", given, "null: videos are not simulated"));
-        }
+        s.only("num_image_with_embedding", "null: videos are not simulated", |_| false)?;
         let vocab = s.size_or("vocab_size", 30_522, limits::VOCAB)?;
         if s.has("pad_token_id") {
             s.padding(vocab)?;

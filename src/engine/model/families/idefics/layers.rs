@@ -141,24 +141,15 @@ impl CrossLayer {
             let unseen = t.unsqueeze(&t.compute(&shared.gate, DType::Bool, "tokens without an image"), 2);
             t.masked_fill(&h, &unseen)
         };
-        h = gated(t, &residual, &self.alpha_cross_attn, &h);
+        h = t.add(&residual, &nn::gated(t, &self.alpha_cross_attn, &h));
         let residual = h.clone();
         h = t.scope("post_attention_layernorm", || {
             self.post_attention_layernorm.forward(t, &h)
         });
         h = t.scope("mlp", || self.mlp.forward(t, &h));
         h = t.dropout(&h, self.dropout);
-        gated(t, &residual, &self.alpha_dense, &h)
+        t.add(&residual, &nn::gated(t, &self.alpha_dense, &h))
     }
-}
-
-/// `residual + tanh(alpha) * h`.
-fn gated(t: &Tape, residual: &Tensor, alpha: &Tensor, h: &Tensor) -> Tensor {
-    let product = {
-        let opened = t.tanh(alpha);
-        t.mul(&opened, h)
-    };
-    t.add(residual, &product)
 }
 
 impl SelfAttention {
@@ -200,12 +191,12 @@ impl SelfAttention {
         let mut q = project("q_proj", &self.q_proj, x);
         let mut k = project("k_proj", &self.k_proj, states);
         let mut v = project("v_proj", &self.v_proj, states);
-        let mut turns = None;
+        let mut rotation = None;
         if let Source::Text(shared) = source {
             let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &v, &shared.position_ids));
             let [wide_cos, wide_sin] = [&cos, &sin].map(|x| t.unsqueeze(x, 1));
             [q, k] = [&q, &k].map(|x| nn::apply_rotary(t, x, &wide_cos, &wide_sin));
-            turns = Some((cos, sin));
+            rotation = Some((cos, sin));
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
             }
@@ -225,7 +216,7 @@ impl SelfAttention {
         let (mut out, weights) = nn::attention(t, attn, &call);
         out = t.reshape(&out, *x.shape());
         out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        drop(turns);
+        drop(rotation);
         (out, weights)
     }
 }

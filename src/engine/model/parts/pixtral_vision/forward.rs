@@ -37,7 +37,7 @@ struct SelfAttention {
     dropout: f64,
 }
 
-/// What all layers of one forward share.
+/// State that all layers of one forward share.
 struct Shared {
     attn: Attention,
     mask: Option<Mask>,

@@ -63,7 +63,7 @@ impl SiglipVision {
         self.forward_seen(t, run, pixels, |_| {})
     }
 
-    /// The same; `see` gets the embedding and the output of each block.
+    /// Runs the tower as [`Self::forward`] does; `see` gets the embedding and the output of each block.
     pub fn forward_seen(
         &self,
         t: &Tape,

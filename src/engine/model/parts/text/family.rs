@@ -29,7 +29,7 @@ pub(crate) trait TextFamily: Config + Sized {
     /// Attention heads.
     fn heads(&self) -> Heads;
 
-    /// What training libraries do with the model.
+    /// Support of the model by training libraries.
     fn libraries(&self) -> TextSupport;
 
     /// Returns true if batches of samples of different lengths are simulated, padded and packed.
@@ -38,7 +38,7 @@ pub(crate) trait TextFamily: Config + Sized {
     }
 }
 
-/// What training libraries do with a language model.
+/// Support of a language model by training libraries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextSupport {
     /// Linear maps that peft finds for adapters.
