@@ -154,5 +154,5 @@ pub(crate) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, Mod
     }
 }
 
-/// Types that [`read_text`] accepts, for messages.
-const DECODER_NAMES: &str = "a decoder: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text or phi3";
+/// The most usual types that [`read_text`] accepts, for messages.
+const DECODER_NAMES: &str = "a decoder, such as llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text or phi3";
