@@ -127,6 +127,37 @@ fn frozen_weights_live_as_long_as_the_model() {
     }
 }
 
+/// Models whose language model takes patches without a tower.
+const WITHOUT_TOWER: [&str; 2] = ["gemma4_unified", "fuyu"];
+
+#[test]
+fn each_frozen_part_trains_less() {
+    for family in FAMILIES.iter().filter(|family| family.parts) {
+        let trained = |freeze| {
+            let keys = Keys {
+                batch: 1,
+                seq: 530,
+                images: 1,
+                width: 1,
+                freeze,
+                ckpt: "none",
+                rest: r#""precision":"fp32","optim":"sgd","attn":"eager""#.to_owned(),
+            };
+            let (model, setup) = keys.model_and_setup(family);
+            let report = simulate(&model, &setup);
+            report
+                .unwrap_or_else(|e| panic!("{} {freeze}: {e}", family.name))
+                .trainable
+        };
+        let [all, language, connector] = ["none", "vision", "all-but-connector"].map(trained);
+        assert!(
+            (all > language || WITHOUT_TOWER.contains(&family.name)) && language > connector && connector > 0,
+            "{}: {all}, {language}, {connector}",
+            family.name
+        );
+    }
+}
+
 fn families() -> impl Strategy<Value = &'static Family> {
     (0..FAMILIES.len()).prop_map(|i| &FAMILIES[i])
 }

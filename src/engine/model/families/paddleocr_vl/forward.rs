@@ -14,7 +14,11 @@ use crate::tape::Component;
 /// `PaddleOCRVLForConditionalGeneration`: the projector is made after the language model.
 pub fn model(b: &Builder, c: &PaddleOcrVlConfig) -> QwenVl<PaddleVision> {
     let projector = Rc::new(OnceCell::new());
-    let visual = || PaddleVision::new(b, &c.vision, projector.clone());
+    let visual = || {
+        b.tape().component("model.visual", Component::VisionTower, || {
+            PaddleVision::new(b, &c.vision, projector.clone())
+        })
+    };
     let head = |model: &Decoder| {
         projector.get_or_init(|| {
             b.tape()
