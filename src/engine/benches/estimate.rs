@@ -22,12 +22,25 @@ const CASES: [(&str, &str); 3] = [
     ),
 ];
 
+/// A shape like Qwen3.5-397B-A17B's: 60 layers of 512 experts each.
+const EXPERTS: (&str, &str) = (
+    include_str!("../examples/experts.json"),
+    r#"{"model":"","batch":1,"seq":4096,"images":1,"grid":[48,64],"precision":"bf16","ckpt":"full"}"#,
+);
+
 fn estimates(c: &mut Criterion) {
-    for (name, text) in CASES {
+    let (config, setup) = EXPERTS;
+    let cases = CASES.into_iter().map(|(name, text)| (name, text, None)).chain([(
+        "397 B parameters in experts",
+        setup,
+        Some(config),
+    )]);
+    for (name, text, config) in cases {
         let Ok(Some(case)) = Case::from_json(text) else {
             continue;
         };
-        let Ok(model) = Model::from_case(&case) else { continue };
+        let model = config.map_or_else(|| Model::from_case(&case), Model::from_config);
+        let Ok(model) = model else { continue };
         if simulate(&model, &case.setup).is_err() {
             continue;
         }
