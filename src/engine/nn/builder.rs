@@ -132,6 +132,13 @@ impl Builder {
         tensor
     }
 
+    /// Gives the parameter that was made last other memory (`param.data = …`).
+    pub(super) fn set_data(&self, data: &Tensor) {
+        if let Some(last) = self.params.borrow_mut().last_mut() {
+            *last = data.clone();
+        }
+    }
+
     /// Makes a head as the constructor does, then replaces it by the weight that it shares.
     pub fn tied(&self, name: &'static str, weight: &Tensor) -> Tensor {
         drop(

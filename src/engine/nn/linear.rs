@@ -104,6 +104,9 @@ impl Linear {
         };
         if b.tape().is_settled() {
             linear.cast_bias(b.tape());
+            if let Some(bias) = &*linear.bias.borrow() {
+                b.set_data(bias);
+            }
         }
         linear
     }
