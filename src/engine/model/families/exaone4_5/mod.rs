@@ -71,10 +71,7 @@ impl Family for Exaone45Config {
     }
 
     fn sizes(&self) -> Sizes {
-        Sizes::of_image(
-            24 * self.vision.patches.patch,
-            self.vision.patches.patch * self.vision.patches.merge,
-        )
+        self.vision.patches.sizes()
     }
 
     fn support(&self) -> Support<'_> {

@@ -87,10 +87,7 @@ impl Family for Glm4vConfig {
     }
 
     fn sizes(&self) -> Sizes {
-        Sizes::of_image(
-            24 * self.vision.patches.patch,
-            self.vision.patches.patch * self.vision.patches.merge,
-        )
+        self.vision.patches.sizes()
     }
 
     fn support(&self) -> Support<'_> {

@@ -73,8 +73,7 @@ impl Family for PaddleOcrVlConfig {
     }
 
     fn sizes(&self) -> Sizes {
-        let patches = &self.vision.tower.patches;
-        Sizes::of_image(24 * patches.patch, patches.patch * patches.merge)
+        self.vision.tower.patches.sizes()
     }
 
     fn support(&self) -> Support<'_> {

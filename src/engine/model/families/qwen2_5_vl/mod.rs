@@ -80,10 +80,7 @@ impl Family for Qwen25VlConfig {
     }
 
     fn sizes(&self) -> Sizes {
-        Sizes::of_image(
-            24 * self.vision.patches.patch,
-            self.vision.patches.patch * self.vision.patches.merge,
-        )
+        self.vision.patches.sizes()
     }
 
     fn support(&self) -> Support<'_> {

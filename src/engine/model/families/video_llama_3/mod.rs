@@ -77,8 +77,7 @@ impl Family for VideoLlama3Config {
     }
 
     fn sizes(&self) -> Sizes {
-        let patches = &self.vision.patches;
-        Sizes::of_image(24 * patches.patch, patches.patch * patches.merge)
+        self.vision.patches.sizes()
     }
 
     fn support(&self) -> Support<'_> {

@@ -1,6 +1,7 @@
 //! Patches of the vision towers of Qwen-VL and its kin.
 
 use crate::model::ModelError;
+use crate::model::answers::Sizes;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 use crate::setup::Setup;
@@ -81,6 +82,9 @@ impl QwenPatches {
     /// The limits of the published Qwen-VL checkpoints' `preprocessor_config.json`.
     const TOKENS: [u64; 2] = [4, 16_384];
 
+    /// Patches along each side of an image whose size nobody gives.
+    const SIDE: u64 = 24;
+
     /// Elements of one patch, as the processor makes it: channels × frames × patch².
     pub fn patch_elements(&self) -> u64 {
         self.channels * self.temporal_patch * self.patch * self.patch
@@ -98,7 +102,12 @@ impl QwenPatches {
             return setup.image_sizes.iter().map(|&size| self.grid_of(size)).collect();
         }
         let square = setup.image.map(|side| self.grid_of([side; 2]));
-        vec![setup.grid.or(square).unwrap_or([24, 24]); setup.images as usize]
+        vec![setup.grid.or(square).unwrap_or([Self::SIDE; 2]); setup.images as usize]
+    }
+
+    /// Sizes of images that can be chosen: whole tokens, and [`Self::SIDE`] patches a side where none is.
+    pub fn sizes(&self) -> Sizes {
+        Sizes::of_image(Self::SIDE * self.patch, self.patch * self.merge)
     }
 
     /// Rows and columns of patches of an image of `[height, width]` pixels: each side is rounded to whole tokens, and
