@@ -3,7 +3,7 @@
 
 use crate::{Model, Setup, simulate};
 
-const PUBLISHED: [(&str, u64); 59] = [
+const PUBLISHED: [(&str, u64); 90] = [
     ("openai-community/gpt2", 124_439_808),
     ("meta-llama/Llama-2-7b-hf", 6_738_415_616),
     ("meta-llama/Llama-2-13b-hf", 13_015_864_320),
@@ -63,6 +63,37 @@ const PUBLISHED: [(&str, u64); 59] = [
     ("openai/clip-vit-base-patch32", 151_277_313),
     ("google/siglip-base-patch16-224", 203_155_970),
     ("google/vit-base-patch16-224", 86_567_656),
+    ("Qwen/Qwen3-30B-A3B", 30_532_122_624),
+    ("Qwen/Qwen3-30B-A3B-Instruct-2507", 30_532_122_624),
+    ("Qwen/Qwen3-Coder-30B-A3B-Instruct", 30_532_122_624),
+    ("Qwen/Qwen3-235B-A22B", 235_093_634_560),
+    ("Qwen/Qwen3-Coder-480B-A35B-Instruct", 480_154_875_392),
+    ("Qwen/Qwen1.5-MoE-A2.7B", 14_315_784_192),
+    ("mistralai/Mixtral-8x7B-v0.1", 46_702_792_704),
+    ("mistralai/Mixtral-8x22B-v0.1", 140_630_071_296),
+    ("allenai/OLMoE-1B-7B-0924", 6_919_161_856),
+    ("openai/gpt-oss-20b", 20_914_757_184),
+    ("openai/gpt-oss-120b", 116_829_156_672),
+    ("HuggingFaceTB/SmolLM3-3B", 3_075_098_624),
+    ("baidu/ERNIE-4.5-0.3B-PT", 360_748_032),
+    ("baidu/ERNIE-4.5-21B-A3B-PT", 21_825_437_888),
+    ("bigcode/starcoder2-3b", 3_030_371_328),
+    ("CohereForAI/c4ai-command-r-v01", 34_980_831_232),
+    ("zai-org/GLM-4-9B-0414", 9_400_279_040),
+    ("THUDM/glm-4-9b-chat", 9_399_951_360),
+    ("allenai/OLMo-2-1124-7B", 7_298_617_344),
+    ("allenai/Olmo-3-7B-Instruct", 7_298_011_136),
+    ("ByteDance-Seed/Seed-OSS-36B-Instruct", 36_151_104_512),
+    ("ibm-granite/granite-3.0-8b-base", 8_170_848_256),
+    ("meta-llama/Llama-3.3-70B-Instruct", 70_553_706_496),
+    ("meta-llama/Llama-3.1-405B", 405_853_388_800),
+    ("mistralai/Mistral-Small-24B-Instruct-2501", 23_572_403_200),
+    ("EleutherAI/gpt-neox-20b", 20_554_567_680),
+    ("stabilityai/stablelm-3b-4e1t", 2_795_443_200),
+    ("Qwen/Qwen3-VL-30B-A3B-Instruct", 31_070_754_032),
+    ("mistralai/Mistral-Small-3.1-24B-Instruct-2503", 24_011_361_280),
+    ("zai-org/GLM-4.1V-9B-Thinking", 10_292_777_472),
+    ("LiquidAI/LFM2-1.2B", 1_170_340_608),
 ];
 
 #[test]

@@ -9,7 +9,7 @@ pub use config::{Glm4vConfig, Glm4vVisionConfig};
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
@@ -36,7 +36,9 @@ static FACTS: Facts = Facts {
             classes: &["GlmOcrForConditionalGeneration"],
         },
     ],
-    catalogue: &[],
+    catalogue: catalogue![
+        "zai-org/GLM-4.1V-9B-Thinking",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

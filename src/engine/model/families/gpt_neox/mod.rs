@@ -4,7 +4,7 @@ use crate::model::ModelError;
 use crate::model::answers::{Heads, Positions};
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits};
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::forward::Forward;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::model::parts::rotary_decoder::{
@@ -18,7 +18,9 @@ static FACTS: Facts = Facts {
         name: "gpt_neox",
         classes: &["GPTNeoXForCausalLM"],
     }],
-    catalogue: &[],
+    catalogue: catalogue![
+        "EleutherAI/gpt-neox-20b",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

@@ -5,7 +5,7 @@ mod forward;
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
@@ -19,7 +19,9 @@ static FACTS: Facts = Facts {
         name: "lfm2",
         classes: &["Lfm2ForCausalLM"],
     }],
-    catalogue: &[],
+    catalogue: catalogue![
+        "LiquidAI/LFM2-1.2B",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

@@ -11,7 +11,7 @@ use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Suppor
 use crate::model::config::section::Section;
 use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
@@ -32,7 +32,9 @@ static FACTS: Facts = Facts {
             classes: &["LightOnOcrForConditionalGeneration"],
         },
     ],
-    catalogue: &[],
+    catalogue: catalogue![
+        "mistralai/Mistral-Small-3.1-24B-Instruct-2503",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

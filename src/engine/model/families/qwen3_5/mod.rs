@@ -8,7 +8,7 @@ pub use config::Qwen35Config;
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::Liger;
@@ -27,7 +27,10 @@ static FACTS: Facts = Facts {
             classes: &["Qwen3_5MoeForConditionalGeneration"],
         },
     ],
-    catalogue: &[],
+    catalogue: catalogue![
+        "Qwen/Qwen3.5-9B",
+        "Qwen/Qwen3.5-35B-A3B",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

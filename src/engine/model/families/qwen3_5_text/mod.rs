@@ -5,7 +5,7 @@ mod forward;
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::Liger;
@@ -29,7 +29,9 @@ static FACTS: Facts = Facts {
             classes: &["Qwen3NextForCausalLM"],
         },
     ],
-    catalogue: &[],
+    catalogue: catalogue![
+        "Qwen/Qwen3-Next-80B-A3B-Instruct",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

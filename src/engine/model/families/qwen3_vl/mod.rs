@@ -38,6 +38,8 @@ static FACTS: Facts = Facts {
         "Qwen/Qwen3-VL-4B-Instruct",
         "Qwen/Qwen3-VL-8B-Instruct",
         "Qwen/Qwen3-VL-32B-Instruct",
+        "Qwen/Qwen3-VL-30B-A3B-Instruct",
+        "Qwen/Qwen3-VL-235B-A22B-Instruct",
     ],
     overrides: &[],
     use_cache: UseCache::OfText,

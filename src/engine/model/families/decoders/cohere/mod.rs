@@ -4,7 +4,7 @@ use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, Rotation,
     SoftCaps, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
@@ -14,7 +14,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "cohere",
         classes: &["CohereForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "CohereForAI/c4ai-command-r-v01",
+    ],
     defaults: DecoderDefaults {
         vocab: 256_000,
         hidden: 8192,

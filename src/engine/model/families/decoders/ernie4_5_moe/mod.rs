@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock, LlamaModules,
     Modules, Rotation, SharedKeys, SoftCaps, Windows, not_null,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `ernie4_5_moe`.
@@ -15,7 +15,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "ernie4_5_moe",
         classes: &["Ernie4_5_MoeForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "baidu/ERNIE-4.5-21B-A3B-PT",
+    ],
     defaults: DecoderDefaults {
         vocab: 103_424,
         hidden: 2560,

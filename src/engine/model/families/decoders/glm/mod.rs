@@ -5,7 +5,7 @@ use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, Rotation, SoftCaps,
     Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `glm`.
@@ -14,7 +14,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "glm",
         classes: &["GlmForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "THUDM/glm-4-9b-chat",
+    ],
     defaults: DecoderDefaults {
         vocab: 151_552,
         intermediate: 13_696,

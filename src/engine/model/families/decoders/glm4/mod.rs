@@ -5,7 +5,7 @@ use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement,
     Rotation, SoftCaps, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `glm4`.
@@ -14,7 +14,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "glm4",
         classes: &["Glm4ForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "zai-org/GLM-4-9B-0414",
+    ],
     defaults: DecoderDefaults {
         vocab: 151_552,
         intermediate: 13_696,

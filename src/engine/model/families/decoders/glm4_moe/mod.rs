@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
     LlamaBlock, LlamaModules, Modules, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows, not_null,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `glm4_moe`.
@@ -15,7 +15,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "glm4_moe",
         classes: &["Glm4MoeForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "zai-org/GLM-4.5-Air",
+        "zai-org/GLM-4.5",
+    ],
     defaults: DecoderDefaults {
         vocab: 151_552,
         intermediate: 10_944,

@@ -8,7 +8,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
     LlamaModules, Modules, Rotation, SharedKeys, SoftCaps, WindowLength, Windows, not_null, slides_with_a_number,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
@@ -18,7 +18,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "gpt_oss",
         classes: &["GptOssForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "openai/gpt-oss-20b",
+        "openai/gpt-oss-120b",
+    ],
     defaults: DecoderDefaults {
         vocab: 201_088,
         hidden: 2880,

@@ -3,7 +3,7 @@
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, SoftCaps, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `granite`.
@@ -12,7 +12,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "granite",
         classes: &["GraniteForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "ibm-granite/granite-3.0-8b-base",
+    ],
     defaults: DecoderDefaults::LLAMA,
     heads: HeadRule::Free,
     biases: Biases::of_attention_and_mlp,

@@ -30,6 +30,8 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         "HuggingFaceTB/SmolLM2-135M",
         "HuggingFaceTB/SmolLM2-360M",
         "HuggingFaceTB/SmolLM2-1.7B",
+        "meta-llama/Llama-3.3-70B-Instruct",
+        "meta-llama/Llama-3.1-405B",
     ],
     defaults: DecoderDefaults::LLAMA,
     heads: HeadRule::Divides,

@@ -16,6 +16,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         "mistralai/Mistral-7B-v0.1",
         "mistralai/Mistral-7B-v0.3",
         "mistralai/Mistral-Nemo-Base-2407",
+        "mistralai/Mistral-Small-24B-Instruct-2501",
     ],
     defaults: DecoderDefaults {
         intermediate: 14_336,

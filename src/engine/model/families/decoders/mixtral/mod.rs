@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
     Modules, SharedKeys, SoftCaps, WindowLength, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `mixtral`.
@@ -15,7 +15,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "mixtral",
         classes: &["MixtralForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "mistralai/Mixtral-8x7B-v0.1",
+        "mistralai/Mixtral-8x22B-v0.1",
+    ],
     defaults: DecoderDefaults {
         intermediate: 14_336,
         kv_heads: Some(8),

@@ -4,7 +4,7 @@ use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
     Rotation, SoftCaps, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
@@ -14,7 +14,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "olmo2",
         classes: &["Olmo2ForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "allenai/OLMo-2-1124-7B",
+    ],
     defaults: DecoderDefaults {
         vocab: 50_304,
         ..DecoderDefaults::LLAMA

@@ -4,7 +4,7 @@ use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
     Rotation, SoftCaps, WindowLength, Windows, rope_tables, slides_with_a_number, some_slide,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
@@ -14,7 +14,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "olmo3",
         classes: &["Olmo3ForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "allenai/Olmo-3-7B-Instruct",
+    ],
     defaults: DecoderDefaults {
         vocab: 50_304,
         theta: 500_000.0,

@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
     LlamaModules, Modules, QueryNorms, SharedKeys, SoftCaps, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `olmoe`.
@@ -15,7 +15,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "olmoe",
         classes: &["OlmoeForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "allenai/OLMoE-1B-7B-0924",
+    ],
     defaults: DecoderDefaults {
         vocab: 50_304,
         hidden: 2048,

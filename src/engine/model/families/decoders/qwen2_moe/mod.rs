@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
     Modules, SharedKeys, SoftCaps, WindowLength, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `qwen2_moe`.
@@ -15,7 +15,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "qwen2_moe",
         classes: &["Qwen2MoeForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "Qwen/Qwen1.5-MoE-A2.7B",
+    ],
     defaults: DecoderDefaults {
         hidden: 2048,
         intermediate: 5632,

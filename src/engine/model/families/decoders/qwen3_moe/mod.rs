@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
     Modules, SharedKeys, SoftCaps, WindowLength, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `qwen3_moe`.
@@ -15,7 +15,13 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "qwen3_moe",
         classes: &["Qwen3MoeForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "Qwen/Qwen3-30B-A3B",
+        "Qwen/Qwen3-30B-A3B-Instruct-2507",
+        "Qwen/Qwen3-Coder-30B-A3B-Instruct",
+        "Qwen/Qwen3-235B-A22B",
+        "Qwen/Qwen3-Coder-480B-A35B-Instruct",
+    ],
     defaults: DecoderDefaults {
         hidden: 2048,
         intermediate: 6144,

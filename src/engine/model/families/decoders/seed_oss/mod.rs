@@ -3,7 +3,7 @@
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `seed_oss`.
@@ -12,7 +12,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "seed_oss",
         classes: &["SeedOssForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "ByteDance-Seed/Seed-OSS-36B-Instruct",
+    ],
     defaults: DecoderDefaults {
         vocab: 155_136,
         intermediate: 27_648,

@@ -5,7 +5,7 @@ use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, SoftCaps,
     WindowLength, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
@@ -15,7 +15,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "starcoder2",
         classes: &["Starcoder2ForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue![
+        "bigcode/starcoder2-3b",
+    ],
     defaults: DecoderDefaults {
         vocab: 49_152,
         hidden: 3072,
