@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use super::ComboOption;
 use crate::shell::Store;
-use crate::state::Key;
+use crate::state::{Key, rank};
 
 /// State of a combobox.
 #[derive(Debug, Clone, Copy)]
@@ -28,15 +28,16 @@ impl Search {
         self.typed.with(Option::is_some)
     }
 
-    /// Returns the options that contain every typed word in their value or group, ignoring case.
+    /// Returns the options that have every typed word in their value or group, the nearest first.
     pub fn found(self) -> Vec<ComboOption> {
-        let typed = self.typed.get().unwrap_or_default().to_ascii_lowercase();
-        let words: Vec<_> = typed.split_whitespace().collect();
-        let fits = |o: &ComboOption| {
-            let text = format!("{} {}", o.value, o.group).to_ascii_lowercase();
-            words.iter().all(|w| text.contains(w))
-        };
-        self.options.get().into_iter().filter(fits).collect()
+        let typed = self.typed.get().unwrap_or_default();
+        let ranked = |o: ComboOption| Some((rank(&typed, &format!("{} {}", o.group, o.value))?, o));
+        let mut found: Vec<_> = self.options.get().into_iter().filter_map(ranked).collect();
+        // Groups stay together: only options without one are ordered.
+        if found.iter().all(|(_, option)| option.group.is_empty()) {
+            found.sort_by_key(|(rank, _)| *rank);
+        }
+        found.into_iter().map(|(_, option)| option).collect()
     }
 
     /// Opens the list at the current choice.

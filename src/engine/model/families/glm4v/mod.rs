@@ -36,9 +36,7 @@ static FACTS: Facts = Facts {
             classes: &["GlmOcrForConditionalGeneration"],
         },
     ],
-    catalogue: catalogue![
-        "zai-org/GLM-4.1V-9B-Thinking",
-    ],
+    catalogue: catalogue!["zai-org/GLM-4.1V-9B-Thinking",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

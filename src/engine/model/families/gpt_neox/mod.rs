@@ -18,9 +18,7 @@ static FACTS: Facts = Facts {
         name: "gpt_neox",
         classes: &["GPTNeoXForCausalLM"],
     }],
-    catalogue: catalogue![
-        "EleutherAI/gpt-neox-20b",
-    ],
+    catalogue: catalogue!["EleutherAI/gpt-neox-20b",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

@@ -19,9 +19,7 @@ static FACTS: Facts = Facts {
         name: "lfm2",
         classes: &["Lfm2ForCausalLM"],
     }],
-    catalogue: catalogue![
-        "LiquidAI/LFM2-1.2B",
-    ],
+    catalogue: catalogue!["LiquidAI/LFM2-1.2B",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

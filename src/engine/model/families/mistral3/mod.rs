@@ -32,9 +32,7 @@ static FACTS: Facts = Facts {
             classes: &["LightOnOcrForConditionalGeneration"],
         },
     ],
-    catalogue: catalogue![
-        "mistralai/Mistral-Small-3.1-24B-Instruct-2503",
-    ],
+    catalogue: catalogue!["mistralai/Mistral-Small-3.1-24B-Instruct-2503",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

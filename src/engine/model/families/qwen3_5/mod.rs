@@ -27,10 +27,7 @@ static FACTS: Facts = Facts {
             classes: &["Qwen3_5MoeForConditionalGeneration"],
         },
     ],
-    catalogue: catalogue![
-        "Qwen/Qwen3.5-9B",
-        "Qwen/Qwen3.5-35B-A3B",
-    ],
+    catalogue: catalogue!["Qwen/Qwen3.5-9B", "Qwen/Qwen3.5-35B-A3B",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

@@ -29,9 +29,7 @@ static FACTS: Facts = Facts {
             classes: &["Qwen3NextForCausalLM"],
         },
     ],
-    catalogue: catalogue![
-        "Qwen/Qwen3-Next-80B-A3B-Instruct",
-    ],
+    catalogue: catalogue!["Qwen/Qwen3-Next-80B-A3B-Instruct",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

@@ -18,9 +18,7 @@ static FACTS: Facts = Facts {
         name: "stablelm",
         classes: &["StableLmForCausalLM"],
     }],
-    catalogue: catalogue![
-        "stabilityai/stablelm-3b-4e1t",
-    ],
+    catalogue: catalogue!["stabilityai/stablelm-3b-4e1t",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

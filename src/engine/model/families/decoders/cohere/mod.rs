@@ -14,9 +14,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "cohere",
         classes: &["CohereForCausalLM"],
     },
-    catalogue: catalogue![
-        "CohereForAI/c4ai-command-r-v01",
-    ],
+    catalogue: catalogue!["CohereForAI/c4ai-command-r-v01",],
     defaults: DecoderDefaults {
         vocab: 256_000,
         hidden: 8192,

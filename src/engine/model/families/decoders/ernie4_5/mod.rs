@@ -12,9 +12,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "ernie4_5",
         classes: &["Ernie4_5ForCausalLM"],
     },
-    catalogue: catalogue![
-        "baidu/ERNIE-4.5-0.3B-PT",
-    ],
+    catalogue: catalogue!["baidu/ERNIE-4.5-0.3B-PT",],
     defaults: DecoderDefaults {
         vocab: 103_424,
         hidden: 1024,

@@ -15,9 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "ernie4_5_moe",
         classes: &["Ernie4_5_MoeForCausalLM"],
     },
-    catalogue: catalogue![
-        "baidu/ERNIE-4.5-21B-A3B-PT",
-    ],
+    catalogue: catalogue!["baidu/ERNIE-4.5-21B-A3B-PT",],
     defaults: DecoderDefaults {
         vocab: 103_424,
         hidden: 2560,

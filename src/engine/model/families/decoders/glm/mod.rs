@@ -14,9 +14,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "glm",
         classes: &["GlmForCausalLM"],
     },
-    catalogue: catalogue![
-        "THUDM/glm-4-9b-chat",
-    ],
+    catalogue: catalogue!["THUDM/glm-4-9b-chat",],
     defaults: DecoderDefaults {
         vocab: 151_552,
         intermediate: 13_696,

@@ -14,9 +14,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "glm4",
         classes: &["Glm4ForCausalLM"],
     },
-    catalogue: catalogue![
-        "zai-org/GLM-4-9B-0414",
-    ],
+    catalogue: catalogue!["zai-org/GLM-4-9B-0414",],
     defaults: DecoderDefaults {
         vocab: 151_552,
         intermediate: 13_696,

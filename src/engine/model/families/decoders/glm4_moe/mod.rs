@@ -15,10 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "glm4_moe",
         classes: &["Glm4MoeForCausalLM"],
     },
-    catalogue: catalogue![
-        "zai-org/GLM-4.5-Air",
-        "zai-org/GLM-4.5",
-    ],
+    catalogue: catalogue!["zai-org/GLM-4.5-Air", "zai-org/GLM-4.5",],
     defaults: DecoderDefaults {
         vocab: 151_552,
         intermediate: 10_944,

@@ -18,10 +18,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "gpt_oss",
         classes: &["GptOssForCausalLM"],
     },
-    catalogue: catalogue![
-        "openai/gpt-oss-20b",
-        "openai/gpt-oss-120b",
-    ],
+    catalogue: catalogue!["openai/gpt-oss-20b", "openai/gpt-oss-120b",],
     defaults: DecoderDefaults {
         vocab: 201_088,
         hidden: 2880,

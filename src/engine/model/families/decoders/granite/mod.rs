@@ -12,9 +12,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "granite",
         classes: &["GraniteForCausalLM"],
     },
-    catalogue: catalogue![
-        "ibm-granite/granite-3.0-8b-base",
-    ],
+    catalogue: catalogue!["ibm-granite/granite-3.0-8b-base",],
     defaults: DecoderDefaults::LLAMA,
     heads: HeadRule::Free,
     biases: Biases::of_attention_and_mlp,

@@ -15,10 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "mixtral",
         classes: &["MixtralForCausalLM"],
     },
-    catalogue: catalogue![
-        "mistralai/Mixtral-8x7B-v0.1",
-        "mistralai/Mixtral-8x22B-v0.1",
-    ],
+    catalogue: catalogue!["mistralai/Mixtral-8x7B-v0.1", "mistralai/Mixtral-8x22B-v0.1",],
     defaults: DecoderDefaults {
         intermediate: 14_336,
         kv_heads: Some(8),

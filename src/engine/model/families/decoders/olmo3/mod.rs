@@ -14,9 +14,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "olmo3",
         classes: &["Olmo3ForCausalLM"],
     },
-    catalogue: catalogue![
-        "allenai/Olmo-3-7B-Instruct",
-    ],
+    catalogue: catalogue!["allenai/Olmo-3-7B-Instruct",],
     defaults: DecoderDefaults {
         vocab: 50_304,
         theta: 500_000.0,

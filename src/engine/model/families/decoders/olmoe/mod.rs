@@ -15,9 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "olmoe",
         classes: &["OlmoeForCausalLM"],
     },
-    catalogue: catalogue![
-        "allenai/OLMoE-1B-7B-0924",
-    ],
+    catalogue: catalogue!["allenai/OLMoE-1B-7B-0924",],
     defaults: DecoderDefaults {
         vocab: 50_304,
         hidden: 2048,

@@ -15,9 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "qwen2_moe",
         classes: &["Qwen2MoeForCausalLM"],
     },
-    catalogue: catalogue![
-        "Qwen/Qwen1.5-MoE-A2.7B",
-    ],
+    catalogue: catalogue!["Qwen/Qwen1.5-MoE-A2.7B",],
     defaults: DecoderDefaults {
         hidden: 2048,
         intermediate: 5632,

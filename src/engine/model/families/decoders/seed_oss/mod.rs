@@ -12,9 +12,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "seed_oss",
         classes: &["SeedOssForCausalLM"],
     },
-    catalogue: catalogue![
-        "ByteDance-Seed/Seed-OSS-36B-Instruct",
-    ],
+    catalogue: catalogue!["ByteDance-Seed/Seed-OSS-36B-Instruct",],
     defaults: DecoderDefaults {
         vocab: 155_136,
         intermediate: 27_648,

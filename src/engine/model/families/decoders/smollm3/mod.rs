@@ -13,9 +13,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "smollm3",
         classes: &["SmolLM3ForCausalLM"],
     },
-    catalogue: catalogue![
-        "HuggingFaceTB/SmolLM3-3B",
-    ],
+    catalogue: catalogue!["HuggingFaceTB/SmolLM3-3B",],
     defaults: DecoderDefaults {
         vocab: 128_256,
         hidden: 2048,

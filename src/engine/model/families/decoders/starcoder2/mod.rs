@@ -15,9 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "starcoder2",
         classes: &["Starcoder2ForCausalLM"],
     },
-    catalogue: catalogue![
-        "bigcode/starcoder2-3b",
-    ],
+    catalogue: catalogue!["bigcode/starcoder2-3b",],
     defaults: DecoderDefaults {
         vocab: 49_152,
         hidden: 3072,

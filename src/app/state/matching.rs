@@ -1,0 +1,79 @@
+//! Matches what people type against names.
+
+/// Rank of a name for what was typed, the smaller the better: the number of typed words that begin no part of the name.
+/// `None` if a word is not in the name at all.
+///
+/// Case, spaces and punctuation do not count, so `qwen 2.5 vl`, `qwen2.5-vl` and `Qwen25VL` are the same.
+pub fn rank(typed: &str, name: &str) -> Option<usize> {
+    let name = name.to_lowercase();
+    let whole = folded(&name);
+    let starts = starts(&name);
+    let mut rank = 0;
+    for word in typed
+        .to_lowercase()
+        .split_whitespace()
+        .map(folded)
+        .filter(|word| !word.is_empty())
+    {
+        if !whole.contains(&word) {
+            return None;
+        }
+        rank += usize::from(!starts.iter().any(|&at| whole[at..].starts_with(&word)));
+    }
+    Some(rank)
+}
+
+/// Letters and digits alone.
+fn folded(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Positions in the folded name at which a part begins: after punctuation, and where digits follow letters, so that a size
+/// such as `7b` begins a part, and `7b` of `27b` does not.
+fn starts(name: &str) -> Vec<usize> {
+    let (mut starts, mut at) = (Vec::new(), 0);
+    let mut before = ' ';
+    for c in name.chars() {
+        if c.is_alphanumeric() {
+            if !before.is_alphanumeric() || (c.is_ascii_digit() && before.is_alphabetic()) {
+                starts.push(at);
+            }
+            at += c.len_utf8();
+        }
+        before = c;
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_as_people_type_them() {
+        let name = "Qwen/Qwen2.5-VL-7B-Instruct";
+        for typed in [
+            "qwen 2.5 vl 7b",
+            "qwen2.5-vl-7b",
+            "Qwen25VL",
+            "vl 7B qwen",
+            "instruct",
+            "",
+        ] {
+            assert_eq!(rank(typed, name), Some(0), "{typed}");
+        }
+        assert_eq!(rank("qwen 3", name), None);
+    }
+
+    #[test]
+    fn a_size_comes_before_a_larger_one_that_ends_alike() {
+        let of = |name| rank("gemma 7b", name);
+        assert_eq!((of("google/gemma-7b"), of("google/gemma-2-27b")), (Some(0), Some(1)));
+    }
+
+    #[test]
+    fn other_scripts_are_no_obstacle() {
+        assert_eq!(rank("消费", "NVIDIA 消费级 RTX 4090"), Some(0));
+        assert_eq!(rank("é", "RTX"), None);
+    }
+}
