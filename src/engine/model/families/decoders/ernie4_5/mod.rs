@@ -3,7 +3,7 @@
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
 };
-use crate::model::facts::{ModelType, catalogue};
+use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
 
 /// `ernie4_5`.
@@ -12,7 +12,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "ernie4_5",
         classes: &["Ernie4_5ForCausalLM"],
     },
-    catalogue: catalogue!["baidu/ERNIE-4.5-0.3B-PT",],
+    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 103_424,
         hidden: 1024,
