@@ -14,6 +14,7 @@ mod conditions;
 mod curves;
 mod device;
 mod entry;
+mod host;
 mod kernel;
 mod label;
 mod measurement;
@@ -35,6 +36,7 @@ pub use conditions::{Conditions, Reading};
 pub use curves::{Family, Point, Topic, families};
 pub use device::{BenchedDevice, Library};
 pub use entry::{Entry, List};
+pub use host::Host;
 pub use kernel::{Direction, Kernel, Layout, Pass, Precision, Shape};
 pub use measurement::{Check, Implementation, Measured, Measurement, Outcome, Timer};
 pub use read::ReadError;
@@ -45,8 +47,9 @@ pub use unknown::unknown_fields;
 /// Version that is written; [`Record::read`] accepts this and every older one.
 ///
 /// Version 1 was the first numbered one. Version 2 adds classes (collectives, elementwise kernels, reductions, lists of
-/// tensors, backward passes) and the extents and fields that they state, and changes nothing else.
-pub const SCHEMA_VERSION: u32 = 2;
+/// tensors, backward passes) and the extents and fields that they state, and changes nothing else. Version 3 adds the
+/// host.
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Published JSON Schema of version [`SCHEMA_VERSION`].
 pub const SCHEMA: &str = include_str!("schema.json");
@@ -70,6 +73,9 @@ pub struct Record {
     /// The state of the card, and what may have disturbed the run.
     #[serde(default)]
     pub conditions: Conditions,
+    /// The host, if it was measured too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
     /// One for each kernel at each shape, in the order in which they ran.
     pub results: Vec<Measurement>,
 }

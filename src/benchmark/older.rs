@@ -62,6 +62,7 @@ pub(super) fn read(text: &str) -> Result<Record, ReadError> {
             ..BenchedDevice::default()
         },
         conditions: Conditions::default(),
+        host: None,
         results,
     })
 }

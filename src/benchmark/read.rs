@@ -42,6 +42,12 @@ fn current(text: &str, version: u32) -> Result<Record, ReadError> {
     }
     let record: Record =
         serde_json::from_str(text).map_err(|e| ReadError(format!("the record is not as it should be: {e}")))?;
+    let probes = record.host.iter().flat_map(|host| &host.us);
+    if let Some((name, us)) = probes.into_iter().find(|(_, us)| !us.is_finite() || **us < 0.0) {
+        return Err(ReadError(format!(
+            "the host's probe `{name}` is {us}, which is no time"
+        )));
+    }
     for (i, result) in record.results.iter().enumerate() {
         if let Some(name) = result.kernel.missing() {
             let class = result.kernel.class.name();

@@ -61,6 +61,8 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       why a run is out of memory, or slow
   vramscope replay gpt2-bf16.trace.json.gz
       a recorded allocator trace through the simulated allocator
+  vramscope watch run.jsonl
+      a run's memory and time beside the prediction, while it goes on
   vramscope bench --list
       what can be measured on this machine's GPU
   vramscope upload h200.json --to https://vramscope.example --dry-run

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::kernels::Kernels;
 use super::measured::{Measured, MeasuredError, kernels_of};
 use super::of_record::points;
-use vramscope_benchmark::Record;
+use vramscope_benchmark::{Host, Record};
 use vramscope_engine::dtype::DType;
 
 /// Kernels of a card that a person measured, as far as a training step launches them.
@@ -21,6 +21,8 @@ pub struct CardKernels {
     pub date: Option<String>,
     /// The measured kernels.
     pub kernels: Kernels,
+    /// The measured host.
+    pub host: Option<Host>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -29,11 +31,13 @@ struct File {
     device: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     date: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<Host>,
     kernels_us: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
 impl CardKernels {
-    /// Text for a record with this ID: `{"id", "device", "date", "kernels_us"}`, with kernels in the format of
+    /// Text for a record with this ID: `{"id", "device", "date", "host", "kernels_us"}`, with kernels in the format of
     /// [`Measured::read`](super::Measured::read). `None` if the record has no kernel that a step launches.
     pub fn text(id: &str, record: &Record) -> Option<String> {
         let mut kernels_us: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
@@ -49,6 +53,7 @@ impl CardKernels {
             id: id.to_owned(),
             device: record.device.name.clone(),
             date: record.date.clone(),
+            host: record.host.clone(),
             kernels_us,
         };
         // Strings and numbers always serialize.
@@ -66,13 +71,14 @@ impl CardKernels {
             id: file.id,
             device: file.device,
             date: file.date,
+            host: file.host,
             kernels: kernels_of(&file.kernels_us)?,
         })
     }
 
-    /// Converts to a measurement with the host's pace of another one, since a record does not measure the host.
+    /// Converts to a measurement with the host's pace of another one, scaled to the record's host if it was measured.
     pub fn measured(self, pace_of: &Measured) -> Measured {
-        Measured::of_kernels(self.device, self.kernels, pace_of)
+        Measured::of_kernels(self.device, self.kernels, pace_of).on(self.host.as_ref())
     }
 }
 

@@ -14,6 +14,7 @@ pub mod communication;
 mod cost;
 mod expense;
 mod feed;
+mod host;
 mod interpolate;
 mod kernels;
 mod kinds;

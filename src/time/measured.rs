@@ -8,7 +8,7 @@ use super::communication::Collective;
 use super::kernels::Kernels;
 use super::network::Collectives;
 use super::pace::Pace;
-use vramscope_benchmark::Record;
+use vramscope_benchmark::{Host, Record};
 use vramscope_engine::dtype::DType;
 
 /// Measurements of an H200 and its host through PyTorch, kernel by kernel. `tests/data/time/README.md` describes how
@@ -90,12 +90,25 @@ impl Measured {
 }
 
 impl Measured {
-    /// Takes the kernel times from a benchmark record. A record does not measure the host, so its pace comes from
-    /// another measurement.
+    /// Takes the kernel times from a benchmark record. The pace of another measurement is scaled to the record's host; a
+    /// record without one keeps it.
     pub fn of_record(record: &Record, pace_of: &Self) -> Self {
+        let of_kernels = Self::of_kernels(record.device.name.clone(), Kernels::of_record(record), pace_of);
         Self {
             collectives: Collectives::of_record(record),
-            ..Self::of_kernels(record.device.name.clone(), Kernels::of_record(record), pace_of)
+            ..of_kernels.on(record.host.as_ref())
+        }
+    }
+
+    /// Scales the pace to a measured host, if there is one.
+    pub(super) fn on(self, host: Option<&Host>) -> Self {
+        let Some(host) = host else { return self };
+        let processor = host.processor.as_deref().unwrap_or("unknown processor");
+        let by = host.software.as_deref().unwrap_or("the processor's speed alone");
+        Self {
+            pace: self.pace.on(host),
+            host: format!("{}, scaled to {processor} by {by}", self.host),
+            ..self
         }
     }
 

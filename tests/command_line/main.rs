@@ -20,3 +20,4 @@ mod record;
 mod recording;
 mod replay;
 mod time;
+mod watch;

@@ -14,6 +14,7 @@ mod replay;
 #[cfg(feature = "server")]
 mod serve;
 mod upload;
+pub mod watch;
 
 use anstyle::Style;
 use clap::Subcommand;
@@ -35,6 +36,7 @@ pub enum Command {
     Record(record::Record),
     Diagnose(Box<diagnose::Diagnose>),
     Replay(replay::Replay),
+    Watch(watch::Watch),
     Bench(Box<bench::Bench>),
     Upload(Box<upload::Upload>),
     #[cfg(feature = "server")]
@@ -58,6 +60,7 @@ impl Command {
             Self::Record(command) => command.run(),
             Self::Diagnose(command) => command.run(),
             Self::Replay(command) => command.run(),
+            Self::Watch(command) => command.run(),
             Self::Bench(command) => command.run(),
             Self::Upload(command) => command.run(),
             #[cfg(feature = "server")]

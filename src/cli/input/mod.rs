@@ -9,3 +9,4 @@ pub mod setup_flags;
 pub mod source;
 pub mod subject;
 pub mod time_flags;
+pub mod watched;

@@ -8,14 +8,17 @@ if TYPE_CHECKING:
     from vramscope.estimates import estimate
     from vramscope.record.session import recording
     from vramscope.runs import record
+    from vramscope.watch import Watch, watching
 
-__all__ = ["estimate", "record", "recording"]
+__all__ = ["Watch", "estimate", "record", "recording", "watching"]
 __version__ = "0.1.0"
 
 # Imported when first asked for: `estimate` needs no PyTorch.
 _HOMES = {
     "estimate": "vramscope.estimates",
     "recording": "vramscope.record.session",
+    "Watch": "vramscope.watch",
+    "watching": "vramscope.watch",
 }
 
 

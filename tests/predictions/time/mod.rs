@@ -1,5 +1,6 @@
 //! Time of steps, against measurements.
 
 mod course;
+mod on_h100;
 mod several;
 mod steps;

@@ -53,7 +53,7 @@ impl Timed {
     }
 }
 
-fn total(ms: Milliseconds) -> f64 {
+pub(super) fn total(ms: Milliseconds) -> f64 {
     ms.forward + ms.backward + ms.optimizer
 }
 
@@ -80,7 +80,7 @@ static TIMED: LazyLock<Vec<Timed>> = LazyLock::new(|| {
     .collect()
 });
 
-fn milliseconds(measured: &Measured) -> Option<Milliseconds> {
+pub(super) fn milliseconds(measured: &Measured) -> Option<Milliseconds> {
     let Measured::Trained(row) = measured else { return None };
     let ms = |phase: &str| row.get("ms")?.get(phase).and_then(Value::as_f64);
     Some(Milliseconds {
@@ -218,7 +218,7 @@ fn table() -> String {
     out + &attention_table()
 }
 
-fn phases(ms: Milliseconds) -> String {
+pub(super) fn phases(ms: Milliseconds) -> String {
     [ms.forward, ms.backward, ms.optimizer]
         .map(|ms| format!("{ms:.1}"))
         .join(", ")

@@ -93,6 +93,13 @@ pub fn list(bench: &Bench) -> Result<(), Failure> {
             _ => format!("NVIDIA: {nvidia}"),
         }),
     };
+    let host = super::host::find(bench.python.as_deref());
+    libraries.push(SeenLibrary {
+        name: "Python with PyTorch",
+        purpose: "the host: how fast it issues kernels",
+        found: host.is_ok(),
+        state: host.map_or_else(|why| why, |found| found.describe()),
+    });
     let machine = card
         .as_ref()
         .map_or_else(|_| Machine::unknown(bench.backend), |card| Machine::of(card.as_ref()));

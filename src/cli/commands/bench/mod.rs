@@ -4,6 +4,7 @@ mod bar;
 mod compare;
 mod file;
 mod found;
+mod host;
 mod measure;
 mod plot;
 mod run;
@@ -21,11 +22,13 @@ use crate::output;
 use crate::records::Checked;
 use crate::upload::Destination;
 
-/// Measure this machine's GPU with the kernels that training is made of
+/// Measure this machine's GPU with the kernels that training is made of, and its host
 ///
 /// Copies, matrix products, softmax, norms, activations, cross-entropy, AdamW and attention: each result
 /// is compared with a reference on the CPU before its time counts, every sample is kept, and what cannot
-/// run says why. Results are written as they come; an interrupted run can be resumed.
+/// run says why. The host is measured with the PyTorch of your Python, if there is one: how fast it issues
+/// such kernels decides the time of small steps. Results are written as they come; an interrupted run can
+/// be resumed.
 #[derive(Debug, Args)]
 #[command(after_help = examples(EXAMPLES))]
 pub struct Bench {
@@ -47,6 +50,10 @@ pub struct Bench {
     /// Where the record is written [default: vramscope-bench-<date>.json]
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["resume", "show", "list"])]
     output: Option<PathBuf>,
+    /// Python whose PyTorch the host is measured with, or the folder of its environment [default: the active
+    /// environment, or python3 of PATH]
+    #[arg(long, value_name = "PATH", conflicts_with = "show")]
+    python: Option<PathBuf>,
     /// Go on with a record that is not complete
     #[arg(long, value_name = "FILE", conflicts_with = "show")]
     resume: Option<PathBuf>,

@@ -9,12 +9,12 @@ use vramscope_benchmark::{Conditions, Kernel, Layout, Precision, Reading, Record
 
 use super::bar::Bar;
 use super::measure::{Effort, canary, measure};
-use super::{Bench, Interface, file, found};
+use super::{Bench, Interface, file, found, host};
 use crate::backends::Backend;
 use crate::failure::Failure;
 use crate::kernels::suite;
 
-/// Time budgets of a run: half a minute or five minutes, minus the time to start.
+/// Time budgets of a run: half a minute or five minutes, minus the time to start. Measuring the host counts.
 const QUICK: Duration = Duration::from_secs(24);
 const FULL: Duration = Duration::from_secs(270);
 /// Number of cards assumed before the machine is known, so that the names of all kernels are accepted.
@@ -89,6 +89,14 @@ impl Bench {
     }
 }
 
+impl Bench {
+    /// Returns true if the host is to be measured: in a run of all kernels on a GPU, unless a record that goes on has it
+    /// already.
+    fn measures_host(&self, record: &Record) -> bool {
+        self.filters.is_empty() && record.host.is_none() && record.device.backend == "cuda"
+    }
+}
+
 /// Measures the chosen kernels.
 ///
 /// # Errors
@@ -112,9 +120,13 @@ pub fn run(bench: &Bench) -> Result<Record, Failure> {
     file::write(&path, &record)?;
     let stop = stop_flag()?;
     let mut watch = Watch::begin(backend.as_ref(), &mut record.conditions);
-    let bar = Bar::new(left.len());
     let all = if bench.quick { QUICK } else { FULL };
     let begin = Instant::now();
+    if bench.measures_host(&record) {
+        record.host = Some(host::measure(bench.python.as_deref(), bench.quick));
+        file::write(&path, &record)?;
+    }
+    let bar = Bar::new(left.len());
     for (i, kernel) in left.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -176,6 +188,7 @@ fn begun(bench: &Bench, backend: &dyn Backend) -> Record {
             taken_bytes: backend.taken_bytes(),
             ..Conditions::default()
         },
+        host: None,
         results: Vec::new(),
     }
 }

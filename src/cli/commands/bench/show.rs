@@ -1,7 +1,7 @@
 //! Shows a record as tables, or as CSV.
 
 use anstyle::Style;
-use vramscope_benchmark::{BenchedDevice, Class, Measurement, Outcome, Record};
+use vramscope_benchmark::{BenchedDevice, Class, Host, Measurement, Outcome, Record};
 use vramscope_engine::units::Bytes;
 
 use crate::output::list::{self, Edge};
@@ -20,9 +20,20 @@ pub fn card(device: &BenchedDevice) -> String {
     words.join(", ")
 }
 
+/// Describes a host in one line.
+fn host(host: &Host) -> String {
+    let processor = host.processor.as_deref().unwrap_or("unknown processor");
+    match (&host.software, &host.reason) {
+        (Some(software), _) => format!("host: {processor}, {} probes with {software}", host.us.len()),
+        (None, Some(reason)) => format!("host: the processor alone was measured: {reason}"),
+        (None, None) => format!("host: {processor}"),
+    }
+}
+
 /// Formats a record as tables.
 pub fn text(record: &Record) -> String {
     let mut text = format!("{}\n", card(&record.device));
+    text.extend(record.host.iter().map(|measured| format!("{}\n", host(measured))));
     for warning in &record.conditions.warnings {
         text += &format!("warning: {warning}\n");
     }

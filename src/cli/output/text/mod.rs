@@ -26,6 +26,7 @@ mod tests;
 mod time;
 mod verdict;
 mod warnings;
+mod watch;
 mod wrap;
 
 pub use case_line::case_line;
@@ -37,6 +38,7 @@ pub use max_batch::{MaxBatch, max_batch_line, stopped};
 pub use plan::plan;
 pub use recorded::{recorded, recorded_line};
 pub use setup_words::setup_words_without;
+pub use watch::render as watch;
 
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;

@@ -1,0 +1,199 @@
+//! Measures the host: with the PyTorch of the user's Python, or the processor alone where there is none.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::hint::black_box;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use vramscope_benchmark::Host;
+
+use crate::recorder;
+
+/// Longest run of the probes. A loaded host takes several times the usual half a minute.
+const LONGEST: Duration = Duration::from_secs(180);
+/// Longest question for the version of PyTorch, which imports nothing.
+const LONGEST_QUESTION: Duration = Duration::from_secs(20);
+/// Interval at which a running program is asked whether it has ended.
+const POLL: Duration = Duration::from_millis(50);
+/// Prints the version of PyTorch without importing it.
+const VERSION: &str = "import importlib.metadata as m; print(m.version('torch'))";
+/// Runs of the processor's probe, of which the shortest counts.
+const RUNS: usize = 7;
+
+/// Output of `python -m vramscope.pace`.
+#[derive(Deserialize)]
+struct Printed {
+    processor: Option<String>,
+    software: String,
+    us: BTreeMap<String, f64>,
+    failed: BTreeMap<String, String>,
+}
+
+/// A Python with PyTorch, as `bench --list` names it.
+pub struct Found {
+    python: PathBuf,
+    version: String,
+}
+
+impl Found {
+    /// Describes it in a few words.
+    pub fn describe(&self) -> String {
+        format!("PyTorch {} of {}", self.version, self.python.display())
+    }
+}
+
+/// Finds the Python that a user's training runs in, and the version of its PyTorch.
+///
+/// # Errors
+/// The reason for which the processor alone will be timed, and what to do.
+pub fn find(named: Option<&Path>) -> Result<Found, String> {
+    let python = recorder::find(named).map_err(|failure| failure.to_string())?;
+    let mut question = Command::new(&python);
+    question.args(["-c", VERSION]);
+    match answer(&mut question, LONGEST_QUESTION) {
+        Ok(version) => Ok(Found {
+            python,
+            version: version.trim().to_owned(),
+        }),
+        Err(_) => Err(format!(
+            "{} has no PyTorch: name the Python that your training runs in with --python PATH",
+            python.display()
+        )),
+    }
+}
+
+/// Measures the host. Without PyTorch, or where its probes fail, the processor alone is timed and the reason is kept.
+pub fn measure(named: Option<&Path>, quick: bool) -> Host {
+    let measured = find(named).and_then(|found| {
+        anstream::eprintln!("measuring the host with {}", found.describe());
+        probes(&found, quick)
+    });
+    measured.unwrap_or_else(|reason| {
+        anstream::eprintln!("note: the host's processor alone is measured: {reason}");
+        Host {
+            reason: Some(reason),
+            us: BTreeMap::from([(Host::PROCESSOR.to_owned(), processor_us())]),
+            ..Host::default()
+        }
+    })
+}
+
+/// Runs the probes that this program carries.
+fn probes(found: &Found, quick: bool) -> Result<Host, String> {
+    let folder = recorder::folder().map_err(|_| "the probes cannot be unpacked".to_owned())?;
+    let mut run = Command::new(&found.python);
+    run.args(["-m", "vramscope.pace"]).env("PYTHONPATH", folder);
+    if quick {
+        run.arg("--quick");
+    }
+    let text = answer(&mut run, LONGEST)?;
+    let printed: Printed =
+        serde_json::from_str(&text).map_err(|error| format!("the probes printed no result: {error}"))?;
+    for (name, why) in &printed.failed {
+        anstream::eprintln!("note: the host's probe \"{name}\" did not run: {why}");
+    }
+    let mut us = printed.us;
+    us.insert(Host::PROCESSOR.to_owned(), processor_us());
+    Ok(Host {
+        processor: printed.processor,
+        software: Some(printed.software),
+        reason: None,
+        us,
+    })
+}
+
+/// Runs a program to its end, or until it has taken too long; returns what it printed.
+fn answer(command: &mut Command, longest: Duration) -> Result<String, String> {
+    let pipes = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = pipes
+        .spawn()
+        .map_err(|error| format!("Python does not start: {error}"))?;
+    // Read while it runs: a full pipe would stop it.
+    let out = child.stdout.take().map(read);
+    let errors = child.stderr.take().map(read);
+    let ended = wait(&mut child, longest);
+    let text = |reader: Option<thread::JoinHandle<String>>| reader.and_then(|r| r.join().ok()).unwrap_or_default();
+    let (out, errors) = (text(out), text(errors));
+    match ended {
+        Some(true) => Ok(out),
+        Some(false) => Err(errors.lines().last().unwrap_or("Python ended with an error").to_owned()),
+        None => Err(format!("Python did not end within {} s", longest.as_secs())),
+    }
+}
+
+fn read(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is still worth showing.
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Returns true if the program succeeded; `None` if it was ended for taking too long.
+fn wait(child: &mut Child, longest: Duration) -> Option<bool> {
+    let begin = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status.success()),
+            Ok(None) if begin.elapsed() < longest => thread::sleep(POLL),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+/// Microseconds of one thread for work like an interpreter's: strings, maps, branches and small allocations.
+fn processor_us() -> f64 {
+    let run = || {
+        let begin = Instant::now();
+        let mut total = 0_usize;
+        for layer in 0..400_usize {
+            let mut made: BTreeMap<String, usize> = BTreeMap::new();
+            for key in [
+                "hidden_states",
+                "attention_mask",
+                "position_ids",
+                "past_key_values",
+                "use_cache",
+            ] {
+                let mut name = String::new();
+                let _ = write!(name, "{key}.{layer}");
+                made.insert(name, layer ^ total);
+            }
+            total = made
+                .iter()
+                .fold(total, |sum, (name, value)| sum.wrapping_mul(31) ^ name.len() ^ value);
+        }
+        black_box(total);
+        begin.elapsed().as_secs_f64() * 1e6
+    };
+    (0..RUNS).map(|_| run()).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_python_without_pytorch_is_named_with_the_way_out() {
+        let missing = find(Some(Path::new("/nowhere/python"))).map(|found| found.version);
+        assert!(missing.is_err_and(|why| why.contains("--python /nowhere/python")));
+    }
+
+    #[test]
+    fn the_processor_alone_is_timed() {
+        assert!(processor_us() > 1.0);
+    }
+}
