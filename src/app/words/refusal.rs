@@ -51,7 +51,6 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
             Missing::Connector => t_string!(i18n, refusal.freeze_connector, message, model),
             Missing::Maps => t_string!(i18n, refusal.freeze_maps, message, model),
         },
-        E::ExpertAdapters { model } => t_string!(i18n, refusal.expert_adapters, message, model),
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message, model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message, model),
         E::NotSimulated { model, given, instead } => {

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::lora::{Adapters, LoraSlot};
+use super::wrapped::Wrapped;
 use crate::dtype::DType;
 use crate::setup::Freeze;
 use crate::tape::dims::Dims;
@@ -31,13 +32,22 @@ impl Trained {
     }
 }
 
+/// A place for an adapter.
+#[derive(Clone)]
+enum Slot {
+    /// A linear map.
+    Map(Rc<LoraSlot>),
+    /// A parameter, by its name.
+    Parameter(Rc<Wrapped>),
+}
+
 /// Makes parameters and keeps the list that the optimizer gets (`model.parameters()`).
 pub struct Builder {
     tape: Tape,
     policy: Trained,
     params: RefCell<Vec<Tensor>>,
     buffers: RefCell<Vec<Tensor>>,
-    slots: RefCell<Vec<Rc<LoraSlot>>>,
+    slots: RefCell<Vec<Slot>>,
     /// True while modules are made that their constructor freezes.
     freezes: Cell<bool>,
 }
@@ -150,40 +160,80 @@ impl Builder {
 
     pub(super) fn slot(&self, shape: [u64; 2], language: bool) -> Rc<LoraSlot> {
         let slot = Rc::new(LoraSlot::new(self.tape.scope_id(), shape, language));
-        self.slots.borrow_mut().push(slot.clone());
+        self.slots.borrow_mut().push(Slot::Map(slot.clone()));
         slot
     }
 
-    /// `get_peft_model`: makes adapters for every linear map that the targets name, in order, and returns their number.
+    /// Lets adapters be put on a parameter by its name.
+    pub(super) fn wrappable(&self, parameter: Wrapped) -> Rc<Wrapped> {
+        let parameter = Rc::new(parameter);
+        self.slots.borrow_mut().push(Slot::Parameter(parameter.clone()));
+        parameter
+    }
+
+    /// `get_peft_model`: makes adapters for every linear map and parameter that the targets name, and returns their
+    /// number.
     ///
-    /// peft makes them all in the type of the weights beside them; then `cast_adapter_dtype` remakes the 16-bit ones in
-    /// fp32, one by one, and a user who wants another type casts again. The memory that this frees is cached when
-    /// training begins.
+    /// peft makes those of linear maps first, in the type of the weights beside them; then `cast_adapter_dtype` remakes
+    /// the 16-bit ones in fp32, one by one, and a user who wants another type casts again. The memory that this frees is
+    /// cached when training begins.
     pub fn attach(&self, adapters: &Adapters) -> usize {
         let slots = self.slots.borrow();
-        let targets = slots
-            .iter()
-            .filter(|slot| slot.is_target(&self.tape, &adapters.targets));
-        let targets: Vec<&Rc<LoraSlot>> = targets.collect();
-        let weight = |slot: &LoraSlot, map, dtype| slot.weight(&self.tape, map, adapters.rank, dtype);
-        let mut dtype = self.policy.dtype;
-        let made = targets.iter().map(|slot| [0, 1].map(|map| weight(slot, map, dtype)));
-        let mut made: Vec<[Tensor; 2]> = made.collect();
-        for next in [DType::F32, adapters.dtype] {
-            if next != dtype {
-                for (slot, maps) in targets.iter().zip(&mut made) {
-                    for (map, tensor) in maps.iter_mut().enumerate() {
-                        *tensor = weight(slot, map, next);
-                    }
+        let found: Vec<Found<'_>> = self.targets(&slots, adapters);
+        let mut made: Vec<Option<[Tensor; 2]>> = vec![None; found.len()];
+        for parameters in [false, true] {
+            for (target, maps) in found.iter().zip(&mut made) {
+                if matches!(target.slot, Slot::Parameter(_)) == parameters {
+                    *maps = Some([0, 1].map(|map| target.map(&self.tape, map, target.dtype(self.policy.dtype))));
                 }
-                dtype = next;
             }
         }
-        for (slot, maps) in targets.iter().zip(made) {
-            self.params.borrow_mut().extend(maps.clone());
-            slot.attach(maps, adapters.dropout);
+        let mut made: Vec<[Tensor; 2]> = made.into_iter().flatten().collect();
+        for next in [DType::F32, adapters.dtype] {
+            for (target, maps) in found.iter().zip(&mut made) {
+                for (map, tensor) in maps.iter_mut().enumerate().filter(|(_, tensor)| tensor.dtype() != next) {
+                    *tensor = target.map(&self.tape, map, next);
+                }
+            }
         }
-        targets.len()
+        for (target, maps) in found.iter().zip(made) {
+            self.params.borrow_mut().extend(maps.clone());
+            match target.slot {
+                Slot::Map(slot) => slot.attach(maps, adapters.dropout),
+                Slot::Parameter(parameter) => parameter.attach(maps),
+            }
+        }
+        found.len()
+    }
+
+    /// Places that the targets name, in the order of modules.
+    fn targets<'a>(&self, slots: &'a [Slot], adapters: &Adapters) -> Vec<Found<'a>> {
+        let t = &self.tape;
+        let maps = slots.iter().filter_map(|slot| match slot {
+            Slot::Map(map) => Some(map.path(t)),
+            Slot::Parameter(_) => None,
+        });
+        let names = adapters.places.parameters(&maps.collect::<Vec<String>>());
+        let mut found: Vec<Found<'_>> = Vec::new();
+        for slot in slots {
+            let times = match slot {
+                Slot::Map(map) => adapters.places.take_map(&map.path(t), map.place(t)).then_some(1),
+                Slot::Parameter(parameter) => names.times_of(&parameter.path(t)),
+            };
+            let Some(times) = times else { continue };
+            if let Slot::Parameter(parameter) = slot {
+                // A module's later parameters are wrapped around its earlier ones.
+                let beside =
+                    |found: &&mut Found<'_>| matches!(found.slot, Slot::Parameter(other) if other.is_beside(parameter));
+                found.iter_mut().filter(beside).for_each(|found| found.outside += 1);
+            }
+            found.push(Found {
+                slot,
+                rank: adapters.rank * times,
+                outside: 0,
+            });
+        }
+        found
     }
 
     /// All tensors of the module: parameters, then buffers.
@@ -208,6 +258,32 @@ impl Builder {
         let mut ordered = Vec::new();
         root.collect(&mut ordered);
         ordered
+    }
+}
+
+/// A place that gets an adapter.
+struct Found<'a> {
+    slot: &'a Slot,
+    rank: u64,
+    /// Wrappers of the same module around this one.
+    outside: usize,
+}
+
+impl Found<'_> {
+    /// Makes the first or second map.
+    fn map(&self, t: &Tape, which: usize, dtype: DType) -> Tensor {
+        match self.slot {
+            Slot::Map(slot) => slot.weight(t, which, self.rank, dtype),
+            Slot::Parameter(parameter) => parameter.map(t, which, self.rank, dtype, self.outside),
+        }
+    }
+
+    /// Type in which peft makes the adapter first, on a model of this type.
+    fn dtype(&self, model: DType) -> DType {
+        match self.slot {
+            Slot::Map(_) => model,
+            Slot::Parameter(parameter) => parameter.weight().dtype(),
+        }
     }
 }
 

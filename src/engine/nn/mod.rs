@@ -23,6 +23,7 @@ mod multihead;
 mod nf4;
 mod norm;
 mod rope;
+mod wrapped;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
@@ -47,3 +48,4 @@ pub use rope::{
     Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
     inverse_frequencies, inverse_frequencies_again, rotate_half,
 };
+pub use wrapped::{Active, Wrapped};

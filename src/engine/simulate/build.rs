@@ -18,11 +18,11 @@ pub(super) struct Making {
 
 impl Making {
     /// Returns the settings by which a setup makes its model.
-    pub fn of(setup: &Setup) -> Self {
+    pub fn of(model: &Model, setup: &Setup) -> Self {
         let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
         Self {
             trained: trained(setup),
-            adapters: adapted.then(|| adapters(setup)),
+            adapters: adapted.then(|| adapters(model, setup)),
             ema: setup.ema,
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 
 /// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
-    let making = Making::of(setup);
+    let making = Making::of(model, setup);
     let builder = Builder::new(tape, making.trained);
     let forward = model.build(&builder);
     if making.adapters.is_some_and(|adapters| builder.attach(&adapters) == 0) {
@@ -80,7 +80,7 @@ fn trained(setup: &Setup) -> Trained {
     }
 }
 
-fn adapters(setup: &Setup) -> Adapters {
+fn adapters(model: &Model, setup: &Setup) -> Adapters {
     Adapters {
         rank: setup.rank,
         dropout: setup.lora_dropout,
@@ -88,7 +88,7 @@ fn adapters(setup: &Setup) -> Adapters {
             AdapterType::Fp32 => DType::F32,
             AdapterType::Bf16 => DType::Bf16,
         },
-        targets: setup.lora_targets.clone(),
+        places: model.adapter_places(setup),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Warnings about a run, each with the next step to take.
 
+use crate::model::Stored;
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 use crate::tape::{Component, Kind, Why};
@@ -17,6 +18,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
     [
         run.generic(),
         run.absent_packages(),
+        run.dequantised(),
         run.beyond_rotary_positions(),
         run.optimizer_holds_the_peak(),
         logits(&run.live, report),
@@ -108,6 +110,21 @@ impl WarningInputs<'_> {
                 ("model".into(), self.model.name.clone()),
                 ("packages".into(), packages.join(", ")),
             ],
+        })
+    }
+
+    /// Tells that weights are larger in memory than in their files.
+    fn dequantised(&self) -> Option<Warning> {
+        (self.model.stored == Stored::Mxfp4).then(|| Warning {
+            code: "dequantised".into(),
+            severity: Severity::Note,
+            message: format!(
+                "The files of {} hold experts in MXFP4. They are simulated in bf16: where the package `kernels` is not \
+                 installed, transformers dequantises them when it loads them, and where it is, it does not train them \
+                 unless `Mxfp4Config(dequantize=True)` is given.",
+                self.model.name
+            ),
+            args: vec![("model".into(), self.model.name.clone())],
         })
     }
 

@@ -4,6 +4,7 @@
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
 
 mod attention;
+mod baddbmm;
 mod collective;
 mod complex;
 mod conv;
