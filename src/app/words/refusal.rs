@@ -120,6 +120,10 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
     match failure {
         Failure::FlashInFp32 => t_string!(i18n, refusal.flash_fp32, message),
         Failure::NoGradient => t_string!(i18n, refusal.no_gradient, message),
+        Failure::CausalConv1d { channels, kernel } => {
+            t_string!(i18n, refusal.causal_conv1d, message, channels, kernel)
+        }
+        Failure::AdaptedRouter { model } => t_string!(i18n, refusal.adapted_router, message, model),
         Failure::NoTargets { targets, model } => t_string!(i18n, refusal.no_targets, message, targets, model),
         Failure::SmolVlmUnderAutocast { features, embeddings } => {
             let [features, embeddings] = [features, embeddings].map(|dtype| dtype.name());

@@ -8,7 +8,7 @@ use super::wrapped::Wrapped;
 use crate::dtype::DType;
 use crate::setup::Freeze;
 use crate::tape::dims::Dims;
-use crate::tape::{Component, Kind, Tape, Tensor, Why};
+use crate::tape::{Component, Failure, Kind, Tape, Tensor, Why};
 
 /// Trained parameters and their types.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Trained {
     pub dtype: DType,
     /// Type in which 4-bit linear maps are multiplied; `None` if weights are not kept in 4 bits.
     pub nf4: Option<DType>,
+    /// True if the package causal-conv1d runs convolutions along a sequence.
+    pub causal_conv1d: bool,
 }
 
 impl Trained {
@@ -30,6 +32,17 @@ impl Trained {
             Freeze::Lora | Freeze::Qlora => false,
         }
     }
+}
+
+/// Success in finding the places of adapters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attached {
+    /// All places have one.
+    Everywhere,
+    /// Routers that peft adapts too are not among the places.
+    WithoutRouters,
+    /// There is no such place.
+    Nowhere,
 }
 
 /// A place for an adapter.
@@ -79,6 +92,15 @@ impl Builder {
     /// head (`get_keys_to_not_convert`).
     pub(super) fn nf4(&self, name: &str) -> Option<DType> {
         self.policy.nf4.filter(|_| name != "lm_head")
+    }
+
+    /// Returns true if the package causal-conv1d runs convolutions along a sequence. Fails the run if it refuses one of
+    /// these sizes, or an activation other than SiLU.
+    pub fn has_causal_conv1d(&self, [channels, kernel]: [u64; 2], is_silu: bool) -> bool {
+        if self.policy.causal_conv1d && !(channels.is_multiple_of(8) && (2..=4).contains(&kernel) && is_silu) {
+            self.tape.fail(|| Failure::CausalConv1d { channels, kernel });
+        }
+        self.policy.causal_conv1d
     }
 
     /// Makes a parameter of the module under construction.
@@ -171,15 +193,15 @@ impl Builder {
         parameter
     }
 
-    /// `get_peft_model`: makes adapters for every linear map and parameter that the targets name, and returns their
-    /// number.
+    /// `get_peft_model`: makes adapters for every linear map and parameter that the targets name.
     ///
     /// peft makes those of linear maps first, in the type of the weights beside them; then `cast_adapter_dtype` remakes
     /// the 16-bit ones in fp32, one by one, and a user who wants another type casts again. The memory that this frees is
     /// cached when training begins.
-    pub fn attach(&self, adapters: &Adapters) -> usize {
+    pub fn attach(&self, adapters: &Adapters) -> Attached {
         let slots = self.slots.borrow();
         let found: Vec<Found<'_>> = self.targets(&slots, adapters);
+        let attached = self.attached(&found, adapters);
         let mut made: Vec<Option<[Tensor; 2]>> = vec![None; found.len()];
         for parameters in [false, true] {
             for (target, maps) in found.iter().zip(&mut made) {
@@ -203,7 +225,24 @@ impl Builder {
                 Slot::Parameter(parameter) => parameter.attach(maps),
             }
         }
-        found.len()
+        attached
+    }
+
+    fn attached(&self, found: &[Found<'_>], adapters: &Adapters) -> Attached {
+        let count = |name: &str| {
+            let parameters = found.iter().filter_map(|found| match found.slot {
+                Slot::Parameter(parameter) => Some(parameter.path(&self.tape)),
+                Slot::Map(_) => None,
+            });
+            parameters.filter(|path| path.ends_with(name)).count()
+        };
+        match found.len() {
+            0 => Attached::Nowhere,
+            _ if adapters.places.take_routers() && count(".gate.weight") < count(".gate_up_proj") => {
+                Attached::WithoutRouters
+            }
+            _ => Attached::Everywhere,
+        }
     }
 
     /// Places that the targets name, in the order of modules.

@@ -27,7 +27,7 @@ mod wrapped;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
-pub use builder::{Builder, Trained};
+pub use builder::{Attached, Builder, Trained};
 pub use cache::KvCache;
 pub use complex_rotary::{ComplexRotary, apply_complex_rotary};
 pub use delta::{DeltaCall, chunk_gated_delta_rule};

@@ -16,9 +16,9 @@ impl FormerNames {
     /// Former names and the parameters that have their weights now.
     const fn now(self) -> [(&'static str, &'static str); 4] {
         match self {
-            Self::Mixtral => [("gate", "gate.weight"), ("w1", GATE_UP), ("w3", GATE_UP), ("w2", DOWN)],
+            Self::Mixtral => [("gate", ROUTER), ("w1", GATE_UP), ("w3", GATE_UP), ("w2", DOWN)],
             Self::Qwen2Moe => [
-                ("gate", "gate.weight"),
+                ("gate", ROUTER),
                 ("gate_proj", GATE_UP),
                 ("up_proj", GATE_UP),
                 ("down_proj", DOWN),
@@ -28,6 +28,7 @@ impl FormerNames {
 }
 
 const GATE_UP: &str = "gate_up_proj";
+const ROUTER: &str = "gate.weight";
 const DOWN: &str = "down_proj";
 
 /// Targets of adapters in a model.
@@ -91,6 +92,11 @@ impl AdapterPlaces {
             }
         }
         Parameters(found)
+    }
+
+    /// Returns true if routers get adapters by their former name.
+    pub(crate) fn take_routers(&self) -> bool {
+        self.former_names(&[]).iter().any(|(_, parameter)| *parameter == ROUTER)
     }
 
     /// Former names among the targets, and their parameters.

@@ -161,7 +161,7 @@ choices! {
         None = "none",
         /// flash-linear-attention.
         Fla = "fla" as "flash-linear-attention",
-        /// causal-conv1d.
+        /// causal-conv1d. Simulated from the source of version 1.7: no run of it has been recorded.
         CausalConv1d = "causal_conv1d" as "causal-conv1d",
         /// flash-linear-attention and causal-conv1d.
         FlaCausalConv1d = "fla_causal_conv1d" as "flash-linear-attention + causal-conv1d",
@@ -194,14 +194,17 @@ choices! {
     }
 }
 
+/// Name of the package causal-conv1d.
+pub const CAUSAL_CONV1D: &str = "causal-conv1d";
+
 impl Kernels {
     /// Names of the packages.
     pub const fn packages(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
             Self::Fla => &["flash-linear-attention"],
-            Self::CausalConv1d => &["causal-conv1d"],
-            Self::FlaCausalConv1d => &["flash-linear-attention", "causal-conv1d"],
+            Self::CausalConv1d => &[CAUSAL_CONV1D],
+            Self::FlaCausalConv1d => &["flash-linear-attention", CAUSAL_CONV1D],
             Self::Hub => &["kernels"],
         }
     }

@@ -3,9 +3,9 @@
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Forward;
-use crate::nn::{Adapters, Builder, Trained};
+use crate::nn::{Adapters, Attached, Builder, Trained};
 use crate::optim::Ema;
-use crate::setup::{AdapterType, Freeze, Setup};
+use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Setup};
 use crate::tape::{Failure, Tape, Tensor};
 
 /// Settings that decide how a model is made: setups that agree in them can share one model.
@@ -47,11 +47,15 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     let making = Making::of(model, setup);
     let builder = Builder::new(tape, making.trained);
     let forward = model.build(&builder);
-    if making.adapters.is_some_and(|adapters| builder.attach(&adapters) == 0) {
-        tape.fail(|| Failure::NoTargets {
+    match making.adapters.map(|adapters| builder.attach(&adapters)) {
+        None | Some(Attached::Everywhere) => {}
+        Some(Attached::Nowhere) => tape.fail(|| Failure::NoTargets {
             targets: String::from(setup.lora_targets.clone()),
             model: model.name.clone(),
-        });
+        }),
+        Some(Attached::WithoutRouters) => tape.fail(|| Failure::AdaptedRouter {
+            model: model.name.clone(),
+        }),
     }
     let ema = making.ema.then(|| Ema::new(tape, &builder.contents()));
     let params = params(&builder);
@@ -77,6 +81,7 @@ fn trained(setup: &Setup) -> Trained {
             setup.precision.weights()
         },
         nf4: quantised.then_some(setup.precision.products()),
+        causal_conv1d: setup.kernels.packages().contains(&CAUSAL_CONV1D),
     }
 }
 

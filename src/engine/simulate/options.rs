@@ -4,7 +4,7 @@ use super::{Missing, SimulateError};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
-use crate::setup::{ExpertAdapters, Freeze, Loss, Precision, Targets};
+use crate::setup::{CAUSAL_CONV1D, ExpertAdapters, Freeze, Loss, Precision, Targets};
 use crate::{Model, Setup};
 
 /// Refuses setups that would train nothing, and combinations that no library supports.
@@ -155,19 +155,24 @@ fn stored_weights_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError>
     }
 }
 
-/// Refuses packages that replace a part of the model's forward.
+/// Refuses packages that replace a part of the model's forward and are not simulated.
 fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let absent = model.absent_packages();
     let replaces = |package: &&&str| absent.contains(*package) || **package == "kernels";
-    let Some(package) = setup.kernels.packages().iter().find(replaces) else {
-        return Ok(());
-    };
-    let why = match *package {
-        "flash-linear-attention" => {
-            "flash-linear-attention 0.6 takes its place, which fails on Hopper with the Triton 3.6 of PyTorch 2.11"
+    let replaced = setup.kernels.packages().iter().filter(replaces);
+    let why = replaced.filter_map(|package| match *package {
+        "flash-linear-attention" => Some(
+            "flash-linear-attention 0.6 takes the place of its scan, which fails on Hopper with the Triton 3.6 of \
+             PyTorch 2.11, and was never recorded",
+        ),
+        CAUSAL_CONV1D if !setup.lengths.is_empty() => {
+            Some("samples of different lengths were never compared with causal-conv1d")
         }
-        "causal-conv1d" => "causal-conv1d takes the place of its convolution, which was never recorded",
-        _ => "kernels of the hub take the place of parts of it, which were never recorded",
+        CAUSAL_CONV1D => None,
+        _ => Some("kernels of the hub take the place of parts of it, which were never recorded"),
+    });
+    let Some(why) = why.into_iter().next() else {
+        return Ok(());
     };
     not_simulated(
         model,
@@ -205,7 +210,8 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 /// Checks that PyTorch's own kernels run the convolutions along a sequence: in fp16 cuDNN does, with workspaces that are
 /// unknown (`use_cudnn_depthwise` in `aten/src/ATen/native/Convolution.cpp`).
 fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    if setup.precision != Precision::AmpFp16 || !model.absent_packages().contains(&"causal-conv1d") {
+    let installed = setup.kernels.packages().contains(&CAUSAL_CONV1D);
+    if setup.precision != Precision::AmpFp16 || installed || !model.absent_packages().contains(&CAUSAL_CONV1D) {
         return Ok(());
     }
     Err(SimulateError::NotSimulated {

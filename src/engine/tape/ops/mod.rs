@@ -5,6 +5,7 @@
 
 mod attention;
 mod baddbmm;
+mod causal_conv;
 mod collective;
 mod complex;
 mod conv;
