@@ -2,8 +2,8 @@
 
 use super::{ExpertAdapters, MapPlace, Targets};
 
-/// Names that experts had in transformers 4 as linear maps, by which peft 0.21 finds the fused weights that transformers 5
-/// keeps in their place (`_MOE_TARGET_MODULE_MAPPING`).
+/// Names that experts had in transformers 4 as linear maps, by which peft 0.21 finds the fused weights that take their
+/// place in transformers 5 (`_MOE_TARGET_MODULE_MAPPING`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormerNames {
     /// `w1`, `w3` and `w2`, and `gate` for the router.

@@ -189,7 +189,7 @@ settings! {
 
     /// Adapters on the fused weights of experts.
     LoraExperts(lora_experts: ExpertAdapters = ExpertAdapters::default()) {
-        about: "Adapters on experts: what peft makes of lora_targets, or all of their fused weights (target_parameters)",
+        about: "Adapters on experts: what peft makes of lora_targets, or all fused weights (target_parameters)",
         group: Group::Adapters,
         depends: Depends::Adapters,
         is_of_training: true,

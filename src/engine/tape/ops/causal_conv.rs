@@ -1,4 +1,5 @@
-//! Convolutions along a sequence by the package causal-conv1d (1.7, `causal_conv1d_interface.py`, `csrc/causal_conv1d.cpp`).
+//! Convolutions along a sequence by the package causal-conv1d (`causal_conv1d_interface.py`, `csrc/causal_conv1d.cpp` of
+//! version 1.7).
 
 use smallvec::smallvec;
 

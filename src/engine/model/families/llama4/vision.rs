@@ -162,7 +162,7 @@ impl Layer {
         let t = b.tape();
         let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
         let self_attn = t.scope("self_attn", || {
-            // The paths of its layers end like the decoder's, `model.layers`, so that patterns for those match them too.
+            // The paths of its layers hold `model.layers` as the decoder's do, so that patterns for those match them too.
             let linear = |name| Linear::adapted(b, name, hidden, hidden, true);
             SelfAttention {
                 q_proj: linear("q_proj"),
