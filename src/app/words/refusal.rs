@@ -51,7 +51,6 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
             Missing::Connector => t_string!(i18n, refusal.freeze_connector, message, model),
             Missing::Maps => t_string!(i18n, refusal.freeze_maps, message, model),
         },
-        E::ExpertAdapters { model } => t_string!(i18n, refusal.expert_adapters, message, model),
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message, model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message, model),
         E::NotSimulated { model, given, instead } => {
@@ -121,6 +120,10 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
     match failure {
         Failure::FlashInFp32 => t_string!(i18n, refusal.flash_fp32, message),
         Failure::NoGradient => t_string!(i18n, refusal.no_gradient, message),
+        Failure::CausalConv1d { channels, kernel } => {
+            t_string!(i18n, refusal.causal_conv1d, message, channels, kernel)
+        }
+        Failure::AdaptedRouter { model } => t_string!(i18n, refusal.adapted_router, message, model),
         Failure::NoTargets { targets, model } => t_string!(i18n, refusal.no_targets, message, targets, model),
         Failure::SmolVlmUnderAutocast { features, embeddings } => {
             let [features, embeddings] = [features, embeddings].map(|dtype| dtype.name());

@@ -2,17 +2,54 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::setup::FormerNames;
+
 /// Linear maps that peft finds in a model for adapters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdapterMaps {
     /// `q_proj` to `down_proj`, by which adapters are usually placed.
     Usual,
-    /// `q_proj` to `down_proj`, beside experts whose fused weights peft adapts too unless only attention is named.
+    /// `q_proj` to `down_proj`, beside experts whose fused weights peft adapts if they are named.
     BesideExperts,
+    /// `q_proj` to `down_proj`, beside experts and a router that are not simulated with adapters: peft fails with
+    /// `all-linear`, for which the router is a map like any other (Llama 4).
+    BesideOtherExperts,
     /// Linear maps of other names: found by `all-linear`, or if they are named.
     OtherNames,
     /// None: the maps are not `nn.Linear`, or the model has no language model.
     None,
+}
+
+/// Models whose experts peft 0.21 finds by the names that they had in transformers 4
+/// (`_MODEL_TO_CONVERSION_PATTERN` in `transformers/conversion_mapping.py`, to which peft adds Mixtral, and not
+/// Qwen2-MoE).
+pub fn former_names(model_type: &str) -> Option<FormerNames> {
+    match model_type {
+        "mixtral" | "minimax" | "minimax_m2" => Some(FormerNames::Mixtral),
+        "afmoe"
+        | "cohere2_moe"
+        | "deepseek_v2"
+        | "deepseek_v3"
+        | "deepseek_v32"
+        | "dots1"
+        | "ernie4_5_moe"
+        | "exaone_moe"
+        | "flex_olmo"
+        | "glm4_moe"
+        | "glm4_moe_lite"
+        | "glm4v_moe"
+        | "glm_moe_dsa"
+        | "hunyuan_v1_moe"
+        | "longcat_flash"
+        | "mellum"
+        | "olmoe"
+        | "qwen3_moe"
+        | "qwen3_next"
+        | "qwen3_omni_moe"
+        | "qwen3_omni_moe_thinker"
+        | "solar_open" => Some(FormerNames::Qwen2Moe),
+        _ => None,
+    }
 }
 
 /// Liger's replacement of a model's forward (`liger_kernel/transformers/model`).

@@ -18,6 +18,7 @@ mod needs;
 mod overrides;
 pub mod parts;
 mod positions;
+mod quantised;
 mod reading;
 mod run;
 mod takes;
@@ -25,7 +26,7 @@ mod takes;
 use serde_json::{Map, Value};
 
 use crate::python_json;
-use crate::setup::Setup;
+use crate::setup::{AdapterPlaces, Freeze, Setup};
 use crate::suggest::suggest;
 use answers::Fidelity;
 pub use answers::{Size, Sizes};
@@ -36,6 +37,7 @@ use facts::UseCache;
 pub use families::ModelConfig;
 pub use lazy::{LazyGroup, LazyModels};
 pub use libraries::NoFlash;
+pub use quantised::Stored;
 pub use takes::Takes;
 
 /// A model whose training step can be simulated.
@@ -43,6 +45,10 @@ pub use takes::Takes;
 pub struct Model {
     /// Catalogue name, or `model_type` for a pasted configuration.
     pub name: String,
+    /// `model_type` of its configuration.
+    pub model_type: &'static str,
+    /// Weights as they are in memory.
+    pub stored: Stored,
     /// Typed configuration.
     pub config: ModelConfig,
     /// True if Llama's forward stands in for one that makes a few tensors more; parameters are exact.
@@ -109,10 +115,12 @@ impl Model {
     fn read(name: Option<&str>, config: &Map<String, Value>) -> Result<Self, ModelError> {
         let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
         let name = name.unwrap_or(model_type).to_string();
-        let use_cache = use_cache(config);
+        let (use_cache, stored) = (use_cache(config), quantised::read(config)?);
         let config = reading::read(config)?;
         Ok(Self {
             name,
+            model_type: families::known(model_type).map_or("", |known| known.model_type.name),
+            stored,
             generic: config.family().fidelity() == Fidelity::StandIn,
             config,
             use_cache,
@@ -122,6 +130,22 @@ impl Model {
     /// Parts of a setup that apply to this model.
     pub fn takes(&self) -> Takes {
         self.config.family().takes()
+    }
+
+    /// Linear maps and parameters on which peft puts the adapters of a setup.
+    pub(crate) fn adapter_places(&self, setup: &Setup) -> AdapterPlaces {
+        AdapterPlaces {
+            targets: setup.lora_targets.clone(),
+            experts: setup.lora_experts,
+            former: libraries::former_names(self.model_type),
+        }
+    }
+
+    /// Returns true if peft may put adapters of a setup on fused weights of experts, or on routers.
+    pub(crate) fn adapts_experts(&self, setup: &Setup) -> bool {
+        matches!(setup.freeze, Freeze::Lora | Freeze::Qlora)
+            && self.config.family().support().adapters == libraries::AdapterMaps::BesideExperts
+            && self.adapter_places(setup).may_take_parameters()
     }
 
     /// Packages that replace a part of the model's forward where they are installed, and that are simulated as absent.

@@ -4,10 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::lora::{Adapters, LoraSlot};
+use super::wrapped::Wrapped;
 use crate::dtype::DType;
 use crate::setup::Freeze;
 use crate::tape::dims::Dims;
-use crate::tape::{Component, Kind, Tape, Tensor, Why};
+use crate::tape::{Component, Failure, Kind, Tape, Tensor, Why};
 
 /// Trained parameters and their types.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +19,8 @@ pub struct Trained {
     pub dtype: DType,
     /// Type in which 4-bit linear maps are multiplied; `None` if weights are not kept in 4 bits.
     pub nf4: Option<DType>,
+    /// True if the package causal-conv1d runs convolutions along a sequence.
+    pub causal_conv1d: bool,
 }
 
 impl Trained {
@@ -31,13 +34,33 @@ impl Trained {
     }
 }
 
+/// Success in finding the places of adapters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attached {
+    /// All places have one.
+    Everywhere,
+    /// Routers that peft adapts too are not among the places.
+    WithoutRouters,
+    /// There is no such place.
+    Nowhere,
+}
+
+/// A place for an adapter.
+#[derive(Clone)]
+enum Slot {
+    /// A linear map.
+    Map(Rc<LoraSlot>),
+    /// A parameter, by its name.
+    Parameter(Rc<Wrapped>),
+}
+
 /// Makes parameters and keeps the list that the optimizer gets (`model.parameters()`).
 pub struct Builder {
     tape: Tape,
     policy: Trained,
     params: RefCell<Vec<Tensor>>,
     buffers: RefCell<Vec<Tensor>>,
-    slots: RefCell<Vec<Rc<LoraSlot>>>,
+    slots: RefCell<Vec<Slot>>,
     /// True while modules are made that their constructor freezes.
     freezes: Cell<bool>,
 }
@@ -69,6 +92,15 @@ impl Builder {
     /// head (`get_keys_to_not_convert`).
     pub(super) fn nf4(&self, name: &str) -> Option<DType> {
         self.policy.nf4.filter(|_| name != "lm_head")
+    }
+
+    /// Returns true if the package causal-conv1d runs convolutions along a sequence. Fails the run if it refuses one of
+    /// these sizes, or an activation other than SiLU.
+    pub fn has_causal_conv1d(&self, [channels, kernel]: [u64; 2], is_silu: bool) -> bool {
+        if self.policy.causal_conv1d && !(channels.is_multiple_of(8) && (2..=4).contains(&kernel) && is_silu) {
+            self.tape.fail(|| Failure::CausalConv1d { channels, kernel });
+        }
+        self.policy.causal_conv1d
     }
 
     /// Makes a parameter of the module under construction.
@@ -150,40 +182,97 @@ impl Builder {
 
     pub(super) fn slot(&self, shape: [u64; 2], language: bool) -> Rc<LoraSlot> {
         let slot = Rc::new(LoraSlot::new(self.tape.scope_id(), shape, language));
-        self.slots.borrow_mut().push(slot.clone());
+        self.slots.borrow_mut().push(Slot::Map(slot.clone()));
         slot
     }
 
-    /// `get_peft_model`: makes adapters for every linear map that the targets name, in order, and returns their number.
+    /// Lets adapters be put on a parameter by its name.
+    pub(super) fn wrappable(&self, parameter: Wrapped) -> Rc<Wrapped> {
+        let parameter = Rc::new(parameter);
+        self.slots.borrow_mut().push(Slot::Parameter(parameter.clone()));
+        parameter
+    }
+
+    /// `get_peft_model`: makes adapters for every linear map and parameter that the targets name.
     ///
-    /// peft makes them all in the type of the weights beside them; then `cast_adapter_dtype` remakes the 16-bit ones in
-    /// fp32, one by one, and a user who wants another type casts again. The memory that this frees is cached when
-    /// training begins.
-    pub fn attach(&self, adapters: &Adapters) -> usize {
+    /// peft makes those of linear maps first, in the type of the weights beside them; then `cast_adapter_dtype` remakes
+    /// the 16-bit ones in fp32, one by one, and a user who wants another type casts again. The memory that this frees is
+    /// cached when training begins.
+    pub fn attach(&self, adapters: &Adapters) -> Attached {
         let slots = self.slots.borrow();
-        let targets = slots
-            .iter()
-            .filter(|slot| slot.is_target(&self.tape, &adapters.targets));
-        let targets: Vec<&Rc<LoraSlot>> = targets.collect();
-        let weight = |slot: &LoraSlot, map, dtype| slot.weight(&self.tape, map, adapters.rank, dtype);
-        let mut dtype = self.policy.dtype;
-        let made = targets.iter().map(|slot| [0, 1].map(|map| weight(slot, map, dtype)));
-        let mut made: Vec<[Tensor; 2]> = made.collect();
-        for next in [DType::F32, adapters.dtype] {
-            if next != dtype {
-                for (slot, maps) in targets.iter().zip(&mut made) {
-                    for (map, tensor) in maps.iter_mut().enumerate() {
-                        *tensor = weight(slot, map, next);
-                    }
+        let found: Vec<Found<'_>> = self.targets(&slots, adapters);
+        let attached = self.attached(&found, adapters);
+        let mut made: Vec<Option<[Tensor; 2]>> = vec![None; found.len()];
+        for parameters in [false, true] {
+            for (target, maps) in found.iter().zip(&mut made) {
+                if matches!(target.slot, Slot::Parameter(_)) == parameters {
+                    *maps = Some([0, 1].map(|map| target.map(&self.tape, map, target.dtype(self.policy.dtype))));
                 }
-                dtype = next;
             }
         }
-        for (slot, maps) in targets.iter().zip(made) {
-            self.params.borrow_mut().extend(maps.clone());
-            slot.attach(maps, adapters.dropout);
+        let mut made: Vec<[Tensor; 2]> = made.into_iter().flatten().collect();
+        for next in [DType::F32, adapters.dtype] {
+            for (target, maps) in found.iter().zip(&mut made) {
+                for (map, tensor) in maps.iter_mut().enumerate().filter(|(_, tensor)| tensor.dtype() != next) {
+                    *tensor = target.map(&self.tape, map, next);
+                }
+            }
         }
-        targets.len()
+        for (target, maps) in found.iter().zip(made) {
+            self.params.borrow_mut().extend(maps.clone());
+            match target.slot {
+                Slot::Map(slot) => slot.attach(maps, adapters.dropout),
+                Slot::Parameter(parameter) => parameter.attach(maps),
+            }
+        }
+        attached
+    }
+
+    fn attached(&self, found: &[Found<'_>], adapters: &Adapters) -> Attached {
+        let count = |name: &str| {
+            let parameters = found.iter().filter_map(|found| match found.slot {
+                Slot::Parameter(parameter) => Some(parameter.path(&self.tape)),
+                Slot::Map(_) => None,
+            });
+            parameters.filter(|path| path.ends_with(name)).count()
+        };
+        match found.len() {
+            0 => Attached::Nowhere,
+            _ if adapters.places.take_routers() && count(".gate.weight") < count(".gate_up_proj") => {
+                Attached::WithoutRouters
+            }
+            _ => Attached::Everywhere,
+        }
+    }
+
+    /// Places that the targets name, in the order of modules.
+    fn targets<'a>(&self, slots: &'a [Slot], adapters: &Adapters) -> Vec<Found<'a>> {
+        let t = &self.tape;
+        let maps = slots.iter().filter_map(|slot| match slot {
+            Slot::Map(map) => Some(map.path(t)),
+            Slot::Parameter(_) => None,
+        });
+        let names = adapters.places.parameters(&maps.collect::<Vec<String>>());
+        let mut found: Vec<Found<'_>> = Vec::new();
+        for slot in slots {
+            let times = match slot {
+                Slot::Map(map) => adapters.places.take_map(&map.path(t), map.place(t)).then_some(1),
+                Slot::Parameter(parameter) => names.times_of(&parameter.path(t)),
+            };
+            let Some(times) = times else { continue };
+            if let Slot::Parameter(parameter) = slot {
+                // A module's later parameters are wrapped around its earlier ones.
+                let beside =
+                    |found: &&mut Found<'_>| matches!(found.slot, Slot::Parameter(other) if other.is_beside(parameter));
+                found.iter_mut().filter(beside).for_each(|found| found.outside += 1);
+            }
+            found.push(Found {
+                slot,
+                rank: adapters.rank * times,
+                outside: 0,
+            });
+        }
+        found
     }
 
     /// All tensors of the module: parameters, then buffers.
@@ -208,6 +297,32 @@ impl Builder {
         let mut ordered = Vec::new();
         root.collect(&mut ordered);
         ordered
+    }
+}
+
+/// A place that gets an adapter.
+struct Found<'a> {
+    slot: &'a Slot,
+    rank: u64,
+    /// Wrappers of the same module around this one.
+    outside: usize,
+}
+
+impl Found<'_> {
+    /// Makes the first or second map.
+    fn map(&self, t: &Tape, which: usize, dtype: DType) -> Tensor {
+        match self.slot {
+            Slot::Map(slot) => slot.weight(t, which, self.rank, dtype),
+            Slot::Parameter(parameter) => parameter.map(t, which, self.rank, dtype, self.outside),
+        }
+    }
+
+    /// Type in which peft makes the adapter first, on a model of this type.
+    fn dtype(&self, model: DType) -> DType {
+        match self.slot {
+            Slot::Map(_) => model,
+            Slot::Parameter(parameter) => parameter.weight().dtype(),
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Fused weights of experts, and the products with them (`transformers/integrations/moe.py`).
 
+use std::rc::Rc;
+
 use super::activation::{Activation, activate};
 use super::builder::Builder;
+use super::wrapped::{Active, Wrapped};
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
@@ -21,9 +24,9 @@ pub struct ExpertSizes {
 /// depends on which experts are chosen.
 pub struct Experts {
     /// [experts, 2 × intermediate, hidden], or with the last two exchanged.
-    gate_up_proj: Tensor,
+    gate_up_proj: Rc<Wrapped>,
     /// [experts, hidden, intermediate], or with the last two exchanged.
-    down_proj: Tensor,
+    down_proj: Rc<Wrapped>,
     /// Biases of both, [experts, outputs].
     biases: Option<[Tensor; 2]>,
     gate: Gate,
@@ -47,8 +50,8 @@ impl Experts {
             intermediate,
         } = sizes;
         b.tape().scope(name, || Self {
-            gate_up_proj: b.weight("gate_up_proj", [experts, 2 * intermediate, hidden]),
-            down_proj: b.weight("down_proj", [experts, hidden, intermediate]),
+            gate_up_proj: Wrapped::new(b, "gate_up_proj", [experts, 2 * intermediate, hidden]),
+            down_proj: Wrapped::new(b, "down_proj", [experts, hidden, intermediate]),
             biases: None,
             gate: Gate::Activated(activation),
         })
@@ -62,9 +65,9 @@ impl Experts {
             intermediate,
         } = sizes;
         b.tape().scope(name, || {
-            let gate_up_proj = b.weight("gate_up_proj", [experts, hidden, 2 * intermediate]);
+            let gate_up_proj = Wrapped::with_inputs_first(b, "gate_up_proj", [experts, hidden, 2 * intermediate]);
             let gate_up_proj_bias = b.weight("gate_up_proj_bias", [experts, 2 * intermediate]);
-            let down_proj = b.weight("down_proj", [experts, intermediate, hidden]);
+            let down_proj = Wrapped::with_inputs_first(b, "down_proj", [experts, intermediate, hidden]);
             let down_proj_bias = b.weight("down_proj_bias", [experts, hidden]);
             Self {
                 gate_up_proj,
@@ -78,6 +81,22 @@ impl Experts {
     /// `grouped_mm_experts_forward`: tokens [n, hidden], the experts chosen for each [n, k] and their weights [n, k] →
     /// [n, hidden].
     pub fn forward(&self, t: &Tape, x: &Tensor, chosen: &Tensor, weights: &Tensor) -> Tensor {
+        // The wrapper of the last parameter encloses the other.
+        let down = self.down_proj.activate(t);
+        let gate_up = self.gate_up_proj.activate(t);
+        let out = self.sorted(t, x, [chosen, weights], [&gate_up, &down]);
+        let cached = gate_up.end();
+        drop((cached, down));
+        out
+    }
+
+    fn sorted(
+        &self,
+        t: &Tape,
+        x: &Tensor,
+        [chosen, weights]: [&Tensor; 2],
+        [gate_up, down]: [&Active<'_>; 2],
+    ) -> Tensor {
         let [tokens, k] = [chosen.size(0), chosen.last()];
         let pairs = tokens * k;
         let sample_weights = t.reshape(weights, [pairs]);
@@ -89,23 +108,25 @@ impl Experts {
         };
         let sample_weights_g = t.index(&sample_weights, std::slice::from_ref(&perm));
         let _histc_input = t.compute(&ids_g, DType::I32, "to int32");
-        let counts = t.empty([self.gate_up_proj.size(0)], DType::I32, "histc");
+        let counts = t.empty([self.gate_up_proj.weight().size(0)], DType::I32, "histc");
         let ends = t.ends_of(&counts);
         let sentinels = t.unsqueeze(&t.compute(&ids_g, DType::Bool, "ge"), 1);
         let bias_of = |which: usize| {
             let biases = self.biases.as_ref();
             biases.map(|biases| t.index(&biases[which], std::slice::from_ref(&ids_g)))
         };
+        let gate_up = gate_up.get(t);
         let mut bias = bias_of(0);
         let selected = t.masked_fill_(selected, &sentinels);
-        let mut proj_out = self.grouped_linear(t, &selected, &self.gate_up_proj, &ends, bias.as_ref());
+        let mut proj_out = self.grouped_linear(t, &selected, gate_up, &ends, bias.as_ref());
         proj_out = t.masked_fill(&proj_out, &sentinels);
         proj_out = match self.gate {
             Gate::Activated(activation) => gated(t, activation, &proj_out),
             Gate::Clamped => clamped(t, &proj_out),
         };
+        let down = down.get(t);
         bias = bias_of(1).or(bias);
-        proj_out = self.grouped_linear(t, &proj_out, &self.down_proj, &ends, bias.as_ref());
+        proj_out = self.grouped_linear(t, &proj_out, down, &ends, bias.as_ref());
         proj_out = t.masked_fill(&proj_out, &sentinels);
         let mut weighted = t.mul(&proj_out, &t.unsqueeze(&sample_weights_g, 1));
         let inverse = t.compute(&perm, DType::I64, "inverse order");

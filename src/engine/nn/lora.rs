@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use crate::dtype::DType;
-use crate::setup::{MapPlace, Targets};
+use crate::setup::{AdapterPlaces, MapPlace};
 use crate::tape::log::ScopeId;
 use crate::tape::{Component, Kind, Tape, Tensor, Why};
 
@@ -16,8 +16,8 @@ pub struct Adapters {
     pub dropout: f64,
     /// Type of their weights.
     pub dtype: DType,
-    /// Projections that get one.
-    pub targets: Targets,
+    /// Linear maps and parameters that get one.
+    pub places: AdapterPlaces,
 }
 
 /// A projection that an adapter may be put on.
@@ -45,14 +45,18 @@ impl LoraSlot {
         self.adapter.get()
     }
 
-    /// Returns true if the targets name this projection.
-    pub fn is_target(&self, t: &Tape, targets: &Targets) -> bool {
-        let place = match self.language {
+    /// Dotted path.
+    pub fn path(&self, t: &Tape) -> String {
+        t.path_of_scope(self.scope)
+    }
+
+    /// Place in the model.
+    pub fn place(&self, t: &Tape) -> MapPlace {
+        match self.language {
             true => MapPlace::Projection,
             false if t.component_of_scope(self.scope) == Component::LanguageModel => MapPlace::LanguageModel,
             false => MapPlace::Elsewhere,
-        };
-        targets.take(&t.path_of_scope(self.scope), place)
+        }
     }
 
     /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter.

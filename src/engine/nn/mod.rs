@@ -23,10 +23,11 @@ mod multihead;
 mod nf4;
 mod norm;
 mod rope;
+mod wrapped;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
-pub use builder::{Builder, Trained};
+pub use builder::{Attached, Builder, Trained};
 pub use cache::KvCache;
 pub use complex_rotary::{ComplexRotary, apply_complex_rotary};
 pub use delta::{DeltaCall, chunk_gated_delta_rule};
@@ -47,3 +48,4 @@ pub use rope::{
     Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
     inverse_frequencies, inverse_frequencies_again, rotate_half,
 };
+pub use wrapped::{Active, Wrapped};

@@ -153,6 +153,7 @@ mod tests {
             freeze: Freeze::Qlora,
             dtype: DType::F32,
             nf4: Some(DType::Bf16),
+            causal_conv1d: false,
         };
         Builder::new(tape, policy)
     }

@@ -143,6 +143,32 @@ choices! {
         Bf16 = "bf16" as "bf16",
     }
 
+    /// Adapters on the fused weights of experts.
+    #[derive(Default)]
+    pub enum ExpertAdapters {
+        /// Those that peft 0.21 makes of the targets: names that experts had in transformers 4 stand for fused weights.
+        #[default]
+        Targets = "targets",
+        /// On all of them (`target_parameters=["gate_up_proj", "down_proj"]`), beside the targets.
+        All = "all",
+    }
+
+    /// Packages beside transformers, whose kernels replace parts of a forward where they are installed.
+    #[derive(Default)]
+    pub enum Kernels {
+        /// None: `pip install transformers`.
+        #[default]
+        None = "none",
+        /// flash-linear-attention.
+        Fla = "fla" as "flash-linear-attention",
+        /// causal-conv1d. Simulated from the source of version 1.7: no run of it has been recorded.
+        CausalConv1d = "causal_conv1d" as "causal-conv1d",
+        /// flash-linear-attention and causal-conv1d.
+        FlaCausalConv1d = "fla_causal_conv1d" as "flash-linear-attention + causal-conv1d",
+        /// kernels, from which `from_pretrained(use_kernels=True)` takes those of the hub.
+        Hub = "hub" as "kernels (use_kernels=True)",
+    }
+
     /// Split of the model, its gradients and the optimizer's states between GPUs.
     pub enum Strategy {
         /// `DistributedDataParallel`: everything on each GPU, and buckets of the gradients' size beside it.
@@ -165,6 +191,22 @@ choices! {
         Pipeline = "pipeline" as "Schedule1F1B (torch.distributed.pipelining)",
         /// Pipeline parallelism with all forwards before the first backward (`ScheduleGPipe`).
         PipelineGpipe = "pipeline_gpipe" as "ScheduleGPipe (torch.distributed.pipelining)",
+    }
+}
+
+/// Name of the package causal-conv1d.
+pub const CAUSAL_CONV1D: &str = "causal-conv1d";
+
+impl Kernels {
+    /// Names of the packages.
+    pub const fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Fla => &["flash-linear-attention"],
+            Self::CausalConv1d => &[CAUSAL_CONV1D],
+            Self::FlaCausalConv1d => &["flash-linear-attention", CAUSAL_CONV1D],
+            Self::Hub => &["kernels"],
+        }
     }
 }
 
@@ -208,6 +250,8 @@ mod tests {
         follows_its_words::<Loss>(&["full", "fused_linear"]);
         follows_its_words::<Packing>(&["padded", "packed"]);
         follows_its_words::<AdapterType>(&["fp32", "bf16"]);
+        follows_its_words::<ExpertAdapters>(&["targets", "all"]);
+        follows_its_words::<Kernels>(&["none", "fla", "causal_conv1d", "fla_causal_conv1d", "hub"]);
         follows_its_words::<Strategy>(&[
             "ddp",
             "ddp_view",

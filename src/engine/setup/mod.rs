@@ -1,6 +1,7 @@
 //! Training configuration that the user chooses: batch, sequence, images, precision, optimizer, checkpointing,
 //! freezing. [`settings`](mod@settings) declares each setting once.
 
+mod adapter_places;
 mod adapters;
 mod batching;
 mod choices;
@@ -10,10 +11,12 @@ mod precision;
 mod settings;
 mod value;
 
+pub use adapter_places::{AdapterPlaces, FormerNames};
 pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
-    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Strategy, TrainerKind, ZeroGrad,
+    AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Kernels, Loss, Optimizer, Packing,
+    Precision, Strategy, TrainerKind, ZeroGrad,
 };
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::settings;
 use super::{
-    AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, Export, Freeze, Group, Loss, Needs,
-    Optimizer, Packing, Precision, Targets, TrainerKind, Value, ZeroGrad,
+    AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze, Group,
+    Kernels, Loss, Needs, Optimizer, Packing, Precision, Targets, TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -144,6 +144,11 @@ settings! {
         export: Export::Written,
     }
 
+    /// Packages whose kernels replace parts of a forward.
+    Kernels(kernels: Kernels = Kernels::default()) {
+        about: "Installed packages whose kernels replace parts of a forward",
+    }
+
     /// Parameters that are frozen.
     Freeze(freeze: Freeze = Freeze::default()) {
         about: "Which part is frozen, or adapters: `lora`, `qlora` on 4-bit weights",
@@ -180,6 +185,14 @@ settings! {
         depends: Depends::Adapters,
         is_of_training: true,
         export: Export::Written,
+    }
+
+    /// Adapters on the fused weights of experts.
+    LoraExperts(lora_experts: ExpertAdapters = ExpertAdapters::default()) {
+        about: "Adapters on experts: what peft makes of lora_targets, or all fused weights (target_parameters)",
+        group: Group::Adapters,
+        depends: Depends::Adapters,
+        is_of_training: true,
     }
 
     /// Type of the adapters' weights.
@@ -265,7 +278,7 @@ mod tests {
     use super::*;
 
     /// Keys of cases and links, which keep working.
-    const FIXED: [&str; 25] = [
+    const FIXED: [&str; 27] = [
         "batch",
         "seq",
         "lengths",
@@ -279,10 +292,12 @@ mod tests {
         "optim",
         "ckpt",
         "attn",
+        "kernels",
         "freeze",
         "rank",
         "lora_dropout",
         "lora_targets",
+        "lora_experts",
         "lora_dtype",
         "accum",
         "clip",

@@ -3,9 +3,9 @@
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Forward;
-use crate::nn::{Adapters, Builder, Trained};
+use crate::nn::{Adapters, Attached, Builder, Trained};
 use crate::optim::Ema;
-use crate::setup::{AdapterType, Freeze, Setup};
+use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Setup};
 use crate::tape::{Failure, Tape, Tensor};
 
 /// Settings that decide how a model is made: setups that agree in them can share one model.
@@ -18,11 +18,11 @@ pub(super) struct Making {
 
 impl Making {
     /// Returns the settings by which a setup makes its model.
-    pub fn of(setup: &Setup) -> Self {
+    pub fn of(model: &Model, setup: &Setup) -> Self {
         let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
         Self {
             trained: trained(setup),
-            adapters: adapted.then(|| adapters(setup)),
+            adapters: adapted.then(|| adapters(model, setup)),
             ema: setup.ema,
         }
     }
@@ -44,14 +44,18 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 
 /// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
-    let making = Making::of(setup);
+    let making = Making::of(model, setup);
     let builder = Builder::new(tape, making.trained);
     let forward = model.build(&builder);
-    if making.adapters.is_some_and(|adapters| builder.attach(&adapters) == 0) {
-        tape.fail(|| Failure::NoTargets {
+    match making.adapters.map(|adapters| builder.attach(&adapters)) {
+        None | Some(Attached::Everywhere) => {}
+        Some(Attached::Nowhere) => tape.fail(|| Failure::NoTargets {
             targets: String::from(setup.lora_targets.clone()),
             model: model.name.clone(),
-        });
+        }),
+        Some(Attached::WithoutRouters) => tape.fail(|| Failure::AdaptedRouter {
+            model: model.name.clone(),
+        }),
     }
     let ema = making.ema.then(|| Ema::new(tape, &builder.contents()));
     let params = params(&builder);
@@ -77,10 +81,11 @@ fn trained(setup: &Setup) -> Trained {
             setup.precision.weights()
         },
         nf4: quantised.then_some(setup.precision.products()),
+        causal_conv1d: setup.kernels.packages().contains(&CAUSAL_CONV1D),
     }
 }
 
-fn adapters(setup: &Setup) -> Adapters {
+fn adapters(model: &Model, setup: &Setup) -> Adapters {
     Adapters {
         rank: setup.rank,
         dropout: setup.lora_dropout,
@@ -88,7 +93,7 @@ fn adapters(setup: &Setup) -> Adapters {
             AdapterType::Fp32 => DType::F32,
             AdapterType::Bf16 => DType::Bf16,
         },
-        targets: setup.lora_targets.clone(),
+        places: model.adapter_places(setup),
     }
 }
 

@@ -156,15 +156,6 @@ pub enum SimulateError {
          to false"
     )]
     PackedCache,
-    /// peft would put adapters on the fused weights of experts, or may.
-    #[error(
-        "adapters on experts, which peft makes for these `lora_targets` of {model}, are not simulated; use \
-         `lora_targets: \"attention\"`"
-    )]
-    ExpertAdapters {
-        /// The model's name.
-        model: String,
-    },
     /// The model lacks a part that the setup would freeze or train.
     #[error("`freeze` does not fit {model}, which has no {}; use none", .missing.label())]
     Freeze {

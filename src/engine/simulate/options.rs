@@ -1,8 +1,10 @@
 //! Checks that the options of a setup apply to a model.
 
 use super::{Missing, SimulateError};
+use crate::dtype::DType;
+use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
-use crate::setup::{Freeze, Loss, Precision, Targets};
+use crate::setup::{CAUSAL_CONV1D, ExpertAdapters, Freeze, Loss, Precision, Targets};
 use crate::{Model, Setup};
 
 /// Refuses setups that would train nothing, and combinations that no library supports.
@@ -11,6 +13,8 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     text_alone_is_simulated(model, setup)?;
     adapters_are_simulated(model, setup)?;
     quantisable(model, setup)?;
+    stored_weights_fit(model, setup)?;
+    kernels_are_simulated(model, setup)?;
     loss_is_fused(model, setup)?;
     convolution_is_known(model, setup)
 }
@@ -39,13 +43,7 @@ fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateE
     if setup.images > 0 || !model.takes().text_alone {
         return Ok(());
     }
-    let refused = |given: &str, instead: &str| {
-        Err(SimulateError::NotSimulated {
-            model: model.name.clone(),
-            given: given.into(),
-            instead: instead.into(),
-        })
-    };
+    let refused = |given: &str, instead: &str| not_simulated(model, given, instead);
     if setup.freeze == Freeze::AllButConnector {
         return refused(
             "`images` 0 and `freeze` all-but-connector, where the loss depends on no trained weight",
@@ -64,23 +62,48 @@ fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateE
 /// Returns true if the targets can name maps of the model.
 fn has_targets(model: &Model, targets: &Targets) -> bool {
     match model.config.family().support().adapters {
-        AdapterMaps::Usual | AdapterMaps::BesideExperts => true,
+        AdapterMaps::Usual | AdapterMaps::BesideExperts | AdapterMaps::BesideOtherExperts => true,
         AdapterMaps::OtherNames => matches!(targets, Targets::AllLinear | Targets::Named(_)),
         AdapterMaps::None => false,
     }
 }
 
-/// Checks that no adapter comes to the fused weights of experts: peft takes the names of maps that were experts in
-/// transformers 4, `all-linear` among them, for these weights (`_convert_peft_config_moe` in
-/// `peft/utils/transformers_weight_conversion.py`).
+/// Checks that peft makes the adapters on fused weights of experts, and that they are simulated
+/// (`ParamWrapper` in `peft/tuners/lora/layer.py`).
 fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
-    let beside_experts = model.config.family().support().adapters == AdapterMaps::BesideExperts;
-    if !adapted || !beside_experts || setup.lora_targets == Targets::Attention {
+    if !matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) {
         return Ok(());
     }
-    let model = model.name.clone();
-    Err(SimulateError::ExpertAdapters { model })
+    let refused = |given: &str, instead: &str| not_simulated(model, given, instead);
+    let (places, all) = (model.adapter_places(setup), setup.lora_experts == ExpertAdapters::All);
+    match model.config.family().support().adapters {
+        AdapterMaps::BesideExperts => {}
+        AdapterMaps::BesideOtherExperts if all => return refused("`lora_experts` all", "`lora_experts` targets"),
+        AdapterMaps::BesideOtherExperts if places.takes_router() => {
+            return refused(
+                "`lora_targets` that name its router, for which peft 0.21 fails",
+                "`lora_targets` projections or attention",
+            );
+        }
+        _ if all => return refused("`lora_experts` all, having no fused experts", "`lora_experts` targets"),
+        _ => return Ok(()),
+    }
+    if !model.adapts_experts(setup) {
+        return Ok(());
+    }
+    if let Some([given, other]) = places.half_of_fused() {
+        return refused(
+            &format!("`lora_targets` {given} without {other}, which peft refuses since one weight holds both"),
+            &format!("both, {given},{other}"),
+        );
+    }
+    if setup.lora_dropout > 0.0 {
+        return refused(
+            "`lora_dropout` above 0 and adapters on experts, which peft refuses together",
+            "`lora_dropout` 0, or `lora_targets` attention",
+        );
+    }
+    Ok(())
 }
 
 /// Checks that the model can be trained with 4-bit weights, which peft on transformers supports for language models
@@ -91,6 +114,79 @@ fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     }
     let model = model.name.clone();
     Err(SimulateError::NotQuantised { model })
+}
+
+/// Checks that a setup trains weights as they are stored.
+fn stored_weights_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let qlora = setup.freeze == Freeze::Qlora;
+    match model.stored {
+        Stored::Plain => Ok(()),
+        Stored::Mxfp4 if qlora => not_simulated(
+            model,
+            "`freeze` qlora and a `quantization_config` of mxfp4, which transformers does not quantise again",
+            "lora",
+        ),
+        Stored::Mxfp4 if setup.precision.weights() != DType::Bf16 => not_simulated(
+            model,
+            &format!(
+                "`precision` {} and experts in mxfp4, which are dequantised to bf16",
+                setup.precision.name()
+            ),
+            "bf16 or bf16-amp",
+        ),
+        Stored::Nf4(_) if !qlora => not_simulated(
+            model,
+            &format!(
+                "`freeze` {} and weights that its `quantization_config` keeps in 4 bits",
+                setup.freeze.name()
+            ),
+            "`freeze` qlora, or delete `quantization_config`",
+        ),
+        Stored::Nf4(compute) if compute != setup.precision.products() => not_simulated(
+            model,
+            &format!(
+                "`precision` {} and `bnb_4bit_compute_dtype` {}",
+                setup.precision.name(),
+                compute.name()
+            ),
+            "a precision whose products have that type",
+        ),
+        Stored::Mxfp4 | Stored::Nf4(_) => Ok(()),
+    }
+}
+
+/// Refuses packages that replace a part of the model's forward and are not simulated.
+fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let absent = model.absent_packages();
+    let replaces = |package: &&&str| absent.contains(*package) || **package == "kernels";
+    let replaced = setup.kernels.packages().iter().filter(replaces);
+    let why = replaced.filter_map(|package| match *package {
+        "flash-linear-attention" => Some(
+            "flash-linear-attention 0.6 takes the place of its scan, which fails on Hopper with the Triton 3.6 of \
+             PyTorch 2.11, and was never recorded",
+        ),
+        CAUSAL_CONV1D if !setup.lengths.is_empty() => {
+            Some("samples of different lengths were never compared with causal-conv1d")
+        }
+        CAUSAL_CONV1D => None,
+        _ => Some("kernels of the hub take the place of parts of it, which were never recorded"),
+    });
+    let Some(why) = why.into_iter().next() else {
+        return Ok(());
+    };
+    not_simulated(
+        model,
+        &format!("`kernels` {}: {why}", setup.kernels.name()),
+        "`kernels` none, what a plain installation of transformers runs, or record it (`vramscope record`)",
+    )
+}
+
+fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
+    Err(SimulateError::NotSimulated {
+        model: model.name.clone(),
+        given: given.into(),
+        instead: instead.into(),
+    })
 }
 
 /// Checks that Liger replaces the forward of the model's family.
@@ -114,7 +210,8 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 /// Checks that PyTorch's own kernels run the convolutions along a sequence: in fp16 cuDNN does, with workspaces that are
 /// unknown (`use_cudnn_depthwise` in `aten/src/ATen/native/Convolution.cpp`).
 fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    if setup.precision != Precision::AmpFp16 || !model.absent_packages().contains(&"causal-conv1d") {
+    let installed = setup.kernels.packages().contains(&CAUSAL_CONV1D);
+    if setup.precision != Precision::AmpFp16 || installed || !model.absent_packages().contains(&CAUSAL_CONV1D) {
         return Ok(());
     }
     Err(SimulateError::NotSimulated {

@@ -1,5 +1,6 @@
 //! Warnings about a run, each with the next step to take.
 
+use crate::model::Stored;
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 use crate::tape::{Component, Kind, Why};
@@ -17,6 +18,8 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
     [
         run.generic(),
         run.absent_packages(),
+        run.unrecorded_package(),
+        run.dequantised(),
         run.beyond_rotary_positions(),
         run.optimizer_holds_the_peak(),
         logits(&run.live, report),
@@ -94,7 +97,9 @@ impl WarningInputs<'_> {
 
     /// Tells which packages are taken to be absent.
     fn absent_packages(&self) -> Option<Warning> {
-        let packages = self.model.absent_packages();
+        let installed = self.setup.kernels.packages();
+        let absent = self.model.absent_packages().iter().copied();
+        let packages: Vec<&str> = absent.filter(|package| !installed.contains(package)).collect();
         (!packages.is_empty()).then(|| Warning {
             code: "absent-packages".into(),
             severity: Severity::Note,
@@ -108,6 +113,41 @@ impl WarningInputs<'_> {
                 ("model".into(), self.model.name.clone()),
                 ("packages".into(), packages.join(", ")),
             ],
+        })
+    }
+
+    /// Tells which installed package is simulated from its source alone.
+    fn unrecorded_package(&self) -> Option<Warning> {
+        let installed = self.setup.kernels.packages();
+        let mut present = self
+            .model
+            .absent_packages()
+            .iter()
+            .filter(|package| installed.contains(package));
+        let package = (*present.next()?).to_owned();
+        Some(Warning {
+            code: "unrecorded-package".into(),
+            severity: Severity::Note,
+            message: format!(
+                "Convolutions of {} run by {package}, simulated from its source: no run of it has been recorded.",
+                self.model.name
+            ),
+            args: vec![("model".into(), self.model.name.clone()), ("package".into(), package)],
+        })
+    }
+
+    /// Tells that weights are larger in memory than in their files.
+    fn dequantised(&self) -> Option<Warning> {
+        (self.model.stored == Stored::Mxfp4).then(|| Warning {
+            code: "dequantised".into(),
+            severity: Severity::Note,
+            message: format!(
+                "The files of {} hold experts in MXFP4. They are simulated in bf16: where the package `kernels` is not \
+                 installed, transformers dequantises them when it loads them, and where it is, it does not train them \
+                 unless `Mxfp4Config(dequantize=True)` is given.",
+                self.model.name
+            ),
+            args: vec![("model".into(), self.model.name.clone())],
         })
     }
 

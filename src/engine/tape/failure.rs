@@ -18,6 +18,26 @@ pub enum Failure {
         /// The model's name.
         model: String,
     },
+    /// An adapter of a router whose forward is not simulated with one.
+    #[error(
+        "peft makes adapters for the router of {model} too, which is not simulated with these `lora_targets`; use \
+         projections or attention"
+    )]
+    AdaptedRouter {
+        /// The model's name.
+        model: String,
+    },
+    /// The package causal-conv1d refuses a convolution.
+    #[error(
+        "causal-conv1d takes channels in multiples of 8, kernels of 2 to 4 and SiLU alone; this model has {channels} \
+         channels and kernels of {kernel}, or another activation: set `kernels` to none"
+    )]
+    CausalConv1d {
+        /// Channels of the convolution.
+        channels: u64,
+        /// Positions that its kernel spans.
+        kernel: u64,
+    },
     /// FlashAttention has no kernel for fp32.
     #[error("FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention")]
     FlashInFp32,

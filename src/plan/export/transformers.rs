@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
-use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Parallel, Precision, Strategy};
+use vramscope_engine::setup::{Checkpointing, ExpertAdapters, Freeze, Loss, Parallel, Precision, Strategy};
 
 /// Arguments in the order of their documentation.
 pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>, String> {
@@ -74,8 +74,12 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
         let excluded = targets::exclude_modules(&setup.lora_targets);
         let excluded = excluded.map(|pattern| format!(", exclude_modules={}", literal(&json!(pattern))));
         let excluded = excluded.unwrap_or_default();
+        let parameters = match setup.lora_experts {
+            ExpertAdapters::Targets => "",
+            ExpertAdapters::All => ", target_parameters=[\"gate_up_proj\", \"down_proj\"]",
+        };
         out += &format!(
-            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={}{excluded})  # peft.LoraConfig(**lora)\n",
+            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={}{excluded}{parameters})  # peft.LoraConfig(**lora)\n",
             setup.rank,
             2 * setup.rank,
             setup.lora_dropout,

@@ -1,9 +1,10 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
-the batch is made from. With `trainer` the steps are those of transformers' Trainer; with `alone`, vision-language models get no image. `run` measures each in a process of its own, several at once: bytes do not depend on it.
+the batch is made from. With `trainer` the steps are those of transformers' Trainer; with `alone`, vision-language models get no image; with `adapted`, decoders with experts get
+LoRA adapters, on experts too. `run` measures each in a process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
 
@@ -160,6 +161,15 @@ def draw(t):
     case.update(CASES.get(t, {}))
     return dict(case=case, config=dict(config, model_type=t), inputs=inputs)
 
+# Families whose fused weights of experts peft adapts.
+EXPERTS = ["qwen3_moe", "mixtral", "gpt_oss", "qwen2_moe", "olmoe", "flex_olmo", "dots1", "glm4_moe", "ernie4_5_moe", "solar_open", "exaone_moe", "mellum", "qwen3_next", "qwen3_5_moe_text", "qwen3_vl_moe", "qwen3_5_moe"]
+
+def adapted(line):
+    """The same line with adapters, whose targets are names of transformers 4 and 5, and fused weights of experts."""
+    names = [["q_proj", "v_proj", "gate_proj", "up_proj", "down_proj"], ["q_proj", "w1", "w2", "w3"]]
+    line["case"].update(freeze="lora", rank=ch(8, 16), lora_dropout=0.0, lora_targets=ch("projections", "projections", "all-linear", "all-linear", "attention", *names), lora_experts=ch("targets", "targets", "all"), lora_dtype=ch("fp32", "fp32", "bf16"))
+    return line
+
 def trained(line):
     """The same line under transformers' Trainer."""
     c = line["case"]
@@ -250,8 +260,8 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            for t in ALONE if changed is alone else [*TEXT, *IMAGES, *OTHERS]:
+            for t in ALONE if changed is alone else EXPERTS if changed is adapted else [*TEXT, *IMAGES, *OTHERS]:
                 for _ in range(int(sys.argv[3])): out.write(json.dumps(changed(draw(t))) + "\n")
     else: run(sys.argv[2], sys.argv[3], time.time() + float(sys.argv[4] if len(sys.argv) > 4 else 560))

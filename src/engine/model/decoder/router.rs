@@ -1,14 +1,16 @@
 //! Routers: the choice of experts for each token.
 
+use std::rc::Rc;
+
 use super::experts::{ExpertsConfig, RouterKind};
 use crate::dtype::DType;
-use crate::nn::{Builder, ExpertSizes};
+use crate::nn::{Active, Builder, ExpertSizes, Wrapped};
 use crate::tape::{Tape, Tensor};
 
 /// `Qwen3MoeTopKRouter`, `DeepseekV3TopkRouter` and their variants.
 pub(crate) struct Router {
     /// Weight, [experts, hidden].
-    weight: Tensor,
+    weight: Rc<Wrapped>,
     /// Correction of the choice, [experts] or [1, experts], or bias of the logits, [experts].
     correction: Option<Tensor>,
     sizes: ExpertSizes,
@@ -23,6 +25,7 @@ impl Router {
             RouterKind::Corrected => b.weight_of("weight", shape, DType::F32),
             _ => b.weight("weight", shape),
         };
+        let weight = Wrapped::of(b, "weight", weight);
         let name = "e_score_correction_bias";
         let correction = match e.weights {
             RouterKind::Softmax { .. } => None,
@@ -46,8 +49,9 @@ impl Router {
 
     /// Tokens [.., hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
+        let weight = &self.weight.activate(t);
         match (self.kind, &self.correction) {
-            (RouterKind::Softmax { is_normalised, narrows }, _) => self.softmax(t, x, is_normalised, narrows),
+            (RouterKind::Softmax { is_normalised, narrows }, _) => self.softmax(t, x, weight, [is_normalised, narrows]),
             (
                 RouterKind::Grouped {
                     groups,
@@ -56,23 +60,23 @@ impl Router {
                     ..
                 },
                 Some(correction),
-            ) => self.grouped(t, x, correction, [groups, kept], is_normalised),
+            ) => self.grouped(t, x, weight, correction, [groups, kept], is_normalised),
             (RouterKind::OfChosen, bias) => {
-                let logits = t.linear(x, &self.weight, bias.as_ref());
+                let logits = t.linear(x, weight.get(t), bias.as_ref());
                 let [values, indices] = t.topk(&logits, self.chosen);
                 let weights = t.softmax(&values, Some(values.dtype()));
                 [logits, weights, indices]
             }
-            (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, correction),
+            (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, weight, correction),
             (RouterKind::Grouped { .. } | RouterKind::Corrected, None) => {
                 unreachable!("such a router has a correction")
             }
         }
     }
 
-    fn softmax(&self, t: &Tape, x: &Tensor, is_normalised: bool, narrows: bool) -> [Tensor; 3] {
+    fn softmax(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, [is_normalised, narrows]: [bool; 2]) -> [Tensor; 3] {
         // `reshape` to the same shape is a node of the graph too.
-        let logits = t.linear(&t.view(x, *x.shape()), &self.weight, None);
+        let logits = t.linear(&t.view(x, *x.shape()), weight.get(t), None);
         let probs = t.softmax(&logits, Some(DType::F32));
         let [mut weights, indices] = t.topk(&probs, self.chosen);
         if is_normalised {
@@ -90,6 +94,7 @@ impl Router {
         &self,
         t: &Tape,
         x: &Tensor,
+        weight: &Active<'_>,
         correction: &Tensor,
         [groups, kept]: [u64; 2],
         is_normalised: bool,
@@ -99,7 +104,7 @@ impl Router {
         let n = rows.size(0);
         let logits = {
             let wide = t.to_dtype(&rows, DType::F32);
-            let weight = t.to_dtype(&self.weight, DType::F32);
+            let weight = t.to_dtype(weight.get(t), DType::F32);
             t.linear(&wide, &weight, None)
         };
         let scores = t.sigmoid(&logits);
@@ -136,11 +141,11 @@ impl Router {
     }
 
     /// `Ernie4_5_MoeTopKRouter.forward`.
-    fn corrected(&self, t: &Tape, x: &Tensor, correction: &Tensor) -> [Tensor; 3] {
+    fn corrected(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, correction: &Tensor) -> [Tensor; 3] {
         t.autocast(None, || {
             let logits = {
                 let wide = t.to_dtype(x, DType::F32);
-                let weight = t.to_dtype(&self.weight, DType::F32);
+                let weight = t.to_dtype(weight.get(t), DType::F32);
                 t.linear(&wide, &weight, None)
             };
             let mut weights = t.softmax(&logits, Some(DType::F32));

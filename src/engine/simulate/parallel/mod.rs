@@ -121,6 +121,7 @@ pub const fn share(parallel: &Parallel) -> Share {
 pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
     refuse_idle_tower(model, setup)?;
+    refuse_sharded_experts(model, setup, parallel)?;
     match parallel.strategy.is_pipeline() {
         true => pipeline::base(model, setup, parallel),
         false => tensor::base(model, setup, parallel.world),
@@ -134,6 +135,7 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     }
     refuse(setup, parallel)?;
     refuse_idle_tower(model, setup)?;
+    refuse_sharded_experts(model, setup, parallel)?;
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
@@ -147,6 +149,16 @@ fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> 
         return Ok(());
     }
     let why = "several GPUs are simulated for samples with images; set `images` to at least 1";
+    Err(SimulateError::Parallel(why.to_owned()))
+}
+
+/// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.
+fn refuse_sharded_experts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
+    if !model.adapts_experts(setup) || !(parallel.strategy.shards_parameters() || parallel.is_in_parts()) {
+        return Ok(());
+    }
+    let why = "adapters on experts are simulated with `strategy` ddp, ddp_view and zero1; take one of these, or \
+               `lora_targets` attention with `lora_experts` targets";
     Err(SimulateError::Parallel(why.to_owned()))
 }
 

@@ -29,7 +29,7 @@ impl ReadyModel {
         drop(params);
         Self {
             config: model.config.clone(),
-            making: Making::of(setup),
+            making: Making::of(model, setup),
             place,
             ready: tape.ready(),
             tape,
@@ -50,6 +50,6 @@ impl ReadyModel {
     }
 
     fn is_of(&self, model: &Model, setup: &Setup, place: ModelShare) -> bool {
-        self.place == place && self.making == Making::of(setup) && self.config == model.config
+        self.place == place && self.making == Making::of(model, setup) && self.config == model.config
     }
 }

@@ -4,6 +4,8 @@
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
 
 mod attention;
+mod baddbmm;
+mod causal_conv;
 mod collective;
 mod complex;
 mod conv;

@@ -108,7 +108,7 @@ fn frozen_weights_live_as_long_as_the_model() {
         simulate(&model, &setup)
     };
     for family in FAMILIES.iter().filter(|family| family.text) {
-        // Adapters on experts are refused, and some language models have no projections of Llama's names.
+        // Some language models have no projections of Llama's names.
         let report = lora(family, "attention").or_else(|_| lora(family, "all-linear"));
         let report = match report {
             Ok(report) => report,

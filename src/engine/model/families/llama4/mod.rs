@@ -88,7 +88,7 @@ impl Family for Llama4Config {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::BesideExperts,
+            adapters: AdapterMaps::BesideOtherExperts,
             liger: Liger::NotSimulated,
             no_flash: Some(NoFlash::NotSimulated),
             tensor_parallel: None,

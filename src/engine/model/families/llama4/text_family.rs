@@ -51,7 +51,7 @@ impl TextFamily for Llama4TextConfig {
 
     fn libraries(&self) -> TextSupport {
         TextSupport {
-            adapters: AdapterMaps::BesideExperts,
+            adapters: AdapterMaps::BesideOtherExperts,
             liger: Liger::NotSimulated,
             no_flash: Some(NoFlash::NotSimulated),
         }

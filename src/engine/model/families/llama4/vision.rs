@@ -162,7 +162,8 @@ impl Layer {
         let t = b.tape();
         let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
         let self_attn = t.scope("self_attn", || {
-            let linear = |name| Linear::new(b, name, hidden, hidden, true);
+            // The paths of its layers hold `model.layers` as the decoder's do, so that patterns for those match them too.
+            let linear = |name| Linear::adapted(b, name, hidden, hidden, true);
             SelfAttention {
                 q_proj: linear("q_proj"),
                 k_proj: linear("k_proj"),

@@ -1,4 +1,4 @@
-//! Gated DeltaNet as transformers runs it without flash-linear-attention and causal-conv1d (`Qwen3_5GatedDeltaNet`,
+//! Gated DeltaNet as transformers runs it without flash-linear-attention (`Qwen3_5GatedDeltaNet`,
 //! `Qwen3NextGatedDeltaNet`).
 
 use super::config::{DeltaDecoderConfig, DeltaNetConfig};
@@ -19,6 +19,8 @@ pub struct GatedDeltaNet {
     projections: Projections,
     sizes: DeltaNetConfig,
     activation: Activation,
+    /// True if the package causal-conv1d runs the convolution.
+    by_package: bool,
 }
 
 impl GatedDeltaNet {
@@ -39,6 +41,7 @@ impl GatedDeltaNet {
             projections: first.unwrap_or_else(|| Projections::separate(b, c.hidden, d)),
             sizes: d,
             activation: c.activation,
+            by_package: b.has_causal_conv1d([channels, d.kernel], c.activation == Activation::Silu),
         };
         drop(initial);
         made
@@ -109,6 +112,9 @@ impl GatedDeltaNet {
     /// `causal_conv1d_fn`, [batch, channels, seq] → the same.
     fn convolve(&self, t: &Tape, x: &Tensor) -> Tensor {
         let weight = t.squeeze(&self.conv1d, 1);
+        if self.by_package {
+            return t.causal_conv1d(x, &weight, None);
+        }
         let mut out = {
             let cast = t.to_dtype(x, weight.dtype());
             let padding = self.sizes.kernel - 1;

@@ -1,4 +1,4 @@
-//! LFM2's short convolution, as transformers runs it without causal-conv1d (`Lfm2ShortConv`).
+//! LFM2's short convolution (`Lfm2ShortConv`).
 
 use super::config::Lfm2Config;
 use crate::nn::{Builder, KvCache, Linear};
@@ -12,6 +12,8 @@ pub struct ShortConv {
     in_proj: Linear,
     out_proj: Linear,
     kernel: u64,
+    /// True if the package causal-conv1d runs it.
+    by_package: bool,
 }
 
 impl ShortConv {
@@ -26,6 +28,7 @@ impl ShortConv {
             in_proj: Linear::new(b, "in_proj", c.hidden, 3 * c.hidden, c.conv_bias),
             out_proj: Linear::new(b, "out_proj", c.hidden, c.hidden, c.conv_bias),
             kernel: c.kernel,
+            by_package: b.has_causal_conv1d([c.hidden, c.kernel], true),
         }
     }
 
@@ -54,6 +57,9 @@ impl ShortConv {
     /// `causal_conv1d_fn`, [batch, hidden, seq] → the same.
     fn convolve(&self, t: &Tape, x: &Tensor) -> Tensor {
         let weight = t.squeeze(&self.weight, 1);
+        if self.by_package {
+            return t.causal_conv1d(x, &weight, self.bias.as_ref());
+        }
         let out = {
             let cast = t.to_dtype(x, weight.dtype());
             let out = t.conv1d_depthwise(&cast, &t.unsqueeze(&weight, 1), self.bias.as_ref(), self.kernel - 1);

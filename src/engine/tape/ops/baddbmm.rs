@@ -1,0 +1,83 @@
+//! A batch of products that is added to a tensor.
+
+use smallvec::smallvec;
+
+use super::super::core::Tape;
+use super::super::dims::Dims;
+use super::super::tensor::Tensor;
+use super::matmul::{Batched, Product, save_operands};
+use crate::dtype::DType;
+
+impl Tape {
+    /// `torch.baddbmm(x, a, b, alpha=s)` for a number `s` other than 1: [n, i, k] × [n, k, j], scaled and added to a
+    /// frozen [n, i, j].
+    pub fn baddbmm(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+        let fits = a.size(0) == b.size(0) && a.size(2) == b.size(1) && x.size(1) == a.size(1) && x.last() == b.last();
+        self.fits(fits, "baddbmm", a, b);
+        let mut rec = self.record("BaddbmmBackward0", &[x, a, b]);
+        let saved = save_operands(self, &mut rec, a, b, 1);
+        let batched = Batched::of(a, b);
+        let out = self.batched_product(*x.shape(), [a, b], &batched.forward());
+        rec.finish(self, out, move |t, bw| {
+            let g = bw.grad().clone();
+            let dtype = g.dtype();
+            // Alphabetical: batch1, batch2, then self.
+            let grad_a = saved.b.map(|slot| {
+                let right = t.transpose(&bw.saved[slot], 1, 2);
+                let shape = Dims::new(&[g.size(0), g.size(1), right.last()]);
+                t.scaled(&t.batched_product(shape, [&g, &right], &batched.grad_of_left()), dtype)
+            });
+            let grad_b = saved.a.map(|slot| {
+                let left = t.transpose(&bw.saved[slot], 1, 2);
+                let shape = Dims::new(&[g.size(0), left.size(1), g.last()]);
+                t.scaled(&t.batched_product(shape, [&left, &g], &batched.grad_of_right()), dtype)
+            });
+            smallvec![None, grad_a, grad_b]
+        })
+    }
+
+    /// Allocates a batch of products by cuBLAS, which takes copies of operands that it cannot read.
+    fn batched_product(&self, shape: Dims, operands: [&Tensor; 2], work: &Product) -> Tensor {
+        let out = self.product(shape, operands[0].dtype(), "baddbmm");
+        self.multiplied(work, operands[0].dtype());
+        drop(operands.map(|operand| self.ready_for_cublas(operand)));
+        out
+    }
+
+    /// `maybe_multiply` of a gradient.
+    fn scaled(&self, x: &Tensor, dtype: DType) -> Tensor {
+        self.empty_like(x, dtype, "mul by a number")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::DType;
+    use crate::tape::{Gpu, Tape};
+
+    /// A factor whose rows and columns both have gaps is copied for each product that reads it, forward and backward.
+    #[test]
+    fn factors_with_gaps_are_copied_for_cublas() {
+        let t = Tape::new(Gpu::H200);
+        let (experts, rank, out, input) = (8, 4, 32, 64);
+        let x = t.empty([experts, out, input], DType::Bf16, "x");
+        let flat = t.parameter([out, rank, experts], DType::Bf16, "b");
+        let [b, a] = [
+            t.permute(&flat, &[2, 0, 1]),
+            t.parameter([experts, rank, input], DType::Bf16, "a"),
+        ];
+        let start = t.mark();
+        let y = t.baddbmm(&x, &b, &a);
+        t.backward(&y);
+        drop((y, x, a, b, flat));
+        let log = t.finish();
+        let made = log.events[start..].iter().filter(|event| event.is_alloc());
+        let made: Vec<u64> = made
+            .map(|event| log.allocations[event.storage() as usize].bytes)
+            .filter(|bytes| *bytes < 1 << 20)
+            .collect();
+        let [whole, left, right] = [out * input, out * rank, rank * input].map(|elements| 2 * experts * elements);
+        // The last is the gradient in the layout of its parameter.
+        assert_eq!(made, [whole, left, whole, left, left, right, left, right, left]);
+    }
+}
