@@ -75,6 +75,11 @@ impl Family for Qwen3OmniConfig {
         self.vision.patches.sizes()
     }
 
+    /// The limits of the published processor are not among what transformers' package holds.
+    fn knows_image_sizes(&self) -> bool {
+        false
+    }
+
     fn support(&self) -> Support<'_> {
         Support {
             main_inputs: MainInputs {

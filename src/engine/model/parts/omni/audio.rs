@@ -103,7 +103,12 @@ impl AudioConfig {
         for i in 0..self.layers as usize {
             b.tape().layer("layers", i, || {
                 b.tape().scope("self_attn", || {
-                    for (name, bias) in [("k_proj", false), ("v_proj", true), ("q_proj", true), ("out_proj", true)] {
+                    for (name, bias) in [
+                        ("k_proj", false),
+                        ("v_proj", true),
+                        ("q_proj", true),
+                        ("out_proj", true),
+                    ] {
                         Linear::new(b, name, self.width, self.width, bias);
                     }
                 });
@@ -120,7 +125,9 @@ impl AudioConfig {
     fn positions(&self, b: &Builder) -> Tensor {
         let shape = [self.positions, self.width];
         b.tape().scope("positional_embedding", || {
-            sinusoids(b.tape(), DType::F32, shape, || b.buffer("positional_embedding", shape, DType::F32))
+            sinusoids(b.tape(), DType::F32, shape, || {
+                b.buffer("positional_embedding", shape, DType::F32)
+            })
         })
     }
 }

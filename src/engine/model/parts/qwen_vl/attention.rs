@@ -38,7 +38,7 @@ enum Projections {
     /// All in one.
     Fused(Linear),
     /// One each (Qwen2.5-Omni).
-    Apart([(&'static str, Linear); 3]),
+    Apart([Linear; 3]),
 }
 
 /// `VisionAttention`.
@@ -71,30 +71,13 @@ impl VisionAttention {
 
     /// Makes the projections of `width`, with a map each for queries, keys and values, and biases.
     pub fn apart(b: &Builder, width: u64, heads: u64) -> Self {
-        let qkv = Self::three(b, width, ["q", "k", "v"]);
         Self {
-            qkv,
+            qkv: Projections::Apart(["q", "k", "v"].map(|name| Linear::new(b, name, width, width, true))),
             proj: Linear::new(b, "proj", width, width, true),
             norms: None,
             heads,
             shared_heads: None,
         }
-    }
-
-    /// Makes the projections of `width`, the output's first, then a map each for queries, keys and values, with biases.
-    pub fn apart_after_output(b: &Builder, width: u64, heads: u64) -> Self {
-        let proj = Linear::new(b, "proj", width, width, true);
-        Self {
-            qkv: Self::three(b, width, ["q_proj", "k_proj", "v_proj"]),
-            proj,
-            norms: None,
-            heads,
-            shared_heads: None,
-        }
-    }
-
-    fn three(b: &Builder, width: u64, names: [&'static str; 3]) -> Projections {
-        Projections::Apart(names.map(|name| (name, Linear::new(b, name, width, width, true))))
     }
 
     /// Makes the projections of `width`, the output's first, with `shared` heads of keys and values.
@@ -147,8 +130,8 @@ impl VisionAttention {
             Projections::Fused(qkv) => t.scope("qkv", || qkv.forward(t, x)),
             Projections::Apart(maps) => {
                 let shape = [patches, self.heads, width / self.heads];
-                let part = |(name, map): &(&'static str, Linear)| t.scope(name, || t.view(&map.forward(t, x), shape));
-                return maps.each_ref().map(part);
+                let part = |i: usize| t.scope(["q", "k", "v"][i], || t.view(&maps[i].forward(t, x), shape));
+                return [0, 1, 2].map(part);
             }
         };
         if let Some(shared) = self.shared_heads {

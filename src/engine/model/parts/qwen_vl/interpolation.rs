@@ -9,22 +9,8 @@ use crate::tape::{Tape, Tensor};
 /// Neighbours along one axis.
 const TAPS: u64 = 2;
 
-/// Treatment of the grid's edges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edges {
-    /// The outermost patches lie on the outermost positions (`align_corners`).
-    Aligned,
-    /// Patches lie between positions, and those outside the grid have no weight (`padding="zeros"`).
-    Zeros,
-}
-
 /// The four neighbours of each patch, [patches, 4], and their weights in fp32. `grid` is [images, 3].
 pub fn interpolation(t: &Tape, layout: &Layout, grid: &Tensor) -> (Tensor, Tensor) {
-    interpolation_with(t, layout, grid, Edges::Aligned)
-}
-
-/// [`interpolation`] with the given treatment of edges.
-pub fn interpolation_with(t: &Tape, layout: &Layout, grid: &Tensor, edges: Edges) -> (Tensor, Tensor) {
     let n = layout.patches();
     let images = layout.images().len() as u64;
     let of_patches = |name| ids(t, &[n], name);
@@ -61,8 +47,8 @@ pub fn interpolation_with(t: &Tape, layout: &Layout, grid: &Tensor, edges: Edges
     let block_row = two_steps("mul by a number", "row of blocks");
     let row = two_steps("mul by a number", "row");
     let column = two_steps("mul by a number", "column");
-    let (row_taps, row_weights) = axis(t, n, edges);
-    let (column_taps, column_weights) = axis(t, n, edges);
+    let (row_taps, row_weights) = axis(t, n);
+    let (column_taps, column_weights) = axis(t, n);
     let indices = {
         let scaled = ids(t, &[n, TAPS, 1], "mul by a number");
         let indices = ids(t, &[n, TAPS * TAPS], "indices of neighbours");
@@ -96,26 +82,17 @@ fn arange_minus(t: &Tape, n: u64) -> Tensor {
 
 /// `_interpolation_axis_taps_weights`: neighbours of each patch on one axis, [patches, 2], and their
 /// weights.
-fn axis(t: &Tape, n: u64, edges: Edges) -> (Tensor, Tensor) {
+fn axis(t: &Tape, n: u64) -> (Tensor, Tensor) {
     let float = |taps, name| t.empty([n, taps], DType::F32, name);
     let index = float(1, "index as float");
-    let source = match edges {
-        Edges::Aligned => {
-            let scaled = float(1, "mul by a number");
-            let shorter = ids(t, &[n], "sub a number");
-            let most = ids(t, &[n], "clamp");
-            drop(shorter);
-            let source = float(1, "place on the grid");
-            drop((scaled, most));
-            source
-        }
-        Edges::Zeros => {
-            let mut source = float(1, "add a number");
-            for name in ["mul by a number", "div", "sub a number"] {
-                source = float(1, name);
-            }
-            source
-        }
+    let source = {
+        let scaled = float(1, "mul by a number");
+        let shorter = ids(t, &[n], "sub a number");
+        let most = ids(t, &[n], "clamp");
+        drop(shorter);
+        let source = float(1, "place on the grid");
+        drop((scaled, most));
+        source
     };
     let floor = float(1, "floor");
     let offsets = ids(t, &[TAPS], "arange");
@@ -133,23 +110,12 @@ fn axis(t: &Tape, n: u64, edges: Edges) -> (Tensor, Tensor) {
         }
         distance
     };
-    let mut weights = {
+    let weights = {
         let hat = float(TAPS, "sub");
         let weights = float(TAPS, "clamp");
         drop(hat);
         weights
     };
-    if edges == Edges::Zeros {
-        let inside = {
-            let compare = || t.compute(&raw, DType::Bool, "comparison");
-            let both = [compare(), compare()];
-            let inside = compare();
-            drop(both);
-            inside
-        };
-        weights = float(TAPS, "mul");
-        drop(inside);
-    }
     drop((index, source, floor, offsets, raw, distance));
     (taps, weights)
 }

@@ -82,14 +82,6 @@ impl Layout {
         }
     }
 
-    /// Returns the layout as a tower sees it that joins patches after its last block.
-    pub fn unmerged(&self) -> Self {
-        Self {
-            merge: 1,
-            ..self.clone()
-        }
-    }
-
     /// The images of all samples.
     pub fn images(&self) -> &[Grid] {
         &self.all
