@@ -53,7 +53,8 @@ impl PositionIds {
         drop(t.empty(shape, DType::Bool, "padding"));
         let expanded = t.expand(&t.unsqueeze(&counted, 0), [AXES, batch, seq]);
         let last = {
-            let (over_axes, _places) = (t.empty(shape, dtype, "max"), ids(t, &shape, "places"));
+            let over_axes = t.empty(shape, dtype, "max");
+            drop(ids(t, &shape, "places"));
             let last = t.empty([batch, 1], dtype, "max");
             drop(ids(t, &[batch, 1], "places"));
             drop(over_axes);
