@@ -45,9 +45,13 @@ impl PositionIds {
         let [batch, seq] = [mask.size(0), mask.size(1)];
         let (dtype, shape) = (self.dtype(), [batch, seq]);
         let counted = {
-            let wide = (self == Self::Floats).then(|| t.compute(mask, dtype, "float"));
-            let ends = t.empty(shape, dtype, "cumsum");
-            drop(wide);
+            let ends = match self {
+                Self::Integers => t.running_sum(mask),
+                Self::Floats => {
+                    let wide = t.compute(mask, dtype, "float");
+                    t.cumsum_last(&wide)
+                }
+            };
             t.compute(&ends, dtype, "sub a number")
         };
         drop(t.empty(shape, DType::Bool, "padding"));
