@@ -25,11 +25,11 @@ impl Rotary {
             let [batch, positions] = [position_ids.size(1), position_ids.size(2)];
             let half = self.head_dim / 2;
             let inv_freq = t.expand(&t.view(&self.inv_freq, [1, 1, half, 1]), [AXES, batch, half, 1]);
-            let expanded = t.compute(
-                &t.view(position_ids, [AXES, batch, 1, positions]),
-                DType::F32,
-                "positions as float",
-            );
+            let rows = t.view(position_ids, [AXES, batch, 1, positions]);
+            let expanded = match rows.dtype() {
+                DType::F32 => rows,
+                _ => t.compute(&rows, DType::F32, "positions as float"),
+            };
             let freqs = t.autocast(None, || t.matmul(&inv_freq, &expanded));
             let freqs = t.transpose(&freqs, 2, 3);
             let mut cos = scaled(t, &freqs, "cos");

@@ -47,10 +47,12 @@ pub mod paddleocr_vl;
 pub mod paligemma;
 pub mod persimmon;
 pub mod phi;
+pub mod qwen2_5_omni;
 pub mod qwen2_5_vl;
 pub mod qwen2_vl;
 pub mod qwen3_5;
 pub mod qwen3_5_text;
+pub mod qwen3_omni_moe;
 pub mod qwen3_vl;
 pub mod siglip;
 pub mod stablelm;
@@ -122,6 +124,8 @@ families! {
     qwen2_5_vl::Qwen25VlConfig,
     qwen3_vl::Qwen3VlConfig,
     qwen3_5::Qwen35Config,
+    qwen2_5_omni::Qwen25OmniConfig,
+    qwen3_omni_moe::Qwen3OmniConfig,
     glm4v::Glm4vConfig,
     exaone4_5::Exaone45Config,
     cosmos3_edge::Cosmos3EdgeConfig,

@@ -39,14 +39,14 @@ pub fn expanded_placeholder_mask(t: &Tape, ids: &Tensor, embeds: &Tensor, featur
 }
 
 /// Number of the tokens that a mask marks.
-fn count_tokens(t: &Tape, mask: &Tensor) -> Tensor {
+pub fn count_tokens(t: &Tape, mask: &Tensor) -> Tensor {
     let count = t.empty([], DType::I64, "number of tokens");
     drop(t.compute(mask, DType::I64, "mask as integers"));
     count
 }
 
 /// Compares the number of elements that the tokens take with that of the features.
-fn check_count(t: &Tape) {
+pub fn check_count(t: &Tape) {
     let elements = t.empty([], DType::I64, "number of token elements");
     let equal = t.empty([], DType::Bool, "comparison");
     drop(elements);

@@ -10,6 +10,7 @@ pub(crate) mod image_tokens;
 pub(crate) mod lfm2_decoder;
 pub mod llava_vision;
 pub(crate) mod mixed_layers;
+pub(crate) mod omni;
 pub mod packed_vision;
 pub(crate) mod pixel_shuffle;
 pub mod pixtral_vision;

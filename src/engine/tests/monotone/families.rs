@@ -7,6 +7,7 @@ use super::configurations::{
     instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
 };
 use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped};
+use super::omni::{qwen2_5_omni, qwen3_omni_moe};
 
 /// A family and its capabilities: text, several images, parts that can be frozen.
 #[derive(Debug)]
@@ -253,6 +254,8 @@ pub const FAMILIES: &[Family] = &[
     beside_text("qwen3_5_moe", true, |w| {
         beside_qwen3_tower("qwen3_5_moe", delta_experts("qwen3_5_moe_text", w), w)
     }),
+    beside_text("qwen2_5_omni_thinker", true, qwen2_5_omni),
+    beside_text("qwen3_omni_moe_thinker", true, qwen3_omni_moe),
     beside_text("internvl", true, |w| {
         json!({"model_type": "internvl", "text_config": decoder("qwen2", w),
             "vision_config": tower("internvl_vision", w)})

@@ -4,6 +4,7 @@
 mod configurations;
 mod families;
 mod mixtures;
+mod omni;
 
 use families::{FAMILIES, Family};
 use proptest::prelude::*;

@@ -39,6 +39,8 @@ pub struct Qwen25VlVisionConfig {
     pub full_attention_layers: Vec<u64>,
     /// Heads of keys and values, if query heads share them, as in EXAONE 4.5.
     pub shared_heads: Option<u64>,
+    /// True if queries, keys and values have a projection each, as in Qwen2.5-Omni.
+    pub projects_apart: bool,
 }
 
 impl Qwen25VlConfig {
@@ -64,6 +66,14 @@ impl Qwen25VlVisionConfig {
         })
     }
 
+    /// Qwen2.5-Omni's tower.
+    pub(crate) fn read_apart(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            projects_apart: true,
+            ..Self::read(s)?
+        })
+    }
+
     fn read(s: &Section) -> Result<Self, ModelError> {
         let patches = QwenPatches::read(s, 32, 14)?;
         let width = s.size("hidden_size", 3584, limits::WIDTH)?;
@@ -78,6 +88,7 @@ impl Qwen25VlVisionConfig {
             window: s.size_or("window_size", 112, limits::PIXELS)?,
             full_attention_layers: full.unwrap_or_else(|| vec![7, 15, 23, 31]),
             shared_heads: None,
+            projects_apart: false,
         })
     }
 

@@ -52,6 +52,7 @@ impl Qwen25Vision {
             norm2: RmsNorm::new(b, "norm2", c.width),
             attn: t.scope("attn", || match c.shared_heads {
                 Some(shared) => VisionAttention::grouped(b, c.width, c.patches.heads, shared),
+                None if c.projects_apart => VisionAttention::apart(b, c.width, c.patches.heads),
                 None => VisionAttention::new(b, c.width, c.patches.heads),
             }),
             mlp: t.scope("mlp", || {

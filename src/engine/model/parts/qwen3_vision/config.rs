@@ -22,6 +22,8 @@ pub struct Qwen3VlVisionConfig {
     pub positions: u64,
     /// Blocks after which a merger feeds the language model; none in Qwen3.5.
     pub deepstack_layers: Vec<u64>,
+    /// True if the mergers of those blocks are made before everything else, as in Qwen3-Omni.
+    pub makes_mergers_first: bool,
 }
 
 impl Qwen3VlVisionConfig {
@@ -44,6 +46,15 @@ impl Qwen3VlVisionConfig {
             activation: s.activation("hidden_act", Activation::GeluTanh)?,
             positions: s.size("num_position_embeddings", 2304, limits::POSITIONS)?,
             deepstack_layers,
+            makes_mergers_first: false,
+        })
+    }
+
+    /// Qwen3-Omni's tower.
+    pub(crate) fn read_omni(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            makes_mergers_first: true,
+            ..Self::read(s, true)?
         })
     }
 }

@@ -37,21 +37,27 @@ struct Merger {
     width: u64,
     /// True if the norm comes after patches are merged.
     joins_first: bool,
+    /// True if what the first map takes is freed once it has run.
+    frees_tokens: bool,
 }
 
 impl Qwen3Vision {
     pub(crate) fn new(b: &Builder, c: &Qwen3VlVisionConfig) -> Self {
         let (t, p) = (b.tape(), &c.patches);
+        let mergers = |name| {
+            t.component(name, Component::Connector, || -> Vec<Merger> {
+                let merger = |i| t.layer("", i, || Merger::new(b, c, true));
+                (0..c.deepstack_layers.len()).map(merger).collect()
+            })
+        };
+        let first = c.makes_mergers_first.then(|| mergers("merger_list"));
         let tower = Self {
             patch_embed: PatchEmbed::new(b, p, c.width, true),
             pos_embed: Embedding::new(b, "pos_embed", c.positions, c.width),
             rotary: VisionRotary::new(b, c.width / p.heads),
             blocks: VisionBlocks::new(b, p.layers, || Self::block(b, c)),
             merger: t.component("merger", Component::Connector, || Merger::new(b, c, false)),
-            deepstack_mergers: t.component("deepstack_merger_list", Component::Connector, || {
-                let merger = |i| t.layer("", i, || Merger::new(b, c, true));
-                (0..c.deepstack_layers.len()).map(merger).collect()
-            }),
+            deepstack_mergers: first.unwrap_or_else(|| mergers("deepstack_merger_list")),
             deepstack_layers: c.deepstack_layers.clone(),
         };
         tower.rotary.initialised(b.tape());
@@ -146,6 +152,7 @@ impl Merger {
             linear_fc2: Linear::new(b, "linear_fc2", width, c.output, true),
             width,
             joins_first,
+            frees_tokens: c.makes_mergers_first,
         }
     }
 
@@ -157,6 +164,7 @@ impl Merger {
         let tokens = t.view(&normed, joined);
         drop(normed);
         let mut h = t.scope("linear_fc1", || self.linear_fc1.forward(t, &tokens));
+        let _tokens = (!self.frees_tokens).then_some(tokens);
         h = nn::activate(t, Activation::Gelu, h);
         t.scope("linear_fc2", || self.linear_fc2.forward(t, &h))
     }

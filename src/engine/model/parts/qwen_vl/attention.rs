@@ -33,9 +33,17 @@ impl Segments {
     }
 }
 
+/// Projections to queries, keys and values.
+enum Projections {
+    /// All in one.
+    Fused(Linear),
+    /// One each (Qwen2.5-Omni).
+    Apart([Linear; 3]),
+}
+
 /// `VisionAttention`.
 pub struct VisionAttention {
-    qkv: Linear,
+    qkv: Projections,
     proj: Linear,
     /// Norms of queries and keys, of each head (GLM-OCR).
     norms: Option<[RmsNorm; 2]>,
@@ -53,8 +61,19 @@ impl VisionAttention {
     /// Makes the projections of `width`, with biases of `qkv` and of `proj` as given.
     pub fn with_biases(b: &Builder, width: u64, heads: u64, [qkv, proj]: [bool; 2]) -> Self {
         Self {
-            qkv: Linear::new(b, "qkv", width, 3 * width, qkv),
+            qkv: Projections::Fused(Linear::new(b, "qkv", width, 3 * width, qkv)),
             proj: Linear::new(b, "proj", width, width, proj),
+            norms: None,
+            heads,
+            shared_heads: None,
+        }
+    }
+
+    /// Makes the projections of `width`, with a map each for queries, keys and values, and biases.
+    pub fn apart(b: &Builder, width: u64, heads: u64) -> Self {
+        Self {
+            qkv: Projections::Apart(["q", "k", "v"].map(|name| Linear::new(b, name, width, width, true))),
+            proj: Linear::new(b, "proj", width, width, true),
             norms: None,
             heads,
             shared_heads: None,
@@ -66,7 +85,7 @@ impl VisionAttention {
         let proj = Linear::new(b, "proj", width, width, true);
         let rows = width + 2 * shared * (width / heads);
         Self {
-            qkv: Linear::new(b, "qkv", width, rows, true),
+            qkv: Projections::Fused(Linear::new(b, "qkv", width, rows, true)),
             proj,
             norms: None,
             heads,
@@ -107,7 +126,14 @@ impl VisionAttention {
     /// Queries, keys and values, [patches, heads, head_dim] each.
     fn project(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
         let [patches, width] = [x.size(0), x.size(1)];
-        let qkv = t.scope("qkv", || self.qkv.forward(t, x));
+        let qkv = match &self.qkv {
+            Projections::Fused(qkv) => t.scope("qkv", || qkv.forward(t, x)),
+            Projections::Apart(maps) => {
+                let shape = [patches, self.heads, width / self.heads];
+                let part = |i: usize| t.scope(["q", "k", "v"][i], || t.view(&maps[i].forward(t, x), shape));
+                return [0, 1, 2].map(part);
+            }
+        };
         if let Some(shared) = self.shared_heads {
             let head = width / self.heads;
             let parts = t.split(&qkv, 1, &[width, shared * head, shared * head]);

@@ -97,9 +97,14 @@ impl Layout {
         image.patches() / (self.merge * self.merge)
     }
 
+    /// The images of a sample.
+    pub fn images_of(&self, i: u64) -> &[Grid] {
+        &self.all[i as usize * self.per_sample..][..self.per_sample]
+    }
+
     /// Runs of positions of a sample: a start token, an image, an end token, and so on; the rest is text.
     pub fn sample(&self, i: u64) -> Vec<Span> {
-        let images = &self.all[i as usize * self.per_sample..][..self.per_sample];
+        let images = self.images_of(i);
         let mut runs = vec![Span::Text(1)];
         let mut used = 1;
         for (n, image) in images.iter().enumerate() {

@@ -21,7 +21,7 @@ pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
 pub(crate) use gated_mlp::GatedMlp;
 pub(crate) use interpolation::interpolation;
 pub(crate) use layout::Layout;
-pub(crate) use merge::{joined, split_images};
+pub(crate) use merge::{add_at_images, joined, split_images};
 pub(crate) use merger::Merger;
 pub(crate) use model::{Deepstack, LanguageModel, LayerPositions, MropePositions, QwenVl, VisionOutput, VisionTower};
 pub use patches::{QwenPatches, Resize, Widening};
