@@ -3,6 +3,7 @@
 
 mod configurations;
 mod families;
+mod latent;
 mod mixtures;
 
 use families::{FAMILIES, Family};

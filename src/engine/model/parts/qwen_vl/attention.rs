@@ -33,9 +33,20 @@ impl Segments {
     }
 }
 
+/// Projections of queries, keys and values.
+enum Qkv {
+    /// All three in one.
+    Fused(Linear),
+    /// One each.
+    Separate([Linear; 3]),
+}
+
+/// Names of separate projections.
+const SEPARATE: [&str; 3] = ["q_proj", "k_proj", "v_proj"];
+
 /// `VisionAttention`.
 pub struct VisionAttention {
-    qkv: Linear,
+    qkv: Qkv,
     proj: Linear,
     /// Norms of queries and keys, of each head (GLM-OCR).
     norms: Option<[RmsNorm; 2]>,
@@ -53,7 +64,7 @@ impl VisionAttention {
     /// Makes the projections of `width`, with biases of `qkv` and of `proj` as given.
     pub fn with_biases(b: &Builder, width: u64, heads: u64, [qkv, proj]: [bool; 2]) -> Self {
         Self {
-            qkv: Linear::new(b, "qkv", width, 3 * width, qkv),
+            qkv: Qkv::Fused(Linear::new(b, "qkv", width, 3 * width, qkv)),
             proj: Linear::new(b, "proj", width, width, proj),
             norms: None,
             heads,
@@ -66,11 +77,23 @@ impl VisionAttention {
         let proj = Linear::new(b, "proj", width, width, true);
         let rows = width + 2 * shared * (width / heads);
         Self {
-            qkv: Linear::new(b, "qkv", width, rows, true),
+            qkv: Qkv::Fused(Linear::new(b, "qkv", width, rows, true)),
             proj,
             norms: None,
             heads,
             shared_heads: Some(shared),
+        }
+    }
+
+    /// Makes the projections of `width`, the output's first, with one each for queries, keys and values (Kimi-K2.5).
+    pub fn separate(b: &Builder, width: u64, heads: u64) -> Self {
+        let proj = Linear::new(b, "proj", width, width, true);
+        Self {
+            qkv: Qkv::Separate(SEPARATE.map(|name| Linear::new(b, name, width, width, true))),
+            proj,
+            norms: None,
+            heads,
+            shared_heads: None,
         }
     }
 
@@ -107,7 +130,16 @@ impl VisionAttention {
     /// Queries, keys and values, [patches, heads, head_dim] each.
     fn project(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
         let [patches, width] = [x.size(0), x.size(1)];
-        let qkv = t.scope("qkv", || self.qkv.forward(t, x));
+        let fused = match &self.qkv {
+            Qkv::Fused(fused) => fused,
+            Qkv::Separate(each) => {
+                return [0, 1, 2].map(|i| {
+                    let made = t.scope(SEPARATE[i], || each[i].forward(t, x));
+                    t.view(&made, [patches, self.heads, width / self.heads])
+                });
+            }
+        };
+        let qkv = t.scope("qkv", || fused.forward(t, x));
         if let Some(shared) = self.shared_heads {
             let head = width / self.heads;
             let parts = t.split(&qkv, 1, &[width, shared * head, shared * head]);
