@@ -120,7 +120,7 @@ impl Tape {
         let offsets = ids(n, "segment offsets");
         let segments = ids(1, "number of segments");
         let unique = ids(n, "unique ids");
-        storage(cub::scan(n), "unique storage");
+        storage(cub::unique_by_key(n), "unique storage");
         drop(unique);
         let most = n.min(rows[0]);
         let (partials, partial_offsets) = (ids(most, "partials per segment"), ids(most, "offsets of partials"));

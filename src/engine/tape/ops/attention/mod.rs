@@ -112,7 +112,7 @@ impl Tape {
     }
 
     /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes first on Hopper and
-    /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes, and on 312 whose values have another width
+    /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes, and on 264 whose values have another width
     /// than queries and keys, which FlashAttention does not take. A mask that requires a gradient is xFormers' alone
     /// (`check_attn_mask_shape`).
     fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
