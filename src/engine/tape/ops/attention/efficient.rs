@@ -73,7 +73,7 @@ impl Tape {
     pub(crate) fn in_efficient_attention<R>(&self, [q, v]: [&Tensor; 2], make: impl FnOnce() -> R) -> R {
         let made = make();
         let [b, h, s, d] = [q.size(0), q.size(1), q.size(2), v.size(3)];
-        if q.dtype() != DType::F32 && d > IN_REGISTERS {
+        if q.dtype() != DType::F32 && d.max(q.size(3)) > IN_REGISTERS {
             drop(self.empty([b, s, h, d], DType::F32, "output in fp32"));
         }
         made
