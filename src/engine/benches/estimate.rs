@@ -22,19 +22,21 @@ const CASES: [(&str, &str); 3] = [
     ),
 ];
 
-/// A shape like Qwen3.5-397B-A17B's: 60 layers of 512 experts each.
-const EXPERTS: (&str, &str) = (
-    include_str!("../examples/experts.json"),
-    r#"{"model":"","batch":1,"seq":4096,"images":1,"grid":[48,64],"precision":"bf16","ckpt":"full"}"#,
-);
+/// Shapes like Qwen3.5-397B-A17B's, 60 layers of 512 experts each, and like Kimi-K2.5's, 60 layers of 384 experts each.
+const EXPERTS: [(&str, &str); 2] = [
+    ("397 B parameters in experts", include_str!("../examples/experts.json")),
+    ("1 T parameters in experts", include_str!("../examples/kimi.json")),
+];
+
+/// A step of models with experts.
+const STEP: &str = r#"{"model":"","batch":1,"seq":4096,"images":1,"grid":[48,64],"precision":"bf16","ckpt":"full"}"#;
 
 fn estimates(c: &mut Criterion) {
-    let (config, setup) = EXPERTS;
-    let cases = CASES.into_iter().map(|(name, text)| (name, text, None)).chain([(
-        "397 B parameters in experts",
-        setup,
-        Some(config),
-    )]);
+    let of_experts = EXPERTS.map(|(name, config)| (name, STEP, Some(config)));
+    let cases = CASES
+        .into_iter()
+        .map(|(name, text)| (name, text, None))
+        .chain(of_experts);
     for (name, text, config) in cases {
         let Ok(Some(case)) = Case::from_json(text) else {
             continue;

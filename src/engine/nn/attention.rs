@@ -10,7 +10,7 @@ pub struct AttentionCall<'a> {
     pub q: &'a Tensor,
     /// [batch, kv heads, keys, width].
     pub k: &'a Tensor,
-    /// [batch, kv heads, keys, width].
+    /// [batch, kv heads, keys, width], which may be another width than that of queries and keys.
     pub v: &'a Tensor,
     /// Mask of the keys that count; `None` if there is none.
     pub mask: Option<&'a Mask>,
@@ -42,10 +42,16 @@ pub fn capped_attention(
     }
 }
 
-/// `flash_attention_forward` of whole sequences. Inputs that are fp32 under autocast are cast to autocast's type
-/// (`get_target_dtype`); temporaries of position ids are left out.
+/// `flash_attention_forward` of whole sequences. Values with narrower heads than queries are padded, and the output
+/// is cut to their width. Inputs that are fp32 under autocast are cast to autocast's type (`get_target_dtype`);
+/// temporaries of position ids are left out.
 fn flash(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
-    let [q, k, v] = [call.q, call.k, call.v].map(|x| t.cast_low(x));
+    let missing = call.q.last().saturating_sub(call.v.last());
+    let padded = (missing > 0).then(|| {
+        let rows = t.pad_end(&t.transpose(call.v, 1, 2), 3, missing);
+        t.transpose(&rows, 1, 2)
+    });
+    let [q, k, v] = [call.q, call.k, padded.as_ref().unwrap_or(call.v)].map(|x| t.cast_low(x));
     let out = t.flash_attention(&SdpaInputs {
         q: &q,
         k: &k,
@@ -53,7 +59,11 @@ fn flash(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
         mask: None,
         dropout: call.dropout,
     });
-    t.transpose(&out, 1, 2)
+    let out = t.transpose(&out, 1, 2);
+    match padded {
+        Some(_) => t.slice(&out, 3, call.v.last()),
+        None => out,
+    }
 }
 
 /// Longest heads that SDPA is asked to share keys and values for (`use_gqa_in_sdpa`).

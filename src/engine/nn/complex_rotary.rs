@@ -3,6 +3,7 @@
 use super::builder::Builder;
 use super::rope::{inverse_frequencies, inverse_frequencies_again};
 use crate::dtype::DType;
+use crate::tape::dims::Dims;
 use crate::tape::{Tape, Tensor};
 
 /// `Llama4TextRotaryEmbedding`: the rotation of every position, recomputed in each forward.
@@ -34,29 +35,49 @@ impl ComplexRotary {
             let positions = t.compute(&t.view(position_ids, [batch, 1, seq]), DType::F32, "positions as float");
             let angles = t.autocast(None, || t.matmul(&frequencies, &positions));
             let angles = t.transpose(&angles, 1, 2);
-            let freqs_cis = {
-                let ones = t.compute(&angles, DType::F32, "ones");
-                let freqs_cis = t.compute(&angles, DType::C64, "polar");
-                drop(ones);
-                freqs_cis
-            };
-            let scaled = t.compute(&freqs_cis, DType::C64, "times attention scaling");
-            drop((freqs_cis, angles, positions));
-            scaled
+            let waves = complex_waves(t, &angles);
+            drop((angles, positions));
+            waves
         })
     }
 }
 
-/// `apply_rotary_emb`: queries and keys [batch, seq, heads, width], and rotations that broadcast to their complex pairs.
+/// `torch.polar` of angles, times a factor.
+pub(super) fn complex_waves(t: &Tape, angles: &Tensor) -> Tensor {
+    let freqs_cis = {
+        let ones = t.compute(angles, DType::F32, "ones");
+        let freqs_cis = t.compute(angles, DType::C64, "polar");
+        drop(ones);
+        freqs_cis
+    };
+    t.compute(&freqs_cis, DType::C64, "times attention scaling")
+}
+
+/// `apply_rotary_emb` of Llama 4: queries and keys [batch, seq, heads, width], and rotations that broadcast to their
+/// complex pairs.
 pub fn apply_complex_rotary(t: &Tape, x: [&Tensor; 2], freqs_cis: &Tensor) -> [Tensor; 2] {
-    let pairs = x.map(|x| {
-        let wide = t.to_dtype(x, DType::F32);
-        let [batch, seq, heads, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
-        t.view_as_complex(&t.reshape(&wide, [batch, seq, heads, width / 2, 2]))
-    });
-    let rotated = [0, 1].map(|i| {
-        let product = t.mul_by_complex(&pairs[i], freqs_cis);
-        t.view(&t.view_as_real(&product), *x[i].shape())
-    });
+    let pairs = x.map(|x| complex_pairs(t, x));
+    let rotated = [0, 1].map(|i| rotated(t, &pairs[i], freqs_cis, *x[i].shape()));
     [0, 1].map(|i| t.to_dtype(&rotated[i], x[i].dtype()))
+}
+
+/// `apply_rotary_emb` of DeepSeek-V2: queries are back in their own type before keys are rotated.
+pub fn apply_complex_rotary_in_turn(t: &Tape, x: [&Tensor; 2], freqs_cis: &Tensor) -> [Tensor; 2] {
+    let pairs = x.map(|x| complex_pairs(t, x));
+    [0, 1].map(|i| {
+        let rotated = rotated(t, &pairs[i], freqs_cis, *x[i].shape());
+        t.to_dtype(&rotated, x[i].dtype())
+    })
+}
+
+/// Alternating elements as complex numbers.
+fn complex_pairs(t: &Tape, x: &Tensor) -> Tensor {
+    let wide = t.to_dtype(x, DType::F32);
+    let [a, b, c, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
+    t.view_as_complex(&t.reshape(&wide, [a, b, c, width / 2, 2]))
+}
+
+fn rotated(t: &Tape, pairs: &Tensor, freqs_cis: &Tensor, shape: Dims) -> Tensor {
+    let product = t.mul_by_complex(pairs, freqs_cis);
+    t.view(&t.view_as_real(&product), shape)
 }

@@ -29,7 +29,7 @@ pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
 pub use builder::{Attached, Builder, Trained};
 pub use cache::KvCache;
-pub use complex_rotary::{ComplexRotary, apply_complex_rotary};
+pub use complex_rotary::{ComplexRotary, apply_complex_rotary, apply_complex_rotary_in_turn};
 pub use delta::{DeltaCall, chunk_gated_delta_rule};
 pub use embedding::{Embedding, ScaledEmbedding};
 pub use experts::{ExpertSizes, Experts};
@@ -45,7 +45,7 @@ pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
 pub use rope::{
-    Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
-    inverse_frequencies, inverse_frequencies_again, rotate_half,
+    Frequencies, Rotary, Waves, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary,
+    apply_rotary_to_pairs, apply_rotary_to_part, inverse_frequencies, inverse_frequencies_again, rotate_half,
 };
 pub use wrapped::{Active, Wrapped};

@@ -1,6 +1,7 @@
 //! Rotary position embeddings.
 
 use super::builder::Builder;
+use super::complex_rotary::complex_waves;
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
@@ -11,10 +12,20 @@ pub struct Rotary {
     _original_inv_freq: Tensor,
     pub(super) head_dim: u64,
     frequencies: Frequencies,
-    /// True if cosines and sines are not repeated for the second half of each head.
-    halved: bool,
+    waves: Waves,
     /// True if each forward looks whether the frequencies still suit its length (`dynamic_frequency_update`).
     is_dynamic: bool,
+}
+
+/// Form of what positions turn heads by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waves {
+    /// Cosines and sines, repeated for the second half of each head.
+    Repeated,
+    /// Cosines and sines of half of each head only (gpt-oss).
+    Halves,
+    /// Complex numbers, given in place of both (DeepSeek-V2).
+    Complex,
 }
 
 /// Initialisation of the inverse frequencies.
@@ -106,7 +117,7 @@ impl Rotary {
                 _original_inv_freq,
                 head_dim,
                 frequencies,
-                halved: false,
+                waves: Waves::Repeated,
                 is_dynamic: false,
             }
         })
@@ -117,9 +128,9 @@ impl Rotary {
         Self { is_dynamic, ..self }
     }
 
-    /// Makes cosines and sines of half of each head only (gpt-oss).
-    pub fn halved(self, halved: bool) -> Self {
-        Self { halved, ..self }
+    /// Makes waves of the given form.
+    pub fn of(self, waves: Waves) -> Self {
+        Self { waves, ..self }
     }
 
     /// `dynamic_frequency_update`, for a length that the frequencies suit.
@@ -165,9 +176,14 @@ impl Rotary {
             );
             let freqs = t.autocast(None, || t.matmul(&freqs_in, &expanded));
             let freqs = t.transpose(&freqs, 1, 2);
-            let emb = match self.halved {
-                true => freqs.clone(),
-                false => t.cat(&[&freqs, &freqs], 2),
+            let emb = match self.waves {
+                Waves::Repeated => t.cat(&[&freqs, &freqs], 2),
+                Waves::Halves => freqs.clone(),
+                Waves::Complex => {
+                    let rotations = complex_waves(t, &freqs);
+                    drop((freqs, expanded, freqs_in));
+                    return (rotations.clone(), rotations);
+                }
             };
             let turn = |name| {
                 let wave = t.compute(&emb, DType::F32, name);
@@ -200,6 +216,23 @@ pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor 
         t.mul(&rotated, sin)
     };
     t.add(&straight, &turned)
+}
+
+/// Rotation of alternating elements of queries and keys as pairs, by cosines and sines of half as many elements
+/// (`apply_rotary_pos_emb_interleave`).
+pub fn apply_rotary_to_pairs(t: &Tape, x: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
+    let pairs = x.map(|x| [0, 1].map(|_| t.narrow(x, 3, x.last() / 2)));
+    pairs.each_ref().map(|[first, second]| {
+        let turned = {
+            let straight = t.mul(first, cos);
+            t.sub(&straight, &t.mul(second, sin))
+        };
+        let other = {
+            let straight = t.mul(second, cos);
+            t.add(&straight, &t.mul(first, sin))
+        };
+        t.cat(&[&turned, &other], 3)
+    })
 }
 
 /// Phi's rotation of the first elements of each head, as many as `cos` has: both queries and keys are rotated, then

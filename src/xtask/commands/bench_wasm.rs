@@ -7,8 +7,8 @@ use crate::{Failure, root, tools};
 const SCRIPT: &str = "src/xtask/commands/bench_wasm.mjs";
 
 /// Examples with a typical estimate (llava-1.5-7b, 4 × 2048 positions), the largest one of the catalogue (qwen2.5-vl-7b,
-/// 4096 positions, four large images), and one of 397 billion parameters in experts, as in
-/// `src/engine/benches/estimate.rs`.
+/// 4096 positions, four large images), and two of 397 billion and a trillion parameters in experts, as
+/// in `src/engine/benches/estimate.rs`.
 const EXAMPLES: [&str; 3] = ["usual_estimate", "largest_estimate", "expert_estimate"];
 
 /// Times these estimates in WebAssembly, built as for the page and run by Node.js. `cargo bench -p vramscope-engine

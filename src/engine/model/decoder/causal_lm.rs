@@ -13,6 +13,8 @@ pub struct CausalLm {
     /// Head; `None` before the last stage of a pipeline.
     lm_head: Option<Linear>,
     logits: Logits,
+    /// True if the last hidden states are multiplied by a number before the head.
+    scales_last: bool,
     /// True if generation is simulated.
     generates: bool,
 }
@@ -47,7 +49,18 @@ impl CausalLm {
             model,
             lm_head,
             logits: Logits::scaled(c.family.block().scales_logits),
+            scales_last: c.family.block().scales_last,
             generates: !c.family.is_eager(),
+        }
+    }
+}
+
+impl CausalLm {
+    /// Last hidden states as the head gets them.
+    fn scaled(&self, t: &Tape, h: Tensor) -> Tensor {
+        match self.scales_last {
+            true => t.scale(&h),
+            false => h,
         }
     }
 }
@@ -67,12 +80,16 @@ impl Forward for CausalLm {
             };
             self.model.forward_packed(t, run, embeds, batch.positions.as_ref())
         });
-        match &self.lm_head {
+        let last = self.scales_last.then(|| h.clone());
+        let h = self.scaled(t, h);
+        let output = match &self.lm_head {
             Some(lm_head) if self.logits != Logits::AsTheyAre => {
                 formed_logits_and_loss(t, lm_head, h, batch, self.logits)
             }
             lm_head => logits_and_loss(t, lm_head.as_ref(), h, batch),
-        }
+        };
+        drop(last);
+        output
     }
 
     fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
@@ -80,7 +97,7 @@ impl Forward for CausalLm {
             return None;
         }
         let embeds = self.model.embed(t, run, ids);
-        let h = self.model.forward(t, run, embeds);
+        let h = self.scaled(t, self.model.forward(t, run, embeds));
         Some(formed_last_logits(t, self.lm_head.as_ref()?, &h, self.logits))
     }
 }

@@ -3,6 +3,7 @@
 use super::defaults::DecoderDefaults;
 use super::experts::ExpertsConfig;
 use super::family::{DecoderFamily, HeadRule, NormPlacement, SoftCaps};
+use super::latent_config::LatentConfig;
 use super::windows;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -27,7 +28,7 @@ pub struct DecoderConfig {
     pub heads: u64,
     /// Key and value heads, a divisor of `heads`.
     pub kv_heads: u64,
-    /// Elements of one head; `heads × head_dim` may differ from `hidden`.
+    /// Elements of one head of queries and keys; `heads × head_dim` may differ from `hidden`.
     pub head_dim: u64,
     /// Longest sequence that the model was made for.
     pub max_positions: u64,
@@ -59,8 +60,12 @@ pub struct DecoderConfig {
     pub logit_softcap: Option<f64>,
     /// True if blocks with norms around their parts have those after them.
     pub norms_around: bool,
+    /// True if the factor that the token embedding keeps as a buffer is a whole number; `None` if it keeps none.
+    pub embed_scale_is_whole: Option<bool>,
     /// Experts in place of the MLP of some or all blocks.
     pub experts: Option<ExpertsConfig>,
+    /// Sizes of latent attention, in a family that has it.
+    pub latent: Option<LatentConfig>,
 }
 
 impl DecoderConfig {
@@ -88,9 +93,10 @@ impl DecoderConfig {
         let layers = s.size("num_hidden_layers", d.layers, limits::LAYERS)?;
         let heads = s.size("num_attention_heads", d.heads, limits::HEADS)?;
         let vocab = s.size("vocab_size", d.vocab, limits::VOCAB)?;
-        let kv_heads = s.size_or("num_key_value_heads", d.kv_heads.unwrap_or(heads), limits::HEADS)?;
-        s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
-        let head_dim = head_dim(s, family, d, [hidden, heads])?;
+        let latent = family.latent().map(|keys| LatentConfig::read(s, keys, [hidden, heads]));
+        let latent = latent.transpose()?;
+        let kv_heads = kv_heads(s, d, heads, latent.is_some())?;
+        let head_dim = head_dim(s, family, d, ([hidden, heads], latent.as_ref()))?;
         s.padding(vocab)?;
         let biases = (family.biases)(s)?;
         Ok(Self {
@@ -128,12 +134,31 @@ impl DecoderConfig {
                 NormPlacement::Around(_, None) => true,
                 NormPlacement::Before | NormPlacement::After | NormPlacement::Shared => false,
             },
+            embed_scale_is_whole: family
+                .embed_scale_key()
+                .map(|(key, default)| s.value(key).map_or(default, |v| !v.is_f64())),
             experts: family
                 .experts()
                 .map(|keys| ExpertsConfig::read(s, keys, [hidden, layers]))
                 .transpose()?,
+            latent,
         })
     }
+}
+
+/// Reads the key and value heads: with latent attention as many as the `heads` of queries, which null stands for there.
+fn kv_heads(s: &Section, d: &DecoderDefaults, heads: u64, is_latent: bool) -> Result<u64, ModelError> {
+    let key = "num_key_value_heads";
+    let default = match s.has(key) && is_latent {
+        true => heads,
+        false => d.kv_heads.unwrap_or(heads),
+    };
+    let kv_heads = s.size_or(key, default, limits::HEADS)?;
+    match is_latent {
+        true => s.equal(("num_attention_heads", heads), (key, kv_heads))?,
+        false => drop(s.divide(("num_attention_heads", heads), (key, kv_heads))?),
+    }
+    Ok(kv_heads)
 }
 
 /// Reads the elements of one head, in a decoder of `hidden` elements and `heads` query heads.
@@ -141,8 +166,14 @@ fn head_dim(
     s: &Section,
     family: &DecoderFamily,
     d: &DecoderDefaults,
-    [hidden, heads]: [u64; 2],
+    ([hidden, heads], latent): ([u64; 2], Option<&LatentConfig>),
 ) -> Result<u64, ModelError> {
+    if let Some(latent) = latent {
+        if family.heads == HeadRule::Divides {
+            s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
+        }
+        return Ok(latent.width());
+    }
     let given = s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim);
     let head_dim = match given {
         Some(n) if family.heads != HeadRule::Divides => n,

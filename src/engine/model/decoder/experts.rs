@@ -47,6 +47,8 @@ pub(crate) enum ChosenWeights {
     NormalisedWide,
     /// Sigmoids in fp32, chosen with a correction among the best groups of experts (DeepSeek).
     Grouped(GroupKeys),
+    /// Softmax in fp32 times a number, chosen as `topk_method` says (DeepSeek-V2).
+    ByMethod,
     /// Softmax in fp32, chosen with a correction (ERNIE 4.5).
     Corrected,
     /// Softmax of the chosen logits, which have biases (gpt-oss).
@@ -77,6 +79,8 @@ pub(crate) enum DenseLayers {
     First(u64),
     /// Those that `mlp_layer_types` calls dense, or the first `first_k_dense_replace`, with this default.
     Kinds(u64),
+    /// Those that `mlp_layer_types` calls dense, or this many first ones.
+    KindsOr(u64),
     /// Those outside `moe_layer_start_index` to `moe_layer_end_index`, and those that are no `moe_layer_interval`-th
     /// (ERNIE 4.5).
     Outside,
@@ -91,6 +95,8 @@ pub(crate) enum SharedKeys {
     Gated(&'static str, u64),
     /// One as wide as this key's number of experts, with a default number; its output is added to theirs (DeepSeek).
     Added(&'static str, u64),
+    /// The same, and a norm of the sum (A.X-K1).
+    AddedAndNormed(&'static str, u64),
     /// One as wide as this key's number of experts, with a default number; it runs before the router, and 0 is none
     /// (ERNIE 4.5).
     AddedFirst(&'static str, u64),
@@ -128,6 +134,8 @@ pub(super) enum RouterKind {
         is_normalised: bool,
         wide_correction: bool,
     },
+    /// Softmax in fp32 times a number, chosen among all, or among this many of that many groups.
+    Scaled(Option<[u64; 2]>),
     /// Softmax in fp32, chosen with a correction.
     Corrected,
     /// Softmax of the chosen logits, which have biases.
@@ -141,6 +149,8 @@ pub(super) enum SharedKind {
     Gated,
     /// `shared_experts`, run after the others.
     Added,
+    /// The same, and a norm of the sum.
+    AddedAndNormed,
     /// `shared_experts`, run before the router.
     AddedFirst,
 }
@@ -151,6 +161,9 @@ impl ExpertsConfig {
         refuse_others(s)?;
         let (names, default) = keys.experts;
         let experts = s.size_of_either(names, default, limits::WIDTH)?;
+        // The second name is another for the same number, which it would replace.
+        let again = s.optional_size(names[1], limits::WIDTH)?.unwrap_or(experts);
+        s.equal((names[0], experts), (names[1], again))?;
         let (names, default) = keys.chosen;
         let name = names[usize::from(s.value(names[0]).is_none())];
         let chosen = s.size_or(name, default, experts)?;
@@ -210,6 +223,7 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
         ChosenWeights::MaybeNormalised(default) => softmax(s.flag("norm_topk_prob", default)?, true),
         ChosenWeights::Normalised => softmax(true, true),
         ChosenWeights::NormalisedWide => softmax(true, false),
+        ChosenWeights::ByMethod => RouterKind::Scaled(limits_of_method(s, experts)?),
         ChosenWeights::Corrected => RouterKind::Corrected,
         ChosenWeights::OfChosen => RouterKind::OfChosen,
         ChosenWeights::Grouped(keys) => {
@@ -221,11 +235,28 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
             RouterKind::Grouped {
                 groups,
                 kept: s.size_or("topk_group", keys.kept, groups)?,
-                is_normalised: s.flag("norm_topk_prob", keys.is_normalised)?,
+                // Null is false.
+                is_normalised: s.flag("norm_topk_prob", keys.is_normalised && !s.has("norm_topk_prob"))?,
                 wide_correction: keys.wide_correction,
             }
         }
     })
+}
+
+/// Reads how many groups of how many `topk_method` chooses among, if it does.
+fn limits_of_method(s: &Section, experts: u64) -> Result<Option<[u64; 2]>, ModelError> {
+    match s.optional_text("topk_method")?.unwrap_or("greedy") {
+        "greedy" => Ok(None),
+        "group_limited_greedy" => {
+            for key in ["n_group", "topk_group"] {
+                s.required(key, "a number beside topk_method group_limited_greedy")?;
+            }
+            let groups = s.size_or("n_group", 1, experts)?;
+            s.divide(("n_routed_experts", experts), ("n_group", groups))?;
+            Ok(Some([s.size_or("topk_group", 1, groups)?, groups]))
+        }
+        other => Err(s.wrong("topk_method", &other.into(), "greedy or group_limited_greedy")),
+    }
 }
 
 /// Reads the expert that all tokens pass, beside experts of `intermediate` elements.
@@ -233,9 +264,13 @@ fn shared(s: &Section, keys: SharedKeys, intermediate: u64) -> Result<Option<(Sh
     Ok(match keys {
         SharedKeys::Never => None,
         SharedKeys::Gated(name, default) => Some((SharedKind::Gated, s.size_or(name, default, limits::WIDTH * 4)?)),
-        SharedKeys::Added(name, default) => {
+        SharedKeys::Added(name, default) | SharedKeys::AddedAndNormed(name, default) => {
             let count = s.size_or(name, default, limits::COUNT)?;
-            Some((SharedKind::Added, count * intermediate))
+            let kind = match keys {
+                SharedKeys::Added(..) => SharedKind::Added,
+                _ => SharedKind::AddedAndNormed,
+            };
+            Some((kind, count * intermediate))
         }
         SharedKeys::AddedFirst(name, default) => {
             let count = s.optional_count(name, limits::COUNT)?.unwrap_or(default);
@@ -264,8 +299,12 @@ fn sparse(s: &Section, dense: DenseLayers, layers: u64) -> Result<Vec<bool>, Mod
             (0..layers).map(|i| i >= first).collect()
         }
         DenseLayers::Kinds(default) => match s.value("mlp_layer_types") {
-            Some(kinds) => of_kinds(s, kinds, layers)?,
+            Some(kinds) => of_kinds(s, kinds, (layers, true))?,
             None => sparse(s, DenseLayers::First(default), layers)?,
+        },
+        DenseLayers::KindsOr(first) => match s.value("mlp_layer_types") {
+            Some(kinds) => of_kinds(s, kinds, (layers, false))?,
+            None => (0..layers).map(|i| i >= first).collect(),
         },
         DenseLayers::Outside => {
             let first = count("moe_layer_start_index", 1)?;
@@ -282,13 +321,15 @@ fn sparse(s: &Section, dense: DenseLayers, layers: u64) -> Result<Vec<bool>, Mod
     })
 }
 
-/// Reads which layers have experts from a list of kinds.
-fn of_kinds(s: &Section, kinds: &Value, layers: u64) -> Result<Vec<bool>, ModelError> {
+/// Reads which of `layers` have experts from a list of kinds, which may be longer unless it `is_checked`.
+fn of_kinds(s: &Section, kinds: &Value, (layers, is_checked): (u64, bool)) -> Result<Vec<bool>, ModelError> {
     let allowed = format!("{layers} entries, each \"sparse\" or \"dense\"");
     let wrong = || s.wrong("mlp_layer_types", kinds, &allowed);
-    let list = kinds.as_array().filter(|list| list.len() as u64 == layers);
+    let fits = |n: u64| n == layers || n > layers && !is_checked;
+    let list = kinds.as_array().filter(|list| fits(list.len() as u64));
     list.ok_or_else(wrong)?
         .iter()
+        .take(layers as usize)
         .map(|kind| match kind.as_str() {
             Some("sparse") => Ok(true),
             Some("dense") => Ok(false),

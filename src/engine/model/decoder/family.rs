@@ -5,6 +5,7 @@ use std::fmt;
 use super::biases::Biases;
 use super::defaults::DecoderDefaults;
 use super::experts::ExpertKeys;
+use super::latent_config::LatentKeys;
 use super::windows::Windows;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -99,8 +100,13 @@ pub(crate) struct LlamaModules {
     pub query_norms_key: Option<&'static str>,
     /// Key that gives the head a bias, if there is one.
     pub head_bias_key: Option<&'static str>,
+    /// Key of the number that the token embedding multiplies by and keeps as a buffer, and true if its default is a whole
+    /// number (MiniCPM3).
+    pub embed_scale_key: Option<(&'static str, bool)>,
     /// Experts in place of the MLP.
     pub experts: Option<&'static ExpertKeys>,
+    /// Latent attention in place of Llama's.
+    pub latent: Option<&'static LatentKeys>,
     /// Form of the block.
     pub block: LlamaBlock,
 }
@@ -124,6 +130,8 @@ pub(crate) struct LlamaBlock {
     pub scales_stream: bool,
     /// True if logits are multiplied by a number.
     pub scales_logits: bool,
+    /// True if the last hidden states are multiplied by a number before the head (MiniCPM3).
+    pub scales_last: bool,
     /// True if what a part makes lives, beside its copy after dropout, until it is added to the residual stream (Emu3).
     pub keeps_undropped: bool,
 }
@@ -197,7 +205,9 @@ impl LlamaModules {
         rotary_by_kind: false,
         query_norms_key: None,
         head_bias_key: None,
+        embed_scale_key: None,
         experts: None,
+        latent: None,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
             placement: NormPlacement::Before,
@@ -207,6 +217,7 @@ impl LlamaModules {
             only_sliding_turn: false,
             scales_stream: false,
             scales_logits: false,
+            scales_last: false,
             keeps_undropped: false,
         },
     };
@@ -252,6 +263,14 @@ impl DecoderFamily {
         }
     }
 
+    /// Keys of latent attention, if it has that.
+    pub(crate) const fn latent(&self) -> Option<&'static LatentKeys> {
+        match &self.modules {
+            Modules::Llama(modules) => modules.latent,
+            Modules::Gemma(_) => None,
+        }
+    }
+
     /// Key that gives the head a bias, if there is one.
     pub(crate) const fn head_bias_key(&self) -> Option<&'static str> {
         match &self.modules {
@@ -269,6 +288,14 @@ impl DecoderFamily {
     pub(crate) const fn query_norms_key(&self) -> Option<&'static str> {
         match &self.modules {
             Modules::Llama(modules) => modules.query_norms_key,
+            Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Key of the factor of the token embedding, if that keeps it as a buffer, and true if its default is a whole number.
+    pub(crate) const fn embed_scale_key(&self) -> Option<(&'static str, bool)> {
+        match &self.modules {
+            Modules::Llama(modules) => modules.embed_scale_key,
             Modules::Gemma(_) => None,
         }
     }

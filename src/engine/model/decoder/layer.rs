@@ -14,9 +14,15 @@ pub trait FeedForward {
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor;
 }
 
+/// The attention of a block.
+pub trait Attend {
+    /// [batch, seq, hidden] → [batch, seq, hidden], and the weights that eager attention returns.
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>);
+}
+
 /// Llama's block: attention and an MLP, each with a norm and a residual connection.
 pub struct Layer {
-    self_attn: SelfAttention,
+    self_attn: Box<dyn Attend>,
     mlp: Box<dyn FeedForward>,
     /// Norms before attention, after it, before the MLP and after it.
     norms: [Option<NamedNorm>; 4],
@@ -58,9 +64,19 @@ impl Layer {
 
     /// Makes a block with another module in place of the MLP.
     pub fn with_mlp(b: &Builder, c: &DecoderConfig, index: usize, mlp: &dyn Fn() -> Box<dyn FeedForward>) -> Self {
+        Self::with_parts(b, c, &|| Box::new(SelfAttention::new(b, c, index)), mlp)
+    }
+
+    /// Makes a block with other modules in place of attention and the MLP.
+    pub fn with_parts(
+        b: &Builder,
+        c: &DecoderConfig,
+        attention: &dyn Fn() -> Box<dyn Attend>,
+        mlp: &dyn Fn() -> Box<dyn FeedForward>,
+    ) -> Self {
         let t = b.tape();
         let block = c.family.block();
-        let self_attn = t.scope("self_attn", || SelfAttention::new(b, c, index));
+        let self_attn = t.scope("self_attn", attention);
         let mlp = t.scope("mlp", mlp);
         let norm = |name| Some(NamedNorm(name, Norm::new(b, name, c.hidden, block.norm)));
         let norms = match block.placement {
@@ -176,7 +192,9 @@ impl SelfAttention {
             dropout: c.attention_dropout,
         }
     }
+}
 
+impl Attend for SelfAttention {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         let [batch, seq] = [x.size(0), x.size(1)];
         let names = query_norm_names(self.place);

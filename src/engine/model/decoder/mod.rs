@@ -9,6 +9,8 @@ pub(crate) mod experts;
 mod family;
 pub(crate) mod gemma;
 pub(crate) mod head;
+pub(crate) mod latent;
+mod latent_config;
 pub(crate) mod layer;
 pub(crate) mod mlp;
 pub(crate) mod rope_tables;
@@ -28,4 +30,5 @@ pub use family::DecoderFamily;
 pub(crate) use family::{
     GemmaModules, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation, SoftCaps,
 };
+pub(crate) use latent_config::{LatentKeys, LatentRotation};
 pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};

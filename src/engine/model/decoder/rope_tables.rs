@@ -33,3 +33,30 @@ fn is_static(table: &Section) -> Result<(), ModelError> {
     let whole = "1: a part of each head is not simulated for each kind of layer";
     table.only("partial_rotary_factor", whole, |share| share.as_f64() == Some(1.0))
 }
+
+/// Checks that the cosines are as wide as what attention rotates whole.
+pub(crate) fn rotates_whole_heads(s: &Section) -> Result<(), ModelError> {
+    let mut sections = vec![*s];
+    for key in KEYS {
+        sections.extend(s.optional_nested(key, "rotary embedding")?);
+    }
+    sections.iter().try_for_each(|section| {
+        section.only("partial_rotary_factor", "1: its attention rotates whole heads", |v| {
+            v.as_f64() == Some(1.0)
+        })
+    })
+}
+
+/// Checks that a scaled table has its factor, which attention reads too.
+pub(super) fn has_factor(s: &Section) -> Result<(), ModelError> {
+    for key in KEYS {
+        let Some(table) = s.optional_nested(key, "rotary embedding")? else {
+            continue;
+        };
+        let kind = table.value("rope_type").or(table.value("type"));
+        if kind.is_some_and(|kind| kind != "default") {
+            table.required("factor", "a number, which its attention reads")?;
+        }
+    }
+    Ok(())
+}

@@ -28,7 +28,7 @@ impl Router {
         let weight = Wrapped::of(b, "weight", weight);
         let name = "e_score_correction_bias";
         let correction = match e.weights {
-            RouterKind::Softmax { .. } => None,
+            RouterKind::Softmax { .. } | RouterKind::Scaled(_) => None,
             RouterKind::OfChosen => Some(b.weight("bias", [e.sizes.experts])),
             RouterKind::Grouped { wide_correction, .. } => {
                 let dtype = if wide_correction { DType::F32 } else { b.dtype() };
@@ -61,6 +61,7 @@ impl Router {
                 },
                 Some(correction),
             ) => self.grouped(t, x, weight, correction, [groups, kept], is_normalised),
+            (RouterKind::Scaled(limits), _) => self.scaled(t, x, weight, limits),
             (RouterKind::OfChosen, bias) => {
                 let logits = t.linear(x, weight.get(t), bias.as_ref());
                 let [values, indices] = t.topk(&logits, self.chosen);
@@ -89,6 +90,25 @@ impl Router {
         [logits, weights, indices]
     }
 
+    /// `DeepseekV2TopkRouter.forward`.
+    fn scaled(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, limits: Option<[u64; 2]>) -> [Tensor; 3] {
+        let experts = self.sizes.experts;
+        let (n, logits) = wide_logits(t, x, weight);
+        let mut scores = t.softmax(&logits, Some(DType::F32));
+        let mut _locals = None;
+        if let Some([kept, groups]) = limits {
+            let best = t.max_last(&t.view(&scores, [n, groups, experts / groups]));
+            let best = t.squeeze(&best, 2);
+            let [_, places] = t.topk(&best, kept);
+            let masks;
+            (scores, masks) = within_groups(t, &scores, &best);
+            _locals = Some((best, places, masks));
+        }
+        let [mut weights, indices] = t.topk(&scores, self.chosen);
+        weights = t.scale(&weights);
+        [logits, weights, indices]
+    }
+
     /// `DeepseekV3TopkRouter.forward`.
     fn grouped(
         &self,
@@ -100,13 +120,7 @@ impl Router {
         is_normalised: bool,
     ) -> [Tensor; 3] {
         let experts = self.sizes.experts;
-        let rows = t.view(x, [x.numel() / x.last(), x.last()]);
-        let n = rows.size(0);
-        let logits = {
-            let wide = t.to_dtype(&rows, DType::F32);
-            let weight = t.to_dtype(weight.get(t), DType::F32);
-            t.linear(&wide, &weight, None)
-        };
+        let (n, logits) = wide_logits(t, x, weight);
         let scores = t.sigmoid(&logits);
         let mut choice = t.add(&scores, correction);
         let of_groups = {
@@ -115,17 +129,8 @@ impl Router {
             t.sum_dim(&best, 2)
         };
         let [_, _places] = t.topk(&of_groups, kept);
-        let group_mask = t.compute(&of_groups, of_groups.dtype(), "zeros_like");
-        let score_mask = {
-            let stretched = t.expand(&t.unsqueeze(&group_mask, 2), [n, groups, experts / groups]);
-            t.reshape(&stretched, [n, experts])
-        };
-        choice = {
-            let kept = t.empty([n, experts], DType::Bool, "to bool");
-            let others = t.empty([n, experts], DType::Bool, "bitwise_not");
-            drop(kept);
-            t.masked_fill(&choice, &others)
-        };
+        let masks;
+        (choice, masks) = within_groups(t, &choice, &of_groups);
         let [values, indices] = t.topk(&choice, self.chosen);
         drop(values);
         let mut weights = t.gather_last(&scores, &indices);
@@ -136,7 +141,7 @@ impl Router {
             _denominator = Some(shifted);
         }
         let weights = t.scale(&weights);
-        drop((choice, of_groups, group_mask, score_mask));
+        drop((choice, of_groups, masks));
         [logits, weights, indices]
     }
 
@@ -162,4 +167,27 @@ impl Router {
             [logits, weights, indices]
         })
     }
+}
+
+/// Number of tokens, and their logits in fp32.
+fn wide_logits(t: &Tape, x: &Tensor, weight: &Active<'_>) -> (u64, Tensor) {
+    let rows = t.view(x, [x.numel() / x.last(), x.last()]);
+    let wide = t.to_dtype(&rows, DType::F32);
+    let weight = t.to_dtype(weight.get(t), DType::F32);
+    (rows.size(0), t.linear(&wide, &weight, None))
+}
+
+/// Scores [n, experts] without those of groups that are not among the best `of_groups` [n, groups], and both masks, which
+/// the caller's variables hold.
+fn within_groups(t: &Tape, scores: &Tensor, of_groups: &Tensor) -> (Tensor, [Tensor; 2]) {
+    let [n, experts, groups] = [scores.size(0), scores.last(), of_groups.last()];
+    let group_mask = t.compute(of_groups, of_groups.dtype(), "zeros_like");
+    let score_mask = {
+        let stretched = t.expand(&t.unsqueeze(&group_mask, 2), [n, groups, experts / groups]);
+        t.reshape(&stretched, [n, experts])
+    };
+    let kept = t.empty([n, experts], DType::Bool, "to bool");
+    let others = t.empty([n, experts], DType::Bool, "bitwise_not");
+    drop(kept);
+    (t.masked_fill(scores, &others), [group_mask, score_mask])
 }

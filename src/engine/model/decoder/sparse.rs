@@ -5,7 +5,7 @@ use super::experts::{ExpertsConfig, SharedKind};
 use super::layer::{FeedForward, Layer};
 use super::mlp::Mlp;
 use super::router::Router;
-use crate::nn::{Activation, Builder, Experts, Linear};
+use crate::nn::{Activation, Builder, Experts, Linear, RmsNorm};
 use crate::tape::{Tape, Tensor};
 
 /// Makes a block of a decoder with experts: Llama's, with experts or an MLP.
@@ -27,6 +27,8 @@ pub(crate) struct SparseMlp {
     experts: Experts,
     gate: Router,
     shared: Option<Shared>,
+    /// Norm of what all experts together make (A.X-K1).
+    post_mlp_layernorm: Option<RmsNorm>,
 }
 
 /// An expert that all tokens pass.
@@ -67,7 +69,7 @@ impl SharedKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Gated => "shared_expert",
-            Self::Added | Self::AddedFirst => "shared_experts",
+            Self::Added | Self::AddedAndNormed | Self::AddedFirst => "shared_experts",
         }
     }
 }
@@ -80,7 +82,13 @@ impl SparseMlp {
         let experts = Experts::new(b, "experts", e.sizes, form.0);
         let gate = first.unwrap_or_else(gate);
         let shared = e.shared.map(|kind| Shared::new(b, kind, e.sizes.hidden, form));
-        Self { experts, gate, shared }
+        let is_normed = matches!(e.shared, Some((SharedKind::AddedAndNormed, _)));
+        Self {
+            experts,
+            gate,
+            shared,
+            post_mlp_layernorm: is_normed.then(|| RmsNorm::new(b, "post_mlp_layernorm", e.sizes.hidden)),
+        }
     }
 
     /// Adds what the expert that all tokens pass makes after the others (`DeepseekV3MoE.forward`).
@@ -88,17 +96,23 @@ impl SparseMlp {
         let shape = *x.shape();
         let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &x));
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        let mut out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
         drop(rows);
-        let out = t.view(&out, shape);
+        out = t.view(&out, shape);
         let of_shared = shared.forward(t, x.clone());
-        t.add(&out, &of_shared)
+        let sum = t.add(&out, &of_shared);
+        drop((out, of_shared));
+        match &self.post_mlp_layernorm {
+            Some(norm) => t.scope("post_mlp_layernorm", || norm.forward(t, &sum)),
+            None => sum,
+        }
     }
 }
 
 impl FeedForward for SparseMlp {
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.kind == SharedKind::Added) {
+        let runs_last = |shared: &&Shared| matches!(shared.kind, SharedKind::Added | SharedKind::AddedAndNormed);
+        if let Some(shared) = self.shared.as_ref().filter(runs_last) {
             return self.forward_then_shared(t, shared, x);
         }
         let shape = *x.shape();

@@ -6,13 +6,14 @@ use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
 use super::family::{LlamaModules, Modules, Rotation};
 use super::head::{head_for, last_logits};
+use super::latent_config::LatentRotation;
 use super::layer::Layer;
 use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
-use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
+use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary, Waves};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
 
@@ -20,6 +21,8 @@ use crate::tape::{Mask, Tape, Tensor};
 pub struct Decoder {
     /// Token embedding; `None` after the first stage of a pipeline.
     embed_tokens: Option<Embedding>,
+    /// Factor of the token embedding, in a family that keeps it as a buffer.
+    embed_scale: Option<Tensor>,
     layers: Vec<Rc<dyn Block>>,
     /// Index of the first of these blocks in the whole model.
     first: usize,
@@ -55,13 +58,19 @@ impl Decoder {
         let stage = t.stage();
         let range = stage.layers(c.layers as usize);
         let embed_tokens = stage.is_first().then(table);
+        let embed_scale = c.embed_scale_is_whole.map(|is_whole| {
+            let dtype = if is_whole { DType::I64 } else { b.dtype() };
+            t.scope("embed_tokens", || b.buffer("embed_scale", [], dtype))
+        });
         let layers = range.clone().map(|i| t.layer("layers", i, || block(b, c, i))).collect();
         let norm = stage
             .is_last()
             .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm));
         let (rotary, sliding_rotary) = rotaries(b, c);
         Self {
+            scales_stream: c.family.block().scales_stream && embed_scale.is_none(),
             embed_tokens,
+            embed_scale,
             first: range.start,
             windows: c.windows[range.clone()].to_vec(),
             sparse: range.map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
@@ -72,7 +81,6 @@ impl Decoder {
             rotary,
             sliding_rotary,
             turns_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
-            scales_stream: c.family.block().scales_stream,
             is_eager: c.family.is_eager(),
         }
     }
@@ -96,10 +104,21 @@ impl Decoder {
         let Some(table) = &self.embed_tokens else {
             unreachable!("a stage without a table is given hidden states")
         };
-        let embeds = t.scope("embed_tokens", || run.embedded(t, table.forward(t, ids)));
+        let embeds = t.scope("embed_tokens", || {
+            let looked_up = table.forward(t, ids);
+            run.embedded(t, self.scaled(t, table, looked_up))
+        });
         match self.scales_stream {
             true => t.scale(&embeds),
             false => embeds,
+        }
+    }
+
+    /// Multiplies embeddings by the factor that the table keeps as a buffer, if there is one.
+    fn scaled(&self, t: &Tape, table: &Embedding, looked_up: Tensor) -> Tensor {
+        match &self.embed_scale {
+            Some(scale) => t.mul(&looked_up, &t.to_dtype(scale, table.weight().dtype())),
+            None => looked_up,
         }
     }
 
@@ -278,12 +297,15 @@ fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
         .windows
         .iter()
         .any(|window| window.is_some() != c.windows[0].is_some());
-    let halved = c.family.block().rotation == Rotation::Halves;
-    let make = || {
-        Rotary::new(b, rotary_width(c))
-            .dynamic(c.rope.is_dynamic())
-            .halved(halved)
+    let is_complex = c
+        .latent
+        .is_some_and(|latent| latent.rotation == LatentRotation::Complex);
+    let waves = match c.family.block().rotation {
+        _ if is_complex => Waves::Complex,
+        Rotation::Halves => Waves::Halves,
+        _ => Waves::Repeated,
     };
+    let make = || Rotary::new(b, rotary_width(c)).dynamic(c.rope.is_dynamic()).of(waves);
     let (all, sliding) = (make(), (by_kind && is_mixed).then(make));
     let all = all.initialised(b.tape());
     (all, sliding.map(|rotary| rotary.initialised(b.tape())))
@@ -291,6 +313,9 @@ fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
 
 /// Elements of each head that are rotated.
 fn rotary_width(c: &DecoderConfig) -> u64 {
+    if let Some(latent) = &c.latent {
+        return latent.turned;
+    }
     match c.family.modules {
         Modules::Llama(LlamaModules {
             partial_rotary: true, ..

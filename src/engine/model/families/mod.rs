@@ -32,6 +32,7 @@ pub mod idefics3;
 pub mod instructblip;
 pub mod internvl;
 pub mod janus;
+pub mod kimi_k25;
 pub mod kosmos2;
 pub mod lfm2;
 pub mod lfm2_vl;
@@ -131,6 +132,7 @@ families! {
     cosmos3_edge::Cosmos3EdgeConfig,
     paddleocr_vl::PaddleOcrVlConfig,
     video_llama_3::VideoLlama3Config,
+    kimi_k25::KimiK25Config,
     minicpmv4_6::MiniCpmV46Config,
     internvl::InternVlConfig,
     aya_vision::AyaVisionConfig,

@@ -181,6 +181,34 @@ impl<T: LanguageModel> ImageText<T> {
         })
     }
 
+    /// Runs a batch, with images or without, to the loss, as [`Self::loss_with_mask`] does. `known` makes the ids that the
+    /// embedding has, and a mask that the forward holds beside them. The model's output holds no features.
+    pub fn loss_of_known_ids(
+        &self,
+        t: &Tape,
+        run: &Run,
+        batch: &Batch,
+        (known, mask): (fn(&Tape, &Tensor) -> (Tensor, Tensor), PlaceholderMask),
+        features: impl FnOnce(&Tensor) -> Features,
+    ) -> Output {
+        let look_up = |ids: &Tensor| {
+            let (known, mask) = t.component("model", Component::Connector, || known(t, ids));
+            (known, Some(mask))
+        };
+        self.loss_from(t, run, batch, look_up, |ids, embeds| match &batch.pixels {
+            Some(pixels) => {
+                let features = features(pixels);
+                let placed = placed(t, &embeds, features, || mask(t, ids));
+                Placed { shown: None, ..placed }
+            }
+            None => Placed {
+                embeds,
+                held: Vec::new(),
+                shown: None,
+            },
+        })
+    }
+
     /// Runs a batch to the loss; `place` writes image features over the embeddings of token ids.
     pub fn loss_around(
         &self,
@@ -189,17 +217,31 @@ impl<T: LanguageModel> ImageText<T> {
         batch: &Batch,
         place: impl FnOnce(&Tensor, Tensor) -> Placed,
     ) -> Output {
+        self.loss_from(t, run, batch, |ids| (ids.clone(), None), place)
+    }
+
+    /// Runs a batch to the loss; `look_up` makes the ids that are looked up in the embedding, and a mask that the
+    /// forward holds beside them; `place` writes image features over what they are.
+    fn loss_from(
+        &self,
+        t: &Tape,
+        run: &Run,
+        batch: &Batch,
+        look_up: impl FnOnce(&Tensor) -> (Tensor, Option<Tensor>),
+        place: impl FnOnce(&Tensor, Tensor) -> Placed,
+    ) -> Output {
         let Some(ids) = &batch.ids else {
             unreachable!("a batch has ids")
         };
+        let (looked_up, mask) = look_up(ids);
         let embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
-            self.language_model.embed(t, run, ids)
+            self.language_model.embed(t, run, &looked_up)
         });
         let Placed { embeds, held, shown } = place(ids, embeds);
         let h = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds, batch.others.first())
         });
-        drop(held);
+        drop((held, looked_up, mask));
         let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
         output.held.extend(shown);
         output

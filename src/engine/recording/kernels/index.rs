@@ -29,6 +29,20 @@ pub(super) fn embedding_backward(call: &Call<'_>) {
     drop(dense);
 }
 
+/// Replays `_embedding_bag_backward(grad, indices, …)` of sums, whose argument `num_weights` has the index `at`.
+pub(super) fn embedding_bag_backward(call: &Call<'_>, at: usize) {
+    let rows = call.int(at, "num_weights").and_then(|rows| u64::try_from(rows).ok());
+    let (Some(grad), Some(ids), Some(rows)) = (call.tensor(0, "grad"), call.tensor(1, "indices"), rows) else {
+        return call.make();
+    };
+    let width = if grad.dim() > 0 { grad.last() } else { 1 };
+    if !Call::fit(&[rows, width]) {
+        return call.make();
+    }
+    call.tape
+        .in_sorted_embedding_backward(ids.numel(), Dims::new(&[rows, width]), || call.make());
+}
+
 /// Replays `nonzero(mask)`.
 pub(super) fn nonzero(call: &Call<'_>) {
     match call.tensor(0, "self") {

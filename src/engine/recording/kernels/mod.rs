@@ -84,6 +84,8 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         }
         "embedding" => index::embedding(call),
         "embedding_dense_backward" => index::embedding_backward(call),
+        "_embedding_bag_backward" => index::embedding_bag_backward(call, 6),
+        "_embedding_bag_dense_backward" => index::embedding_bag_backward(call, 5),
         "nonzero" => index::nonzero(call),
         "masked_select" | "masked_scatter_backward" => index::masked_select(call),
         "bucketize" | "searchsorted" => scans::search(call),

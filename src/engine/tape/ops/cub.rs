@@ -23,6 +23,11 @@ pub(super) fn scan_i32(n: u64) -> u64 {
     aligned(&[8 * (n.div_ceil(3072) + PADDING_TILES), 1])
 }
 
+/// `DeviceSelect::UniqueByKey` over `n` pairs of 8 bytes each: a status word and a count of 16 bytes for each tile of 4480.
+pub(super) fn unique_by_key(n: u64) -> u64 {
+    aligned(&[16 * (n.div_ceil(4480) + PADDING_TILES), 1])
+}
+
 /// `DeviceReduce` of `n` 4-byte values: only a placeholder if one block of 256 threads with 16 values each suffices,
 /// else one sum for each of five waves of such blocks.
 pub(super) fn reduce(n: u64, gpu: &Gpu) -> u64 {
@@ -125,6 +130,14 @@ mod tests {
         segments
             .into_iter()
             .for_each(|(n, width, bytes)| assert_eq!(sort_segments(n, width), bytes));
+    }
+
+    /// Sizes that the gradient of an embedding took on an H100 with PyTorch 2.11.
+    #[test]
+    fn unique_keys_take_what_was_measured() {
+        for (n, bytes) in [(71_680, 1279), (71_681, 1535), (215_041, 2047), (358_401, 2559)] {
+            assert_eq!(unique_by_key(n), bytes, "{n} keys");
+        }
     }
 
     /// Sizes in the traces of Qwen2-VL's `get_rope_index` and `get_vision_cu_seqlens`.

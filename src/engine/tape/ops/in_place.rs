@@ -22,6 +22,13 @@ impl Tape {
         self.set_part(x, part, value)
     }
 
+    /// `x[.., a:b].copy_(value)` for elements of the last dimension, as many as `value` has.
+    pub fn set_columns(&self, x: Tensor, value: &Tensor) -> Tensor {
+        let mut part = *x.shape();
+        part[x.dim() - 1] = value.last();
+        self.set_part(x, part, value)
+    }
+
     /// Writes into a part of a tensor, of the given shape.
     fn set_part(&self, x: Tensor, part_shape: Dims, value: &Tensor) -> Tensor {
         let rec = self.record("CopySlices", &[&x, value]);

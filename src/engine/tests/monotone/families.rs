@@ -6,6 +6,7 @@ use super::configurations::{
     bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt,
     instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
 };
+use super::latent::{kimi_k25, latent};
 use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped};
 use super::omni::{qwen2_5_omni, qwen3_omni_moe};
 
@@ -85,6 +86,12 @@ pub const FAMILIES: &[Family] = &[
     text("dots1", |w| grouped("dots1", w)),
     text("solar_open", |w| grouped("solar_open", w)),
     text("exaone_moe", |w| grouped("exaone_moe", w)),
+    text("deepseek_v3", |w| latent("deepseek_v3", w)),
+    text("deepseek_v2", |w| latent("deepseek_v2", w)),
+    text("glm4_moe_lite", |w| latent("glm4_moe_lite", w)),
+    text("youtu", |w| latent("youtu", w)),
+    text("minicpm3", |w| latent("minicpm3", w)),
+    text("axk1", |w| latent("axk1", w)),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
     text("qwen3_5_moe_text", |w| delta_experts("qwen3_5_moe_text", w)),
@@ -330,6 +337,7 @@ pub const FAMILIES: &[Family] = &[
         json!({"model_type": "video_llama_3", "text_config": decoder("qwen2", w),
             "vision_config": tower("video_llama_3_vision", w)})
     }),
+    beside_text("kimi_k25", true, kimi_k25),
     beside_text("paddleocr_vl", true, |w| {
         let mut text = decoder("paddleocr_vl_text", w);
         text["rope_scaling"] = json!({"type": "default", "mrope_section": [2, 3, 3]});

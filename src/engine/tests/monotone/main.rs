@@ -3,6 +3,7 @@
 
 mod configurations;
 mod families;
+mod latent;
 mod mixtures;
 mod omni;
 

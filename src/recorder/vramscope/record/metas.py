@@ -16,9 +16,12 @@ METAS: dict[str, Meta] = {}
 
 # Outputs in the order in which the kernel asks for their memory, where that is not the order of the schema
 # (`native_dropout_cuda` in `aten/src/ATen/native/cuda/Dropout.cu`; `run_cudnn_SDP_fprop`'s caller in
-# `transformers/cuda/attention.cu`, which makes seed and offset first).
+# `transformers/cuda/attention.cu`, which makes seed and offset first; `_embedding_bag_cuda` in `EmbeddingBag.cu`, which
+# makes the output last).
 ALLOCATED: dict[str, tuple[int, ...]] = {
     "native_dropout": (1, 0),
+    "_embedding_bag": (2, 1, 0),
+    "_embedding_bag_forward_only": (2, 1, 0),
     "_scaled_dot_product_cudnn_attention": (6, 7, 0, 1),
 }
 

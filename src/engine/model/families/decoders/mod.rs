@@ -1,9 +1,12 @@
 //! Registry of decoders like Llama's: one folder and one row for each, alone and inside vision-language models.
 
 pub(crate) mod arcee;
+pub(crate) mod axk1;
 pub(crate) mod cohere;
 pub(crate) mod cohere2;
 pub(crate) mod cwm;
+pub(crate) mod deepseek_v2;
+pub(crate) mod deepseek_v3;
 pub(crate) mod dots1;
 pub(crate) mod emu3;
 pub(crate) mod ernie4_5;
@@ -18,6 +21,7 @@ pub(crate) mod gemma3_text;
 pub(crate) mod glm;
 pub(crate) mod glm4;
 pub(crate) mod glm4_moe;
+pub(crate) mod glm4_moe_lite;
 pub(crate) mod gpt_oss;
 pub(crate) mod granite;
 pub(crate) mod helium;
@@ -26,6 +30,7 @@ pub(crate) mod hyperclovax;
 pub(crate) mod jais2;
 pub(crate) mod llama;
 pub(crate) mod mellum;
+pub(crate) mod minicpm3;
 pub(crate) mod ministral;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
@@ -45,6 +50,7 @@ pub(crate) mod smollm3;
 pub(crate) mod solar_open;
 pub(crate) mod starcoder2;
 pub(crate) mod vaultgemma;
+pub(crate) mod youtu;
 
 use std::rc::Rc;
 
@@ -108,6 +114,12 @@ decoders! {
     ernie4_5_moe with ExpertLayer,
     gpt_oss with Layer,
     solar_open with ExpertLayer,
+    deepseek_v3 with LatentLayer,
+    glm4_moe_lite with LatentLayer,
+    youtu with LatentLayer,
+    deepseek_v2 with LatentLayer,
+    minicpm3 with LatentLayer,
+    axk1 with LatentLayer,
     olmo,
     olmo2,
     olmo3,

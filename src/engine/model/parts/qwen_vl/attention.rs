@@ -33,17 +33,20 @@ impl Segments {
     }
 }
 
-/// Projections to queries, keys and values.
-enum Projections {
-    /// All in one.
+/// Projections of queries, keys and values.
+enum Qkv {
+    /// All three in one.
     Fused(Linear),
-    /// One each (Qwen2.5-Omni).
-    Apart([Linear; 3]),
+    /// One each, with their names.
+    Separate([Linear; 3], [&'static str; 3]),
 }
+
+/// Names of Kimi-K2.5's projections.
+const SEPARATE: [&str; 3] = ["q_proj", "k_proj", "v_proj"];
 
 /// `VisionAttention`.
 pub struct VisionAttention {
-    qkv: Projections,
+    qkv: Qkv,
     proj: Linear,
     /// Norms of queries and keys, of each head (GLM-OCR).
     norms: Option<[RmsNorm; 2]>,
@@ -61,7 +64,7 @@ impl VisionAttention {
     /// Makes the projections of `width`, with biases of `qkv` and of `proj` as given.
     pub fn with_biases(b: &Builder, width: u64, heads: u64, [qkv, proj]: [bool; 2]) -> Self {
         Self {
-            qkv: Projections::Fused(Linear::new(b, "qkv", width, 3 * width, qkv)),
+            qkv: Qkv::Fused(Linear::new(b, "qkv", width, 3 * width, qkv)),
             proj: Linear::new(b, "proj", width, width, proj),
             norms: None,
             heads,
@@ -69,10 +72,11 @@ impl VisionAttention {
         }
     }
 
-    /// Makes the projections of `width`, with a map each for queries, keys and values, and biases.
+    /// Makes the projections of `width`, the output's last, with one each for queries, keys and values (Qwen2.5-Omni).
     pub fn apart(b: &Builder, width: u64, heads: u64) -> Self {
+        let names = ["q", "k", "v"];
         Self {
-            qkv: Projections::Apart(["q", "k", "v"].map(|name| Linear::new(b, name, width, width, true))),
+            qkv: Qkv::Separate(names.map(|name| Linear::new(b, name, width, width, true)), names),
             proj: Linear::new(b, "proj", width, width, true),
             norms: None,
             heads,
@@ -85,11 +89,23 @@ impl VisionAttention {
         let proj = Linear::new(b, "proj", width, width, true);
         let rows = width + 2 * shared * (width / heads);
         Self {
-            qkv: Projections::Fused(Linear::new(b, "qkv", width, rows, true)),
+            qkv: Qkv::Fused(Linear::new(b, "qkv", width, rows, true)),
             proj,
             norms: None,
             heads,
             shared_heads: Some(shared),
+        }
+    }
+
+    /// Makes the projections of `width`, the output's first, with one each for queries, keys and values (Kimi-K2.5).
+    pub fn separate(b: &Builder, width: u64, heads: u64) -> Self {
+        let proj = Linear::new(b, "proj", width, width, true);
+        Self {
+            qkv: Qkv::Separate(SEPARATE.map(|name| Linear::new(b, name, width, width, true)), SEPARATE),
+            proj,
+            norms: None,
+            heads,
+            shared_heads: None,
         }
     }
 
@@ -126,14 +142,16 @@ impl VisionAttention {
     /// Queries, keys and values, [patches, heads, head_dim] each.
     fn project(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
         let [patches, width] = [x.size(0), x.size(1)];
-        let qkv = match &self.qkv {
-            Projections::Fused(qkv) => t.scope("qkv", || qkv.forward(t, x)),
-            Projections::Apart(maps) => {
-                let shape = [patches, self.heads, width / self.heads];
-                let part = |i: usize| t.scope(["q", "k", "v"][i], || t.view(&maps[i].forward(t, x), shape));
-                return [0, 1, 2].map(part);
+        let fused = match &self.qkv {
+            Qkv::Fused(fused) => fused,
+            Qkv::Separate(each, names) => {
+                return [0, 1, 2].map(|i| {
+                    let made = t.scope(names[i], || each[i].forward(t, x));
+                    t.view(&made, [patches, self.heads, width / self.heads])
+                });
             }
         };
+        let qkv = t.scope("qkv", || fused.forward(t, x));
         if let Some(shared) = self.shared_heads {
             let head = width / self.heads;
             let parts = t.split(&qkv, 1, &[width, shared * head, shared * head]);

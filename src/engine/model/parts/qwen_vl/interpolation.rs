@@ -11,6 +11,17 @@ const TAPS: u64 = 2;
 
 /// The four neighbours of each patch, [patches, 4], and their weights in fp32. `grid` is [images, 3].
 pub fn interpolation(t: &Tape, layout: &Layout, grid: &Tensor) -> (Tensor, Tensor) {
+    interpolation_by(t, layout, grid, (TAPS, axis))
+}
+
+/// The neighbours of each patch, [patches, taps²], and their weights in fp32. `axis` makes the `taps` neighbours of each
+/// patch on one axis, [patches, taps], and their weights.
+pub fn interpolation_by(
+    t: &Tape,
+    layout: &Layout,
+    grid: &Tensor,
+    (taps, axis): (u64, impl Fn(&Tape, u64) -> (Tensor, Tensor)),
+) -> (Tensor, Tensor) {
     let n = layout.patches();
     let images = layout.images().len() as u64;
     let of_patches = |name| ids(t, &[n], name);
@@ -50,12 +61,12 @@ pub fn interpolation(t: &Tape, layout: &Layout, grid: &Tensor) -> (Tensor, Tenso
     let (row_taps, row_weights) = axis(t, n);
     let (column_taps, column_weights) = axis(t, n);
     let indices = {
-        let scaled = ids(t, &[n, TAPS, 1], "mul by a number");
-        let indices = ids(t, &[n, TAPS * TAPS], "indices of neighbours");
+        let scaled = ids(t, &[n, taps, 1], "mul by a number");
+        let indices = ids(t, &[n, taps * taps], "indices of neighbours");
         drop(scaled);
         indices
     };
-    let weights = t.empty([n, TAPS * TAPS], DType::F32, "weights of neighbours");
+    let weights = t.empty([n, taps * taps], DType::F32, "weights of neighbours");
     drop((row_taps, row_weights, column_taps, column_weights));
     drop((counts, heights, widths, starts, within, blocks));
     drop((in_column, in_row, block_column, block_row, row, column));

@@ -19,12 +19,12 @@ pub(crate) use attention::{Attended, SegmentCall, Segments, VisionAttention, att
 pub(crate) use batch::batch_of_patches;
 pub(crate) use block::{Map, PatchEmbed, Positions, VisionBlock, VisionBlocks};
 pub(crate) use gated_mlp::GatedMlp;
-pub(crate) use interpolation::interpolation;
+pub(crate) use interpolation::{interpolation, interpolation_by};
 pub(crate) use layout::Layout;
 pub(crate) use merge::{add_at_images, joined, split_images};
 pub(crate) use merger::Merger;
 pub(crate) use model::{Deepstack, LanguageModel, LayerPositions, MropePositions, QwenVl, VisionOutput, VisionTower};
 pub use patches::{QwenPatches, Resize, Widening};
 pub(crate) use rotary::{VisionRotary, apply_vision_rotary};
-pub(crate) use vision_ids::{VisionIds, cu_seqlens};
+pub(crate) use vision_ids::{VisionIds, cu_seqlens, cu_seqlens_of_images, position_ids};
 pub(crate) use windows::windows;

@@ -44,6 +44,8 @@ pub enum Widening {
     Rounded,
     /// Scales it up by its shorter side, with both cut to whole pixels (GLM-4V).
     Cut,
+    /// Pads it to whole tokens; an image is only scaled down, by its pixels or by a side of this many patches (Kimi-K2.5).
+    Padded(u64),
 }
 
 impl Resize {
@@ -58,7 +60,7 @@ impl Resize {
     /// Height and width before they are rounded to tokens of `token` pixels a side.
     fn widened(self, mut size: [u64; 2], token: u64) -> [u64; 2] {
         match self.widening {
-            Widening::Never => {}
+            Widening::Never | Widening::Padded(_) => {}
             Widening::Rounded => {
                 for (side, other) in [(0, 1), (1, 0)] {
                     if size[side] < token {
@@ -117,6 +119,13 @@ impl QwenPatches {
     fn grid_of(&self, size: [u64; 2]) -> [u64; 2] {
         let [least, most] = self.resize.pixels;
         let token = self.patch * self.merge;
+        if let Widening::Padded(longest) = self.resize.widening {
+            return self.padded_grid(
+                size,
+                most as f64 / (self.patch * self.patch) as f64,
+                longest * self.patch,
+            );
+        }
         let size = self
             .resize
             .widened(size.map(|side| side.clamp(1, limits::PIXELS)), token);
@@ -134,6 +143,23 @@ impl QwenPatches {
             _ => rounded,
         };
         tokens.map(|n| n * self.merge)
+    }
+
+    /// Rows and columns of patches of an image that is scaled down to at most `most` patches and to sides of at most
+    /// `longest` pixels, then padded (`navit_resize` in `transformers/models/kimi_k25/image_processing_kimi_k25.py`).
+    fn padded_grid(&self, size: [u64; 2], most: f64, longest: u64) -> [u64; 2] {
+        let size = size.map(|side| side.clamp(1, limits::PIXELS));
+        let [rows, columns] = size.map(|side| (side / self.patch).max(1) as f64);
+        let by_side = size.map(|side| longest as f64 / side as f64);
+        let scale = (most / (rows * columns))
+            .sqrt()
+            .min(1.0)
+            .min(by_side[0])
+            .min(by_side[1]);
+        size.map(|side| {
+            let scaled = ((side as f64 * scale) as u64).clamp(1, longest);
+            scaled.div_ceil(self.patch * self.merge) * self.merge
+        })
     }
 
     /// Positions of the images of a sample: their tokens, and one before and one after each.

@@ -9,16 +9,24 @@ use crate::tape::{Tape, Tensor};
 pub struct VisionRotary {
     inv_freq: Tensor,
     _original_inv_freq: Tensor,
+    /// True if columns come before rows, and both alternate (Kimi-K2.5).
+    flips: bool,
 }
 
 impl VisionRotary {
     /// Makes the inverse frequencies, held twice (`inv_freq`, `original_inv_freq`).
     pub fn new(b: &Builder, head_dim: u64) -> Self {
-        b.tape().scope("rotary_pos_emb", || {
+        Self::named(b, "rotary_pos_emb", head_dim, false)
+    }
+
+    /// Makes the inverse frequencies as the module `name`; columns come before rows, alternating, if `flips`.
+    pub fn named(b: &Builder, name: &'static str, head_dim: u64, flips: bool) -> Self {
+        b.tape().scope(name, || {
             let n = (head_dim / 2).div_ceil(2);
             Self {
                 inv_freq: inverse_frequencies(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32)),
                 _original_inv_freq: b.buffer("original_inv_freq", [n], DType::F32),
+                flips,
             }
         })
     }
@@ -40,7 +48,9 @@ impl VisionRotary {
         let mut cos = wave("cos");
         let mut sin = wave("sin");
         let recompose = |x: &Tensor| {
+            let flipped = self.flips.then(|| t.empty([patches, n, 2], DType::F32, "flip"));
             let halves = t.empty([patches, 2 * n], DType::F32, "cat");
+            drop(flipped);
             let both = t.empty([patches, 4 * n], DType::F32, "cat");
             drop(halves);
             let _ = x;

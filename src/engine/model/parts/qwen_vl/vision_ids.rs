@@ -66,6 +66,19 @@ fn position_ids_of_images(t: &Tape, layout: &Layout) -> Tensor {
     ids(t, &[layout.patches(), 2], "position ids of patches")
 }
 
+/// `get_vision_cu_seqlens` with `merge_temporal`: each image attends to itself.
+pub fn cu_seqlens_of_images(t: &Tape, layout: &Layout) -> Tensor {
+    let images = layout.images().len() as u64;
+    let lengths = {
+        let _of_columns = ids(t, &[images], "frames times rows");
+        ids(t, &[images], "patches of an image")
+    };
+    let ends = t.cumsum_ids(&lengths, DType::I32);
+    let padded = t.empty([images + 1], DType::I32, "cu_seqlens");
+    drop((ends, lengths));
+    padded
+}
+
 /// `get_vision_cu_seqlens`: each frame attends to itself.
 pub fn cu_seqlens(t: &Tape, layout: &Layout, grid: &Tensor) -> Tensor {
     let segments = layout.images().iter().map(|g| g.frames).sum();

@@ -25,8 +25,10 @@ impl Tape {
         let (seed, offset, out, lse) = self.in_cudnn_attention(|| {
             let seed = self.empty([], DType::I64, "philox seed");
             let offset = self.empty([], DType::I64, "philox offset");
-            let strides = dims::dense_strides_like(q.shape(), q.strides());
-            let out = self.empty_strided(*q.shape(), strides, q.dtype(), "attention output");
+            let mut shape = *q.shape();
+            shape[3] = v.size(3);
+            let strides = dims::dense_strides_like(&shape, q.strides());
+            let out = self.empty_strided(shape, strides, q.dtype(), "attention output");
             let lse = rec.is_active().then(|| {
                 let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
                 self.empty([b, h, s, 1], DType::F32, "logsumexp of scores")

@@ -73,7 +73,7 @@ impl Tape {
     pub(crate) fn in_efficient_attention<R>(&self, [q, v]: [&Tensor; 2], make: impl FnOnce() -> R) -> R {
         let made = make();
         let [b, h, s, d] = [q.size(0), q.size(1), q.size(2), v.size(3)];
-        if q.dtype() != DType::F32 && d > IN_REGISTERS {
+        if q.dtype() != DType::F32 && d.max(q.size(3)) > IN_REGISTERS {
             drop(self.empty([b, s, h, d], DType::F32, "output in fp32"));
         }
         made
@@ -84,7 +84,10 @@ impl Tape {
         let _copy = self.unrepeated(grad);
         let made = make();
         let delta = self.row_sums(grad, q);
-        let scratch = self.scratch_held(backward_workspace(&Extents::of(q, k)), "attention backward workspace");
+        let scratch = self.scratch_held(
+            backward_workspace(&Extents::of(q, k), grad.size(3)),
+            "attention backward workspace",
+        );
         drop((delta, scratch));
         made
     }
@@ -129,18 +132,20 @@ const IN_REGISTERS: u64 = 128;
 /// the queries' gradient and a lock of 16 bytes; wide heads in half precision also keep the
 /// gradients of keys and values, for each split of the keys
 /// (`aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_backward.h`). Tiles are those
-/// of kernels that fit a data-centre GPU's shared memory.
-fn backward_workspace(e: &Extents) -> u64 {
+/// of kernels that fit a data-centre GPU's shared memory. Values have heads of `of_values` elements.
+fn backward_workspace(e: &Extents, of_values: u64) -> u64 {
     let half = e.dtype != DType::F32;
-    let (rows, columns) = match e.width {
+    let widest = e.width.max(of_values);
+    let (rows, columns) = match widest {
         0..=64 => (64, 64),
         65..=IN_REGISTERS if half => (128, 128),
         _ => (128, 64),
     };
     let (batch_heads, tile) = (e.batch * e.heads, rows * columns * 4 + 16);
     let mut per_head = e.queries.div_ceil(rows) * e.width.div_ceil(columns) * tile;
-    if half && e.width > IN_REGISTERS {
-        per_head += 2 * 4 * columns * e.width.next_multiple_of(columns) * splits(e.keys, columns, batch_heads);
+    if half && widest > IN_REGISTERS {
+        let elements = e.width.next_multiple_of(rows) + of_values.next_multiple_of(rows);
+        per_head += 4 * columns * elements * splits(e.keys, columns, batch_heads);
     }
     batch_heads * per_head.next_multiple_of(16)
 }

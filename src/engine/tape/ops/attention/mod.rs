@@ -32,7 +32,7 @@ pub struct SdpaInputs<'a> {
     pub q: &'a Tensor,
     /// [batch, kv heads, keys, width].
     pub k: &'a Tensor,
-    /// [batch, kv heads, keys, width].
+    /// [batch, kv heads, keys, width], which may be another width than that of queries and keys.
     pub v: &'a Tensor,
     /// Broadcasts to [batch, heads, queries, keys].
     pub mask: Option<&'a Mask>,
@@ -112,17 +112,20 @@ impl Tape {
     }
 
     /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes first on Hopper and
-    /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes. A mask that requires a gradient is
-    /// xFormers' alone (`check_attn_mask_shape`).
+    /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes, and on 264 whose values have another width
+    /// than queries and keys, which FlashAttention does not take. A mask that requires a gradient is xFormers' alone
+    /// (`check_attn_mask_shape`).
     fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
         let (major, minor) = self.0.gpu.capability;
         let half = call.q.dtype() != DType::F32;
         let shared = call.q.size(1) != call.k.size(1);
-        let width = call.q.size(3);
+        let (width, of_values) = (call.q.size(3), call.v.size(3));
+        let fits_cudnn = |width: u64| width.is_multiple_of(8) && width <= 256;
         let trains_mask = matches!(call.mask, Some(Mask::Bias(bias)) if bias.requires_grad());
-        if half && !trains_mask && matches!((major, minor), (9 | 10, 0)) && width.is_multiple_of(8) && width <= 256 {
+        let fits_flash = width <= 256 && width == of_values && !self.flash_lacks(call);
+        if half && !trains_mask && matches!((major, minor), (9 | 10, 0)) && fits_cudnn(width) && fits_cudnn(of_values) {
             SdpaBackend::Cudnn
-        } else if half && major >= 8 && call.mask.is_none() && width <= 256 && !self.flash_lacks(call) {
+        } else if half && major >= 8 && call.mask.is_none() && fits_flash {
             SdpaBackend::Flash
         } else if shared {
             SdpaBackend::Math

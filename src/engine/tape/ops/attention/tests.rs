@@ -12,7 +12,8 @@ use crate::tape::{Failure, Gpu};
 /// A recorded call with the bytes that it allocated (+) and freed (−).
 struct Row<'a> {
     dtype: DType,
-    width: u64,
+    /// Elements of a head of queries and keys, and of values.
+    widths: [u64; 2],
     seq: u64,
     mask: &'a str,
     dropout: f64,
@@ -34,7 +35,11 @@ impl<'a> Row<'a> {
                 "fp16" => DType::F16,
                 _ => DType::F32,
             },
-            width: next().parse().unwrap(),
+            widths: {
+                let given = next();
+                let (width, of_values) = given.split_once('/').unwrap_or((given, given));
+                [width, of_values].map(|width| width.parse().unwrap())
+            },
             seq: next().parse().unwrap(),
             mask: next(),
             dropout: next().parse().unwrap(),
@@ -46,8 +51,8 @@ impl<'a> Row<'a> {
 }
 
 /// Makes [2, heads, seq, width] as a transposed view, whose gradient is kept in `sink`.
-fn input(t: &Tape, row: &Row<'_>, heads: u64, sink: &Rc<RefCell<Vec<Tensor>>>) -> Tensor {
-    let base = t.empty([2, row.seq, heads, row.width], row.dtype, "input");
+fn input(t: &Tape, row: &Row<'_>, [heads, width]: [u64; 2], sink: &Rc<RefCell<Vec<Tensor>>>) -> Tensor {
+    let base = t.empty([2, row.seq, heads, width], row.dtype, "input");
     let leaf = t.require_grad(&base);
     let source = if row.trained { leaf } else { base };
     let rec = t.record("Keep", &[&source]);
@@ -83,7 +88,9 @@ fn simulated(row: &Row<'_>) -> Vec<i64> {
     });
     let sink = Rc::new(RefCell::new(Vec::new()));
     let kv_heads = if row.shared { 2 } else { 8 };
-    let [q, k, v] = [8, kv_heads, kv_heads].map(|heads| input(&t, row, heads, &sink));
+    let [width, of_values] = row.widths;
+    let shapes = [[8, width], [kv_heads, width], [kv_heads, of_values]];
+    let [q, k, v] = shapes.map(|shape| input(&t, row, shape, &sink));
     let square = [2, 1, row.seq, row.seq];
     let mask = match row.mask {
         "bool" => Some(Mask::Bool(t.empty(square, DType::Bool, "mask"))),

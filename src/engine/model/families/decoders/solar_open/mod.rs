@@ -2,8 +2,7 @@
 
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
-use crate::model::ModelError;
-use crate::model::config::section::Section;
+use crate::model::decoder::rope_tables::rotates_whole_heads;
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
     LlamaModules, Modules, SharedKeys, SoftCaps, Windows, not_null,
@@ -72,17 +71,3 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     pipeline: false,
     liger: Liger::Unknown,
 };
-
-/// Checks that the cosines are as wide as the heads, which are rotated whole.
-fn rotates_whole_heads(s: &Section) -> Result<(), ModelError> {
-    let tables = ["rope_scaling", "rope_parameters"].map(|key| s.optional_nested(key, "rotary embedding"));
-    let mut sections = vec![*s];
-    for table in tables {
-        sections.extend(table?);
-    }
-    sections.iter().try_for_each(|section| {
-        section.only("partial_rotary_factor", "1: its attention rotates whole heads", |v| {
-            v.as_f64() == Some(1.0)
-        })
-    })
-}

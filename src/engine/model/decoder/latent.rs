@@ -1,0 +1,171 @@
+//! Multi-head latent attention: keys and values of all heads are made from one narrow latent
+//! (`transformers/models/{deepseek_v2,deepseek_v3,minicpm3}/modeling_*.py`).
+
+use super::block::BlockContext;
+use super::config::DecoderConfig;
+use super::latent_config::{LatentConfig, LatentRotation};
+use super::layer::{Attend, Layer};
+use super::mlp::Mlp;
+use super::sparse::SparseMlp;
+use crate::dtype::DType;
+use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
+use crate::tape::{Tape, Tensor};
+
+/// Makes a block of a decoder with latent attention: Llama's, with another attention, and with experts or an MLP.
+pub(crate) struct LatentLayer;
+
+impl LatentLayer {
+    #[expect(clippy::new_ret_no_self, reason = "the registry makes every block by `new`")]
+    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Layer {
+        let experts = c.experts.as_ref().filter(|experts| experts.sparse[index]);
+        let form = (c.activation, c.mlp_bias);
+        Layer::with_parts(b, c, &|| Box::new(LatentAttention::new(b, c)), &|| match experts {
+            Some(experts) => Box::new(SparseMlp::new(b, form, experts)),
+            None => Box::new(Mlp::new(b, c)),
+        })
+    }
+}
+
+/// `DeepseekV3Attention` and its variants.
+pub(crate) struct LatentAttention {
+    queries: Queries,
+    kv_a_proj_with_mqa: Linear,
+    kv_a_layernorm: RmsNorm,
+    kv_b_proj: Linear,
+    o_proj: Linear,
+    latent: LatentConfig,
+    heads: u64,
+    dropout: f64,
+}
+
+/// Projection of the queries.
+enum Queries {
+    /// One map.
+    Whole(Linear),
+    /// A map to a latent, a norm, and a map from it.
+    Latent {
+        q_a_proj: Linear,
+        q_a_layernorm: RmsNorm,
+        q_b_proj: Linear,
+    },
+}
+
+impl Queries {
+    fn new(b: &Builder, c: &DecoderConfig, latent: LatentConfig) -> Self {
+        let width = c.heads * latent.width();
+        let Some(rank) = latent.q_rank else {
+            return Self::Whole(Linear::adapted(b, "q_proj", c.hidden, width, false));
+        };
+        Self::Latent {
+            q_a_proj: Linear::new(b, "q_a_proj", c.hidden, rank, c.qkv_bias),
+            q_a_layernorm: RmsNorm::new(b, "q_a_layernorm", rank),
+            q_b_proj: Linear::new(b, "q_b_proj", rank, width, false),
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        match self {
+            Self::Whole(q_proj) => t.scope("q_proj", || q_proj.forward(t, x)),
+            Self::Latent {
+                q_a_proj,
+                q_a_layernorm,
+                q_b_proj,
+            } => {
+                let latent = t.scope("q_a_proj", || q_a_proj.forward(t, x));
+                let normed = t.scope("q_a_layernorm", || q_a_layernorm.forward(t, &latent));
+                drop(latent);
+                t.scope("q_b_proj", || q_b_proj.forward(t, &normed))
+            }
+        }
+    }
+}
+
+impl LatentAttention {
+    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
+        let Some(latent) = c.latent else {
+            unreachable!("the family has latent attention")
+        };
+        let inner = latent.kv_rank + latent.turned;
+        let outer = c.heads * (latent.unturned + latent.values);
+        Self {
+            queries: Queries::new(b, c, latent),
+            kv_a_proj_with_mqa: Linear::new(b, "kv_a_proj_with_mqa", c.hidden, inner, c.qkv_bias),
+            kv_a_layernorm: RmsNorm::new(b, "kv_a_layernorm", latent.kv_rank),
+            kv_b_proj: Linear::new(b, "kv_b_proj", latent.kv_rank, outer, false),
+            o_proj: Linear::adapted(b, "o_proj", c.heads * latent.values, c.hidden, c.o_bias),
+            latent,
+            heads: c.heads,
+            dropout: c.attention_dropout,
+        }
+    }
+
+    /// `expand_kv`: keys and values of all heads, from their latent and from the part that positions have turned.
+    fn expanded(&self, t: &Tape, latent: &Tensor, turned: &Tensor) -> [Tensor; 2] {
+        let LatentConfig { unturned, values, .. } = self.latent;
+        let [batch, seq] = [latent.size(0), latent.size(2)];
+        let made = t.scope("kv_b_proj", || self.kv_b_proj.forward(t, latent));
+        let made = t.view(&made, [batch, seq, self.heads, unturned + values]);
+        let made = t.transpose(&made, 1, 2);
+        let mut parts = t.split(&made, 3, &[unturned, values]).into_iter();
+        let (Some(of_keys), Some(of_values)) = (parts.next(), parts.next()) else {
+            unreachable!("the split makes two parts")
+        };
+        let turned = t.expand(turned, [batch, self.heads, seq, turned.last()]);
+        let shape = [batch, self.heads, seq, self.latent.width()];
+        let mut keys = t.empty(shape, made.dtype(), "keys");
+        keys = t.set_columns(keys, &of_keys);
+        keys = t.set_columns(keys, &turned);
+        [keys, of_values]
+    }
+
+    /// Rotates queries and keys by their positions.
+    fn turn(&self, t: &Tape, [q, k]: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
+        let cos = t.unsqueeze(&shared.cos, 1);
+        match self.latent.rotation {
+            LatentRotation::Pairs => {
+                let sin = t.unsqueeze(&shared.sin, 1);
+                let [cos, sin] = [&cos, &sin].map(|wave| t.no_grad(|| t.slice(wave, 3, wave.last() / 2)));
+                nn::apply_rotary_to_pairs(t, [q, k], &cos, &sin)
+            }
+            LatentRotation::Halves => {
+                let sin = t.unsqueeze(&shared.sin, 1);
+                [q, k].map(|x| nn::apply_rotary(t, x, &cos, &sin))
+            }
+            LatentRotation::Complex => nn::apply_complex_rotary_in_turn(t, [q, k], &cos),
+        }
+    }
+}
+
+impl Attend for LatentAttention {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq] = [x.size(0), x.size(1)];
+        let latent = &self.latent;
+        let q = self.queries.forward(t, &x);
+        let q = t.view(&q, [batch, seq, self.heads, latent.width()]);
+        let q = t.transpose(&q, 1, 2);
+        let of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
+        let compressed = t.scope("kv_a_proj_with_mqa", || self.kv_a_proj_with_mqa.forward(t, &x));
+        let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.turned]);
+        let mut kv = t.scope("kv_a_layernorm", || self.kv_a_layernorm.forward(t, &of_kv[0]));
+        kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
+        let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
+        let [turned_q, mut turned_k] = self.turn(t, [&of_q[1], &k], shared);
+        if let Some(cache) = &shared.cache {
+            (kv, turned_k) = cache.update(t, &kv, &turned_k);
+        }
+        let queries = t.cat(&[&of_q[0], &turned_q], 3);
+        let [keys, values] = self.expanded(t, &kv, &turned_k);
+        let call = AttentionCall {
+            q: &queries,
+            k: &keys,
+            v: &values,
+            mask: shared.mask.as_ref(),
+            dropout: self.dropout,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        out = t.contiguous(&t.reshape(&out, [batch, seq, self.heads * latent.values]));
+        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
+        (out, weights)
+    }
+}

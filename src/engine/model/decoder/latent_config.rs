@@ -1,0 +1,114 @@
+//! Configuration of multi-head latent attention.
+
+use super::rope_tables;
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+
+/// Defaults of a family with latent attention, and what it does with positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LatentKeys {
+    /// Default of `q_lora_rank`; null is none.
+    pub q_rank: Option<u64>,
+    /// Default of `kv_lora_rank`.
+    pub kv_rank: u64,
+    /// Default of `qk_nope_head_dim`.
+    pub unturned: u64,
+    /// Default of `qk_rope_head_dim`.
+    pub turned: u64,
+    /// Default of `v_head_dim`; `None` for hidden ÷ heads.
+    pub values: Option<u64>,
+    /// Rotation; `None` for that of the key `rope_interleave`.
+    pub rotation: Option<LatentRotation>,
+}
+
+impl LatentKeys {
+    /// Those of DeepSeek-V3.
+    pub const DEEPSEEK_V3: Self = Self {
+        q_rank: Some(1536),
+        kv_rank: 512,
+        unturned: 128,
+        turned: 64,
+        values: Some(128),
+        rotation: None,
+    };
+}
+
+/// Rotation of the elements of each head that have positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LatentRotation {
+    /// Alternating elements make pairs.
+    Pairs,
+    /// Both halves make pairs, as in Llama.
+    Halves,
+    /// Alternating elements are complex numbers.
+    Complex,
+}
+
+/// Sizes of latent attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatentConfig {
+    /// Elements of the queries' latent, if they have one.
+    pub(super) q_rank: Option<u64>,
+    /// Elements of the latent of keys and values.
+    pub(super) kv_rank: u64,
+    /// Elements of a query's or key's head that positions do not turn.
+    pub(super) unturned: u64,
+    /// Elements that positions turn.
+    pub(super) turned: u64,
+    /// Elements of a value's head.
+    pub(super) values: u64,
+    pub(super) rotation: LatentRotation,
+}
+
+impl LatentConfig {
+    /// Elements of a head of queries or keys.
+    pub(super) const fn width(&self) -> u64 {
+        self.unturned + self.turned
+    }
+
+    /// Reads the sizes in a decoder of `hidden` elements and `heads` heads.
+    pub(super) fn read(s: &Section, keys: &LatentKeys, [hidden, heads]: [u64; 2]) -> Result<Self, ModelError> {
+        let size = |name: &str, default: u64| s.size_or(name, default, limits::HEAD_DIM);
+        let q_rank = match s.has("q_lora_rank") {
+            true => s.optional_size("q_lora_rank", limits::WIDTH)?,
+            false => keys.q_rank,
+        };
+        let rotation = match keys.rotation {
+            Some(rotation) => rotation,
+            None if s.flag("rope_interleave", !s.has("rope_interleave"))? => LatentRotation::Pairs,
+            None => LatentRotation::Halves,
+        };
+        let read = Self {
+            q_rank,
+            kv_rank: s.size_or("kv_lora_rank", keys.kv_rank, limits::WIDTH)?,
+            unturned: size("qk_nope_head_dim", keys.unturned)?,
+            turned: size("qk_rope_head_dim", keys.turned)?,
+            values: size("v_head_dim", keys.values.unwrap_or(hidden / heads).max(1))?,
+            rotation,
+        };
+        read.check(s)?;
+        Ok(read)
+    }
+
+    /// Refuses heads that fused attention does not take in half precision, and positions that turn another number of
+    /// elements.
+    fn check(&self, s: &Section) -> Result<(), ModelError> {
+        let widths = [
+            ("qk_nope_head_dim + qk_rope_head_dim", self.width()),
+            ("v_head_dim", self.values),
+        ];
+        for (name, width) in widths {
+            if width % 8 != 0 {
+                return Err(s.wrong(name, &width.into(), "a multiple of 8: other widths are not simulated"));
+            }
+        }
+        if self.turned % 2 != 0 {
+            return Err(s.wrong("qk_rope_head_dim", &self.turned.into(), "an even number, of pairs"));
+        }
+        let head_dim = s.optional_size("head_dim", limits::HEAD_DIM)?.unwrap_or(self.turned);
+        s.equal(("head_dim", head_dim), ("qk_rope_head_dim", self.turned))?;
+        rope_tables::rotates_whole_heads(s)?;
+        rope_tables::has_factor(s)
+    }
+}

@@ -1,0 +1,55 @@
+//! DeepSeek-V2: latent attention turned by complex numbers, and experts (`transformers/models/deepseek_v2`).
+
+pub(crate) use crate::model::decoder::latent::LatentLayer;
+
+use crate::model::decoder::{
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LatentKeys,
+    LatentRotation, LlamaModules, Modules, SharedKeys, SoftCaps, Windows, not_null,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `deepseek_v2`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "deepseek_v2",
+        classes: &["DeepseekV2ForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 102_400,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Divides,
+    biases: |s| {
+        let allowed = "a number: transformers 5.17 fails without one";
+        s.required("num_experts_per_tok", allowed)?;
+        not_null(s, &["topk_method"])?;
+        Biases::of_attention_and_mlp(s)
+    },
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        experts: Some(&ExpertKeys {
+            experts: (["n_routed_experts", "num_experts"], 64),
+            chosen: (CHOSEN, 6),
+            intermediate: ("moe_intermediate_size", 1407),
+            weights: ChosenWeights::ByMethod,
+            gate_first: false,
+            dense: DenseLayers::First(0),
+            shared: SharedKeys::Added("n_shared_experts", 2),
+        }),
+        latent: Some(&LatentKeys {
+            rotation: Some(LatentRotation::Complex),
+            ..LatentKeys::DEEPSEEK_V3
+        }),
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};

@@ -1,0 +1,63 @@
+//! GLM-4.7-Flash: DeepSeek-V3's attention and GLM-4.5's experts (`transformers/models/glm4_moe_lite`).
+
+pub(crate) use crate::model::decoder::latent::LatentLayer;
+
+use crate::model::decoder::{
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
+    LatentKeys, LlamaModules, Modules, SharedKeys, SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+
+/// `glm4_moe_lite`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "glm4_moe_lite",
+        classes: &["Glm4MoeLiteForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 154_880,
+        hidden: 2048,
+        intermediate: 10_240,
+        layers: 47,
+        heads: 20,
+        kv_heads: Some(20),
+        max_positions: 202_752,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Free,
+    biases: Biases::of_attention,
+    windows: Windows::NEVER,
+    qk_norm: false,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::None,
+    modules: Modules::Llama(LlamaModules {
+        experts: Some(&ExpertKeys {
+            experts: (["n_routed_experts", "num_local_experts"], 64),
+            chosen: (CHOSEN, 4),
+            intermediate: ("moe_intermediate_size", 1536),
+            weights: ChosenWeights::Grouped(GroupKeys {
+                groups: 1,
+                kept: 1,
+                is_normalised: true,
+                wide_correction: true,
+            }),
+            gate_first: false,
+            dense: DenseLayers::KindsOr(1),
+            shared: SharedKeys::Added("n_shared_experts", 1),
+        }),
+        latent: Some(&LatentKeys {
+            q_rank: Some(768),
+            unturned: 192,
+            values: Some(256),
+            ..LatentKeys::DEEPSEEK_V3
+        }),
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};
