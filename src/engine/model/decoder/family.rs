@@ -99,6 +99,10 @@ pub(crate) struct LlamaModules {
     pub query_norms_key: Option<&'static str>,
     /// Key that gives the head a bias, if there is one.
     pub head_bias_key: Option<&'static str>,
+    /// True if the MLP's activation is that of its code, whatever the file says (MiniMax-M3).
+    pub has_own_activation: bool,
+    /// Key of the elements inside the MLP.
+    pub intermediate_key: &'static str,
     /// Experts in place of the MLP.
     pub experts: Option<&'static ExpertKeys>,
     /// Form of the block.
@@ -186,6 +190,8 @@ pub(crate) enum Rotation {
     Halves,
     /// Of whole heads in fp32, whose alternating elements make pairs, by cosines in fp32 (ERNIE 4.5 MoE).
     AlternatingInF32,
+    /// The same by cosines for each element of a pair (ERNIE 4.5 VL).
+    PairedInF32,
 }
 
 impl LlamaModules {
@@ -197,6 +203,8 @@ impl LlamaModules {
         rotary_by_kind: false,
         query_norms_key: None,
         head_bias_key: None,
+        has_own_activation: false,
+        intermediate_key: "intermediate_size",
         experts: None,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
@@ -257,6 +265,25 @@ impl DecoderFamily {
         match &self.modules {
             Modules::Llama(modules) => modules.head_bias_key,
             Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Returns true if the MLP's activation is that of its code, whatever the file says.
+    pub(crate) const fn has_own_activation(&self) -> bool {
+        matches!(
+            self.modules,
+            Modules::Llama(LlamaModules {
+                has_own_activation: true,
+                ..
+            })
+        )
+    }
+
+    /// Key of the elements inside the MLP.
+    pub(crate) const fn intermediate_key(&self) -> &'static str {
+        match &self.modules {
+            Modules::Llama(modules) => modules.intermediate_key,
+            Modules::Gemma(_) => LlamaModules::LLAMA.intermediate_key,
         }
     }
 

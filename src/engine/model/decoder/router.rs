@@ -31,6 +31,7 @@ impl Router {
                 let dtype = if wide_correction { DType::F32 } else { b.dtype() };
                 Some(b.buffer(name, [e.sizes.experts], dtype))
             }
+            RouterKind::Sigmoids => Some(b.buffer(name, [e.sizes.experts], b.dtype())),
             RouterKind::Corrected => Some(b.tape().scope("moe_statics", || {
                 b.frozen_weight_of(name, [1, e.sizes.experts], DType::F32)
             })),
@@ -64,7 +65,8 @@ impl Router {
                 [logits, weights, indices]
             }
             (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, correction),
-            (RouterKind::Grouped { .. } | RouterKind::Corrected, None) => {
+            (RouterKind::Sigmoids, Some(correction)) => self.sigmoids(t, x, correction),
+            (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids, None) => {
                 unreachable!("such a router has a correction")
             }
         }
@@ -82,6 +84,20 @@ impl Router {
         if narrows {
             weights = t.to_dtype(&weights, logits.dtype());
         }
+        [logits, weights, indices]
+    }
+
+    /// `MiniMaxM3VLTopKRouter.forward`.
+    fn sigmoids(&self, t: &Tape, x: &Tensor, correction: &Tensor) -> [Tensor; 3] {
+        let logits = t.linear(&t.to_dtype(x, self.weight.dtype()), &self.weight, None);
+        let scores = t.sigmoid(&t.to_dtype(&logits, DType::F32));
+        let choice = t.add(&scores, correction);
+        let [_values, indices] = t.topk(&choice, self.chosen);
+        let mut weights = t.gather_last(&scores, &indices);
+        let sum = t.sum_last(&weights);
+        weights = t.div_(weights, &sum);
+        drop(sum);
+        drop((scores, choice));
         [logits, weights, indices]
     }
 

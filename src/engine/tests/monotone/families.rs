@@ -6,7 +6,7 @@ use super::configurations::{
     bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt,
     instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
 };
-use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped};
+use super::mixtures::{delta_experts, ernie, experts, glm4v_moe, gpt_oss, grouped};
 
 /// A family and its capabilities: text, several images, parts that can be frozen.
 #[derive(Debug)]
@@ -234,6 +234,7 @@ pub const FAMILIES: &[Family] = &[
             "num_attention_heads": 4, "patch_size": 16, "num_patches": 64}})
     }),
     beside_text("glm4v", true, |w| glm4v("glm4v", w)),
+    beside_text("glm4v_moe", true, glm4v_moe),
     beside_text("glm46v", true, |w| glm4v("glm46v", w)),
     beside_text("glmga", true, |w| glm4v("glmga", w)),
     beside_text("glm_ocr", true, |w| {

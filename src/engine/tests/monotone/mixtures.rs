@@ -1,8 +1,8 @@
 //! Tiny configurations of families with mixtures of experts.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::configurations::{decoder, delta};
+use super::configurations::{decoder, delta, glm4v};
 
 /// A decoder with Qwen's keys.
 pub fn experts(model_type: &str, w: u64) -> Value {
@@ -28,6 +28,14 @@ pub fn ernie(w: u64) -> Value {
     config["moe_num_experts"] = 4.into();
     config["moe_k"] = 2.into();
     config["pad_token_id"] = 0.into();
+    config
+}
+
+/// GLM-4.5V.
+pub fn glm4v_moe(w: u64) -> Value {
+    let mut config = glm4v("glm4v_moe", w);
+    config["text_config"] = grouped("glm4v_moe_text", w);
+    config["text_config"]["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [1, 1, 2]});
     config
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod hyperclovax;
 pub(crate) mod jais2;
 pub(crate) mod llama;
 pub(crate) mod mellum;
+pub(crate) mod minimax_m3;
 pub(crate) mod ministral;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
@@ -106,6 +107,7 @@ decoders! {
     dots1 with ExpertLayer,
     exaone_moe with ExpertLayer,
     ernie4_5_moe with ExpertLayer,
+    minimax_m3 with ClampedExpertLayer,
     gpt_oss with Layer,
     solar_open with ExpertLayer,
     olmo,
