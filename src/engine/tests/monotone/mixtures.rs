@@ -39,6 +39,34 @@ pub fn glm4v_moe(w: u64) -> Value {
     config
 }
 
+/// ERNIE 4.5 VL.
+pub fn ernie_vl(w: u64) -> Value {
+    let mut text = ernie(w);
+    text["model_type"] = "ernie4_5_vl_moe_text".into();
+    text["moe_intermediate_size"] = json!([32 * w, 16 * w]);
+    text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 2, 4]});
+    json!({"model_type": "ernie4_5_vl_moe", "text_config": text, "vision_config": {"depth": 2, "hidden_size": 64 * w,
+        "intermediate_size": 96 * w, "num_heads": 4, "patch_size": 14}})
+}
+
+/// MiniMax-M3's language model.
+pub fn minimax_m3_text(w: u64) -> Value {
+    let mut config = experts("minimax_m3_vl_text", w);
+    config["num_local_experts"] = 4.into();
+    config["intermediate_size"] = (32 * w).into();
+    config["dense_intermediate_size"] = (160 * w).into();
+    config["shared_intermediate_size"] = (32 * w).into();
+    config["mlp_layer_types"] = json!(["dense", "sparse"]);
+    config
+}
+
+/// MiniMax-M3.
+pub fn minimax_m3(w: u64) -> Value {
+    json!({"model_type": "minimax_m3_vl", "text_config": minimax_m3_text(w), "projector_hidden_size": 48 * w,
+        "vision_config": {"num_hidden_layers": 2, "hidden_size": 64 * w, "intermediate_size": 96 * w,
+            "num_attention_heads": 4, "patch_size": 14}})
+}
+
 /// gpt-oss.
 pub fn gpt_oss(w: u64) -> Value {
     let mut config = experts("gpt_oss", w);

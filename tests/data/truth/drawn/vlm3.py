@@ -4,13 +4,15 @@ from .common import R, V, ch, clip_vision, decoder, encoder, maybe, siglip_visio
 from .experts import chosen, moe
 from .moe2 import grouped
 
+FROZEN = "none", "none", "vision"  # peft adapts fused experts too, and fails with dropout
+
 def glm4v_moe():
     config, given, more = grids.glm4v(); c = grouped("glm4v_moe_text", kinds=False); c["vocab_size"] = V
     if "attention_bias" in c: c["attention_bias"] = False
     share = ch(.5, .5, 1.0, .25)
     c["rope_parameters"] = dict(rope_type="default", rope_theta=1e4, mrope_section=grids.sections(-(-int(c["head_dim"] * share) // 2)), **({} if share == .5 else dict(partial_rotary_factor=share)))
     config["vision_config"].update(model_type="glm4v_moe_vision", out_hidden_size=c["hidden_size"])
-    return dict(config, text_config=c, tie_word_embeddings=c["tie_word_embeddings"]), given, more
+    return dict(config, text_config=c, tie_word_embeddings=c["tie_word_embeddings"]), given, dict(more, freeze=ch(*FROZEN, "all-but-connector"))
 
 def ernie4_5_vl_moe():
     c, e, p = moe("ernie4_5_vl_moe_text", kinds=False), encoder(), ch(14, 16); layers = c["num_hidden_layers"]; c["vocab_size"] = V
@@ -20,7 +22,21 @@ def ernie4_5_vl_moe():
     vision = dict(depth=e["num_hidden_layers"], hidden_size=e["hidden_size"], num_heads=e["num_attention_heads"], intermediate_size=e["intermediate_size"], patch_size=p, hidden_act=ch("quick_gelu", "gelu"))
     config = dict(text_config=c, vision_config=vision, image_token_id=32000, video_token_id=32001, image_start_token_id=32002, image_end_token_id=32003, tie_word_embeddings=maybe(.5))
     given, more = grids.inputs(p)
-    return config, given, dict(more, freeze=ch("none", "none", "vision", "lora"))  # measure.py knows no resampler by name
+    return config, given, dict(more, freeze=ch(*FROZEN))  # measure.py knows no resampler by name
+
+def minimax_m3_text(t="minimax_m3_vl_text", vocab=None):
+    c = moe(t, kinds=False); layers, share = c["num_hidden_layers"], ch(1.0, .5, .25)
+    for key in ("hidden_act",): c.pop(key)
+    c.update(intermediate_size=ch(64, 128, 256), dense_intermediate_size=ch(512, 1000), shared_intermediate_size=ch(64, 704), num_local_experts=ch(4, 8, 32), num_experts_per_tok=chosen(4),
+             rope_parameters=dict(rope_type="default", rope_theta=5e6, partial_rotary_factor=share), **some(.5, mlp_layer_types=[[ch("sparse", "dense") for _ in range(layers)]]), **some(.3, layer_types=[["full_attention"] * layers]))
+    return dict(c, vocab_size=vocab) if vocab else c
+
+def minimax_m3_vl():
+    c, e, p = minimax_m3_text(vocab=V), encoder(), ch(14, 16)
+    vision = dict(e, patch_size=p, hidden_act=ch("gelu", "gelu", "quick_gelu"), **some(.2, attention_dropout=[.1]))
+    config = dict(text_config=c, vision_config=vision, image_token_index=32000, video_token_index=32001, projector_hidden_size=ch(256, 1000), tie_word_embeddings=maybe(.4))
+    given, more = grids.inputs(p, 2)
+    return config, given, dict(more, freeze=ch(*FROZEN, "all-but-connector"))
 
 def granite4_vision():
     side, v = ch(8, 16), ch(clip_vision, siglip_vision)(); v["image_size"] = i = v["patch_size"] * side
@@ -34,8 +50,9 @@ def granite4_vision():
     # a square image fills the largest square
     return config, dict(per=n * n + 2 * n * (2 * n + 1), image=i, pixels=pixels, tiles=5), dict(image=pixels, freeze=ch("none", "none", "vision", "lora"))
 
-IMAGES = dict(granite4_vision=granite4_vision, glm4v_moe=glm4v_moe, ernie4_5_vl_moe=ernie4_5_vl_moe)
-ALONE = ["glm4v_moe", "ernie4_5_vl_moe"]
+TEXT = dict(minimax_m3_vl_text=minimax_m3_text)
+IMAGES = dict(minimax_m3_vl=minimax_m3_vl, granite4_vision=granite4_vision, glm4v_moe=glm4v_moe, ernie4_5_vl_moe=ernie4_5_vl_moe)
+ALONE = ["glm4v_moe", "ernie4_5_vl_moe", "minimax_m3_vl"]
 
 def batch(config, given, case, ids, pixels):
     if config["model_type"] == "ernie4_5_vl_moe":
@@ -46,4 +63,6 @@ def batch(config, given, case, ids, pixels):
         import torch
         images = case["batch"] * given["n"]
         return dict(pixel_values=pixels(images, given["tiles"], 3, given["image"], given["image"]), image_sizes=torch.tensor([[given["pixels"]] * 2] * images, device="cuda"))
-    return grids.batch(config, given, case, ids, pixels)
+    made = grids.batch(config, given, case, ids, pixels)
+    if config["model_type"] == "minimax_m3_vl": del made["mm_token_type_ids"]
+    return made

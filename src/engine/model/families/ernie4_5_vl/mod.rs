@@ -83,7 +83,7 @@ impl Family for Ernie45VlConfig {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
+            adapters: AdapterMaps::BesideExperts,
             liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
             tensor_parallel: None,

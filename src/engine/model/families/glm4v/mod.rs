@@ -103,7 +103,10 @@ impl Family for Glm4vConfig {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
+            adapters: match self.text.experts {
+                Some(_) => AdapterMaps::BesideExperts,
+                None => AdapterMaps::Usual,
+            },
             liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
             tensor_parallel: None,

@@ -37,7 +37,7 @@ impl Registered for MiniMaxM3VlConfig {
 
 impl Family for MiniMaxM3VlConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        Box::new(forward::model(b, self))
+        Box::new(forward::MiniMaxM3Vl::new(b, self))
     }
 
     fn fidelity(&self) -> Fidelity {
@@ -82,7 +82,7 @@ impl Family for MiniMaxM3VlConfig {
                 model_takes_ids: true,
                 tower_takes_ids: false,
             },
-            adapters: AdapterMaps::Usual,
+            adapters: AdapterMaps::BesideExperts,
             liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
             tensor_parallel: None,

@@ -112,7 +112,7 @@ impl Block {
         drop(out);
         let residual = h.clone();
         h = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = t.scope("mlp", || self.mlp.forward(t, &h));
         let out = t.add(&residual, &h);
         drop(x);
         out
