@@ -6,7 +6,9 @@ use super::configurations::{
     bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt,
     instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
 };
-use super::mixtures::{delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, minimax_m3, minimax_m3_text};
+use super::mixtures::{
+    delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, minimax_m3, minimax_m3_text,
+};
 
 /// A family and its capabilities: text, several images, parts that can be frozen.
 #[derive(Debug)]

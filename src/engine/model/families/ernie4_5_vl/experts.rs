@@ -38,8 +38,9 @@ impl ModalityExperts {
         }
     }
 
-    /// Sends the tokens of text and of images, `marked` of them, to their experts.
-    fn by_modality(&self, t: &Tape, x: &Tensor, marked: u64) -> [Tensor; 2] {
+    /// Sends the tokens of text and of images, `marked` of them, to their experts; returns the mask of images beside what
+    /// these make and the router's logits.
+    fn by_modality(&self, t: &Tape, x: &Tensor, marked: u64) -> ([Tensor; 2], Option<Tensor>) {
         let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
         drop(t.any_of_ids(x, [batch, seq]));
         let mut out = t.compute(x, x.dtype(), "zeros_like");
@@ -67,7 +68,7 @@ impl ModalityExperts {
             drop(of_router);
             logits = t.index_put_rows(logits, &mask(&by_router), &flat);
         }
-        [out, logits]
+        ([out, logits], Some(of_images))
     }
 }
 
@@ -82,11 +83,11 @@ impl FeedForward for ModalityExperts {
             .shared_experts
             .as_ref()
             .map(|mlp| t.scope("shared_experts", || mlp.forward(t, x.clone())));
-        let [mut out, logits] = match self.marked.get() {
+        let ([mut out, logits], _of_images) = match self.marked.get() {
             0 => {
                 let rows = t.view(&x, [shape[0] * shape[1], shape[2]]);
                 let [out, logits] = t.scope("text_moe", || self.text_moe.of_rows(t, &rows));
-                [t.view(&out, shape), logits]
+                ([t.view(&out, shape), logits], None)
             }
             marked => self.by_modality(t, &x, marked),
         };
