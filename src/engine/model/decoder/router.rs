@@ -89,7 +89,9 @@ impl Router {
 
     /// `MiniMaxM3VLTopKRouter.forward`.
     fn sigmoids(&self, t: &Tape, x: &Tensor, correction: &Tensor) -> [Tensor; 3] {
-        let logits = t.linear(&t.to_dtype(x, self.weight.dtype()), &self.weight, None);
+        let rows = t.view(x, [x.numel() / x.last(), x.last()]);
+        let logits = t.linear(&t.to_dtype(&rows, self.weight.dtype()), &self.weight, None);
+        drop(rows);
         let scores = t.sigmoid(&t.to_dtype(&logits, DType::F32));
         let choice = t.add(&scores, correction);
         let [_values, indices] = t.topk(&choice, self.chosen);
