@@ -103,6 +103,8 @@ pub(crate) struct LlamaModules {
     pub has_own_activation: bool,
     /// Key of the elements inside the MLP.
     pub intermediate_key: &'static str,
+    /// True if transformers refuses FlashAttention for it.
+    pub refuses_flash: bool,
     /// Experts in place of the MLP.
     pub experts: Option<&'static ExpertKeys>,
     /// Form of the block.
@@ -205,6 +207,7 @@ impl LlamaModules {
         head_bias_key: None,
         has_own_activation: false,
         intermediate_key: "intermediate_size",
+        refuses_flash: false,
         experts: None,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
@@ -277,6 +280,18 @@ impl DecoderFamily {
                 ..
             })
         )
+    }
+
+    /// Returns true if transformers refuses FlashAttention for it.
+    pub(crate) const fn refuses_flash(&self) -> bool {
+        self.is_eager()
+            || matches!(
+                self.modules,
+                Modules::Llama(LlamaModules {
+                    refuses_flash: true,
+                    ..
+                })
+            )
     }
 
     /// Key of the elements inside the MLP.

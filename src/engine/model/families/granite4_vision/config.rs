@@ -110,7 +110,7 @@ fn window(s: &Section, side: u64) -> Result<[u64; 2], ModelError> {
         .and_then(|(queries, patches)| Some([queries.parse().ok()?, patches.parse::<u64>().ok()?]));
     let fits = |[queries, patches]: &[u64; 2]| {
         // Projectors of corners halve the sides.
-        *queries > 0 && *patches == 2 * queries && side % patches == 0 && side > *patches
+        *queries > 0 && *patches == 2 * queries && side.is_multiple_of(*patches) && side > *patches
     };
     parts.filter(fits).ok_or_else(|| {
         let allowed = format!("\"N/M\" with M twice N and a part of the tower's {side} patches a side");

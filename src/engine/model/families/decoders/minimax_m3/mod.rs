@@ -48,6 +48,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         partial_rotary: true,
         has_own_activation: true,
         intermediate_key: "dense_intermediate_size",
+        refuses_flash: true,
         experts: Some(&ExpertKeys {
             experts: (["num_local_experts", "num_experts"], 128),
             chosen: (CHOSEN, 4),
