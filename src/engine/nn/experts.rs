@@ -39,6 +39,8 @@ enum Gate {
     Activated(Activation),
     /// Alternating elements of the projection, clamped (`GptOssExperts._apply_gate`).
     Clamped,
+    /// The halves of the projection, clamped (`MiniMaxM3VLExperts._apply_gate`).
+    ClampedHalves,
 }
 
 impl Experts {
@@ -55,6 +57,14 @@ impl Experts {
             biases: None,
             gate: Gate::Activated(activation),
         })
+    }
+
+    /// Makes the weights of MiniMax-M3's experts, whose gates are clamped.
+    pub fn clamped(b: &Builder, name: &'static str, sizes: ExpertSizes) -> Self {
+        Self {
+            gate: Gate::ClampedHalves,
+            ..Self::new(b, name, sizes, Activation::Silu)
+        }
     }
 
     /// Makes the weights of gpt-oss's experts, whose inputs come before their outputs, and their biases.
@@ -123,6 +133,7 @@ impl Experts {
         proj_out = match self.gate {
             Gate::Activated(activation) => gated(t, activation, &proj_out),
             Gate::Clamped => clamped(t, &proj_out),
+            Gate::ClampedHalves => clamped_gate(t, &proj_out).0,
         };
         let down = down.get(t);
         bias = bias_of(1).or(bias);
@@ -157,12 +168,25 @@ fn gated(t: &Tape, activation: Activation, gate_up: &Tensor) -> Tensor {
 /// `GptOssExperts._apply_gate`.
 fn clamped(t: &Tape, gate_up: &Tensor) -> Tensor {
     let half = gate_up.last() / 2;
-    let [mut gate, mut up] = [0, 1].map(|_| t.narrow(gate_up, 1, half));
+    opened(t, [0, 1].map(|_| t.narrow(gate_up, 1, half))).0
+}
+
+/// Multiplies the second half of a projection by the first, both clamped (`MiniMaxM3VLDenseMLP.forward`); returns the
+/// locals beside the product.
+pub fn clamped_gate(t: &Tape, gate_up: &Tensor) -> (Tensor, [Tensor; 3]) {
+    let half = gate_up.last() / 2;
+    let parts = t.split(gate_up, gate_up.dim() - 1, &[half; 2]);
+    opened(t, [parts[0].clone(), parts[1].clone()])
+}
+
+/// Clamps a gate and what it multiplies, and multiplies both.
+fn opened(t: &Tape, [mut gate, mut up]: [Tensor; 2]) -> (Tensor, [Tensor; 3]) {
     gate = t.clamp(&gate);
     up = t.clamp_between(&up);
     let glu = {
         let opened = t.sigmoid(&t.scale(&gate));
         t.mul(&gate, &opened)
     };
-    t.mul(&t.shift(&up), &glu)
+    let product = t.mul(&t.shift(&up), &glu);
+    (product, [glu, up, gate])
 }

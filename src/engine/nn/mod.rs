@@ -32,7 +32,7 @@ pub use cache::KvCache;
 pub use complex_rotary::{ComplexRotary, apply_complex_rotary, apply_complex_rotary_in_turn};
 pub use delta::{DeltaCall, chunk_gated_delta_rule};
 pub use embedding::{Embedding, ScaledEmbedding};
-pub use experts::{ExpertSizes, Experts};
+pub use experts::{ExpertSizes, Experts, clamped_gate};
 pub use gate::gated;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;

@@ -14,6 +14,9 @@ pub enum MropeLayout {
     Sections,
     /// Interleaved, written over those of time (Qwen3-VL).
     Interleaved,
+    /// Those of height and width, this many, alternate before those of time, each for a pair of elements, in fp32 (ERNIE
+    /// 4.5 VL).
+    Paired(u64),
 }
 
 impl Rotary {
@@ -36,7 +39,10 @@ impl Rotary {
             let mut sin = scaled(t, &freqs, "sin");
             sin = recompose(t, &sin, layout);
             cos = recompose(t, &cos, layout);
-            (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype()))
+            match layout {
+                MropeLayout::Paired(_) => (cos, sin),
+                _ => (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype())),
+            }
         })
     }
 }
@@ -52,6 +58,12 @@ fn recompose(t: &Tape, waves: &Tensor, layout: MropeLayout) -> Tensor {
     let half = match layout {
         MropeLayout::Sections => t.empty(*one.shape(), DType::F32, "cat"),
         MropeLayout::Interleaved => one,
+        MropeLayout::Paired(spatial) => {
+            let shape = one.shape().removed(2);
+            let _alternating = t.empty(shape.inserted(2, spatial), DType::F32, "stack");
+            let half = t.empty(*one.shape(), DType::F32, "cat");
+            return t.empty(shape.inserted(2, 2 * half.last()), DType::F32, "repeat_interleave");
+        }
     };
     t.cat(&[&half, &half], 2)
 }

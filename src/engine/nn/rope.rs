@@ -35,13 +35,22 @@ pub enum Frequencies {
     Default,
     /// `_compute_proportional_rope_parameters`: this many pairs of elements turn, the others have zeros.
     Proportional(u64),
+    /// Those of height and width, this many, alternate before those of time (`Ernie4_5_VLMoeTextRotaryEmbedding`).
+    Interleaved(u64),
 }
 
 impl Frequencies {
     /// Makes `n` inverse frequencies, of which `last` is the result.
     fn make(self, t: &Tape, n: u64, last: impl FnOnce() -> Tensor) -> Tensor {
-        let Self::Proportional(turned) = self else {
-            return inverse_frequencies(t, n, last);
+        let turned = match self {
+            Self::Default => return inverse_frequencies(t, n, last),
+            Self::Interleaved(first) => {
+                let _in_order = inverse_frequencies(t, n, || t.empty([n], DType::F32, "mul"));
+                let all = last();
+                drop(t.empty([first], DType::F32, "cat"));
+                return all;
+            }
+            Self::Proportional(turned) => turned,
         };
         let part = |name| t.empty([turned], DType::F32, name);
         let power = {

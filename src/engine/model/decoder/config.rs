@@ -106,7 +106,7 @@ impl DecoderConfig {
             intermediate: match family.experts() {
                 // No layer has an MLP, and no key says how wide it would be.
                 Some(keys) if keys.are_everywhere() => 0,
-                _ => s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?,
+                _ => s.size(family.intermediate_key(), d.intermediate, limits::WIDTH * 4)?,
             },
             layers,
             heads,
@@ -119,7 +119,10 @@ impl DecoderConfig {
             mlp_bias: biases.mlp,
             head_bias: switched(s, family.head_bias_key(), false)?,
             qk_norm: switched(s, family.query_norms_key(), family.qk_norm)?,
-            activation: s.activation(activation_key(s, family), d.activation)?,
+            activation: match family.has_own_activation() {
+                true => d.activation,
+                false => s.activation(activation_key(s, family), d.activation)?,
+            },
             windows: windows::read(s, family, layers, d)?,
             rope: Rope::read(s, d.theta, d.partial_rotary)?,
             attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,

@@ -53,6 +53,8 @@ pub(crate) enum ChosenWeights {
     Corrected,
     /// Softmax of the chosen logits, which have biases (gpt-oss).
     OfChosen,
+    /// Sigmoids in fp32, chosen with a correction and divided by their sum (MiniMax-M3).
+    Sigmoids,
 }
 
 /// Keys of a choice among groups of experts.
@@ -100,6 +102,8 @@ pub(crate) enum SharedKeys {
     /// One as wide as this key's number of experts, with a default number; it runs before the router, and 0 is none
     /// (ERNIE 4.5).
     AddedFirst(&'static str, u64),
+    /// One of this key's elements, with a default; it runs before the router (MiniMax-M3).
+    OfWidth(&'static str, u64),
 }
 
 /// Experts of a decoder.
@@ -140,6 +144,8 @@ pub(super) enum RouterKind {
     Corrected,
     /// Softmax of the chosen logits, which have biases.
     OfChosen,
+    /// Sigmoids in fp32, chosen with a correction and divided by their sum.
+    Sigmoids,
 }
 
 /// Kinds of experts that all tokens pass.
@@ -158,6 +164,23 @@ pub(super) enum SharedKind {
 impl ExpertsConfig {
     /// Reads the experts of a decoder of `layers` blocks of `hidden` elements.
     pub(crate) fn read(s: &Section, keys: &ExpertKeys, [hidden, layers]: [u64; 2]) -> Result<Self, ModelError> {
+        let (name, default) = keys.intermediate;
+        let intermediate = s.size_or(name, default, limits::WIDTH * 4)?;
+        Self::read_of_width(s, keys, [hidden, layers], (name, intermediate))
+    }
+
+    /// Elements inside the expert that all tokens pass, if there is one.
+    pub(crate) fn shared_width(&self) -> Option<u64> {
+        self.shared.map(|(_, width)| width)
+    }
+
+    /// Reads experts whose width a key of this name gave.
+    pub(crate) fn read_of_width(
+        s: &Section,
+        keys: &ExpertKeys,
+        [hidden, layers]: [u64; 2],
+        (name, intermediate): (&str, u64),
+    ) -> Result<Self, ModelError> {
         refuse_others(s)?;
         let (names, default) = keys.experts;
         let experts = s.size_of_either(names, default, limits::WIDTH)?;
@@ -165,10 +188,8 @@ impl ExpertsConfig {
         let again = s.optional_size(names[1], limits::WIDTH)?.unwrap_or(experts);
         s.equal((names[0], experts), (names[1], again))?;
         let (names, default) = keys.chosen;
-        let name = names[usize::from(s.value(names[0]).is_none())];
-        let chosen = s.size_or(name, default, experts)?;
-        let (name, default) = keys.intermediate;
-        let intermediate = s.size_or(name, default, limits::WIDTH * 4)?;
+        let key = names[usize::from(s.value(names[0]).is_none())];
+        let chosen = s.size_or(key, default, experts)?;
         // `grouped_mm` refuses rows that are not a multiple of 16 bytes.
         for (name, size) in [(name, intermediate), ("hidden_size", hidden)] {
             if size % 8 != 0 {
@@ -226,6 +247,7 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
         ChosenWeights::ByMethod => RouterKind::Scaled(limits_of_method(s, experts)?),
         ChosenWeights::Corrected => RouterKind::Corrected,
         ChosenWeights::OfChosen => RouterKind::OfChosen,
+        ChosenWeights::Sigmoids => RouterKind::Sigmoids,
         ChosenWeights::Grouped(keys) => {
             let groups = s.size_or("n_group", keys.groups, experts)?;
             let of_group = s.divide(("n_routed_experts", experts), ("n_group", groups))?;
@@ -275,6 +297,9 @@ fn shared(s: &Section, keys: SharedKeys, intermediate: u64) -> Result<Option<(Sh
         SharedKeys::AddedFirst(name, default) => {
             let count = s.optional_count(name, limits::COUNT)?.unwrap_or(default);
             (count > 0).then_some((SharedKind::AddedFirst, count * intermediate))
+        }
+        SharedKeys::OfWidth(name, default) => {
+            Some((SharedKind::AddedFirst, s.size_or(name, default, limits::WIDTH * 4)?))
         }
     })
 }

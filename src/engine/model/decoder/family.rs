@@ -103,6 +103,12 @@ pub(crate) struct LlamaModules {
     /// Key of the number that the token embedding multiplies by and keeps as a buffer, and true if its default is a whole
     /// number (MiniCPM3).
     pub embed_scale_key: Option<(&'static str, bool)>,
+    /// True if the MLP's activation is that of its code, whatever the file says (MiniMax-M3).
+    pub has_own_activation: bool,
+    /// Key of the elements inside the MLP.
+    pub intermediate_key: &'static str,
+    /// True if transformers refuses FlashAttention for it.
+    pub refuses_flash: bool,
     /// Experts in place of the MLP.
     pub experts: Option<&'static ExpertKeys>,
     /// Latent attention in place of Llama's.
@@ -194,6 +200,8 @@ pub(crate) enum Rotation {
     Halves,
     /// Of whole heads in fp32, whose alternating elements make pairs, by cosines in fp32 (ERNIE 4.5 MoE).
     AlternatingInF32,
+    /// The same by cosines for each element of a pair (ERNIE 4.5 VL).
+    PairedInF32,
 }
 
 impl LlamaModules {
@@ -206,6 +214,9 @@ impl LlamaModules {
         query_norms_key: None,
         head_bias_key: None,
         embed_scale_key: None,
+        has_own_activation: false,
+        intermediate_key: "intermediate_size",
+        refuses_flash: false,
         experts: None,
         latent: None,
         block: LlamaBlock {
@@ -276,6 +287,37 @@ impl DecoderFamily {
         match &self.modules {
             Modules::Llama(modules) => modules.head_bias_key,
             Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Returns true if the MLP's activation is that of its code, whatever the file says.
+    pub(crate) const fn has_own_activation(&self) -> bool {
+        matches!(
+            self.modules,
+            Modules::Llama(LlamaModules {
+                has_own_activation: true,
+                ..
+            })
+        )
+    }
+
+    /// Returns true if transformers refuses FlashAttention for it.
+    pub(crate) const fn refuses_flash(&self) -> bool {
+        self.is_eager()
+            || matches!(
+                self.modules,
+                Modules::Llama(LlamaModules {
+                    refuses_flash: true,
+                    ..
+                })
+            )
+    }
+
+    /// Key of the elements inside the MLP.
+    pub(crate) const fn intermediate_key(&self) -> &'static str {
+        match &self.modules {
+            Modules::Llama(modules) => modules.intermediate_key,
+            Modules::Gemma(_) => LlamaModules::LLAMA.intermediate_key,
         }
     }
 

@@ -12,6 +12,11 @@ use crate::tape::{Tape, Tensor};
 pub trait FeedForward {
     /// [batch, seq, hidden] → [batch, seq, hidden].
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor;
+
+    /// Runs it, and returns the router's logits too if the block holds them until it returns.
+    fn forward_and_logits(&self, t: &Tape, x: Tensor) -> (Tensor, Option<Tensor>) {
+        (self.forward(t, x), None)
+    }
 }
 
 /// The attention of a block.
@@ -148,7 +153,7 @@ impl Block for Layer {
         }
         let residual = x.clone();
         let mut h = self.normed(t, 0, x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (mut out, mut held) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
         let undropped = self.kept(&h);
         if self.dropout > 0.0 {
@@ -159,13 +164,19 @@ impl Block for Layer {
         drop(undropped);
         let residual = h.clone();
         h = self.normed(t, 2, h);
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        let logits;
+        (out, logits) = t.scope("mlp", || self.mlp.forward_and_logits(t, h));
+        h = out;
+        // One variable holds what attention returns beside its output, and then the router's logits.
+        held = logits.or(held);
         let _undropped = self.kept(&h);
         if self.dropout > 0.0 {
             h = t.scope("mlp", || t.dropout(&h, self.dropout));
         }
         h = self.normed(t, 3, h);
-        self.added(t, &residual, &h)
+        let out = self.added(t, &residual, &h);
+        drop(held);
+        out
     }
 }
 
@@ -211,7 +222,8 @@ impl Attend for SelfAttention {
         };
         let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
         let (mut q, mut k, mut v);
-        if shared.splits_last || self.place == QueryNorms::Whole {
+        let splits_last = shared.splits_last && self.place != QueryNorms::SplitHeads;
+        if splits_last || self.place == QueryNorms::Whole {
             q = norm(0, QueryNorms::Whole, project("q_proj", &self.q_proj));
             k = norm(1, QueryNorms::Whole, project("k_proj", &self.k_proj));
             let unsplit = project("v_proj", &self.v_proj);
@@ -279,6 +291,7 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
             let waves = [&cos, &sin].map(|x| t.no_grad(|| t.compute(x, x.dtype(), "repeat_interleave")));
             back(&[&q, &k].map(|x| alternating_in_f32(t, x, &waves)))
         }
+        Rotation::PairedInF32 => back(&[&q, &k].map(|x| alternating_in_f32(t, x, &[cos.clone(), sin.clone()]))),
         Rotation::AlternatingPart => {
             let [cos, sin] = [&cos, &sin].map(|x| t.no_grad(|| t.compute(x, x.dtype(), "repeat_interleave")));
             nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin)

@@ -34,6 +34,7 @@ impl Router {
                 let dtype = if wide_correction { DType::F32 } else { b.dtype() };
                 Some(b.buffer(name, [e.sizes.experts], dtype))
             }
+            RouterKind::Sigmoids => Some(b.buffer(name, [e.sizes.experts], b.dtype())),
             RouterKind::Corrected => Some(b.tape().scope("moe_statics", || {
                 b.frozen_weight_of(name, [1, e.sizes.experts], DType::F32)
             })),
@@ -69,7 +70,8 @@ impl Router {
                 [logits, weights, indices]
             }
             (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, weight, correction),
-            (RouterKind::Grouped { .. } | RouterKind::Corrected, None) => {
+            (RouterKind::Sigmoids, Some(correction)) => self.sigmoids(t, x, weight, correction),
+            (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids, None) => {
                 unreachable!("such a router has a correction")
             }
         }
@@ -106,6 +108,22 @@ impl Router {
         }
         let [mut weights, indices] = t.topk(&scores, self.chosen);
         weights = t.scale(&weights);
+        [logits, weights, indices]
+    }
+
+    /// `MiniMaxM3VLTopKRouter.forward`.
+    fn sigmoids(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, correction: &Tensor) -> [Tensor; 3] {
+        let rows = t.view(x, [x.numel() / x.last(), x.last()]);
+        let logits = t.linear(&t.to_dtype(&rows, self.weight.dtype()), weight.get(t), None);
+        drop(rows);
+        let scores = t.sigmoid(&t.to_dtype(&logits, DType::F32));
+        let choice = t.add(&scores, correction);
+        let [_values, indices] = t.topk(&choice, self.chosen);
+        let mut weights = t.gather_last(&scores, &indices);
+        let sum = t.sum_last(&weights);
+        weights = t.div_(weights, &sum);
+        drop(sum);
+        drop((scores, choice));
         [logits, weights, indices]
     }
 

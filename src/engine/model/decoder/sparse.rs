@@ -91,6 +91,13 @@ impl SparseMlp {
         }
     }
 
+    /// Rows [tokens, hidden] → what the chosen experts make of them, and the router's logits [tokens, experts].
+    pub fn of_rows(&self, t: &Tape, rows: &Tensor) -> [Tensor; 2] {
+        let [logits, weights, indices] = t.scope("gate", || self.gate.forward(t, rows));
+        let out = t.scope("experts", || self.experts.forward(t, rows, &indices, &weights));
+        [out, logits]
+    }
+
     /// Adds what the expert that all tokens pass makes after the others (`DeepseekV3MoE.forward`).
     fn forward_then_shared(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let shape = *x.shape();

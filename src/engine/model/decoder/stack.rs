@@ -13,9 +13,12 @@ use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
-use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary, Waves};
+use crate::nn::{self, Builder, Embedding, Frequencies, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary, Waves};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
+
+/// Function of a block's index and input, which returns another input if it replaces that.
+pub type Before<'a> = &'a dyn Fn(&Tape, usize, &Tensor) -> Option<Tensor>;
 
 /// `LlamaModel` and its variants: embeddings, blocks, last norm.
 pub struct Decoder {
@@ -54,6 +57,20 @@ impl Decoder {
 
     /// Makes the part of the decoder that belongs to the tape's pipeline stage.
     pub fn with_table(b: &Builder, c: &DecoderConfig, table: &dyn Fn() -> Embedding) -> Self {
+        Self::with(b, c, table, &|index| block(b, c, index))
+    }
+
+    /// Makes a decoder of these blocks, by their index.
+    pub fn with_blocks(b: &Builder, c: &DecoderConfig, block: &dyn Fn(usize) -> Rc<dyn Block>) -> Self {
+        Self::with(b, c, &|| Embedding::new(b, "embed_tokens", c.vocab, c.hidden), block)
+    }
+
+    fn with(
+        b: &Builder,
+        c: &DecoderConfig,
+        table: &dyn Fn() -> Embedding,
+        block: &dyn Fn(usize) -> Rc<dyn Block>,
+    ) -> Self {
         let t = b.tape();
         let stage = t.stage();
         let range = stage.layers(c.layers as usize);
@@ -62,7 +79,7 @@ impl Decoder {
             let dtype = if is_whole { DType::I64 } else { b.dtype() };
             t.scope("embed_tokens", || b.buffer("embed_scale", [], dtype))
         });
-        let layers = range.clone().map(|i| t.layer("layers", i, || block(b, c, i))).collect();
+        let layers = range.clone().map(|i| t.layer("layers", i, || block(i))).collect();
         let norm = stage
             .is_last()
             .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm));
@@ -101,13 +118,7 @@ impl Decoder {
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        let Some(table) = &self.embed_tokens else {
-            unreachable!("a stage without a table is given hidden states")
-        };
-        let embeds = t.scope("embed_tokens", || {
-            let looked_up = table.forward(t, ids);
-            run.embedded(t, self.scaled(t, table, looked_up))
-        });
+        let embeds = self.embed_unscaled(t, run, ids);
         match self.scales_stream {
             true => t.scale(&embeds),
             false => embeds,
@@ -173,7 +184,37 @@ impl Decoder {
         if let Some((cos, sin)) = of_sliding {
             sliding = BlockContext { cos, sin, ..sliding };
         }
-        self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h))
+        self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h), None)
+    }
+
+    /// Token ids [batch, seq] → [batch, seq, hidden], before a family's factor.
+    pub fn embed_unscaled(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
+        let Some(table) = &self.embed_tokens else {
+            unreachable!("a stage without a table is given hidden states")
+        };
+        t.scope("embed_tokens", || {
+            let looked_up = table.forward(t, ids);
+            run.embedded(t, self.scaled(t, table, looked_up))
+        })
+    }
+
+    /// Runs all blocks on scaled embeddings; `before` is called with each block's index and input, and may replace it.
+    pub fn forward_replacing(&self, t: &Tape, run: &Run, embeds: &Tensor, before: Before<'_>) -> Tensor {
+        let embeds = t.scale(embeds);
+        let position_ids = nn::position_ids(t, &embeds);
+        let (mask, _) = self.masks(t, run, &embeds, None);
+        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let shared = BlockContext {
+            attn: self.attention(run),
+            mask,
+            cos,
+            sin,
+            splits_last: false,
+            cache: run.cache(&self.windows),
+            _position_ids: Some(position_ids),
+        };
+        let sliding = shared.clone();
+        self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h), Some(before))
     }
 
     /// Runs all blocks at positions of time, height and width; `after` is called with each block's
@@ -204,7 +245,7 @@ impl Decoder {
             mask: sliding_mask,
             ..shared.clone()
         };
-        self.blocks(t, run, embeds, (shared, sliding), after)
+        self.blocks(t, run, embeds, (shared, sliding), after, None)
     }
 
     /// Implementation of attention.
@@ -246,12 +287,20 @@ impl Decoder {
         embeds: Tensor,
         (full, sliding): (BlockContext, BlockContext),
         (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
+        before: Option<Before<'_>>,
     ) -> Tensor {
         let (full, sliding) = (Rc::new(full), Rc::new(sliding));
         let mut h = embeds.clone();
         let mut _block_output = embeds.clone();
-        let kinds = self.kinds(full.cache.is_some(), changed);
+        let kinds = match before {
+            Some(_) => (0..self.layers.len() as u64).collect(),
+            None => self.kinds(full.cache.is_some(), changed),
+        };
         t.stack(&kinds, &mut |i| {
+            if let Some(replaced) = before.and_then(|before| before(t, i, &h)) {
+                h = replaced;
+                _block_output = h.clone();
+            }
             let shared = if self.windows[i].is_some() { &sliding } else { &full };
             let (layer, shared) = (self.layers[i].clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
@@ -305,10 +354,22 @@ fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
         Rotation::Halves => Waves::Halves,
         _ => Waves::Repeated,
     };
-    let make = || Rotary::new(b, rotary_width(c)).dynamic(c.rope.is_dynamic()).of(waves);
+    let make = || {
+        Rotary::with(b, rotary_width(c), frequencies(c))
+            .dynamic(c.rope.is_dynamic())
+            .of(waves)
+    };
     let (all, sliding) = (make(), (by_kind && is_mixed).then(make));
     let all = all.initialised(b.tape());
     (all, sliding.map(|rotary| rotary.initialised(b.tape())))
+}
+
+/// Initialisation of the inverse frequencies.
+fn frequencies(c: &DecoderConfig) -> Frequencies {
+    match (c.family.block().rotation, &c.rope.mrope_section) {
+        (Rotation::PairedInF32, Some(sections)) => Frequencies::Interleaved(sections[0] + sections[1]),
+        _ => Frequencies::Default,
+    }
 }
 
 /// Elements of each head that are rotated.

@@ -15,6 +15,7 @@ pub mod cosmos3_edge;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
+pub mod ernie4_5_vl;
 pub mod exaone4_5;
 pub mod fuyu;
 pub mod gemma3;
@@ -26,6 +27,7 @@ pub mod got_ocr2;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
+pub mod granite4_vision;
 pub mod idefics;
 pub mod idefics2;
 pub mod idefics3;
@@ -40,6 +42,7 @@ pub mod llama4;
 pub mod llava;
 pub mod llava_next;
 pub mod minicpmv4_6;
+pub mod minimax_m3_vl;
 pub mod mistral3;
 pub mod mllama;
 pub mod opt;
@@ -121,6 +124,7 @@ families! {
     vipllava::VipLlavaConfig,
     video_llava::VideoLlavaConfig,
     llava_next::LlavaNextConfig,
+    granite4_vision::Granite4VisionConfig,
     qwen2_vl::Qwen2VlConfig,
     qwen2_5_vl::Qwen25VlConfig,
     qwen3_vl::Qwen3VlConfig,
@@ -128,12 +132,14 @@ families! {
     qwen2_5_omni::Qwen25OmniConfig,
     qwen3_omni_moe::Qwen3OmniConfig,
     glm4v::Glm4vConfig,
+    ernie4_5_vl::Ernie45VlConfig,
     exaone4_5::Exaone45Config,
     cosmos3_edge::Cosmos3EdgeConfig,
     paddleocr_vl::PaddleOcrVlConfig,
     video_llama_3::VideoLlama3Config,
     kimi_k25::KimiK25Config,
     minicpmv4_6::MiniCpmV46Config,
+    minimax_m3_vl::MiniMaxM3VlConfig,
     internvl::InternVlConfig,
     aya_vision::AyaVisionConfig,
     lfm2_vl::Lfm2VlConfig,

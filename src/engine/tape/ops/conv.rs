@@ -119,9 +119,12 @@ impl Tape {
         rec.finish(self, out, move |t, bw| {
             let (x, w) = (&bw.saved[0], &bw.saved[1]);
             let mark = t.work_mark();
-            let dx = bw.want(0, || t.empty_like(x, x.dtype(), "convolution backward"));
+            let dx = bw.want(0, || {
+                let dx = t.empty_like(x, x.dtype(), "convolution backward");
+                drop(t.in_channels_last(w));
+                dx
+            });
             let dw = bw.want(1, || t.in_channels_last(w));
-            drop(t.in_channels_last(w));
             let bytes = [bytes_of(x) + bytes_of(bw.grad()), bytes_of(w)];
             let kernel = ("convolution backward", Class::ConvolutionBackward);
             t.ran_as(mark, kernel, x.dtype(), bytes, extents);

@@ -9,25 +9,28 @@ use super::super::tensor::Tensor;
 use crate::dtype::DType;
 
 impl Tape {
-    /// `x[mask, :]`: [batch, seq, width] at the `marked` positions of [batch, seq] → [marked, width].
+    /// `x[mask]`: the parts at the `marked` positions of the first dimensions, so [batch, seq, width] by a mask of
+    /// [batch, seq] → [marked, width].
     pub fn index_rows(&self, x: &Tensor, mask: &Tensor, marked: u64) -> Tensor {
         let mut rec = self.record("IndexBackward0", &[x]);
         rec.save(self, mask);
         let out = self.gather_rows(x, mask, marked);
         let shape = *x.shape();
+        let masked = shape[..mask.dim()].iter().product();
         rec.finish(self, out, move |t, bw| {
             let out = t.empty(shape, bw.grad().dtype(), "index backward");
             let places = t.nonzero(&bw.saved[0], marked);
             let index = t.linear_index(&t.columns(&places));
             drop(places);
-            t.sort_index(index, shape[0] * shape[1]);
+            t.sort_index(index, masked);
             smallvec![Some(out)]
         })
     }
 
-    /// `x[mask, :] = values`, in place.
+    /// `x[mask] = values`, in place.
     pub fn index_put_rows(&self, x: Tensor, mask: &Tensor, values: &Tensor) -> Tensor {
-        self.fits(x.last() == values.last(), "index_put_", &x, values);
+        let fits = values.dim() == 1 + x.dim() - mask.dim() && (values.dim() == 1 || x.last() == values.last());
+        self.fits(fits, "index_put_", &x, values);
         let mut rec = self.record("IndexPutBackward0", &[&x, values]);
         rec.save(self, mask);
         let marked = values.size(0);
@@ -66,10 +69,27 @@ impl Tape {
     fn gather_rows(&self, x: &Tensor, mask: &Tensor, marked: u64) -> Tensor {
         let places = self.nonzero(mask, marked);
         let mark = self.work_mark();
-        let out = self.empty([marked, x.last()], x.dtype(), "index");
+        let mut shape = Dims::new(&[marked]);
+        for &extent in &x.shape()[mask.dim()..] {
+            shape = shape.inserted(shape.len(), extent);
+        }
+        let out = self.empty(shape, x.dtype(), "index");
         self.gathered(mark, &out);
         drop(places);
         out
+    }
+
+    /// `torch.index_select(x, 0, index)`.
+    pub fn index_select(&self, x: &Tensor, index: &Tensor) -> Tensor {
+        let mut rec = self.record("IndexSelectBackward0", &[x]);
+        rec.save(self, index);
+        let from = *x.shape();
+        let mark = self.work_mark();
+        let out = self.empty(from.removed(0).inserted(0, index.numel()), x.dtype(), "index_select");
+        self.gathered(mark, &out);
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.empty(from, bw.grad().dtype(), "index_select backward"))]
+        })
     }
 
     /// `g.index_put(mask, zeros)`, with zeros of `shape` for `marked` rows.

@@ -108,6 +108,15 @@ impl Tape {
         out
     }
 
+    /// `torch.any(ids)` of contiguous ids of this shape in int32 that are not at hand, outside the graph: → [].
+    pub fn any_of_ids(&self, like: &Tensor, shape: impl Into<Dims>) -> Tensor {
+        let shape: Dims = shape.into();
+        let ids = like.alias_as(shape, shape.contiguous_strides(), DType::I32);
+        let out = self.empty([], DType::Bool, "any");
+        self.in_reduction(&ids, &vec![true; ids.dim()], 1);
+        out
+    }
+
     fn reduce_buffers(&self, (partials, semaphores): (u64, u64)) {
         let make = |bytes, name| self.storage_of_bytes(bytes, &Dims::new(&[bytes]), DType::U8, name, Kind::Temporary);
         let partials = make(partials, "partial sums of thread blocks");

@@ -7,7 +7,9 @@ use super::configurations::{
     instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
 };
 use super::latent::{kimi_k25, latent};
-use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped};
+use super::mixtures::{
+    delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, minimax_m3, minimax_m3_text,
+};
 use super::omni::{qwen2_5_omni, qwen3_omni_moe};
 
 /// A family and its capabilities: text, several images, parts that can be frozen.
@@ -94,6 +96,7 @@ pub const FAMILIES: &[Family] = &[
     text("axk1", |w| latent("axk1", w)),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
+    text("minimax_m3_vl_text", minimax_m3_text),
     text("qwen3_5_moe_text", |w| delta_experts("qwen3_5_moe_text", w)),
     text("qwen3_next", |w| delta_experts("qwen3_next", w)),
     text(
@@ -183,6 +186,12 @@ pub const FAMILIES: &[Family] = &[
             "image_grid_pinpoints": [[28, 56], [56, 28], [56, 56]], "vision_aspect_ratio": "anyres_max_2",
             "vision_config": siglip_without_head(w)})
     }),
+    beside_text("granite4_vision", true, |w| {
+        json!({"model_type": "granite4_vision", "image_token_index": 499, "text_config": decoder("granite", w),
+            "image_grid_pinpoints": [[28, 56], [56, 28], [56, 56]], "vision_config": siglip_without_head(w),
+            "vision_feature_select_strategy": "full", "downsample_rate": "1/2", "deepstack_layer_map": [[-1, 0]],
+            "spatial_target_layers": [0, 1, 0, 1]})
+    }),
     beside_text("vipllava", true, |w| {
         json!({"model_type": "vipllava", "image_token_index": 499, "text_config": decoder("llama", w),
             "vision_feature_layers": [-2, -1], "vision_config": tower("clip_vision_model", w)})
@@ -242,6 +251,9 @@ pub const FAMILIES: &[Family] = &[
             "num_attention_heads": 4, "patch_size": 16, "num_patches": 64}})
     }),
     beside_text("glm4v", true, |w| glm4v("glm4v", w)),
+    beside_text("glm4v_moe", true, glm4v_moe),
+    beside_text("ernie4_5_vl_moe", true, ernie_vl),
+    beside_text("minimax_m3_vl", true, minimax_m3),
     beside_text("glm46v", true, |w| glm4v("glm46v", w)),
     beside_text("glmga", true, |w| glm4v("glmga", w)),
     beside_text("glm_ocr", true, |w| {

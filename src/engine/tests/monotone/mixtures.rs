@@ -1,8 +1,8 @@
 //! Tiny configurations of families with mixtures of experts.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::configurations::{decoder, delta};
+use super::configurations::{decoder, delta, glm4v};
 
 /// A decoder with Qwen's keys.
 pub fn experts(model_type: &str, w: u64) -> Value {
@@ -29,6 +29,42 @@ pub fn ernie(w: u64) -> Value {
     config["moe_k"] = 2.into();
     config["pad_token_id"] = 0.into();
     config
+}
+
+/// GLM-4.5V.
+pub fn glm4v_moe(w: u64) -> Value {
+    let mut config = glm4v("glm4v_moe", w);
+    config["text_config"] = grouped("glm4v_moe_text", w);
+    config["text_config"]["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [1, 1, 2]});
+    config
+}
+
+/// ERNIE 4.5 VL.
+pub fn ernie_vl(w: u64) -> Value {
+    let mut text = ernie(w);
+    text["model_type"] = "ernie4_5_vl_moe_text".into();
+    text["moe_intermediate_size"] = json!([32 * w, 16 * w]);
+    text["rope_parameters"] = json!({"rope_type": "default", "mrope_section": [2, 2, 4]});
+    json!({"model_type": "ernie4_5_vl_moe", "text_config": text, "vision_config": {"depth": 2, "hidden_size": 64 * w,
+        "intermediate_size": 96 * w, "num_heads": 4, "patch_size": 14}})
+}
+
+/// MiniMax-M3's language model.
+pub fn minimax_m3_text(w: u64) -> Value {
+    let mut config = experts("minimax_m3_vl_text", w);
+    config["num_local_experts"] = 4.into();
+    config["intermediate_size"] = (32 * w).into();
+    config["dense_intermediate_size"] = (160 * w).into();
+    config["shared_intermediate_size"] = (32 * w).into();
+    config["mlp_layer_types"] = json!(["dense", "sparse"]);
+    config
+}
+
+/// MiniMax-M3.
+pub fn minimax_m3(w: u64) -> Value {
+    json!({"model_type": "minimax_m3_vl", "text_config": minimax_m3_text(w), "projector_hidden_size": 48 * w,
+        "vision_config": {"num_hidden_layers": 2, "hidden_size": 64 * w, "intermediate_size": 96 * w,
+            "num_attention_heads": 4, "patch_size": 14}})
 }
 
 /// gpt-oss.

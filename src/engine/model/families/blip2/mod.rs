@@ -6,7 +6,7 @@ mod qformer;
 mod vision;
 
 pub use config::{Blip2Config, Blip2VisionConfig, QFormerConfig};
-pub(crate) use qformer::{FeedForward, Output, QFormerBlocks, nothing_padded};
+pub(crate) use qformer::{FeedForward, Output, QFormer, QFormerBlocks, nothing_padded};
 pub(crate) use vision::{Blip2Vision, Blip2VisionOutput};
 
 use crate::model::ModelError;

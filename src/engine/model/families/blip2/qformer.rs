@@ -74,16 +74,23 @@ impl QFormer {
     }
 
     /// Queries [images, queries, hidden] and image features [images, positions, width] → queries of that shape.
-    /// `image_mask` marks the positions that count: all of them.
-    pub fn forward(&self, t: &Tape, run: &Run, queries: &Tensor, image: &Tensor, image_mask: &Tensor) -> Tensor {
+    /// `image_mask` marks the positions that count, all of them, if there is one.
+    pub fn forward(
+        &self,
+        t: &Tape,
+        run: &Run,
+        queries: &Tensor,
+        image: &Tensor,
+        image_mask: Option<&Tensor>,
+    ) -> Tensor {
         let mut embedding = t.scope("layernorm", || self.layernorm.forward(t, queries));
         embedding = t.dropout(&embedding, self.dropout);
         // Each mask is made in the type of the queries, which autocast's norm has left.
         drop(t.to_dtype(&embedding, queries.dtype()));
         let image = t.to_dtype(image, queries.dtype());
-        {
+        if let Some(mask) = image_mask {
             let _like = t.to_dtype(&embedding, queries.dtype());
-            nothing_padded(t, image_mask);
+            nothing_padded(t, mask);
         }
         self.blocks.forward(t, run, (embedding, queries.size(1)), image)
     }

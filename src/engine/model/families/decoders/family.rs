@@ -91,7 +91,7 @@ impl Family for DecoderConfig {
                 None => AdapterMaps::Usual,
             },
             liger: self.family.liger,
-            no_flash: self.family.is_eager().then_some(NoFlash::NotSimulated),
+            no_flash: self.family.refuses_flash().then_some(NoFlash::NotSimulated),
             tensor_parallel: TensorPlan::of(self, true),
             pipeline: self.pipelined(),
         }

@@ -31,6 +31,7 @@ pub(crate) mod jais2;
 pub(crate) mod llama;
 pub(crate) mod mellum;
 pub(crate) mod minicpm3;
+pub(crate) mod minimax_m3;
 pub(crate) mod ministral;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
@@ -112,6 +113,7 @@ decoders! {
     dots1 with ExpertLayer,
     exaone_moe with ExpertLayer,
     ernie4_5_moe with ExpertLayer,
+    minimax_m3 with ClampedExpertLayer,
     gpt_oss with Layer,
     solar_open with ExpertLayer,
     deepseek_v3 with LatentLayer,

@@ -1,20 +1,21 @@
-//! Configuration of GLM-4V and GLM-OCR.
+//! Configuration of GLM-4V, GLM-4.5V and GLM-OCR.
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits, rope};
 use crate::model::decoder::{
     Biases, DecoderConfig, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules,
-    NormPlacement, Rotation, SoftCaps, Windows,
+    NormPlacement, Rotation, SoftCaps, Windows, not_null,
 };
 use crate::model::facts::ModelType;
+use crate::model::families::decoders::glm4_moe;
 use crate::model::libraries::Liger;
 use crate::model::parts::qwen_vl::{QwenPatches, Resize, Widening};
 
-/// GLM-4V and GLM-OCR: a tower like Qwen2.5-VL's, a convolution that joins patches, a gated merger, and GLM-4's decoder with
-/// multimodal rope.
+/// GLM-4V and GLM-OCR: a tower like Qwen2.5-VL's, a convolution that joins patches, a gated merger, and GLM-4's decoder
+/// (GLM-4.5's in GLM-4.5V) with multimodal rope.
 ///
-/// Sources: `transformers/models/{glm4v,glm46v,glmga,glm_ocr}/configuration_*.py`.
+/// Sources: `transformers/models/{glm4v,glm4v_moe,glm46v,glmga,glm_ocr}/configuration_*.py`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Glm4vConfig {
     /// The vision tower.
@@ -112,6 +113,30 @@ const TEXT: DecoderFamily = DecoderFamily {
 
 static GLM4V_TEXT: DecoderFamily = TEXT;
 
+/// `Glm4vMoeTextModel`, whose blocks are GLM-4.5's.
+static MOE_TEXT: DecoderFamily = DecoderFamily {
+    defaults: DecoderDefaults {
+        vocab: 151_424,
+        max_positions: 65_536,
+        ..glm4_moe::FAMILY.defaults
+    },
+    biases: |s| {
+        not_null(s, &["num_experts_per_tok", "n_shared_experts", "first_k_dense_replace"])?;
+        Ok(Biases {
+            qkv: s.flag("attention_bias", true)?,
+            ..Biases::NONE
+        })
+    },
+    qk_norm: false,
+    modules: Modules::Llama(LlamaModules {
+        partial_rotary: true,
+        experts: Some(&glm4_moe::EXPERTS),
+        block: glm4_moe::FAMILY.block(),
+        ..LlamaModules::LLAMA
+    }),
+    ..glm4_moe::FAMILY
+};
+
 /// Default of `mrope_section`.
 const SECTIONS: [u64; 3] = [8, 12, 12];
 
@@ -120,7 +145,6 @@ impl Glm4vConfig {
     pub(crate) fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         let text = s.nested_or_empty("text_config", "GLM-4V language")?;
         let vision = s.nested_or_empty("vision_config", "GLM-4V vision")?;
-        let is_ocr = model_type == "glm_ocr";
         // `Glm46VConfig` and `GlmgaConfig` take parts of any type, and do not read the tie of the language model's.
         let takes_any = matches!(model_type, "glm46v" | "glmga");
         if takes_any {
@@ -128,11 +152,17 @@ impl Glm4vConfig {
             vision.expect_model_type(&["glm4v_vision"])?;
         }
         let tied = s.flag("tie_word_embeddings", false)?;
-        let mut decoder = read_text(&text, is_ocr)?;
+        let family = match model_type {
+            "glm_ocr" => &OCR_TEXT,
+            "glm4v_moe" => &MOE_TEXT,
+            _ => &GLM4V_TEXT,
+        };
+        let mut decoder = read_text(&text, family)?;
         decoder.tie_word_embeddings = tied || !takes_any && decoder.tie_word_embeddings;
-        let (vision, image_token) = match is_ocr {
-            true => (Glm4vVisionConfig::read_ocr(&vision)?, 59_280),
-            false => (Glm4vVisionConfig::read(&vision)?, 151_343),
+        let (vision, image_token) = match model_type {
+            "glm_ocr" => (Glm4vVisionConfig::read_ocr(&vision)?, 59_280),
+            "glm4v_moe" => (Glm4vVisionConfig::read(&vision)?, 151_363),
+            _ => (Glm4vVisionConfig::read(&vision)?, 151_343),
         };
         Ok(Self {
             vision,
@@ -142,21 +172,21 @@ impl Glm4vConfig {
     }
 }
 
-fn read_text(s: &Section, is_ocr: bool) -> Result<DecoderConfig, ModelError> {
+fn read_text(s: &Section, family: &'static DecoderFamily) -> Result<DecoderConfig, ModelError> {
     for key in ["head_dim", "num_key_value_heads"] {
         if s.has(key) {
             s.required(key, "a number, or leave it out")?;
         }
     }
     // GLM-4V's attention does not read it, and its rotary embedding does.
-    if let Some(given) = s.value("head_dim").filter(|_| !is_ocr) {
+    if let Some(given) = s.value("head_dim").filter(|_| *family == GLM4V_TEXT) {
         let allowed = "none: its heads have hidden_size ÷ num_attention_heads elements";
         return Err(s.wrong("head_dim", given, allowed));
     }
     rope::unscaled_table(s)?;
-    let text = DecoderConfig::read(s, if is_ocr { &OCR_TEXT } else { &GLM4V_TEXT })?;
+    let text = DecoderConfig::read(s, family)?;
     let sections = text.rope.mrope_section.clone().unwrap_or_else(|| SECTIONS.to_vec());
-    let half = text.rope.rotated(text.head_dim) / 2;
+    let half = text.rope.rotated(text.head_dim).div_ceil(2);
     if sections.iter().sum::<u64>() != half {
         return Err(s.wrong(
             "rope_parameters.mrope_section",

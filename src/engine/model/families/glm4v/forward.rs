@@ -1,4 +1,4 @@
-//! GLM-4V and GLM-OCR (`transformers/models/{glm4v,glm_ocr}/modeling_*.py`).
+//! GLM-4V, GLM-4.5V and GLM-OCR (`transformers/models/{glm4v,glm4v_moe,glm_ocr}/modeling_*.py`).
 
 use std::rc::Rc;
 
@@ -17,6 +17,26 @@ use crate::tape::{Component, Tape, Tensor};
 /// `Glm4vForConditionalGeneration` and `GlmOcrForConditionalGeneration`.
 pub fn model(b: &Builder, c: &Glm4vConfig) -> QwenVl<Glm4vVision> {
     QwenVl::new(b, (c.vision.patches, &c.text), || Glm4vVision::new(b, &c.vision))
+}
+
+/// `Glm4vMoeForConditionalGeneration`.
+pub fn model_with_experts(b: &Builder, c: &Glm4vConfig) -> QwenVl<Glm4vVisionBesideExperts> {
+    QwenVl::new(b, (c.vision.patches, &c.text), || {
+        Glm4vVisionBesideExperts(Glm4vVision::new(b, &c.vision))
+    })
+}
+
+/// `Glm4vMoeVisionModel`: GLM-4V's tower, beside a language model that passes positions to its layers.
+pub struct Glm4vVisionBesideExperts(Glm4vVision);
+
+impl VisionTower for Glm4vVisionBesideExperts {
+    const MROPE: MropeLayout = Glm4vVision::MROPE;
+    const OUTPUT_IS_KEPT: bool = Glm4vVision::OUTPUT_IS_KEPT;
+    const LAYERS_GET: LayerPositions = LayerPositions::Always;
+
+    fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> VisionOutput {
+        self.0.forward(t, run, pixels, layout, grid)
+    }
 }
 
 /// `Glm4vVisionModel` and `GlmOcrVisionModel`.

@@ -1,4 +1,4 @@
-//! GLM-4V (4.1V and 4.6V) and GLM-OCR.
+//! GLM-4V (4.1V, 4.5V and 4.6V) and GLM-OCR.
 
 mod config;
 mod forward;
@@ -22,6 +22,10 @@ static FACTS: Facts = Facts {
         ModelType {
             name: "glm4v",
             classes: &["Glm4vForConditionalGeneration"],
+        },
+        ModelType {
+            name: "glm4v_moe",
+            classes: &["Glm4vMoeForConditionalGeneration"],
         },
         ModelType {
             name: "glm46v",
@@ -51,7 +55,10 @@ impl Registered for Glm4vConfig {
 
 impl Family for Glm4vConfig {
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        Box::new(forward::model(b, self))
+        match &self.text.experts {
+            Some(_) => Box::new(forward::model_with_experts(b, self)),
+            None => Box::new(forward::model(b, self)),
+        }
     }
 
     fn fidelity(&self) -> Fidelity {
@@ -96,7 +103,10 @@ impl Family for Glm4vConfig {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
+            adapters: match self.text.experts {
+                Some(_) => AdapterMaps::BesideExperts,
+                None => AdapterMaps::Usual,
+            },
             liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
             tensor_parallel: None,

@@ -15,9 +15,13 @@ pub struct AnyRes {
 impl AnyRes {
     /// Fits an image of `[height, width]` pixels.
     pub fn fit(size: [u64; 2], pinpoints: &[[u64; 2]], tile: u64, patch: u64) -> Self {
+        Self::fit_features(size, pinpoints, tile, tile / patch)
+    }
+
+    /// Fits an image of `[height, width]` pixels, of which each tile has `side` features a side.
+    pub fn fit_features(size: [u64; 2], pinpoints: &[[u64; 2]], tile: u64, side: u64) -> Self {
         let [height, width] = best_resolution(size, pinpoints);
         let tiles = [height / tile, width / tile];
-        let side = tile / patch;
         Self {
             tiles,
             patches: unpadded(size, [tiles[0] * side, tiles[1] * side]),

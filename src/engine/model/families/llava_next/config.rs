@@ -164,7 +164,8 @@ fn most_tiles(s: &Section) -> Result<u64, ModelError> {
         .ok_or_else(|| s.wrong(key, &given.into(), "anyres_max_N with a number of tiles N"))
 }
 
-fn pinpoints(s: &Section, tile: u64) -> Result<Vec<[u64; 2]>, ModelError> {
+/// Reads the resolutions in pixels to which an image may be fitted, multiples of a `tile`.
+pub(crate) fn pinpoints(s: &Section, tile: u64) -> Result<Vec<[u64; 2]>, ModelError> {
     let key = "image_grid_pinpoints";
     let Some(value) = s.value(key) else {
         return Ok(LlavaNextConfig::PINPOINTS.to_vec());

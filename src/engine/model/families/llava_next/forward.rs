@@ -78,42 +78,45 @@ impl<T: Text> LlavaNext<T> {
             let inputs: Vec<u64> = fitted.iter().map(AnyRes::inputs).collect();
             let parts = t.split(&features, 0, &inputs);
             drop(features);
+            let side = self.config.vision.grid().side();
             let images = parts.iter().zip(&fitted);
-            let packed: Vec<Tensor> = images.map(|(part, &image)| self.pack(t, image, part)).collect();
+            let packed: Vec<Tensor> = images
+                .map(|(part, &image)| packed(t, image, part, &self.image_newline, side))
+                .collect();
             drop(nn::ids(t, &[packed.len() as u64], "feature lengths"));
             packed
         });
         drop((held, tiles));
         of_images
     }
+}
 
-    /// `pack_image_features` of one image, [1 + tiles, patches, width]: tiles are joined, padding is cut off, each row
-    /// ends in a newline, and the downscaled image goes first.
-    fn pack(&self, t: &Tape, fitted: AnyRes, part: &Tensor) -> Tensor {
-        let ([down, across], [rows, columns]) = (fitted.tiles, fitted.patches);
-        let (width, side) = (part.last(), self.config.vision.grid().side());
-        let whole = t.select(part, 0);
-        if down * across == 0 {
-            let newline = t.to_dtype(&t.unsqueeze(&self.image_newline, 0), whole.dtype());
-            return t.cat(&[&whole, &newline], 0);
-        }
-        let mut x = t.slice(part, 0, down * across);
-        x = t.view(&x, [down, across, side, side, width]);
-        x = t.contiguous(&t.permute(&x, &[4, 0, 2, 1, 3]));
-        x = t.view(&x, [width, down * side, across * side]);
-        x = t.slice(&t.slice(&x, 1, rows), 2, columns);
-        if let Some(size) = fitted.resized {
-            x = t.squeeze(&t.interpolate_bilinear(&t.unsqueeze(&x, 0), size), 0);
-        }
-        x = {
-            let rows = x.size(1);
-            let newline = t.unsqueeze(&t.unsqueeze(&self.image_newline, 1), 2);
-            let newlines = t.to_dtype(&t.expand(&newline, [width, rows, 1]), x.dtype());
-            t.cat(&[&x, &newlines], 2)
-        };
-        x = t.transpose(&t.view(&x, [width, fitted.tile_tokens()]), 0, 1);
-        t.cat(&[&whole, &x], 0)
+/// `pack_image_features` of one image, [1 + tiles, patches, width]: tiles are joined, padding is cut off, each row
+/// ends in a newline, and the downscaled image goes first. Each tile has `side` features a side.
+pub(crate) fn packed(t: &Tape, fitted: AnyRes, part: &Tensor, image_newline: &Tensor, side: u64) -> Tensor {
+    let ([down, across], [rows, columns]) = (fitted.tiles, fitted.patches);
+    let width = part.last();
+    let whole = t.select(part, 0);
+    if down * across == 0 {
+        let newline = t.to_dtype(&t.unsqueeze(image_newline, 0), whole.dtype());
+        return t.cat(&[&whole, &newline], 0);
     }
+    let mut x = t.slice(part, 0, down * across);
+    x = t.view(&x, [down, across, side, side, width]);
+    x = t.contiguous(&t.permute(&x, &[4, 0, 2, 1, 3]));
+    x = t.view(&x, [width, down * side, across * side]);
+    x = t.slice(&t.slice(&x, 1, rows), 2, columns);
+    if let Some(size) = fitted.resized {
+        x = t.squeeze(&t.interpolate_bilinear(&t.unsqueeze(&x, 0), size), 0);
+    }
+    x = {
+        let rows = x.size(1);
+        let newline = t.unsqueeze(&t.unsqueeze(image_newline, 1), 2);
+        let newlines = t.to_dtype(&t.expand(&newline, [width, rows, 1]), x.dtype());
+        t.cat(&[&x, &newlines], 2)
+    };
+    x = t.transpose(&t.view(&x, [width, fitted.tile_tokens()]), 0, 1);
+    t.cat(&[&whole, &x], 0)
 }
 
 impl<T: Text> Forward for LlavaNext<T> {

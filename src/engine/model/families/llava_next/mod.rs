@@ -5,7 +5,9 @@ mod config;
 mod forward;
 
 pub use anyres::AnyRes;
+pub(crate) use config::pinpoints;
 pub use config::{LlavaNextConfig, LlavaNextKind};
+pub(crate) use forward::packed;
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support, TensorPlan};

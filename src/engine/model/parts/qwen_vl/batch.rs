@@ -9,11 +9,11 @@ use crate::tape::{Kind, Tape, Tensor};
 
 /// Makes a batch of text and images: `pixel_values`, [patches, elements of a patch], and in [`Batch::others`]
 /// `image_grid_thw`, [images, 3], and whatever else `others` makes. Pixels are cast last.
-pub fn batch_of_patches(
+pub fn batch_of_patches<Others: IntoIterator<Item = Tensor>>(
     t: &Tape,
     run: &Run,
     patches: &QwenPatches,
-    others: impl FnOnce(&Layout) -> Option<Tensor>,
+    others: impl FnOnce(&Layout) -> Others,
 ) -> Batch {
     let layout = Layout::of(&run.setup, patches);
     let mut batch = Batch::of_text(t, run);

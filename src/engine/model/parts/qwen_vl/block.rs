@@ -32,13 +32,20 @@ pub struct PatchEmbed {
     weight: Tensor,
     bias: Option<Tensor>,
     kernel: [u64; 4],
+    name: &'static str,
 }
 
 impl PatchEmbed {
     /// Makes a weight [width, channels, frames, patch, patch] and, if `bias`, a bias.
     pub fn new(b: &Builder, p: &QwenPatches, width: u64, bias: bool) -> Self {
+        Self::named(b, "patch_embed.proj", p, width, bias)
+    }
+
+    /// Makes the same as the module `name`.
+    pub fn named(b: &Builder, name: &'static str, p: &QwenPatches, width: u64, bias: bool) -> Self {
         let kernel = [p.channels, p.temporal_patch, p.patch, p.patch];
-        b.tape().scope("patch_embed.proj", || Self {
+        b.tape().scope(name, || Self {
+            name,
             weight: b.weight("weight", [width, kernel[0], kernel[1], kernel[2], kernel[3]]),
             bias: bias.then(|| b.weight("bias", [width])),
             kernel,
@@ -47,7 +54,7 @@ impl PatchEmbed {
 
     /// [patches, elements of a patch] → [patches, width].
     pub fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        t.scope("patch_embed.proj", || {
+        t.scope(self.name, || {
             let [c, f, h, w] = self.kernel;
             let patches = t.view(pixels, [pixels.size(0), c, f, h, w]);
             let patches = t.to_dtype(&patches, self.weight.dtype());

@@ -26,5 +26,5 @@ pub(crate) use merger::Merger;
 pub(crate) use model::{Deepstack, LanguageModel, LayerPositions, MropePositions, QwenVl, VisionOutput, VisionTower};
 pub use patches::{QwenPatches, Resize, Widening};
 pub(crate) use rotary::{VisionRotary, apply_vision_rotary};
-pub(crate) use vision_ids::{VisionIds, cu_seqlens, cu_seqlens_of_images, position_ids};
+pub(crate) use vision_ids::{VisionIds, cu_seqlens, cu_seqlens_of_images, position_ids, position_ids_in_time};
 pub(crate) use windows::windows;

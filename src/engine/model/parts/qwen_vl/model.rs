@@ -25,6 +25,9 @@ pub trait VisionTower {
     /// True if the model takes videos too, and marks their tokens beside those of images.
     const TAKES_VIDEOS: bool = true;
 
+    /// True if a batch marks the tokens that experts of their own take: those of images, and those before and after each.
+    const MARKS_EXPERTS: bool = false;
+
     /// When the language model passes positions to its layers.
     const LAYERS_GET: LayerPositions;
 
@@ -245,8 +248,13 @@ impl<V: VisionTower, L: LanguageModel> Forward for QwenVl<V, L> {
             return Batch::of_text(t, run);
         }
         batch_of_patches(t, run, &self.patches, |layout| {
-            let marked = t.empty([layout.batch, layout.seq], DType::Bool, "image tokens");
-            Some(t.compute(&marked, DType::I32, "mm_token_type_ids"))
+            let types = |name| {
+                let marked = t.empty([layout.batch, layout.seq], DType::Bool, "image tokens");
+                t.compute(&marked, DType::I32, name)
+            };
+            let of_tokens = types("mm_token_type_ids");
+            let of_experts = V::MARKS_EXPERTS.then(|| types("moe_mm_token_type_ids"));
+            std::iter::once(of_tokens).chain(of_experts)
         })
     }
 

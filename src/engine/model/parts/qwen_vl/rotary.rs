@@ -38,9 +38,15 @@ impl VisionRotary {
 
     /// Rows and columns [patches, 2] → cosines and sines, each [patches, head_dim] in fp32.
     pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> Positions {
-        let [patches, n] = [position_ids.size(0), self.inv_freq.size(0)];
-        let positions = t.empty([patches, 2, 1], DType::F32, "positions as float");
-        let freqs = t.empty([patches, 2, n], DType::F32, "frequencies");
+        self.forward_in(t, position_ids, DType::F32)
+    }
+
+    /// Positions [patches, axes], of which the first two count → cosines and sines, each [patches, head_dim] in the given
+    /// type.
+    pub fn forward_in(&self, t: &Tape, position_ids: &Tensor, dtype: DType) -> Positions {
+        let [patches, axes, n] = [position_ids.size(0), position_ids.size(1), self.inv_freq.size(0)];
+        let positions = t.empty([patches, axes, 1], DType::F32, "positions as float");
+        let freqs = t.empty([patches, axes, n], DType::F32, "frequencies");
         let wave = |name| {
             let wave = t.compute(&freqs, DType::F32, name);
             t.compute(&wave, DType::F32, "times attention scaling")
@@ -58,8 +64,12 @@ impl VisionRotary {
         };
         cos = recompose(&cos);
         sin = recompose(&sin);
+        let turns = Positions {
+            cos: t.to_dtype(&cos, dtype),
+            sin: t.to_dtype(&sin, dtype),
+        };
         drop((positions, freqs));
-        Positions { cos, sin }
+        turns
     }
 }
 

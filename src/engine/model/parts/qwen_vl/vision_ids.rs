@@ -1,6 +1,6 @@
 //! Ids of patches that a vision tower works with (`transformers/vision_utils.py`).
 
-use super::layout::Layout;
+use super::layout::{Grid, Layout};
 use crate::dtype::DType;
 use crate::nn::ids;
 use crate::tape::{Tape, Tensor};
@@ -49,15 +49,7 @@ fn position_ids_of_images(t: &Tape, layout: &Layout) -> Tensor {
     let mut before: Option<[Tensor; 2]> = None;
     for image in images {
         let [h, w] = [image.rows, image.columns];
-        let along = |n, shape: [u64; 2]| t.expand(&t.view(&ids(t, &[n], "arange"), shape), [h, w]);
-        let (mut rows, mut columns) = (along(h, [h, 1]), along(w, [1, w]));
-        drop(before.take());
-        let by_block = |x: &Tensor| {
-            let blocks = t.reshape(x, [h / m, m, w / m, m]);
-            t.reshape(&t.transpose(&blocks, 1, 2), [h * w])
-        };
-        rows = by_block(&rows);
-        columns = by_block(&columns);
+        let [rows, columns] = in_blocks(t, image, m, &mut before);
         let pairs = ids(t, &[h * w, 2], "stack");
         parts.push(ids(t, &[image.frames * h * w, 2], "repeat"));
         drop(pairs);
@@ -77,6 +69,46 @@ pub fn cu_seqlens_of_images(t: &Tape, layout: &Layout) -> Tensor {
     let padded = t.empty([images + 1], DType::I32, "cu_seqlens");
     drop((ends, lengths));
     padded
+}
+
+/// `get_vision_position_ids` with a position in time before rows and columns, [patches, 3].
+pub fn position_ids_in_time(t: &Tape, layout: &Layout) -> Tensor {
+    let _merge_size = ids(t, &[1], "spatial_merge_size");
+    if layout.images().len() > 1 {
+        drop(ids(t, &[layout.images().len() as u64], "contiguous copy"));
+    }
+    let mut parts = Vec::with_capacity(layout.images().len());
+    let (mut before, mut _times): (Option<[Tensor; 2]>, Option<Tensor>) = (None, None);
+    for image in layout.images() {
+        let [rows, columns] = in_blocks(t, image, layout.merge, &mut before);
+        let patches = image.patches();
+        let times = {
+            let _steps = ids(t, &[image.frames], "arange");
+            ids(t, &[patches], "repeat_interleave")
+        };
+        _times = Some(times);
+        let repeated = [0, 1].map(|_| ids(t, &[patches], "repeat"));
+        parts.push(ids(t, &[patches, 3], "stack"));
+        drop(repeated);
+        before = Some([rows, columns]);
+    }
+    ids(t, &[layout.patches(), 3], "position ids of patches")
+}
+
+/// Rows and columns of an image's patches, in the order of the squares that become tokens. Those of the image `before`
+/// are freed once these are made.
+fn in_blocks(t: &Tape, image: &Grid, m: u64, before: &mut Option<[Tensor; 2]>) -> [Tensor; 2] {
+    let [h, w] = [image.rows, image.columns];
+    let along = |n, shape: [u64; 2]| t.expand(&t.view(&ids(t, &[n], "arange"), shape), [h, w]);
+    let (mut rows, mut columns) = (along(h, [h, 1]), along(w, [1, w]));
+    drop(before.take());
+    let by_block = |x: &Tensor| {
+        let blocks = t.reshape(x, [h / m, m, w / m, m]);
+        t.reshape(&t.transpose(&blocks, 1, 2), [h * w])
+    };
+    rows = by_block(&rows);
+    columns = by_block(&columns);
+    [rows, columns]
 }
 
 /// `get_vision_cu_seqlens`: each frame attends to itself.

@@ -9,6 +9,22 @@ use crate::model::decoder::{
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
+/// Experts of GLM-4.5 and GLM-4.5V.
+pub(crate) const EXPERTS: ExpertKeys = ExpertKeys {
+    experts: (["n_routed_experts", "num_local_experts"], 128),
+    chosen: (CHOSEN, 8),
+    intermediate: ("moe_intermediate_size", 1408),
+    weights: ChosenWeights::Grouped(GroupKeys {
+        groups: 1,
+        kept: 1,
+        is_normalised: true,
+        wide_correction: true,
+    }),
+    gate_first: false,
+    dense: DenseLayers::First(1),
+    shared: SharedKeys::Added("n_shared_experts", 1),
+};
+
 /// `glm4_moe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     model_type: ModelType {
@@ -50,20 +66,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     modules: Modules::Llama(LlamaModules {
         partial_rotary: true,
         query_norms_key: Some("use_qk_norm"),
-        experts: Some(&ExpertKeys {
-            experts: (["n_routed_experts", "num_local_experts"], 128),
-            chosen: (CHOSEN, 8),
-            intermediate: ("moe_intermediate_size", 1408),
-            weights: ChosenWeights::Grouped(GroupKeys {
-                groups: 1,
-                kept: 1,
-                is_normalised: true,
-                wide_correction: true,
-            }),
-            gate_first: false,
-            dense: DenseLayers::First(1),
-            shared: SharedKeys::Added("n_shared_experts", 1),
-        }),
+        experts: Some(&EXPERTS),
         block: LlamaBlock {
             query_norms: QueryNorms::SplitHeads,
             rotation: Rotation::FreedPart,

@@ -1,0 +1,78 @@
+//! MiniMax-M3's blocks: Llama's with clamped gates, and experts (`transformers/models/minimax_m3_vl/modeling_*.py`).
+
+use super::shared_width;
+use crate::model::decoder::layer::{FeedForward, Layer};
+use crate::model::decoder::router::Router;
+use crate::model::decoder::{DecoderConfig, ExpertsConfig};
+use crate::nn::{Builder, Experts, Linear, clamped_gate};
+use crate::tape::{Tape, Tensor};
+
+/// Makes a block: Llama's, with experts or one gated MLP.
+pub(crate) struct ClampedExpertLayer;
+
+/// `MiniMaxM3VLDenseMLP`.
+struct ClampedMlp {
+    gate_up_proj: Linear,
+    down_proj: Linear,
+}
+
+/// `MiniMaxM3VLSparseMoeBlock`.
+struct ClampedExperts {
+    gate: Router,
+    experts: Experts,
+    shared_experts: ClampedMlp,
+}
+
+impl ClampedExpertLayer {
+    #[expect(clippy::new_ret_no_self, reason = "the registry makes every block by `new`")]
+    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Layer {
+        match c.experts.as_ref().filter(|experts| experts.sparse[index]) {
+            Some(experts) => Layer::with_mlp(b, c, index, &|| Box::new(ClampedExperts::new(b, c, experts))),
+            None => Layer::with_mlp(b, c, index, &|| Box::new(ClampedMlp::new(b, c.hidden, c.intermediate))),
+        }
+    }
+}
+
+impl ClampedMlp {
+    fn new(b: &Builder, hidden: u64, intermediate: u64) -> Self {
+        Self {
+            gate_up_proj: Linear::new(b, "gate_up_proj", hidden, 2 * intermediate, false),
+            down_proj: Linear::rows(b, "down_proj", intermediate, hidden, false),
+        }
+    }
+}
+
+impl FeedForward for ClampedMlp {
+    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
+        let gate_up = t.scope("gate_up_proj", || self.gate_up_proj.forward(t, &x));
+        let (product, _locals) = clamped_gate(t, &gate_up);
+        t.scope("down_proj", || self.down_proj.forward(t, &product))
+    }
+}
+
+impl ClampedExperts {
+    fn new(b: &Builder, c: &DecoderConfig, e: &ExpertsConfig) -> Self {
+        let t = b.tape();
+        Self {
+            gate: t.scope("gate", || Router::new(b, e)),
+            experts: Experts::clamped(b, "experts", e.sizes),
+            shared_experts: t.scope("shared_experts", || ClampedMlp::new(b, c.hidden, shared_width(c))),
+        }
+    }
+}
+
+impl FeedForward for ClampedExperts {
+    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
+        let shape = *x.shape();
+        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+        let shared = t.scope("shared_experts", || self.shared_experts.forward(t, rows.clone()));
+        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
+        let mut h = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        drop(rows);
+        h = t.scale(&h);
+        h = t.add(&h, &shared);
+        let out = t.view(&h, shape);
+        drop((shared, weights, indices));
+        out
+    }
+}

@@ -1,0 +1,92 @@
+//! MiniMax-M3.
+
+mod config;
+mod forward;
+mod vision;
+
+pub use config::MiniMaxM3VlConfig;
+
+use crate::model::ModelError;
+use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
+use crate::model::config::section::Section;
+use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::family::{Family, Registered};
+use crate::model::forward::{Forward, MainInputs};
+use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::takes::Takes;
+use crate::nn::Builder;
+use crate::setup::Setup;
+
+static FACTS: Facts = Facts {
+    model_types: &[ModelType {
+        name: "minimax_m3_vl",
+        classes: &["MiniMaxM3SparseForConditionalGeneration"],
+    }],
+    catalogue: &[],
+    overrides: &[],
+    use_cache: UseCache::OfText,
+};
+
+impl Registered for MiniMaxM3VlConfig {
+    const FACTS: &'static Facts = &FACTS;
+
+    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
+        Self::read(s)
+    }
+}
+
+impl Family for MiniMaxM3VlConfig {
+    fn build(&self, b: &Builder) -> Box<dyn Forward> {
+        Box::new(forward::MiniMaxM3Vl::new(b, self))
+    }
+
+    fn fidelity(&self) -> Fidelity {
+        Fidelity::Exact
+    }
+
+    fn takes(&self) -> Takes {
+        Takes {
+            grid: true,
+            text_alone: true,
+            ..Takes::IMAGES
+        }
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Rotary(self.text.max_positions)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads::of_decoder(&self.text)
+    }
+
+    fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {
+        sizes.len() as u64
+    }
+
+    fn image_tokens(&self, setup: &Setup) -> u64 {
+        self.vision.patches.positions(setup)
+    }
+
+    fn image_form(&self) -> ImageForm<'_> {
+        ImageForm::Patches(&self.vision.patches, None)
+    }
+
+    fn sizes(&self) -> Sizes {
+        self.vision.patches.sizes()
+    }
+
+    fn support(&self) -> Support<'_> {
+        Support {
+            main_inputs: MainInputs {
+                model_takes_ids: true,
+                tower_takes_ids: false,
+            },
+            adapters: AdapterMaps::BesideExperts,
+            liger: Liger::Unknown,
+            no_flash: Some(NoFlash::NotSimulated),
+            tensor_parallel: None,
+            pipeline: None,
+        }
+    }
+}
