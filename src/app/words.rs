@@ -209,6 +209,7 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
     match &*warning.code {
         "generic-decoder" => phrase!(generic_decoder, model),
         "absent-packages" => phrase!(absent_packages, model, packages),
+        "partial-sums" => phrase!(partial_sums, model),
         "optimizer-holds-peak" => phrase!(optimizer_holds_peak, temporaries, others),
         "logits" => phrase!(logits, bytes),
         "attention-matrices" => phrase!(attention_matrices, bytes),

@@ -3,7 +3,7 @@
 
 use crate::{Model, Setup, simulate};
 
-const PUBLISHED: [(&str, u64); 59] = [
+const PUBLISHED: [(&str, u64); 62] = [
     ("openai-community/gpt2", 124_439_808),
     ("meta-llama/Llama-2-7b-hf", 6_738_415_616),
     ("meta-llama/Llama-2-13b-hf", 13_015_864_320),
@@ -63,6 +63,10 @@ const PUBLISHED: [(&str, u64); 59] = [
     ("openai/clip-vit-base-patch32", 151_277_313),
     ("google/siglip-base-patch16-224", 203_155_970),
     ("google/vit-base-patch16-224", 86_567_656),
+    // `num_params` of the weights in `torchvision/models/video/resnet.py`.
+    ("r3d_18", 33_371_472),
+    ("mc3_18", 11_695_440),
+    ("r2plus1d_18", 31_505_325),
 ];
 
 #[test]

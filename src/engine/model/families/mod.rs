@@ -56,6 +56,7 @@ pub mod siglip;
 pub mod stablelm;
 pub mod video_llama_3;
 pub mod video_llava;
+pub mod video_resnet;
 pub mod videomae;
 pub mod vipllava;
 pub mod vit;
@@ -155,6 +156,7 @@ families! {
     siglip::SiglipConfig,
     vit::VitConfig,
     videomae::VideoMaeConfig,
+    video_resnet::VideoResNetConfig,
 }
 
 // Other language models.

@@ -4,10 +4,12 @@
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
 
 mod attention;
+mod batch_norm;
 mod collective;
 mod complex;
 mod conv;
 mod conv_image;
+mod conv_volume;
 mod cub;
 mod cudnn_conv;
 mod dropout;
@@ -37,6 +39,7 @@ mod views;
 
 pub(crate) use attention::FlashCaller;
 pub use attention::{Mask, SdpaBackend, SdpaInputs};
+pub use batch_norm::BatchNormTensors;
 pub(crate) use order::MOST_IN_PLACE;
 pub use segments::Cuts;
 pub(crate) use views::promote;

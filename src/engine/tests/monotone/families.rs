@@ -371,4 +371,9 @@ pub const FAMILIES: &[Family] = &[
         config["num_frames"] = 4.into();
         config
     }),
+    images("torchvision_video_resnet", |w| {
+        json!({"model_type": "torchvision_video_resnet", "block": "BasicBlock", "stem": "BasicStem", "layers": [1, 1, 1, 1],
+            "conv_makers": ["Conv3DSimple", "Conv2Plus1D", "Conv3DNoTemporal", "Conv3DSimple"], "num_classes": 10 * w,
+            "num_frames": 4, "image_size": 32})
+    }),
 ];

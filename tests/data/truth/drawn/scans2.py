@@ -1,0 +1,30 @@
+"""torchvision's video ResNets."""
+from .common import R, ch
+
+def torchvision_video_resnet():
+    block = ch("BasicBlock", "BasicBlock", "Bottleneck"); makers = ["Conv3DSimple", "Conv3DNoTemporal", "Conv2Plus1D"]; one = ch(*makers); n = ch(2, 10, 400)
+    config = dict(block=block, conv_makers=[ch(one, one, one, *makers) for _ in range(4)], layers=[R.randint(1, 2) for _ in range(4)], stem=ch("BasicStem", "R2Plus1dStem"), num_classes=n, num_frames=ch(8, 9, 16), image_size=ch(32, 56, 65, 112))
+    return config, {}, dict(seq=0)
+
+def video_resnet(config, given, case, g):
+    import torch, measure
+    from torchvision.models.video import resnet
+    from types import SimpleNamespace
+    named = lambda name: getattr(resnet, name)
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = resnet.VideoResNet(named(config["block"]), [named(name) for name in config["conv_makers"]], config["layers"], named(config["stem"]), config["num_classes"])
+        def forward(self, pixel_values, labels):
+            logits = self.model(pixel_values)
+            return SimpleNamespace(loss=torch.nn.functional.cross_entropy(logits, labels), logits=logits)
+    torch.set_default_dtype(measure.DT["fp32" if case["precision"].startswith("amp") else case["precision"]])
+    with torch.device("cuda"): model = Model()
+    torch.set_default_dtype(torch.float32); model.train()
+    B, side = case["batch"], config["image_size"]
+    def inp(): return dict(pixel_values=torch.randn(B, 3, config["num_frames"], side, side, device="cuda", generator=g), labels=torch.randint(0, config["num_classes"], (B,), device="cuda", generator=g))
+    return model, inp
+
+OTHERS = dict(torchvision_video_resnet=torchvision_video_resnet)
+BUILD = dict(torchvision_video_resnet=video_resnet)
+CASES = dict(torchvision_video_resnet=dict(ckpt="none"))  # the class has no checkpointing
