@@ -119,8 +119,8 @@ impl WarningInputs<'_> {
             severity: Severity::Note,
             message: format!(
                 "cuDNN's kernels for the convolutions of {} copy input, weight and output, which is counted. Those that it \
-                 splits keep partial sums beside these, up to 17 MiB where they were measured, which is not: cuDNN \
-                 decides for each size and batch.",
+                 splits keep partial sums beside these, up to 17 MiB where they were measured, which is not; for few \
+                 channels and single pixels some copy less. cuDNN decides for each size and batch.",
                 self.model.name
             ),
             args: vec![("model".into(), self.model.name.clone())],

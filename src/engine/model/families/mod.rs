@@ -38,6 +38,7 @@ pub mod lfm2_vl;
 pub mod llama4;
 pub mod llava;
 pub mod llava_next;
+pub mod mamba;
 pub mod minicpmv4_6;
 pub mod mistral3;
 pub mod mllama;
@@ -164,6 +165,7 @@ families! {
     TEXT_ROWS, TEXT:
     DeltaDecoderConfig,
     Lfm2Config,
+    mamba::MambaConfig,
     gemma4_text::Gemma4TextConfig,
     llama4::Llama4TextConfig,
     gpt_neox::GptNeoxConfig,

@@ -71,9 +71,10 @@ impl Tape {
 }
 
 // cuDNN's fast kernels read channels last: given PyTorch's layout, they copy input, weight and output, channels padded to
-// whole groups, as 8,700 calls on an H100 with cuDNN 9.19 did (`tests/data/truth/any_convolutions.jsonl.gz` and
-// `video_convolutions.jsonl.gz`). Partial sums of a kernel that cuDNN splits, up to 17 MiB there, are left out: cuDNN
-// chooses their number for each size and batch.
+// whole groups. That is what most of 9,170 calls on an H100 with cuDNN 9.19 took, to a block of 512 bytes
+// (`tests/data/truth/any_convolutions.jsonl.gz` and `video_convolutions.jsonl.gz`). Others keep partial sums of a kernel
+// that is split, up to 17 MiB, which are left out, or copy less, as for few channels, in fp32, and for the gradient of
+// a weight of single pixels: cuDNN chooses its kernel for each size and batch.
 
 /// Bytes of the copies for the output of a convolution.
 fn forward_copies(x: &Tensor, w: &Tensor, out: &Tensor, strided: bool) -> u64 {

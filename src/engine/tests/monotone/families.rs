@@ -149,6 +149,18 @@ pub const FAMILIES: &[Family] = &[
     text("persimmon", |w| decoder("persimmon", w)),
     text("qwen3_5_text", delta),
     text("lfm2", lfm2),
+    text(
+        "mamba",
+        |w| json!({"model_type": "mamba", "vocab_size": 500, "hidden_size": 32 * w, "num_hidden_layers": 2}),
+    ),
+    text(
+        "falcon_mamba",
+        |w| json!({"model_type": "falcon_mamba", "vocab_size": 500, "hidden_size": 32 * w, "num_hidden_layers": 2}),
+    ),
+    text("mamba2", |w| {
+        json!({"model_type": "mamba2", "vocab_size": 500, "hidden_size": 64 * w, "num_heads": 8 * w, "head_dim": 16,
+            "n_groups": 2, "state_size": 8, "chunk_size": 32, "num_hidden_layers": 2})
+    }),
     text("opt", opt),
     text(
         "gpt2",

@@ -1,5 +1,5 @@
-"""torchvision's video ResNets."""
-from .common import R, ch
+"""torchvision's video ResNets, and language models whose layers scan a state: Mamba and its kin."""
+from .common import R, ch, maybe, some
 
 def torchvision_video_resnet():
     block = ch("BasicBlock", "BasicBlock", "Bottleneck"); makers = ["Conv3DSimple", "Conv3DNoTemporal", "Conv2Plus1D"]; one = ch(*makers); n = ch(2, 10, 400)
@@ -25,6 +25,16 @@ def video_resnet(config, given, case, g):
     def inp(): return dict(pixel_values=torch.randn(B, 3, config["num_frames"], side, side, device="cuda", generator=g), labels=torch.randint(0, config["num_classes"], (B,), device="cuda", generator=g))
     return model, inp
 
+def mamba(t):
+    return dict(model_type=t, vocab_size=ch(1000, 50280), hidden_size=ch(96, 256, 512), state_size=ch(8, 16, 33), num_hidden_layers=R.randint(1, 2), expand=ch(1, 2, 3), conv_kernel=ch(2, 4, 4), hidden_act=ch("silu", "silu", "gelu"), tie_word_embeddings=maybe(.6),
+                **some(.4, use_bias=[True]), **some(.3, use_conv_bias=[False]), **some(.4, residual_in_fp32=[False]), **some(.4, time_step_rank=[7, 32]))
+
+def mamba2():
+    heads, groups, d, expand = ch(4, 8, 16), ch(1, 2, 4), ch(16, 32, 48), ch(1, 2)
+    return dict(mamba("mamba2"), num_heads=heads, head_dim=d, n_groups=groups, expand=expand, hidden_size=heads * d // expand, chunk_size=ch(8, 19, 64))
+
+TEXT = {t: (lambda t=t: mamba(t)) for t in ("mamba", "falcon_mamba")}; TEXT["mamba2"] = mamba2
 OTHERS = dict(torchvision_video_resnet=torchvision_video_resnet)
 BUILD = dict(torchvision_video_resnet=video_resnet)
-CASES = dict(torchvision_video_resnet=dict(ckpt="none"))  # the class has no checkpointing
+# torchvision's class has no checkpointing; Mamba's scan position by position, which is slow, and refuse `sdpa`.
+CASES = dict(torchvision_video_resnet=dict(ckpt="none"), **{t: dict(attn="eager", seq=19) for t in TEXT})
