@@ -62,7 +62,8 @@ impl Mixer2 {
         let mixed = t.split(&h, 2, &[inner, states, states]);
         let [batch, seq] = [x.size(0), x.size(1)];
         let grouped = |part: &Tensor| t.view(part, [batch, seq, s.groups, s.state]);
-        let mut out = chunk_scan(
+        // The mixer names the result, which therefore lives until it returns.
+        let scanned = chunk_scan(
             t,
             &ChunkScanCall {
                 x: &t.view(&mixed[0], [batch, seq, s.heads, s.head_dim]),
@@ -75,8 +76,9 @@ impl Mixer2 {
                 chunk: s.chunk,
             },
         );
-        out = t.reshape(&out, [batch, seq, inner]);
-        out = t.scope("norm", || self.normed(t, &out, &parts[0]));
+        let flat = t.reshape(&scanned, [batch, seq, inner]);
+        let out = t.scope("norm", || self.normed(t, &flat, &parts[0]));
+        drop(flat);
         let narrow = t.to_dtype(&out, dtype);
         t.scope("out_proj", || self.out_proj.forward(t, &narrow))
     }
