@@ -211,6 +211,7 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
         "absent-packages" => phrase!(absent_packages, model, packages),
         "unrecorded-package" => phrase!(unrecorded_package, model, package),
         "dequantised" => phrase!(dequantised, model),
+        "partial-sums" => phrase!(partial_sums, model),
         "optimizer-holds-peak" => phrase!(optimizer_holds_peak, temporaries, others),
         "logits" => phrase!(logits, bytes),
         "attention-matrices" => phrase!(attention_matrices, bytes),

@@ -1,11 +1,11 @@
 //! Compares a simulated step with a recording of it, allocation by allocation:
 //!
 //! ```text
-//! cargo run -p vramscope-engine --example compare_events -- RECORDING.vram CASE.json [LEAST]
+//! cargo run -p vramscope-engine --example compare_events -- RECORDING.vram CASE.json [LEAST [NAME]]
 //! ```
 //!
 //! `CASE.json` is a case, as `estimate --case` reads it; a key `config` beside `case` holds the configuration of a model
-//! without a name. With LEAST, tensors of fewer bytes are left out. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
+//! without a name. With LEAST, tensors of fewer bytes are left out, with NAME those of this name. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
 //! first difference with the operation and the module that made each tensor.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
@@ -30,16 +30,15 @@ type Row = (i64, String);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let (recording, case, least) = match args.as_slice() {
-        [recording, case] => (recording, case, Some(0)),
-        [recording, case, least] => (recording, case, least.parse().ok()),
+    let (recording, case, kept) = match args.as_slice() {
+        [recording, case, rest @ ..] if rest.len() < 3 => (recording, case, Kept::of(rest)),
         _ => (&String::new(), &String::new(), None),
     };
-    let Some(least) = least else {
-        eprintln!("usage: compare_events RECORDING.vram CASE.json [LEAST]");
+    let Some(kept) = kept else {
+        eprintln!("usage: compare_events RECORDING.vram CASE.json [LEAST [NAME]]");
         return ExitCode::from(2);
     };
-    match compare(recording, case, least) {
+    match compare(recording, case, &kept) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -49,8 +48,33 @@ fn main() -> ExitCode {
     }
 }
 
+/// Tensors that are compared.
+struct Kept {
+    /// Fewest bytes.
+    least: u64,
+    /// Name of those that are left out.
+    without: Option<String>,
+}
+
+impl Kept {
+    fn of(args: &[String]) -> Option<Self> {
+        Some(Self {
+            least: args.first().map_or(Some(0), |least| least.parse().ok())?,
+            without: args.get(1).map(|name| format!("{name} ")),
+        })
+    }
+
+    fn keeps(&self, (bytes, from): &Row) -> bool {
+        let named = self
+            .without
+            .as_ref()
+            .is_some_and(|name| from.starts_with(name.as_str()));
+        bytes.unsigned_abs() >= self.least && !named
+    }
+}
+
 /// Prints the differences; returns true if there are none.
-fn compare(recording: &str, case: &str, least: u64) -> Result<bool, Box<dyn Error>> {
+fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Error>> {
     let given: Value = serde_json::from_str(&fs::read_to_string(case)?)?;
     let case = Case::from_json(&given.get("case").unwrap_or(&given).to_string())?.ok_or("the case is empty")?;
     let model = match given.get("config") {
@@ -59,20 +83,20 @@ fn compare(recording: &str, case: &str, least: u64) -> Result<bool, Box<dyn Erro
     };
     let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
     let simulated = record(&model, &case.setup, Gpu::H200);
-    let recorded = phases(run.log(), &run.last_step(), least);
+    let recorded = phases(run.log(), &run.last_step(), kept);
     let mut equal = true;
-    for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady, least)) {
+    for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady, kept)) {
         equal &= print_difference(phase, theirs, &ours);
     }
     Ok(equal)
 }
 
 /// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
-fn phases(log: &Log, step: &Step, least: u64) -> [(&'static str, Vec<Row>); 3] {
+fn phases(log: &Log, step: &Step, kept: &Kept) -> [(&'static str, Vec<Row>); 3] {
     let m = step.marks;
     let rows = |from: usize, to: usize| {
         let rows = step.events[from..to].iter().map(|event| row(log, event));
-        sorted(rows.filter(|row| row.0.unsigned_abs() >= least).collect())
+        sorted(rows.filter(|row| kept.keeps(row)).collect())
     };
     [
         ("forward", rows(m.before_forward, m.after_forward)),

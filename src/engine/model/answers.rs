@@ -12,6 +12,9 @@ pub(crate) enum Fidelity {
     Exact,
     /// Tensor by tensor, as it runs without these packages: one that is installed replaces a part of it.
     ExactWithout(&'static [&'static str]),
+    /// Tensor by tensor, but for convolutions: of the memory that cuDNN takes inside, the copies are counted as most kernels
+    /// make them, and the partial sums of kernels that it splits are left out.
+    WithoutPartialSums,
     /// By a forward that makes a few small tensors less than its own; parameters are exact.
     StandIn,
     /// Not at all: the configuration is only read.

@@ -34,8 +34,15 @@ mod tests {
     use super::*;
     use crate::{Model, Setup, simulate};
 
-    /// Names without an exact checkpoint.
-    const UNPUBLISHED: [&str; 3] = ["tinyllava-1.5b", "internvl3-1b", "internvl3-2b"];
+    /// Names without an exact checkpoint, and those that the hub does not have.
+    const UNPUBLISHED: [&str; 6] = [
+        "tinyllava-1.5b",
+        "internvl3-1b",
+        "internvl3-2b",
+        "r3d_18",
+        "mc3_18",
+        "r2plus1d_18",
+    ];
 
     #[test]
     fn the_menu_lists_every_entry_once() {

@@ -152,8 +152,13 @@ impl Model {
     pub fn absent_packages(&self) -> &'static [&'static str] {
         match self.config.family().fidelity() {
             Fidelity::ExactWithout(packages) => packages,
-            Fidelity::Exact | Fidelity::StandIn | Fidelity::ReadOnly => &[],
+            Fidelity::Exact | Fidelity::WithoutPartialSums | Fidelity::StandIn | Fidelity::ReadOnly => &[],
         }
+    }
+
+    /// Returns true if the model's convolutions take memory inside that is not all simulated.
+    pub fn lacks_partial_sums(&self) -> bool {
+        self.config.family().fidelity() == Fidelity::WithoutPartialSums
     }
 
     /// Returns true if the model's forward can be simulated; otherwise only its configuration is read.

@@ -3,7 +3,7 @@
 
 use crate::{Model, Setup, simulate};
 
-const PUBLISHED: [(&str, u64); 88] = [
+const PUBLISHED: [(&str, u64); 91] = [
     ("openai-community/gpt2", 124_439_808),
     ("meta-llama/Llama-2-7b-hf", 6_738_415_616),
     ("meta-llama/Llama-2-13b-hf", 13_015_864_320),
@@ -92,6 +92,10 @@ const PUBLISHED: [(&str, u64); 88] = [
     ("mistralai/Mistral-Small-3.1-24B-Instruct-2503", 24_011_361_280),
     ("zai-org/GLM-4.1V-9B-Thinking", 10_292_777_472),
     ("LiquidAI/LFM2-1.2B", 1_170_340_608),
+    // `num_params` of the weights in `torchvision/models/video/resnet.py`.
+    ("r3d_18", 33_371_472),
+    ("mc3_18", 11_695_440),
+    ("r2plus1d_18", 31_505_325),
 ];
 
 #[test]

@@ -18,6 +18,8 @@ pub struct Takes {
     /// True if it has a vision tower and a connector, which can be frozen or trained alone. That is also what tells
     /// vision-language models from others.
     pub parts: bool,
+    /// True if its blocks can be checkpointed (`ckpt`): transformers' models can, those of other libraries cannot.
+    pub checkpointing: bool,
 }
 
 impl Takes {
@@ -30,6 +32,7 @@ impl Takes {
         grid: false,
         frames: false,
         parts: false,
+        checkpointing: true,
     };
 
     /// Language models without images.

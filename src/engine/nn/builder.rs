@@ -180,6 +180,16 @@ impl Builder {
         weight.clone()
     }
 
+    /// Makes modules whose constructors run before those of others that come before them in `parameters()`.
+    pub fn early<A, B>(&self, early: impl FnOnce() -> A, others: impl FnOnce() -> B) -> (A, B) {
+        let start = self.params.borrow().len();
+        let early = early();
+        let made = self.params.borrow().len() - start;
+        let others = others();
+        self.params.borrow_mut()[start..].rotate_left(made);
+        (early, others)
+    }
+
     pub(super) fn slot(&self, shape: [u64; 2], language: bool) -> Rc<LoraSlot> {
         let slot = Rc::new(LoraSlot::new(self.tape.scope_id(), shape, language));
         self.slots.borrow_mut().push(Slot::Map(slot.clone()));

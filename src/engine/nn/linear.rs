@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::builder::Builder;
 use super::lora::LoraSlot;
 use super::nf4::Nf4;
+use crate::dtype::DType;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// `torch.nn.Linear`.
@@ -136,6 +137,11 @@ impl Linear {
         let bias = b.tape().scope(name, || b.weight("bias", [output]));
         self.bias.replace(Some(bias));
         self
+    }
+
+    /// The bias in fp32, if there is one.
+    pub fn float_bias(&self, t: &Tape) -> Option<Tensor> {
+        self.bias.borrow().as_ref().map(|bias| t.to_dtype(bias, DType::F32))
     }
 
     /// Adds a bias that another module holds.

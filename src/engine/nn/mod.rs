@@ -6,6 +6,7 @@
 
 mod activation;
 mod attention;
+mod batch_norm;
 mod builder;
 mod cache;
 mod complex_rotary;
@@ -27,6 +28,7 @@ mod wrapped;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
+pub use batch_norm::BatchNorm;
 pub use builder::{Attached, Builder, Trained};
 pub use cache::KvCache;
 pub use complex_rotary::{ComplexRotary, apply_complex_rotary, apply_complex_rotary_in_turn};

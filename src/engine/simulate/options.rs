@@ -4,12 +4,13 @@ use super::{Missing, SimulateError};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
-use crate::setup::{CAUSAL_CONV1D, ExpertAdapters, Freeze, Loss, Precision, Targets};
+use crate::setup::{CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Precision, Targets};
 use crate::{Model, Setup};
 
 /// Refuses setups that would train nothing, and combinations that no library supports.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     something_is_trained(model, setup)?;
+    blocks_are_checkpointed(model, setup)?;
     text_alone_is_simulated(model, setup)?;
     adapters_are_simulated(model, setup)?;
     quantisable(model, setup)?;
@@ -35,6 +36,18 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
     }
     let model = model.name.clone();
     Err(SimulateError::Freeze { model, missing })
+}
+
+/// Refuses checkpointing where the model's class has none.
+fn blocks_are_checkpointed(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.ckpt == Checkpointing::None || model.takes().checkpointing {
+        return Ok(());
+    }
+    Err(SimulateError::NotSimulated {
+        model: model.name.clone(),
+        given: "`ckpt`, which its class does not have".into(),
+        instead: "`ckpt` none".into(),
+    })
 }
 
 /// Refuses samples without images where the loss depends on no trained weight, or with settings that were never compared

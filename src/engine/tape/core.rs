@@ -206,6 +206,11 @@ impl Tape {
         self.0.settled.set(true);
     }
 
+    /// Returns true if the model trains (`module.training`).
+    pub fn is_training(&self) -> bool {
+        self.0.training.get()
+    }
+
     /// Returns true if modules are made in the state after their first forward.
     pub fn is_settled(&self) -> bool {
         self.0.settled.get()

@@ -337,7 +337,9 @@ fn precisions(asked: &Setup) -> Vec<Precision> {
 /// Checkpointing modes to try; a text model has no vision tower to checkpoint.
 fn ckpts(takes: Takes) -> Vec<Checkpointing> {
     use Checkpointing as C;
-    if takes.parts {
+    if !takes.checkpointing {
+        vec![C::None]
+    } else if takes.parts {
         vec![C::None, C::Vision, C::Language, C::Full]
     } else {
         vec![C::None, C::Full]

@@ -1,6 +1,7 @@
 """Measure what cuDNN's convolutions allocate: any kernel, stride, padding, groups and layout, as the gallery's models have them.
 
 usage: any_convolutions.py OUT.jsonl.gz [deadline_s]     on a GPU; the default deadline is 220 s
+       any_convolutions.py OUT.jsonl.gz DEADLINE_S f32,f16 r3d-18,mc3-18    the calls of some recordings in other types
        any_convolutions.py --count                       how many calls there are to measure; needs no GPU
 
 Calls are those in src/gallery/recordings, then the same with other batches, in an order that any deadline samples evenly.
@@ -16,10 +17,10 @@ BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 MOST_ELEMENTS = 1 << 28
 MARKER = 777_777
 
-def calls():
-    """Every call in the gallery, once: operation, tensors as [dtype, shape, strides or None], and the other arguments."""
+def calls(names="*"):
+    """Every call in the gallery's recordings of these names, once: operation, tensors as [dtype, shape, strides or None], and the other arguments."""
     found = {}
-    for path in sorted(glob.glob(os.path.join(ROOT, "src/gallery/recordings/*.vram"))):
+    for path in sorted(path for name in names.split(",") for path in glob.glob(os.path.join(ROOT, f"src/gallery/recordings/{name}.vram"))):
         names, metas = {}, {}
         with gzip.open(path, "rt") as lines:
             for line in lines:
@@ -52,9 +53,9 @@ def with_batch(call, batch):
         if elements > MOST_ELEMENTS: return None
     return dict(op=call["op"], a=changed)
 
-def wanted():
+def wanted(names="*"):
     """The gallery's calls, then those of other batches in an order drawn by chance."""
-    own = calls()
+    own = calls(names)
     known = {json.dumps(call) for call in own}
     others = {}
     for call in own:
@@ -91,6 +92,10 @@ def main():
     if sys.argv[1] == "--count":
         print(len(own), "calls of the gallery,", len(others), "with other batches")
         return
+    if len(sys.argv) > 3:
+        own, others = wanted(sys.argv[4])
+        typed = lambda call, t: dict(call, a=[[t, *a[1:]] if is_tensor(a) else a for a in call["a"]])
+        own, others = [[typed(call, t) for call in some for t in sys.argv[3].split(",")] for some in (own, others)]
     import torch
     torch.set_grad_enabled(False)
     deadline = time.time() + float(sys.argv[2] if len(sys.argv) > 2 else 220)

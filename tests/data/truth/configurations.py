@@ -140,10 +140,10 @@ OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
 # Families whose steps without images are simulated.
 ALONE = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "cosmos3_omni", "gemma3", "shieldgemma2"]
 
-MORE, CASES = {}, {}  # CASES: settings that a family cannot draw
+MORE, CASES, BUILD = {}, {}, {}  # CASES: settings that a family cannot draw; BUILD: models that transformers does not have, with what makes their batch
 for group in GROUPS:
     CASES.update(getattr(group, "CASES", {}))
-    TEXT.update(getattr(group, "TEXT", {})); IMAGES.update(getattr(group, "IMAGES", {}))
+    TEXT.update(getattr(group, "TEXT", {})); IMAGES.update(getattr(group, "IMAGES", {})); OTHERS.update(getattr(group, "OTHERS", {})); BUILD.update(getattr(group, "BUILD", {}))
     ALONE += getattr(group, "ALONE", [])
     MORE.update({t: group.batch for t in getattr(group, "IMAGES", {})})
 
@@ -187,6 +187,7 @@ def maker(line):
     import torch, transformers, measure
     config, given, t = line["config"], line["inputs"], line["config"]["model_type"]
     def build(c, g):
+        if t in BUILD: return BUILD[t](config, given, c, g)
         rest = copy.deepcopy(config); rest.pop("model_type"); cfg = transformers.AutoConfig.for_model(t, **rest)
         for part in (cfg, getattr(cfg, "text_config", None)):
             if part is not None: part.use_cache = False

@@ -50,6 +50,7 @@ fn takes() -> Memo<Takes> {
         grid: false,
         frames: false,
         parts: true,
+        checkpointing: true,
     };
     let models = Models::get();
     Memo::new(move |last: Option<&Takes>| {

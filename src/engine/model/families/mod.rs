@@ -41,6 +41,7 @@ pub mod lfm2_vl;
 pub mod llama4;
 pub mod llava;
 pub mod llava_next;
+pub mod mamba;
 pub mod minicpmv4_6;
 pub mod minimax_m3_vl;
 pub mod mistral3;
@@ -62,6 +63,7 @@ pub mod siglip;
 pub mod stablelm;
 pub mod video_llama_3;
 pub mod video_llava;
+pub mod video_resnet;
 pub mod videomae;
 pub mod vipllava;
 pub mod vit;
@@ -167,6 +169,7 @@ families! {
     siglip::SiglipConfig,
     vit::VitConfig,
     videomae::VideoMaeConfig,
+    video_resnet::VideoResNetConfig,
 }
 
 // Other language models.
@@ -174,6 +177,7 @@ families! {
     TEXT_ROWS, TEXT:
     DeltaDecoderConfig,
     Lfm2Config,
+    mamba::MambaConfig,
     gemma4_text::Gemma4TextConfig,
     llama4::Llama4TextConfig,
     gpt_neox::GptNeoxConfig,

@@ -130,7 +130,8 @@ impl Tape {
         self.without_autocast(|| self.matmul_cast(&a, &b))
     }
 
-    /// `_matmul_impl`: a matrix on the right is folded into one `mm`, anything else becomes `bmm`.
+    /// `_matmul_impl`: a matrix on the right is folded into one `mm`, as is a trained one on the left, whose product is turned
+    /// and copied; anything else becomes `bmm`.
     fn matmul_cast(&self, a: &Tensor, b: &Tensor) -> Tensor {
         if a.dim() == 2 && b.dim() == 2 {
             return self.mm(a, b);
@@ -140,6 +141,15 @@ impl Tape {
             let out = self.mm(&flat, b);
             drop(flat);
             return self.view(&out, with_last(a, b.size(1)));
+        }
+        if a.dim() == 2 && a.requires_grad() {
+            let last = b.dim() - 1;
+            let (rows, columns) = (self.transpose(b, last - 1, last), self.transpose(a, 0, 1));
+            let flat = self.reshape(&rows, flattened(&rows));
+            let out = self.mm(&flat, &columns);
+            drop(flat);
+            let out = self.view(&out, with_last(&rows, columns.size(1)));
+            return self.contiguous(&self.transpose(&out, last - 1, last));
         }
         let lead: Vec<u64> = if a.dim() >= b.dim() { a } else { b }.shape()[..a.dim().max(b.dim()) - 2].to_vec();
         let batch: u64 = lead.iter().product();

@@ -5,11 +5,13 @@
 
 mod attention;
 mod baddbmm;
+mod batch_norm;
 mod causal_conv;
 mod collective;
 mod complex;
 mod conv;
 mod conv_image;
+mod conv_volume;
 mod cub;
 mod cudnn_conv;
 mod dropout;
@@ -39,6 +41,7 @@ mod views;
 
 pub(crate) use attention::FlashCaller;
 pub use attention::{Mask, SdpaBackend, SdpaInputs};
+pub use batch_norm::BatchNormTensors;
 pub(crate) use order::MOST_IN_PLACE;
 pub use segments::Cuts;
 pub(crate) use views::promote;

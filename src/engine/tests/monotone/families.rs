@@ -160,6 +160,18 @@ pub const FAMILIES: &[Family] = &[
     text("persimmon", |w| decoder("persimmon", w)),
     text("qwen3_5_text", delta),
     text("lfm2", lfm2),
+    text(
+        "mamba",
+        |w| json!({"model_type": "mamba", "vocab_size": 500, "hidden_size": 32 * w, "num_hidden_layers": 2}),
+    ),
+    text(
+        "falcon_mamba",
+        |w| json!({"model_type": "falcon_mamba", "vocab_size": 500, "hidden_size": 32 * w, "num_hidden_layers": 2}),
+    ),
+    text("mamba2", |w| {
+        json!({"model_type": "mamba2", "vocab_size": 500, "hidden_size": 64 * w, "num_heads": 8 * w, "head_dim": 16,
+            "n_groups": 2, "state_size": 8, "chunk_size": 32, "num_hidden_layers": 2})
+    }),
     text("opt", opt),
     text(
         "gpt2",
@@ -393,5 +405,10 @@ pub const FAMILIES: &[Family] = &[
         let mut config = tower("videomae", w);
         config["num_frames"] = 4.into();
         config
+    }),
+    images("torchvision_video_resnet", |w| {
+        json!({"model_type": "torchvision_video_resnet", "block": "BasicBlock", "stem": "BasicStem", "layers": [1, 1, 1, 1],
+            "conv_makers": ["Conv3DSimple", "Conv2Plus1D", "Conv3DNoTemporal", "Conv3DSimple"], "num_classes": 10 * w,
+            "num_frames": 4, "image_size": 32})
     }),
 ];

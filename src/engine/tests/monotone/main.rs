@@ -50,6 +50,11 @@ impl Keys {
             "all-but-connector" if refuses => &"vision",
             _ => freeze,
         };
+        // Models of torchvision have no checkpointing.
+        let ckpt = match family.name {
+            "torchvision_video_resnet" => &"none",
+            _ => ckpt,
+        };
         let case = format!(
             r#"{{"model":"x","batch":{batch},"seq":{seq},"images":{images},"grid":[4,4],"freeze":"{freeze}","ckpt":"{ckpt}",{rest}}}"#
         );

@@ -1,0 +1,137 @@
+//! Configuration of Mamba, Falcon Mamba and Mamba 2.
+
+use serde_json::Value;
+
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+use crate::nn::Activation;
+
+/// Mamba, Falcon Mamba or Mamba 2.
+///
+/// Source: `transformers/models/mamba/configuration_mamba.py`, `falcon_mamba/configuration_falcon_mamba.py`,
+/// `mamba2/configuration_mamba2.py`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MambaConfig {
+    /// Entries of the vocabulary.
+    pub vocab: u64,
+    /// Width of the residual stream.
+    pub hidden: u64,
+    /// Width inside a mixer.
+    pub intermediate: u64,
+    /// Elements of the state for each channel inside a mixer.
+    pub state: u64,
+    /// Width that time steps are computed from.
+    pub time_step_rank: u64,
+    /// Layers.
+    pub layers: u64,
+    /// The convolution.
+    pub conv: ConvSizes,
+    /// True if the maps into and out of a mixer have biases.
+    pub bias: bool,
+    /// True if the residual stream is in fp32.
+    pub residual_in_fp32: bool,
+    /// True if the head shares the token embedding's weight.
+    pub tie_word_embeddings: bool,
+    /// Kind of mixers.
+    pub kind: Kind,
+}
+
+/// Kind of mixers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Those of Mamba.
+    Mamba,
+    /// Those of Falcon Mamba, which normalise what the state is computed from.
+    FalconMamba,
+    /// Those of Mamba 2.
+    Mamba2(Mamba2Sizes),
+}
+
+/// Sizes of a mixer of Mamba 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mamba2Sizes {
+    /// Heads.
+    pub heads: u64,
+    /// Elements of one head.
+    pub head_dim: u64,
+    /// Groups of heads that share what weighs their states.
+    pub groups: u64,
+    /// Elements of the state for each element of a head.
+    pub state: u64,
+    /// Positions of a chunk.
+    pub chunk: u64,
+}
+
+impl Mamba2Sizes {
+    /// Channels of the convolution.
+    pub const fn channels(&self) -> u64 {
+        self.heads * self.head_dim + 2 * self.groups * self.state
+    }
+
+    fn read(s: &Section) -> Result<Self, ModelError> {
+        let heads = s.size("num_heads", 128, limits::HEADS)?;
+        let groups = s.size("n_groups", 8, limits::HEADS)?;
+        s.divide(("num_heads", heads), ("n_groups", groups))?;
+        Ok(Self {
+            heads,
+            head_dim: s.size("head_dim", 64, limits::HEAD_DIM)?,
+            groups,
+            state: s.size("state_size", 128, limits::WIDTH)?,
+            chunk: s.size("chunk_size", 256, limits::COUNT)?,
+        })
+    }
+}
+
+/// Sizes of the convolution along positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConvSizes {
+    /// Positions that it sees.
+    pub kernel: u64,
+    /// True if it has a bias.
+    pub bias: bool,
+    /// Activation after it.
+    pub activation: Activation,
+}
+
+impl MambaConfig {
+    pub(super) fn read_of(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        let kind = match model_type {
+            "mamba2" => Kind::Mamba2(Mamba2Sizes::read(s)?),
+            "falcon_mamba" => Kind::FalconMamba,
+            _ => Kind::Mamba,
+        };
+        let is_second = matches!(kind, Kind::Mamba2(_));
+        let or = |second, first| if is_second { second } else { first };
+        let hidden = s.size("hidden_size", or(4096, 768), limits::WIDTH)?;
+        let time_step_rank = match s.value("time_step_rank") {
+            None => hidden.div_ceil(16),
+            Some(Value::String(text)) if text == "auto" => hidden.div_ceil(16),
+            Some(_) => s.size("time_step_rank", 1, limits::WIDTH)?,
+        };
+        let intermediate = hidden * s.size("expand", 2, 64)?;
+        if let Kind::Mamba2(sizes) = &kind {
+            s.equal(
+                ("hidden_size × expand", intermediate),
+                ("num_heads × head_dim", sizes.heads * sizes.head_dim),
+            )?;
+        }
+        Ok(Self {
+            vocab: s.size("vocab_size", or(32_768, 50_280), limits::VOCAB)?,
+            hidden,
+            intermediate,
+            state: s.size("state_size", or(128, 16), limits::WIDTH)?,
+            time_step_rank,
+            layers: s.size("num_hidden_layers", or(64, 32), limits::LAYERS)?,
+            conv: ConvSizes {
+                kernel: s.size("conv_kernel", 4, limits::COUNT)?,
+                bias: s.flag("use_conv_bias", true)?,
+                activation: s.activation("hidden_act", Activation::Silu)?,
+            },
+            bias: s.flag("use_bias", false)?,
+            residual_in_fp32: s.flag("residual_in_fp32", true)?,
+            tie_word_embeddings: s.flag("tie_word_embeddings", !is_second)?,
+            kind,
+        })
+    }
+}
