@@ -1,12 +1,14 @@
 //! Compares a simulated step with a recording of it, allocation by allocation:
 //!
 //! ```text
-//! cargo run -p vramscope-engine --example compare_events -- RECORDING.vram CASE.json [LEAST]
+//! cargo run -p vramscope-engine --example compare_events -- [--step] RECORDING.vram CASE.json [LEAST]
 //! ```
 //!
 //! `CASE.json` is a case, as `estimate --case` reads it; a key `config` beside `case` holds the configuration of a model
 //! without a name. With LEAST, tensors of fewer bytes are left out. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
-//! first difference with the operation and the module that made each tensor.
+//! first difference with the operation and the module that made each tensor. With `--step`, all micro-batches of a step
+//! are one phase, with the batches that a trainer fetches; scalars are left out unless LEAST is given, since a recording
+//! has those that a trainer logs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -25,21 +27,27 @@ use vramscope_engine::{Case, Model};
 /// Events that are printed before and after the first difference.
 const AROUND: usize = 6;
 
+/// Bytes of the smallest tensors of a whole step that are compared: scalars, and numbers of a few samples, are smaller.
+const LEAST_OF_STEP: u64 = 40;
+
 /// One allocation (positive) or free (negative) and where its tensor comes from.
 type Row = (i64, String);
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let whole = args.first().is_some_and(|arg| arg == "--step");
+    args.drain(..usize::from(whole));
     let (recording, case, least) = match args.as_slice() {
+        [recording, case] if whole => (recording, case, Some(LEAST_OF_STEP)),
         [recording, case] => (recording, case, Some(0)),
         [recording, case, least] => (recording, case, least.parse().ok()),
         _ => (&String::new(), &String::new(), None),
     };
     let Some(least) = least else {
-        eprintln!("usage: compare_events RECORDING.vram CASE.json [LEAST]");
+        eprintln!("usage: compare_events [--step] RECORDING.vram CASE.json [LEAST]");
         return ExitCode::from(2);
     };
-    match compare(recording, case, least) {
+    match compare(recording, case, (least, whole)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -50,7 +58,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the differences; returns true if there are none.
-fn compare(recording: &str, case: &str, least: u64) -> Result<bool, Box<dyn Error>> {
+fn compare(recording: &str, case: &str, (least, whole): (u64, bool)) -> Result<bool, Box<dyn Error>> {
     let given: Value = serde_json::from_str(&fs::read_to_string(case)?)?;
     let case = Case::from_json(&given.get("case").unwrap_or(&given).to_string())?.ok_or("the case is empty")?;
     let model = match given.get("config") {
@@ -59,6 +67,14 @@ fn compare(recording: &str, case: &str, least: u64) -> Result<bool, Box<dyn Erro
     };
     let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
     let simulated = record(&model, &case.setup, Gpu::H200);
+    if let Some(failure) = simulated.failure {
+        return Err(failure.into());
+    }
+    if whole {
+        let all = |log: &Log, step: &Step| rows(log, &step.events, least);
+        let (theirs, ours) = (all(run.log(), &run.last_step()), all(&simulated.log, &simulated.steady));
+        return Ok(print_difference("step", &theirs, &ours));
+    }
     let recorded = phases(run.log(), &run.last_step(), least);
     let mut equal = true;
     for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady, least)) {
@@ -70,15 +86,18 @@ fn compare(recording: &str, case: &str, least: u64) -> Result<bool, Box<dyn Erro
 /// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
 fn phases(log: &Log, step: &Step, least: u64) -> [(&'static str, Vec<Row>); 3] {
     let m = step.marks;
-    let rows = |from: usize, to: usize| {
-        let rows = step.events[from..to].iter().map(|event| row(log, event));
-        sorted(rows.filter(|row| row.0.unsigned_abs() >= least).collect())
-    };
+    let rows = |from: usize, to: usize| rows(log, &step.events[from..to], least);
     [
         ("forward", rows(m.before_forward, m.after_forward)),
         ("backward", rows(m.after_forward, m.after_backward)),
         ("optimizer", rows(m.after_backward, step.events.len())),
     ]
+}
+
+/// Rows of events, without tensors of fewer bytes than `least`.
+fn rows(log: &Log, events: &[Event], least: u64) -> Vec<Row> {
+    let rows = events.iter().map(|event| row(log, event));
+    sorted(rows.filter(|row| row.0.unsigned_abs() >= least).collect())
 }
 
 /// Sorts the frees between two allocations, since their order does not affect the allocator.

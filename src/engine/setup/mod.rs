@@ -13,7 +13,7 @@ mod value;
 pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
-    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Strategy, TrainerKind, ZeroGrad,
+    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
 };
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;

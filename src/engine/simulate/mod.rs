@@ -26,6 +26,7 @@ mod side_by_side;
 mod steps;
 mod storages;
 mod trial;
+mod trl;
 mod warnings;
 mod work;
 

@@ -39,6 +39,10 @@ pub(super) struct Core {
     group: Cell<u64>,
     stage: Cell<Stage>,
     pub(super) training: Cell<bool>,
+    /// True if adapters take part in a forward.
+    adapts: Cell<bool>,
+    /// True if TRL has set the probability of every `nn.Dropout` to 0.
+    pub(super) keeps_all: Cell<bool>,
     /// True if hundreds of segments are recorded as one sum.
     pub(super) sums_segments: Cell<bool>,
     /// Set once a recomputation has produced everything that it was started for; from then on nothing is made.
@@ -103,6 +107,8 @@ impl Tape {
             group: Cell::new(1),
             stage: Cell::new(Stage::WHOLE),
             training: Cell::new(true),
+            adapts: Cell::new(true),
+            keeps_all: Cell::new(false),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
             sequence: Cell::new(0),
@@ -214,6 +220,38 @@ impl Tape {
     /// Sets training mode, on which dropout depends (`model.train()`, `model.eval()`).
     pub fn set_training(&self, training: bool) {
         self.0.training.set(training);
+    }
+
+    /// Returns true if adapters take part in a forward.
+    pub fn adapts(&self) -> bool {
+        self.0.adapts.get()
+    }
+
+    /// Runs `f` with adapters switched off (peft's `disable_adapter`).
+    pub fn without_adapters<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.0.adapts.replace(false);
+        let result = f();
+        self.0.adapts.set(before);
+        result
+    }
+
+    /// Runs `f` in evaluation mode (`model.eval()`).
+    pub fn evaluating<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.0.training.replace(false);
+        let result = f();
+        self.0.training.set(before);
+        result
+    }
+
+    /// Sets the probability of every `nn.Dropout` to 0 (`disable_dropout_in_model`); those that a forward calls as
+    /// functions stay.
+    pub fn disable_dropout_modules(&self) {
+        self.0.keeps_all.set(true);
+    }
+
+    /// Probability of an `nn.Dropout`.
+    pub fn module_dropout(&self, p: f64) -> f64 {
+        if self.0.keeps_all.get() { 0.0 } else { p }
     }
 
     /// GPU of the run.

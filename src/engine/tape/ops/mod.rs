@@ -4,6 +4,7 @@
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
 
 mod attention;
+mod chunked_log_probs;
 mod collective;
 mod complex;
 mod conv;
@@ -35,6 +36,7 @@ mod select;
 mod stack;
 mod views;
 
+pub use chunked_log_probs::{LogProbs, TokenFigures};
 pub(crate) use attention::FlashCaller;
 pub use attention::{Mask, SdpaBackend, SdpaInputs};
 pub(crate) use order::MOST_IN_PLACE;
