@@ -16,6 +16,10 @@ pub(super) struct Fetched {
     items: Option<Tensor>,
     /// `tr_loss_step`: the loss of the last micro-batch.
     loss: Option<Tensor>,
+    /// `_tr_loss`: the sum of losses that are not logged yet, made before the first batch.
+    total: Option<Tensor>,
+    /// `grad_norm`: the norm of the last update's gradients.
+    pub norm: Option<Tensor>,
 }
 
 impl Trainer {
@@ -23,6 +27,7 @@ impl Trainer {
     pub(super) fn fetched_micro_batches(&mut self, t: &Tape) -> Passes {
         let start = t.mark();
         let count = self.run.setup.accum;
+        self.fetched.total.get_or_insert_with(|| t.empty([], DType::F32, "_tr_loss"));
         // The step before has its micro-batches until all of this one are fetched (`get_batch_samples`).
         let batches: Vec<Batch> = (0..count).map(|_| self.fetch(t)).collect();
         self.fetched.items = match self.run.setup.trainer {

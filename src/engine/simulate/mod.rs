@@ -10,6 +10,7 @@ mod fetched;
 mod grid;
 mod inference;
 mod large_pool;
+mod load;
 mod micro_batches;
 mod options;
 mod parallel;

@@ -345,7 +345,9 @@ impl Trainer {
         self.work.update = t.work_mark();
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
         if self.run.setup.clip || self.run.setup.trainer.is_derived() {
-            clip_grad_norm(t, self.optimizer.params());
+            self.fetched.norm = None;
+            let norm = clip_grad_norm(t, self.optimizer.params());
+            self.fetched.norm = norm.filter(|_| self.run.setup.trainer.is_derived());
         }
         self.scaler.step(t, &mut self.optimizer);
         self.ema.iter().for_each(|ema| ema.update(t));

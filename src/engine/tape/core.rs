@@ -285,6 +285,19 @@ impl Tape {
         f(&mut log.events, log.allocations.len());
     }
 
+    /// Reads the log so far.
+    pub fn read_log<R>(&self, f: impl FnOnce(&Log) -> R) -> R {
+        f(&self.0.log.borrow())
+    }
+
+    /// Replaces the events since `from` by what `f` makes of them.
+    pub fn rewrite_from(&self, from: usize, f: impl FnOnce(&[Event]) -> Vec<Event>) {
+        let log = &mut *self.0.log.borrow_mut();
+        let events = f(&log.events[from..]);
+        log.events.truncate(from);
+        log.events.extend(events);
+    }
+
     /// Number of storages so far.
     pub(super) fn allocations(&self) -> usize {
         self.0.log.borrow().allocations.len()
