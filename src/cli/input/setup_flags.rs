@@ -237,7 +237,7 @@ mod tests {
             "image_sizes": [[480, 640], [300, 200]], "frames": 8, "precision": "fp32", "optim": "sgd", "ckpt": "full",
             "attn": "eager", "freeze": "lora", "rank": 8, "lora_dropout": 0.05, "lora_targets": "q_proj,v_proj",
             "lora_dtype": "bf16", "accum": 3, "clip": true, "zero_grad": "to_zero", "autocast_cache": false, "ema": true,
-            "loss": "fused_linear", "trainer": "transformers", "use_cache": false,
+            "loss": "fused_linear", "trainer": "transformers", "completion": 40, "reference": "precomputed", "use_cache": false,
         });
         let asked: Setup = serde_json::from_value(given).expect("it is a setup");
         let words = Setting::ALL.iter().map(|setting| {

@@ -149,6 +149,14 @@ impl Run {
         }
     }
 
+    /// `pixel_values.to(self.dtype)`, which most models begin with; TRL leaves pixel values in fp32.
+    pub fn pixels_in_type_of_weights(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        match self.setup.trainer.is_trl() {
+            true => t.to_dtype(pixels, self.setup.precision.weights()),
+            false => pixels.clone(),
+        }
+    }
+
     /// Returns true if pixel values are cast to the weights' type before forward.
     pub fn casts_pixels(&self) -> bool {
         self.setup.precision.weights() == DType::Bf16 && !self.setup.trainer.is_trl()
@@ -200,10 +208,11 @@ impl Batch {
             ids: Some(ids(t, &shape, "input_ids")),
             labels: Some(ids(t, &shape, "labels")),
             positions: packed.then(|| ids(t, &shape, "position_ids")),
-            others: (!packed)
-                .then(|| ids(t, &shape, "attention_mask"))
-                .into_iter()
-                .collect(),
+            others: match packed {
+                true if run.setup.trainer.is_trl() => bounds(t, run),
+                true => Vec::new(),
+                false => vec![ids(t, &shape, "attention_mask")],
+            },
             loss: run.setup.loss,
             ..Self::default()
         })
@@ -284,6 +293,12 @@ impl Batch {
             }
         })
     }
+}
+
+/// Bounds of packed samples that TRL gives beside their positions: where each begins, twice, and which one a token is of.
+fn bounds(t: &Tape, run: &Run) -> Vec<Tensor> {
+    let begins = || t.empty([run.setup.lengths.len() as u64 + 1], DType::I32, "cu_seq_lens");
+    vec![begins(), begins(), t.empty([1, run.setup.seq], DType::I32, "seq_idx")]
 }
 
 /// Casts pixel values, which are made in fp32, once the whole batch is made.

@@ -1,9 +1,9 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|trl_sft|trl_dpo]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|trl_sft|trl_dpo|trl]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
-the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of TRL's trainers, of families that these take; with `alone`, vision-language models get no image. `run` measures each in a process of its own, several at once: bytes do not depend on it.
+the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language models get no image. `run` measures each in a process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
 
@@ -139,8 +139,9 @@ OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
 # Families whose steps without images are simulated.
 ALONE = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "cosmos3_omni", "gemma3", "shieldgemma2"]
 
-# Language models whose head TRL does not replace, or which it cannot load.
-NOT_TRL = []
+# Families left out: heads that TRL's does not replace, and decoders of translation models, which nobody tunes so.
+NOT_TRL = ["bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus", "mvp", "trocr", "whisper", "bert", "roberta", "camembert", "xlm-roberta", "data2vec-text",
+           "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl", "git", "blip", "blip-2", "instructblip", "instructblipvideo", "pp_chart2table"]
 
 MORE, CASES = {}, {}  # CASES: settings that a family cannot draw
 for group in GROUPS:
@@ -254,7 +255,9 @@ def one(line, to):
 
 def run(cases, to, deadline):
     import torch, transformers, measure  # once, before each process is forked; CUDA only after it
-    lines = [json.loads(l) for l in open(cases)]; folder = tempfile.mkdtemp(); context = multiprocessing.get_context("fork"); live = {}; i = 0
+    lines = [json.loads(l) for l in open(cases)]
+    if any(l["case"].get("trainer", "").startswith("trl") for l in lines): import datasets, peft, trl
+    folder = tempfile.mkdtemp(); context = multiprocessing.get_context("fork"); live = {}; i = 0
     file = lambda i: os.path.join(folder, f"{i}.json")
     while i < len(lines) or live:
         for p in [p for p in live if not p.is_alive()]: p.join(); print(live.pop(p), end=" ", flush=True)
@@ -271,8 +274,11 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo")}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft")}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            for t in ALONE if changed is alone else [*TEXT, *IMAGES, *OTHERS]:
+            families = ALONE if changed is alone else [*TEXT, *IMAGES, *OTHERS]
+            for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
+                if sys.argv[5:] == ["trl"] and at % 2 == 0:
+                    for line in filter(None, [trl("trl_dpo")(draw(t))]): out.write(json.dumps(line) + "\n")
     else: run(sys.argv[2], sys.argv[3], time.time() + float(sys.argv[4] if len(sys.argv) > 4 else 560))

@@ -41,10 +41,8 @@ def collator(case, made):
         if case["trainer"] == "trl_sft":
             batch["labels"] = batch["labels"].masked_fill(~counted, -100)
             return batch
-        batch.pop("labels")
-        batch = {k: torch.cat([v, v]) for k, v in batch.items()}
-        batch["completion_mask"] = counted.long().expand(batch["input_ids"].size(0), n).contiguous()
-        return batch
+        rows = 2 * batch["input_ids"].size(0)
+        return {"completion_mask" if k == "labels" else k: counted.long().expand(rows, n).contiguous() if k == "labels" else torch.cat([v, v]) for k, v in batch.items()}
     return collate
 
 def arguments(case, folder):
