@@ -56,6 +56,7 @@ pub(crate) struct Draft {
     pub liger_norms: Option<bool>,
     pub liger_mlps: Option<bool>,
     pub use_cache: Option<bool>,
+    pub precomputed: Option<bool>,
     pub pixels: Option<u64>,
     pub gpus: Option<u64>,
     pub nodes: Option<u64>,
@@ -111,6 +112,7 @@ impl Draft {
             liger_norms: self.liger_norms.or(other.liger_norms),
             liger_mlps: self.liger_mlps.or(other.liger_mlps),
             use_cache: self.use_cache.or(other.use_cache),
+            precomputed: self.precomputed.or(other.precomputed),
             pixels: self.pixels.or(other.pixels),
             gpus: self.gpus.or(other.gpus),
             nodes: self.nodes.or(other.nodes),
@@ -197,6 +199,13 @@ impl Draft {
             "stage" => {}
             "trl_loss" if text(value)? != "nll" => return Err(NotSimulated("only the loss `nll` is simulated")),
             "trl_loss" => {}
+            "dpo_loss" if text(value)? != "sigmoid" => return Err(NotSimulated("only the loss `sigmoid` is simulated")),
+            "divergence" if text(value)? != "reverse_kl" => {
+                return Err(NotSimulated("only `reverse_kl` is simulated"));
+            }
+            "disable_dropout" if !truth(value)? => return Err(NotSimulated("dropout in DPO is not simulated")),
+            "dpo_loss" | "divergence" | "disable_dropout" => {}
+            "precomputed" => self.precomputed = Some(truth(value)?),
             "deepspeed" => self.deepspeed(&text(value)?),
             "distributed" => distributed(&text(value)?)?,
             "devices" => self.gpus = self.gpus.or(Some(text(value)?.split(',').count() as u64)),

@@ -63,6 +63,7 @@ reasons! {
     /// Why a key that changes memory is not simulated.
     NotSimulated {
         Lengths = "lengths", "changes the lengths of batches; give the lengths that result with --lengths and --packing";
+        Labels = "labels", "changes how many tokens the loss counts; give them with --completion";
         Sharding = "sharding", "shards the model between GPUs in a way that is not simulated";
         Zero = "zero", "sets DeepSpeed's buffers; DeepSpeed's ZeRO is not simulated";
         Offload = "offload", "moves tensors to the host during the step";
@@ -83,6 +84,7 @@ const fn table(tool: Tool) -> &'static str {
     match tool {
         Tool::Transformers => include_str!("keys/transformers.tsv"),
         Tool::TrlSft => include_str!("keys/trl_sft.tsv"),
+        Tool::TrlDpo => include_str!("keys/trl_dpo.tsv"),
         Tool::LlamaFactory => include_str!("keys/llama_factory.tsv"),
         Tool::MsSwift => include_str!("keys/ms_swift.tsv"),
         Tool::Axolotl => include_str!("keys/axolotl.tsv"),

@@ -51,13 +51,10 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         out.not_simulated
             .push("frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true".to_owned());
     }
-    gpus(draft, &mut out);
+    gpus(draft, tool, &mut out);
     liger(draft, tool, &mut out);
-    if tool == Tool::TrlSft {
-        out.not_simulated.push(
-            "TRL's loss, which never makes all logits (`add_fused_lm_head`): an estimate with them is too high"
-                .to_owned(),
-        );
+    if draft.precomputed == Some(true) {
+        out.put("reference", "precomputed");
     }
     if let Some(attention) = draft.attention {
         out.put("attn", attention);
@@ -81,7 +78,8 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
 /// Liger's kernels: its fused loss is simulated, and none of the others.
 fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let is_on = draft.liger == Some(true);
-    if is_on {
+    // TRL's head takes the place of Liger's loss.
+    if is_on && !matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
         out.put("loss", "fused_linear");
     }
     let is_used = |given: Option<bool>| match tool {
@@ -271,7 +269,7 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
     }
 }
 
-fn gpus(draft: &Draft, out: &mut Resolved) {
+fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
     if let Some(stage) = draft.zero_stage {
         out.not_simulated.push(format!(
@@ -290,7 +288,14 @@ fn gpus(draft: &Draft, out: &mut Resolved) {
         return;
     }
     // Every tool that is known trains with transformers' `Trainer`, or with a subclass of it.
-    out.put("trainer", TrainerKind::Transformers.name());
+    let trainer = match tool {
+        // TRL's own preparation of 4-bit weights is not simulated.
+        _ if draft.bits.is_some() => TrainerKind::Transformers,
+        Tool::TrlSft => TrainerKind::TrlSft,
+        Tool::TrlDpo => TrainerKind::TrlDpo,
+        _ => TrainerKind::Transformers,
+    };
+    out.put("trainer", trainer.name());
     if draft.gpus.is_none() {
         out.assumed.push("one GPU".to_owned());
     }

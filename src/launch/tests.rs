@@ -253,8 +253,25 @@ fn a_command_of_trl_has_fp32_weights_and_checkpoints_by_default() {
         (Precision::AmpBf16, Checkpointing::Full, 1024)
     );
     assert_eq!((setup.freeze, setup.rank, setup.batch), (Freeze::Lora, 32, 2));
-    assert!(open(&launch)[0].contains("logits"), "{:?}", open(&launch));
-    assert_eq!(open(&launch).len(), 1);
+    assert_eq!(setup.trainer.name(), "trl_sft");
+    assert_eq!(open(&launch), Vec::<String>::new());
+}
+
+#[test]
+fn a_command_of_trls_dpo_has_a_reference_model_unless_it_is_precomputed() {
+    let command = "trl dpo --model_name_or_path Qwen/Qwen2-0.5B --dataset_name x --per_device_train_batch_size 2";
+    let of = |more: &str| launch(&[&format!("{command} {more}")]);
+    let plain = of("");
+    assert_eq!(plain.tool, Tool::TrlDpo);
+    let setup = case(&plain).setup;
+    assert_eq!((setup.trainer.name(), setup.reference.name()), ("trl_dpo", "every_step"));
+    assert_eq!(open(&plain), Vec::<String>::new());
+    let precomputed = of("--precompute_ref_log_probs True --loss_type ipo");
+    assert_eq!(case(&precomputed).setup.reference.name(), "precomputed");
+    assert_eq!(
+        fate(&precomputed, "loss_type"),
+        &Fate::NotSimulated("only the loss `sigmoid` is simulated".to_owned())
+    );
 }
 
 #[test]

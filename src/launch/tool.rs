@@ -10,6 +10,8 @@ pub enum Tool {
     Transformers,
     /// TRL's `SFTTrainer`.
     TrlSft,
+    /// TRL's `DPOTrainer`.
+    TrlDpo,
     /// LLaMA-Factory.
     LlamaFactory,
     /// ms-swift.
@@ -27,6 +29,7 @@ impl Tool {
     pub const ALL: &[Self] = &[
         Self::Transformers,
         Self::TrlSft,
+        Self::TrlDpo,
         Self::LlamaFactory,
         Self::MsSwift,
         Self::Axolotl,
@@ -39,6 +42,7 @@ impl Tool {
         match self {
             Self::Transformers => "transformers",
             Self::TrlSft => "trl_sft",
+            Self::TrlDpo => "trl_dpo",
             Self::LlamaFactory => "llama_factory",
             Self::MsSwift => "ms_swift",
             Self::Axolotl => "axolotl",
@@ -52,6 +56,7 @@ impl Tool {
         match self {
             Self::Transformers => "transformers 5.17 (Trainer)",
             Self::TrlSft => "TRL 1.16 (SFT)",
+            Self::TrlDpo => "TRL 1.16 (DPO)",
             Self::LlamaFactory => "LLaMA-Factory 0.9.5",
             Self::MsSwift => "ms-swift 4.6",
             Self::Axolotl => "axolotl 0.19",
@@ -71,6 +76,14 @@ impl Tool {
                 "assistant_only_loss",
                 "completion_only_loss",
                 "load_in_4bit",
+            ],
+            Self::TrlDpo => &[
+                "precompute_ref_log_probs",
+                "disable_dropout",
+                "sync_ref_model",
+                "f_divergence_type",
+                "loss_weights",
+                "beta",
             ],
             Self::LlamaFactory => &["stage", "finetuning_type", "cutoff_len", "template", "lora_target"],
             Self::MsSwift => &[
@@ -125,8 +138,10 @@ impl Tool {
             ["llamafactory-cli", ..] => Some(Self::LlamaFactory),
             ["axolotl", ..] => Some(Self::Axolotl),
             ["trl", "sft", ..] => Some(Self::TrlSft),
+            ["trl", "dpo", ..] => Some(Self::TrlDpo),
             ["trl", ..] => None,
             words if words.iter().any(|word| word.ends_with("sft.py")) => Some(Self::TrlSft),
+            words if words.iter().any(|word| word.ends_with("dpo.py")) => Some(Self::TrlDpo),
             _ => Self::of_entries(&command.entries).or(Some(Self::Transformers)),
         }
     }

@@ -231,6 +231,9 @@ fn settings() -> Vec<(usize, &'static str, Value)> {
         (4, "loss", json!(["full", "fused_linear"])),
         (4, "clip", json!([true, false])),
         (4, "ema", json!([true, false])),
+        (4, "trainer", json!(["loop", "transformers", "trl_sft", "trl_dpo"])),
+        (4, "completion", json!([1, 40, 1000, 0])),
+        (4, "reference", json!(["every_step", "precomputed"])),
         (4, "use_cache", json!([true, false])),
         (4, "autocast_cache", json!([true, false])),
     ]

@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(keys.into_iter().map(Key::name).collect::<Vec<_>>(), names);
         let old = "model config recording expandable_segments gpu limit_gib phase new_tokens batch seq lengths packing \
                    images image grid image_sizes frames precision optim ckpt attn freeze rank lora_dropout lora_targets \
-                   lora_dtype accum clip zero_grad autocast_cache ema loss trainer use_cache data samples price_per_hour watts \
+                   lora_dtype accum clip zero_grad autocast_cache ema loss trainer completion reference use_cache data samples price_per_hour watts \
                    effective gpus margin open compare heads kv_heads head_dim dtype causal window topk chunk pass longest \
                    at algorithms log_x log_y sweep cards records row figure given seed present lang theme embed widget id";
         let old: Vec<&str> = old.split(' ').collect();

@@ -1,12 +1,14 @@
 //! Compares a simulated step with a recording of it, allocation by allocation:
 //!
 //! ```text
-//! cargo run -p vramscope-engine --example compare_events -- RECORDING.vram CASE.json [LEAST [NAME]]
+//! cargo run -p vramscope-engine --example compare_events -- [--step] RECORDING.vram CASE.json [LEAST [NAME]]
 //! ```
 //!
 //! `CASE.json` is a case, as `estimate --case` reads it; a key `config` beside `case` holds the configuration of a model
-//! without a name. With LEAST, tensors of fewer bytes are left out, with NAME those of this name. `zcat` a packed recording first. For each phase, prints how many events differ, and those around the
-//! first difference with the operation and the module that made each tensor.
+//! without a name. With LEAST, tensors of fewer bytes are left out, with NAME those of this name. `zcat` a packed
+//! recording first. For each phase, prints how many events differ, and those around the first difference with the operation
+//! and the module that made each tensor. With `--step`, all micro-batches of a step are one phase, with the batches that a
+//! trainer fetches; scalars are left out unless LEAST is given, since a recording has those that a trainer logs.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -25,17 +27,22 @@ use vramscope_engine::{Case, Model};
 /// Events that are printed before and after the first difference.
 const AROUND: usize = 6;
 
+/// Bytes of the smallest tensors of a whole step that are compared: scalars, and numbers of a few samples, are smaller.
+const LEAST_OF_STEP: u64 = 40;
+
 /// One allocation (positive) or free (negative) and where its tensor comes from.
 type Row = (i64, String);
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let whole = args.first().is_some_and(|arg| arg == "--step");
+    args.drain(..usize::from(whole));
     let (recording, case, kept) = match args.as_slice() {
-        [recording, case, rest @ ..] if rest.len() < 3 => (recording, case, Kept::of(rest)),
+        [recording, case, rest @ ..] if rest.len() < 3 => (recording, case, Kept::of(rest, whole)),
         _ => (&String::new(), &String::new(), None),
     };
     let Some(kept) = kept else {
-        eprintln!("usage: compare_events RECORDING.vram CASE.json [LEAST [NAME]]");
+        eprintln!("usage: compare_events [--step] RECORDING.vram CASE.json [LEAST [NAME]]");
         return ExitCode::from(2);
     };
     match compare(recording, case, &kept) {
@@ -54,12 +61,16 @@ struct Kept {
     least: u64,
     /// Name of those that are left out.
     without: Option<String>,
+    /// True if all of a step is one phase.
+    whole: bool,
 }
 
 impl Kept {
-    fn of(args: &[String]) -> Option<Self> {
+    fn of(args: &[String], whole: bool) -> Option<Self> {
+        let usual = if whole { LEAST_OF_STEP } else { 0 };
         Some(Self {
-            least: args.first().map_or(Some(0), |least| least.parse().ok())?,
+            whole,
+            least: args.first().map_or(Some(usual), |least| least.parse().ok())?,
             without: args.get(1).map(|name| format!("{name} ")),
         })
     }
@@ -83,6 +94,14 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
     };
     let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
     let simulated = record(&model, &case.setup, Gpu::H200);
+    if let Some(failure) = simulated.failure {
+        return Err(failure.into());
+    }
+    if kept.whole {
+        let all = |log: &Log, step: &Step| rows(log, &step.events, kept);
+        let (theirs, ours) = (all(run.log(), &run.last_step()), all(&simulated.log, &simulated.steady));
+        return Ok(print_difference("step", &theirs, &ours));
+    }
     let recorded = phases(run.log(), &run.last_step(), kept);
     let mut equal = true;
     for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady, kept)) {
@@ -94,15 +113,18 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
 /// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
 fn phases(log: &Log, step: &Step, kept: &Kept) -> [(&'static str, Vec<Row>); 3] {
     let m = step.marks;
-    let rows = |from: usize, to: usize| {
-        let rows = step.events[from..to].iter().map(|event| row(log, event));
-        sorted(rows.filter(|row| kept.keeps(row)).collect())
-    };
+    let rows = |from: usize, to: usize| rows(log, &step.events[from..to], kept);
     [
         ("forward", rows(m.before_forward, m.after_forward)),
         ("backward", rows(m.after_forward, m.after_backward)),
         ("optimizer", rows(m.after_backward, step.events.len())),
     ]
+}
+
+/// Rows of events, without tensors of fewer bytes than `least`.
+fn rows(log: &Log, events: &[Event], least: u64) -> Vec<Row> {
+    let rows = events.iter().map(|event| row(log, event));
+    sorted(rows.filter(|row| row.0.unsigned_abs() >= least).collect())
 }
 
 /// Sorts the frees between two allocations, since their order does not affect the allocator.

@@ -1,9 +1,9 @@
 //! The forward of each family, as transformers 5.17 runs it, written in the operations of the tape.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::dtype::DType;
-use crate::nn::{KvCache, ids};
+use crate::nn::{KvCache, TokenScores, ids};
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Setup, TrainerKind};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kept, Kind, Tape, Tensor};
@@ -55,7 +55,7 @@ pub struct Run {
     cache: RefCell<Option<KvCache>>,
     /// `rope_deltas`, which Qwen models keep from one forward to the next.
     rope_deltas: Kept,
-    ckpt: Checkpointing,
+    ckpt: Cell<Checkpointing>,
     /// True if the vision tower, when only it is checkpointed, makes its own inputs require gradients.
     tower_requires_grad: bool,
     /// True if the model, when all of it is checkpointed, makes the outputs of its embeddings require gradients.
@@ -72,7 +72,7 @@ impl Run {
             use_cache: setup.use_cache.unwrap_or(use_cache),
             cache: RefCell::default(),
             rope_deltas: Kept::default(),
-            ckpt: setup.ckpt,
+            ckpt: Cell::new(setup.ckpt),
             tower_requires_grad: main_inputs.tower_takes_ids,
             whole_requires_grad: main_inputs.model_takes_ids || enables_gradients(setup),
         }
@@ -107,6 +107,14 @@ impl Run {
         &self.rope_deltas
     }
 
+    /// Runs `f` without checkpointed blocks (TRL's `disable_gradient_checkpointing`).
+    pub fn without_checkpoints<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.ckpt.replace(Checkpointing::None);
+        let result = f();
+        self.ckpt.set(before);
+        result
+    }
+
     /// Returns true if blocks of the part of the model that is running are checkpointed.
     pub fn checkpoints(&self, t: &Tape) -> bool {
         self.checkpoints_in(t.component_now())
@@ -114,7 +122,7 @@ impl Run {
 
     /// Returns true if blocks of a part of the model are checkpointed.
     pub fn checkpoints_in(&self, part: Component) -> bool {
-        match self.ckpt {
+        match self.ckpt.get() {
             Checkpointing::None => false,
             Checkpointing::Full => true,
             Checkpointing::Vision => part == Component::VisionTower,
@@ -129,7 +137,7 @@ impl Run {
     /// a leaf that requires gradients, so that checkpointed blocks of frozen weights pass gradients on.
     pub fn embedded(&self, t: &Tape, x: Tensor) -> Tensor {
         let must = self.checkpoints(t)
-            && match self.ckpt {
+            && match self.ckpt.get() {
                 Checkpointing::Vision => self.tower_requires_grad,
                 Checkpointing::Full => self.whole_requires_grad,
                 Checkpointing::Language | Checkpointing::None => true,
@@ -141,21 +149,29 @@ impl Run {
         }
     }
 
+    /// `pixel_values.to(self.dtype)`, which most models begin with; TRL leaves pixel values in fp32.
+    pub fn pixels_in_type_of_weights(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        match self.setup.trainer.is_trl() {
+            true => t.to_dtype(pixels, self.setup.precision.weights()),
+            false => pixels.clone(),
+        }
+    }
+
     /// Returns true if pixel values are cast to the weights' type before forward.
     pub fn casts_pixels(&self) -> bool {
-        self.setup.precision.weights() == DType::Bf16
+        self.setup.precision.weights() == DType::Bf16 && !self.setup.trainer.is_trl()
     }
 }
 
-/// Returns true if the script calls `enable_input_require_grads` itself, as a loop of one's own beside frozen weights does;
-/// `Trainer` leaves it to `gradient_checkpointing_enable`.
+/// Returns true if the script calls `enable_input_require_grads` itself, as a loop of one's own beside frozen weights does,
+/// and TRL's trainers do for adapters; `Trainer` leaves it to `gradient_checkpointing_enable`.
 const fn enables_gradients(setup: &Setup) -> bool {
-    matches!(setup.trainer, TrainerKind::Loop)
+    !matches!(setup.trainer, TrainerKind::Transformers)
         && matches!(setup.freeze, Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora)
 }
 
 /// One batch of inputs.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Batch {
     /// Token ids, [batch, seq].
     pub ids: Option<Tensor>,
@@ -173,6 +189,8 @@ pub struct Batch {
     pub token_types: Option<Tensor>,
     /// Computation of the loss.
     pub loss: Loss,
+    /// Figures of each token that TRL's head makes in place of logits.
+    pub scores: Option<TokenScores>,
     /// Arrangement of the tiles of each image, [batch, images].
     pub arrangements: Option<Tensor>,
     /// Text that a querying transformer reads, and its mask, both [batch, length].
@@ -190,10 +208,11 @@ impl Batch {
             ids: Some(ids(t, &shape, "input_ids")),
             labels: Some(ids(t, &shape, "labels")),
             positions: packed.then(|| ids(t, &shape, "position_ids")),
-            others: (!packed)
-                .then(|| ids(t, &shape, "attention_mask"))
-                .into_iter()
-                .collect(),
+            others: match packed {
+                true if run.setup.trainer.is_trl() => bounds(t, run),
+                true => Vec::new(),
+                false => vec![ids(t, &shape, "attention_mask")],
+            },
             loss: run.setup.loss,
             ..Self::default()
         })
@@ -213,6 +232,7 @@ impl Batch {
             positions: of(&self.positions),
             token_types: of(&self.token_types),
             loss: self.loss,
+            scores: None,
             arrangements: of(&self.arrangements),
             qformer: self.qformer.as_ref().map(|[ids, mask]| [part(ids), part(mask)]),
             others: self.others.iter().map(part).collect(),
@@ -273,6 +293,12 @@ impl Batch {
             }
         })
     }
+}
+
+/// Bounds of packed samples that TRL gives beside their positions: where each begins, twice, and which one a token is of.
+fn bounds(t: &Tape, run: &Run) -> Vec<Tensor> {
+    let begins = || t.empty([run.setup.lengths.len() as u64 + 1], DType::I32, "cu_seq_lens");
+    vec![begins(), begins(), t.empty([1, run.setup.seq], DType::I32, "seq_idx")]
 }
 
 /// Casts pixel values, which are made in fp32, once the whole batch is made.

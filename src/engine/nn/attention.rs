@@ -111,7 +111,7 @@ fn eager(t: &Tape, call: &AttentionCall<'_>, softcap: bool) -> (Tensor, Option<T
             None => probabilities,
         }
     };
-    weights = t.dropout(&weights, call.dropout);
+    weights = t.functional_dropout(&weights, call.dropout);
     let out = t.matmul(&weights, &v);
     let out = {
         let turned = t.transpose(&out, 1, 2);
@@ -175,7 +175,7 @@ pub fn sink_attention(t: &Tape, call: &SinkCall<'_>) -> (Tensor, Tensor) {
     };
     let probs = t.softmax(&combined, Some(combined.dtype()));
     let scores = t.narrow(&probs, 3, probs.last() - 1);
-    weights = t.to_dtype(&t.dropout(&scores, call.dropout), v.dtype());
+    weights = t.to_dtype(&t.functional_dropout(&scores, call.dropout), v.dtype());
     let out = t.matmul(&weights, &v);
     let out = {
         let turned = t.transpose(&out, 1, 2);

@@ -158,6 +158,11 @@ impl Linear {
         }
     }
 
+    /// The bias of a head.
+    pub(super) fn head_bias(&self) -> Option<Tensor> {
+        self.bias.borrow().clone()
+    }
+
     /// [.., input] → [.., output].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         match self.split {
@@ -179,6 +184,7 @@ impl Linear {
         let bias = self.bias.borrow();
         let bias = bias.as_ref();
         let adapter = self.lora.as_ref().and_then(|slot| slot.adapter());
+        let adapter = adapter.filter(|_| t.adapts());
         match (&self.weight, adapter) {
             (Weight::Dense(weight), None) => t.linear(x, weight, bias),
             (Weight::Dense(weight), Some(adapter)) => adapter.forward(t, x, || t.linear(x, weight, bias)),

@@ -24,6 +24,7 @@ mod multihead;
 mod nf4;
 mod norm;
 mod rope;
+mod token_scores;
 mod wrapped;
 
 pub use activation::{Activation, activate};
@@ -46,6 +47,7 @@ pub use mask::{
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
+pub use token_scores::{FusedOutput, TokenScores};
 pub use rope::{
     Frequencies, Rotary, Waves, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary,
     apply_rotary_to_pairs, apply_rotary_to_part, inverse_frequencies, inverse_frequencies_again, rotate_half,

@@ -20,11 +20,11 @@ pub(crate) fn in_foreach_norm<R>(t: &Tape, tensors: u64, largest: u64, make: imp
 }
 
 /// `clip_grad_norm_(params, 1.0)`: one norm for each gradient, by way of one partial norm for
-/// each chunk, then a handful of scalars. Gradients are scaled in place.
-pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
+/// each chunk, then a handful of scalars. Gradients are scaled in place. Returns the total norm, if there are gradients.
+pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) -> Option<Tensor> {
     let grads: Vec<Tensor> = params.iter().filter_map(Tensor::grad).collect();
     if grads.is_empty() {
-        return;
+        return None;
     }
     let groups = by_dtype(&grads);
     let dtype = grads.iter().map(Tensor::dtype).fold(grads[0].dtype(), promote);
@@ -55,5 +55,6 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) {
     if t.works() {
         lists(t, &all, &[("_foreach_mul_", 1, 1)]);
     }
-    drop((clamped, coefficient, total));
+    drop((clamped, coefficient));
+    Some(total)
 }

@@ -81,7 +81,8 @@ impl Optimizer {
     pub fn step(&mut self, t: &Tape) {
         self.work(t);
         let update = self.form().update;
-        if self.first_group == self.params.len() {
+        // transformers' Adafactor loops over both groups in one function, whose variables outlive the first.
+        if self.first_group == self.params.len() || self.kind == setup::Optimizer::Adafactor {
             return t.no_grad(|| update(self, t));
         }
         let (params, mut states) = (self.params.clone(), std::mem::take(&mut self.states));

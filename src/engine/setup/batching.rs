@@ -18,6 +18,16 @@ impl Setup {
         self.lengths.iter().copied().max().unwrap_or(self.seq)
     }
 
+    /// Labels of a micro-batch that TRL's losses count: the last `completion` positions of each sample, but never its
+    /// first, which follows nothing.
+    pub fn counted_labels(&self) -> u64 {
+        let counted = |length: u64| length.saturating_sub(1).min(self.completion.unwrap_or(length));
+        match self.lengths.as_slice() {
+            [] => self.batch.saturating_mul(counted(self.seq)),
+            lengths => lengths.iter().fold(0, |sum, &length| sum.saturating_add(counted(length))),
+        }
+    }
+
     /// Returns the setup with `batch` and `seq` set by the lengths of the samples, if those are given.
     #[must_use]
     pub fn batched(&self) -> Self {

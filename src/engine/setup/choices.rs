@@ -111,6 +111,20 @@ choices! {
         Loop = "loop",
         /// `transformers.Trainer` (5.17) with accelerate.
         Transformers = "transformers" as "transformers.Trainer",
+        /// `trl.SFTTrainer` (1.16).
+        TrlSft = "trl_sft" as "TRL SFTTrainer",
+        /// `trl.DPOTrainer` (1.16).
+        TrlDpo = "trl_dpo" as "TRL DPOTrainer",
+    }
+
+    /// Log-probabilities of the reference model in preference training.
+    #[derive(Default)]
+    pub enum Reference {
+        /// Made in every step, by a second copy of the model, or by the model with its adapters switched off.
+        #[default]
+        EveryStep = "every_step",
+        /// Made before training (`precompute_ref_log_probs=True`).
+        Precomputed = "precomputed",
     }
 
     /// Computation of a language model's loss from its last hidden states.
@@ -207,6 +221,18 @@ impl Kernels {
             Self::FlaCausalConv1d => &["flash-linear-attention", CAUSAL_CONV1D],
             Self::Hub => &["kernels"],
         }
+    }
+}
+
+impl TrainerKind {
+    /// Returns true for transformers' `Trainer` and those that are derived from it.
+    pub const fn is_derived(self) -> bool {
+        !matches!(self, Self::Loop)
+    }
+
+    /// Returns true for TRL's trainers.
+    pub const fn is_trl(self) -> bool {
+        matches!(self, Self::TrlSft | Self::TrlDpo)
     }
 }
 

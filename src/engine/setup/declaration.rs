@@ -1,6 +1,6 @@
 //! What a declaration says of a setting, and the macros that make types of declarations.
 
-use super::{Change, Freeze, Kind, Precision, Setting, Setup};
+use super::{Change, Freeze, Kind, Precision, Setting, Setup, TrainerKind};
 
 /// Declaration of one setting. Frontends, cases, URLs, sweeps and exports take all that they know of it from here.
 #[derive(Debug)]
@@ -148,6 +148,10 @@ pub enum Depends {
     Adapters,
     /// Autocast.
     Autocast,
+    /// A trainer of TRL.
+    Trl,
+    /// Preference training.
+    Preference,
 }
 
 impl Depends {
@@ -157,6 +161,8 @@ impl Depends {
             Self::Nothing => true,
             Self::Lengths => !setup.lengths.is_empty(),
             Self::Adapters => matches!(setup.freeze, Freeze::Lora | Freeze::Qlora),
+            Self::Trl => setup.trainer.is_trl(),
+            Self::Preference => matches!(setup.trainer, TrainerKind::TrlDpo),
             Self::Autocast => matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16),
         }
     }

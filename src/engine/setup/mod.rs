@@ -16,7 +16,7 @@ pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
     AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Kernels, Loss, Optimizer, Packing,
-    Precision, Strategy, TrainerKind, ZeroGrad,
+    Precision, Reference, Strategy, TrainerKind, ZeroGrad,
 };
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::declaration::settings;
 use super::{
     AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze, Group,
-    Kernels, Loss, Needs, Optimizer, Packing, Precision, Targets, TrainerKind, Value, ZeroGrad,
+    Kernels, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -257,9 +257,33 @@ settings! {
 
     /// Program that runs the training steps.
     Trainer(trainer: TrainerKind = TrainerKind::default()) {
-        about: "Program that runs the steps: a loop of one's own, or transformers' Trainer",
+        about: "Program that runs the steps: a loop of one's own, transformers' Trainer, or a trainer of TRL",
         group: Group::Step,
         is_of_training: true,
+    }
+
+    /// Text positions of each sample, from its end, that TRL's losses count; all but the first if absent.
+    Completion(completion: Option<u64> = None) {
+        about: "Text positions at the end of each sample that TRL's losses count: the completion, or an assistant's turns",
+        absent: "all but the first",
+        example: "auto",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Trl,
+        is_of_training: true,
+        most: Some(4_194_304),
+        step: 256,
+        export: Export::OfSamples,
+    }
+
+    /// Log-probabilities of the reference model.
+    Reference(reference: Reference = Reference::default()) {
+        about: "When DPO makes the reference model's log-probabilities: in every step, or before training",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Preference,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
     }
 
     /// Keeps keys and values of every forward of the language model (`config.use_cache`); the configuration's own value

@@ -1,5 +1,6 @@
 //! Makes a model on the tape, as a setup configures it.
 
+use super::load::load;
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Forward;
@@ -46,7 +47,17 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let making = Making::of(model, setup);
     let builder = Builder::new(tape, making.trained);
+    // TRL's trainers load the model from a folder.
+    let is_loaded = setup.trainer.is_trl();
+    if is_loaded {
+        tape.hush_follower();
+    }
+    let from = tape.mark();
     let forward = model.build(&builder);
+    if is_loaded {
+        load(tape, from, &builder.made());
+        tape.resume_follower();
+    }
     match making.adapters.map(|adapters| builder.attach(&adapters)) {
         None | Some(Attached::Everywhere) => {}
         Some(Attached::Nowhere) => tape.fail(|| Failure::NoTargets {

@@ -4,7 +4,8 @@ use super::parts::Passes;
 use super::steps::Trainer;
 use crate::dtype::DType;
 use crate::model::forward::Batch;
-use crate::tape::{Failure, Mark, Tape, Tensor};
+use crate::setup::{Reference, TrainerKind};
+use crate::tape::{Failure, Kind, Mark, Tape, Tensor};
 
 /// Tensors that variables of `Trainer._run_epoch` keep from one step to the next.
 #[derive(Default)]
@@ -15,6 +16,10 @@ pub(super) struct Fetched {
     items: Option<Tensor>,
     /// `tr_loss_step`: the loss of the last micro-batch.
     loss: Option<Tensor>,
+    /// `_tr_loss`: the sum of losses that are not logged yet, made before the first batch.
+    total: Option<Tensor>,
+    /// `grad_norm`: the norm of the last update's gradients.
+    pub norm: Option<Tensor>,
 }
 
 impl Trainer {
@@ -22,9 +27,13 @@ impl Trainer {
     pub(super) fn fetched_micro_batches(&mut self, t: &Tape) -> Passes {
         let start = t.mark();
         let count = self.run.setup.accum;
+        self.fetched.total.get_or_insert_with(|| t.empty([], DType::F32, "_tr_loss"));
         // The step before has its micro-batches until all of this one are fetched (`get_batch_samples`).
-        let batches: Vec<Batch> = (0..count).map(|_| self.forward.batch(t, &self.run)).collect();
-        self.fetched.items = number_of_items(t, &batches);
+        let batches: Vec<Batch> = (0..count).map(|_| self.fetch(t)).collect();
+        self.fetched.items = match self.run.setup.trainer {
+            TrainerKind::TrlDpo => None,
+            _ => number_of_items(t, &batches),
+        };
         self.fetched.batches = batches;
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
         for number in 0..count as usize {
@@ -35,7 +44,11 @@ impl Trainer {
             before_forward = t.mark();
             t.reach(Mark::BeforeForward);
             self.work.before_forward = t.work_mark();
-            let loss = self.output(t, &self.fetched.batches[number]);
+            let batch = &self.fetched.batches[number];
+            let loss = match self.run.setup.trainer.is_trl() {
+                true => self.trl_loss(t, batch, self.fetched.items.as_ref()),
+                false => self.output(t, batch),
+            };
             after_forward = t.mark();
             t.reach(Mark::AfterForward);
             self.work.after_forward = t.work_mark();
@@ -61,6 +74,21 @@ impl Trainer {
             end: t.mark(),
             replaced: self.run.kept().replaced(),
         }
+    }
+}
+
+impl Trainer {
+    /// Makes a batch; with the reference model's log-probabilities [pairs] of chosen and rejected samples, if they were
+    /// made before training. The completion mask of preferences is as large as labels.
+    fn fetch(&self, t: &Tape) -> Batch {
+        let mut batch = self.forward.batch(t, &self.run);
+        let setup = &self.run.setup;
+        if setup.trainer == TrainerKind::TrlDpo && setup.reference == Reference::Precomputed {
+            let names = ["ref_chosen_logps", "ref_rejected_logps"];
+            let logged = names.map(|name| t.as_kind(Kind::Input, || t.empty([setup.batch / 2], DType::F32, name)));
+            batch.others.extend(logged);
+        }
+        batch
     }
 }
 

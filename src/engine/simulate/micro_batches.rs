@@ -2,7 +2,6 @@
 
 use super::parts::Passes;
 use super::steps::Trainer;
-use crate::setup::TrainerKind;
 use crate::tape::{Failure, Mark, Point, Tape};
 
 /// Most tensors of a step. A model of a hundred blocks makes some twenty thousand in a micro-batch.
@@ -34,7 +33,7 @@ impl Trainer {
         if let Some(pipeline) = self.pipeline.take() {
             return self.scheduled(t, pipeline);
         }
-        if self.run.setup.trainer == TrainerKind::Transformers {
+        if self.run.setup.trainer.is_derived() {
             return self.fetched_micro_batches(t);
         }
         let start = t.mark();

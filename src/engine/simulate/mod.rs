@@ -10,6 +10,7 @@ mod fetched;
 mod grid;
 mod inference;
 mod large_pool;
+mod load;
 mod micro_batches;
 mod options;
 mod parallel;
@@ -26,6 +27,7 @@ mod side_by_side;
 mod steps;
 mod storages;
 mod trial;
+mod trl;
 mod warnings;
 mod work;
 

@@ -4,7 +4,7 @@ use super::{Missing, SimulateError};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
-use crate::setup::{CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Precision, Targets};
+use crate::setup::{CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Precision, Reference, Targets, TrainerKind};
 use crate::{Model, Setup};
 
 /// Refuses setups that would train nothing, and combinations that no library supports.
@@ -17,6 +17,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     stored_weights_fit(model, setup)?;
     kernels_are_simulated(model, setup)?;
     loss_is_fused(model, setup)?;
+    trl_is_simulated(model, setup)?;
     convolution_is_known(model, setup)
 }
 
@@ -216,6 +217,38 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             model: name,
             given: "Liger's fused loss".into(),
             instead: "`loss` full".into(),
+        }),
+    }
+}
+
+/// Checks that TRL's trainers take the setup, and that what they make of it is simulated.
+fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if !setup.trainer.is_trl() {
+        return Ok(());
+    }
+    let is_dpo = setup.trainer == TrainerKind::TrlDpo;
+    let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
+    let has_experts = model.config.family().support().adapters == AdapterMaps::BesideExperts;
+    let images = setup.images > 0 && model.takes().parts;
+    let reasons = [
+        (!model.takes().text, "a trainer of TRL", "`trainer` transformers"),
+        (setup.freeze == Freeze::Qlora, "TRL and 4-bit weights", "`freeze` lora or `trainer` transformers"),
+        (setup.loss != Loss::Full, "TRL and Liger's fused loss", "`loss` full: TRL makes no logits anyway"),
+        (has_experts, "TRL, which adds its experts' balance loss", "`trainer` transformers"),
+        (named_head, "TRL and adapters of `lm_head`, which TRL refuses", "other `lora_targets`"),
+        (is_dpo && setup.is_packed(), "TRL's DPO and packed samples", "`packing` padded"),
+        (
+            is_dpo && images && setup.reference == Reference::Precomputed,
+            "`reference` precomputed and images, which TRL refuses",
+            "`reference` every_step",
+        ),
+    ];
+    match reasons.into_iter().find(|(applies, ..)| *applies) {
+        None => Ok(()),
+        Some((_, given, instead)) => Err(SimulateError::NotSimulated {
+            model: model.name.clone(),
+            given: given.into(),
+            instead: instead.into(),
         }),
     }
 }

@@ -6,6 +6,7 @@ use super::check::check;
 use super::fetched::Fetched;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
+use super::trl::{ReferenceModel, doubled};
 use super::work::{Work, WorkMarks};
 use crate::dtype::DType;
 use crate::model::Model;
@@ -215,7 +216,10 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
 
 /// Returns a setup as the model sees it, and passes the tape its own settings.
 fn prepared(model: &Model, setup: &Setup, tape: &Tape) -> Setup {
-    let setup = model.prepared(setup);
+    let setup = doubled(model.prepared(setup));
+    if setup.trainer == TrainerKind::TrlDpo {
+        tape.disable_dropout_modules();
+    }
     tape.set_autocast_cache(setup.autocast_cache);
     tape.set_padded(setup.is_padded());
     setup
@@ -232,7 +236,7 @@ pub(super) struct Trainer {
     pub(super) run: Run,
     pub optimizer: Optimizer,
     pub(super) scaler: GradScaler,
-    autocast: Option<DType>,
+    pub(super) autocast: Option<DType>,
     ema: Option<Ema>,
     pub work: WorkMarks,
     /// Pipeline, if the model is a stage of one.
@@ -241,6 +245,8 @@ pub(super) struct Trainer {
     pub repeats: bool,
     /// Tensors that transformers' `Trainer` keeps from one step to the next.
     pub(super) fetched: Fetched,
+    /// Second copy of the model that DPO compares with.
+    pub(super) reference: Option<ReferenceModel>,
     /// Parameters of modules that the forward never runs.
     _unused: Vec<Tensor>,
 }
@@ -262,9 +268,9 @@ impl Trainer {
         } = build_with(tape, model, setup, params);
         let trainer = Self {
             run: Run::new(model, setup),
-            optimizer: match setup.trainer {
-                TrainerKind::Loop => Optimizer::new(setup.optim, &params),
-                TrainerKind::Transformers => Optimizer::grouped(tape, setup.optim, &params),
+            optimizer: match setup.trainer.is_derived() {
+                false => Optimizer::new(setup.optim, &params),
+                true => Optimizer::grouped(tape, setup.optim, &params),
             },
             scaler: scaler(setup),
             autocast: setup.precision.autocast(),
@@ -275,6 +281,7 @@ impl Trainer {
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
             repeats: true,
             fetched: Fetched::default(),
+            reference: ReferenceModel::of(tape, model, setup),
             _unused: unused,
         };
         (trainer, params)
@@ -292,9 +299,9 @@ impl Trainer {
     }
 
     fn run(&mut self) -> Parts {
-        let parts = match (self.run.setup.trainer, self.run.setup.zero_grad) {
-            (TrainerKind::Loop, ZeroGrad::ToNone) => self.run_once(),
-            (TrainerKind::Transformers, _) | (_, ZeroGrad::ToZero) => {
+        let parts = match (self.run.setup.trainer.is_derived(), self.run.setup.zero_grad) {
+            (false, ZeroGrad::ToNone) => self.run_once(),
+            (true, _) | (_, ZeroGrad::ToZero) => {
                 self.tape.hush_follower();
                 Parts::Separate([self.step(), self.step()])
             }
@@ -337,8 +344,10 @@ impl Trainer {
     pub fn update(&mut self, t: &Tape) {
         self.work.update = t.work_mark();
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
-        if self.run.setup.clip || self.run.setup.trainer == TrainerKind::Transformers {
-            clip_grad_norm(t, self.optimizer.params());
+        if self.run.setup.clip || self.run.setup.trainer.is_derived() {
+            self.fetched.norm = None;
+            let norm = clip_grad_norm(t, self.optimizer.params());
+            self.fetched.norm = norm.filter(|_| self.run.setup.trainer.is_derived());
         }
         self.scaler.step(t, &mut self.optimizer);
         self.ema.iter().for_each(|ema| ema.update(t));

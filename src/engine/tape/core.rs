@@ -39,6 +39,10 @@ pub(super) struct Core {
     group: Cell<u64>,
     stage: Cell<Stage>,
     pub(super) training: Cell<bool>,
+    /// True if adapters take part in a forward.
+    adapts: Cell<bool>,
+    /// True if TRL has set the probability of every `nn.Dropout` to 0.
+    pub(super) keeps_all: Cell<bool>,
     /// True if hundreds of segments are recorded as one sum.
     pub(super) sums_segments: Cell<bool>,
     /// Set once a recomputation has produced everything that it was started for; from then on nothing is made.
@@ -103,6 +107,8 @@ impl Tape {
             group: Cell::new(1),
             stage: Cell::new(Stage::WHOLE),
             training: Cell::new(true),
+            adapts: Cell::new(true),
+            keeps_all: Cell::new(false),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
             sequence: Cell::new(0),
@@ -221,6 +227,38 @@ impl Tape {
         self.0.training.set(training);
     }
 
+    /// Returns true if adapters take part in a forward.
+    pub fn adapts(&self) -> bool {
+        self.0.adapts.get()
+    }
+
+    /// Runs `f` with adapters switched off (peft's `disable_adapter`).
+    pub fn without_adapters<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.0.adapts.replace(false);
+        let result = f();
+        self.0.adapts.set(before);
+        result
+    }
+
+    /// Runs `f` in evaluation mode (`model.eval()`).
+    pub fn evaluating<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.0.training.replace(false);
+        let result = f();
+        self.0.training.set(before);
+        result
+    }
+
+    /// Sets the probability of every `nn.Dropout` to 0 (`disable_dropout_in_model`); those that a forward calls as
+    /// functions stay.
+    pub fn disable_dropout_modules(&self) {
+        self.0.keeps_all.set(true);
+    }
+
+    /// Probability of an `nn.Dropout`.
+    pub fn module_dropout(&self, p: f64) -> f64 {
+        if self.0.keeps_all.get() { 0.0 } else { p }
+    }
+
     /// GPU of the run.
     pub fn gpu(&self) -> Gpu {
         self.0.gpu
@@ -250,6 +288,19 @@ impl Tape {
     pub fn revise(&self, f: impl FnOnce(&mut [Event], usize)) {
         let log = &mut *self.0.log.borrow_mut();
         f(&mut log.events, log.allocations.len());
+    }
+
+    /// Reads the log so far.
+    pub fn read_log<R>(&self, f: impl FnOnce(&Log) -> R) -> R {
+        f(&self.0.log.borrow())
+    }
+
+    /// Replaces the events since `from` by what `f` makes of them.
+    pub fn rewrite_from(&self, from: usize, f: impl FnOnce(&[Event]) -> Vec<Event>) {
+        let log = &mut *self.0.log.borrow_mut();
+        let events = f(&log.events[from..]);
+        log.events.truncate(from);
+        log.events.extend(events);
     }
 
     /// Number of storages so far.

@@ -153,6 +153,13 @@ impl Tape {
         }
     }
 
+    /// Sends events again, those too that were recorded meanwhile.
+    pub fn resume_follower(&self) {
+        if let Some(follower) = &mut *self.0.follower.borrow_mut() {
+            follower.hushed = false;
+        }
+    }
+
     /// Sends the rest of a run; without such a rest, closes the channel.
     pub fn tell_rest(&self, marks: Option<RestMarks>) {
         if let (Some(follower), Some(marks)) = (self.0.follower.take(), marks) {
@@ -174,6 +181,10 @@ impl Tape {
     /// Does nothing.
     #[inline(always)]
     pub const fn hush_follower(&self) {}
+
+    /// Does nothing.
+    #[inline(always)]
+    pub const fn resume_follower(&self) {}
 
     /// Does nothing.
     #[inline(always)]

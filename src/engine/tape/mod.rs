@@ -37,7 +37,7 @@ pub use follow::{Mark, Rest, RestMarks, Then, Written};
 pub use gpu::Gpu;
 pub use kept::{Kept, Replaced};
 pub use kind::{Component, Kind};
-pub use ops::{BatchNormTensors, Cuts, Mask, SdpaBackend, SdpaInputs};
+pub use ops::{BatchNormTensors, Cuts, LogProbs, Mask, SdpaBackend, SdpaInputs, TokenFigures};
 pub(crate) use ops::{FlashCaller, MOST_IN_PLACE, promote};
 pub(crate) use recorded::WorkspaceSizes;
 pub use repeat::{Alike, Point};

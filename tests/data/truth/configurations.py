@@ -1,10 +1,12 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
-the batch is made from. With `trainer` the steps are those of transformers' Trainer; with `alone`, vision-language models get no image; with `adapted`, decoders with experts get
-LoRA adapters, on experts too. `run` measures each in a process of its own, several at once: bytes do not depend on it.
+the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
+TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too. `run` measures each in a
+process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
 
@@ -140,6 +142,10 @@ OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
 # Families whose steps without images are simulated.
 ALONE = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "cosmos3_omni", "gemma3", "shieldgemma2"]
 
+# Families left out: heads that TRL's does not replace, and decoders of translation models, which nobody tunes so.
+NOT_TRL = ["bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus", "mvp", "trocr", "whisper", "bert", "roberta", "camembert", "xlm-roberta", "data2vec-text",
+           "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl", "git", "blip", "blip-2", "instructblip", "instructblipvideo", "pp_chart2table"]
+
 MORE, CASES, BUILD = {}, {}, {}  # CASES: settings that a family cannot draw; BUILD: models that transformers does not have, with what makes their batch
 for group in GROUPS:
     CASES.update(getattr(group, "CASES", {}))
@@ -175,6 +181,21 @@ def trained(line):
     c = line["case"]
     c.update(trainer="transformers", precision=ch("bf16-amp", "bf16-amp", "amp-bf16", "fp32"), optim=ch("adamw_fused", "adamw_fused", "adamw", "adafactor"), accum=ch(1, 1, 2, 3), clip=maybe(.8))
     return line
+
+def trl(trainer):
+    """The same line under a trainer of TRL; families with experts, whose balance loss it adds, and what is no language model are left out."""
+    def changed(line):
+        c, t = line["case"], line["config"]["model_type"]
+        if t in OTHERS or "experts" in json.dumps(line["config"]) or t in NOT_TRL: return None
+        c.update(trainer=trainer, precision=ch("amp-bf16", "amp-bf16", "bf16-amp", "bf16-amp", "fp32", "bf16"), optim=ch("adamw_fused", "adamw_fused", "adamw", "adafactor"), ckpt=ch("full", "full", "none"), accum=ch(1, 1, 2), clip=maybe(.8))
+        if t in ("idefics3", "smolvlm"): c["precision"] = ch("fp32", "bf16")
+        if c.get("freeze") != "lora": c["freeze"] = "none"
+        if trainer == "trl_dpo": c["batch"] = ch(1, 1, 2)
+        if maybe(.5): c["completion"] = R.randint(4, c["seq"] - 2)
+        if t in DECODERS and maybe(.3): c["lengths"] = [c["seq"], *(R.randint(8, c["seq"]) for _ in range(c["batch"] - 1))]
+        if trainer == "trl_dpo" and t in TEXT and maybe(.2): c["reference"] = "precomputed"
+        return line
+    return changed
 
 def alone(line):
     """The same line without images."""
@@ -233,7 +254,10 @@ def one(line, to):
     import torch, measure
     torch.backends.cuda.matmul.allow_tf32 = False; measure.build = maker(line)
     try:
-        if line["case"].get("trainer"):
+        if line["case"].get("trainer", "").startswith("trl"):
+            import trl_runs
+            r = trl_runs.run(line["case"], measure.build)
+        elif line["case"].get("trainer"):
             import fronts
             r = fronts.run_trainer(line["case"])
         else: r = measure.run(line["case"])
@@ -244,7 +268,9 @@ def one(line, to):
 
 def run(cases, to, deadline):
     import torch, transformers, measure  # once, before each process is forked; CUDA only after it
-    lines = [json.loads(l) for l in open(cases)]; folder = tempfile.mkdtemp(); context = multiprocessing.get_context("fork"); live = {}; i = 0
+    lines = [json.loads(l) for l in open(cases)]
+    if any(l["case"].get("trainer", "").startswith("trl") for l in lines): import datasets, peft, trl
+    folder = tempfile.mkdtemp(); context = multiprocessing.get_context("fork"); live = {}; i = 0
     file = lambda i: os.path.join(folder, f"{i}.json")
     while i < len(lines) or live:
         for p in [p for p in live if not p.is_alive()]: p.join(); print(live.pop(p), end=" ", flush=True)
@@ -261,8 +287,11 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft")}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            for t in ALONE if changed is alone else EXPERTS if changed is adapted else [*TEXT, *IMAGES, *OTHERS]:
-                for _ in range(int(sys.argv[3])): out.write(json.dumps(changed(draw(t))) + "\n")
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else [*TEXT, *IMAGES, *OTHERS]
+            for at, t in enumerate(families):
+                for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
+                if sys.argv[5:] == ["trl"] and at % 2 == 0:
+                    for line in filter(None, [trl("trl_dpo")(draw(t))]): out.write(json.dumps(line) + "\n")
     else: run(sys.argv[2], sys.argv[3], time.time() + float(sys.argv[4] if len(sys.argv) > 4 else 560))

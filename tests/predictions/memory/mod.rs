@@ -8,3 +8,4 @@ mod process;
 mod steps;
 mod tensor_parallel;
 mod trainer;
+mod trl;

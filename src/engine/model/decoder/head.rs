@@ -84,6 +84,12 @@ pub fn formed_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
             held: Vec::new(),
         };
     };
+    if let Some(scores) = &batch.scores {
+        return t.component("", Component::Head, || Output {
+            loss: scores.score(t, lm_head, &h, labels),
+            held: Vec::new(),
+        });
+    }
     if batch.loss == Loss::FusedLinear {
         return t.component("", Component::Head, || Output {
             loss: t.scope("loss", || nn::fused_causal_lm_loss(t, &h, lm_head, labels)),

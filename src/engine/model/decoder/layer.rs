@@ -125,6 +125,14 @@ impl Layer {
         self.keeps_undropped.then(|| h.clone())
     }
 
+    /// Drops elements of what a part makes: in a module of its own in Emu3, by a function elsewhere.
+    fn dropped(&self, t: &Tape, h: &Tensor) -> Tensor {
+        match self.keeps_undropped {
+            true => t.dropout(h, self.dropout),
+            false => t.functional_dropout(h, self.dropout),
+        }
+    }
+
     /// Adds what a part makes to the residual stream.
     fn added(&self, t: &Tape, residual: &Tensor, part: &Tensor) -> Tensor {
         match self.scales {
@@ -157,7 +165,7 @@ impl Block for Layer {
         h = out;
         let undropped = self.kept(&h);
         if self.dropout > 0.0 {
-            h = t.scope("self_attn", || t.dropout(&h, self.dropout));
+            h = t.scope("self_attn", || self.dropped(t, &h));
         }
         h = self.normed(t, 1, h);
         h = self.added(t, &residual, &h);
@@ -171,7 +179,7 @@ impl Block for Layer {
         held = logits.or(held);
         let _undropped = self.kept(&h);
         if self.dropout > 0.0 {
-            h = t.scope("mlp", || t.dropout(&h, self.dropout));
+            h = t.scope("mlp", || self.dropped(t, &h));
         }
         h = self.normed(t, 3, h);
         let out = self.added(t, &residual, &h);

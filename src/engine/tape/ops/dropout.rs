@@ -8,9 +8,14 @@ use super::super::work::{Class, bytes_of};
 use crate::dtype::DType;
 
 impl Tape {
+    /// `torch.nn.Dropout(p)`.
+    pub fn dropout(&self, x: &Tensor, p: f64) -> Tensor {
+        self.functional_dropout(x, self.module_dropout(p))
+    }
+
     /// `torch.nn.functional.dropout(x, p, training)`: the input itself at `p` = 0 or in evaluation, else a
     /// mask of one byte per element and the result.
-    pub fn dropout(&self, x: &Tensor, p: f64) -> Tensor {
+    pub fn functional_dropout(&self, x: &Tensor, p: f64) -> Tensor {
         if p == 0.0 || !self.0.training.get() {
             return x.clone();
         }

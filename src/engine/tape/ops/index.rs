@@ -31,6 +31,16 @@ impl Tape {
     /// ignored.
     pub fn masked_scatter(&self, x: &Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
         self.fits(x.last() <= source.last(), "masked_scatter", x, source);
+        self.scattered(x, mask, source)
+    }
+
+    /// `x.new_zeros(mask.shape).masked_scatter(mask, x)`: [n] at the `n` marked places.
+    pub fn scatter_marked(&self, x: &Tensor, mask: &Tensor) -> Tensor {
+        let zeros = self.empty(*mask.shape(), x.dtype(), "zeros");
+        self.scattered(&zeros, mask, x)
+    }
+
+    fn scattered(&self, x: &Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
         let mut rec = self.record("MaskedScatterBackward0", &[x, source]);
         rec.save(self, mask);
         let mark = self.work_mark();

@@ -7,6 +7,7 @@ mod attention;
 mod baddbmm;
 mod batch_norm;
 mod causal_conv;
+mod chunked_log_probs;
 mod collective;
 mod complex;
 mod conv;
@@ -39,6 +40,7 @@ mod select;
 mod stack;
 mod views;
 
+pub use chunked_log_probs::{LogProbs, TokenFigures};
 pub(crate) use attention::FlashCaller;
 pub use attention::{Mask, SdpaBackend, SdpaInputs};
 pub use batch_norm::BatchNormTensors;

@@ -187,6 +187,24 @@ impl Tape {
         })
     }
 
+    /// `x.sum()`: [..] → []; backward expands the gradient without a copy.
+    pub fn sum_all(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("SumBackward0", &[x]);
+        let out = self.reduce_all(x, "sum");
+        let shape = *x.shape();
+        rec.finish(self, out, move |t, bw| smallvec![Some(t.expand(bw.grad(), shape))])
+    }
+
+    /// `x.mean()`: [..] → [].
+    pub fn mean_all(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("MeanBackward0", &[x]);
+        let out = self.reduce_all(x, "mean");
+        let shape = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.empty(shape, bw.grad().dtype(), "mean backward"))]
+        })
+    }
+
     /// `x.mean(-1, keepdim=True)`.
     pub fn mean_last(&self, x: &Tensor) -> Tensor {
         self.mean_over(x, x.dim() - 1, true)

@@ -116,7 +116,7 @@ impl Stack for Decoder {
         embeds = self.normed(t, EmbeddingNorm::OfTokens, embeds);
         let mut h = t.add(&embeds, &positions);
         h = self.normed(t, EmbeddingNorm::OfSum, h);
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         let mask = early.unwrap_or_else(|| mask(&embeds));
         let shared = Rc::new(BlockContext {
             attn,

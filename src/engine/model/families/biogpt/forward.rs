@@ -50,7 +50,7 @@ impl Stack for Decoder {
             self.embed_positions.forward(t, &shifted)
         });
         let mut h = t.add(&embeds, &positions);
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         let shared = Rc::new(BlockContext {
             attn: run.attn,
             mask,

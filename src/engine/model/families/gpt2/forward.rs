@@ -181,7 +181,7 @@ impl SelfAttention {
                     k: &k,
                     v: &v,
                     mask,
-                    dropout: self.dropout,
+                    dropout: t.module_dropout(self.dropout),
                 };
                 let out = t.transpose(&t.sdpa(&inputs), 1, 2);
                 (t.contiguous(&out), None)
@@ -193,7 +193,7 @@ impl SelfAttention {
                     k: &k,
                     v: &v,
                     mask,
-                    dropout: self.dropout,
+                    dropout: t.module_dropout(self.dropout),
                     softmax: None,
                 };
                 nn::attention(t, attn, &call)

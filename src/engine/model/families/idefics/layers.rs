@@ -94,14 +94,14 @@ impl Layer {
         drop(x);
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, &h, Source::Text(shared)));
         h = out;
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
         let residual = h.clone();
         h = t.scope("post_attention_layernorm", || {
             self.post_attention_layernorm.forward(t, &h)
         });
         h = t.scope("mlp", || self.mlp.forward(t, &h));
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         t.add(&residual, &h)
     }
 }
@@ -136,7 +136,7 @@ impl CrossLayer {
         drop(x);
         let (out, _weights) = t.scope("cross_attn", || self.cross_attn.forward(t, &h, Source::Images(shared)));
         h = out;
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         h = {
             let unseen = t.unsqueeze(&t.compute(&shared.gate, DType::Bool, "tokens without an image"), 2);
             t.masked_fill(&h, &unseen)
@@ -147,7 +147,7 @@ impl CrossLayer {
             self.post_attention_layernorm.forward(t, &h)
         });
         h = t.scope("mlp", || self.mlp.forward(t, &h));
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         t.add(&residual, &nn::gated(t, &self.alpha_dense, &h))
     }
 }

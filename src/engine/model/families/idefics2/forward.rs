@@ -50,7 +50,7 @@ impl<T: Text> Idefics2<T> {
 
     /// `get_image_features`: pixels [batch, images, channels, side, side] → [all latents, text width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let (pixels, _real) = real_tiles(t, pixels, false);
+        let (pixels, _real) = real_tiles(t, &run.pixels_in_type_of_weights(t, pixels), false);
         let mask = t.empty(
             [pixels.size(0), pixels.size(2), pixels.size(3)],
             DType::Bool,

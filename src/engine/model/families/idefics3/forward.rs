@@ -50,7 +50,7 @@ impl Idefics3 {
     /// `get_image_features`: pixels [batch, tiles, channels, side, side] → [all tiles, tokens, text width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let (last, projected) = t.component("model.vision_model", Component::VisionTower, || {
-            let (pixels, _real) = real_tiles(t, pixels, self.smolvlm);
+            let (pixels, _real) = real_tiles(t, &run.pixels_in_type_of_weights(t, pixels), self.smolvlm);
             let mask = t.empty(
                 [pixels.size(0), pixels.size(2), pixels.size(3)],
                 DType::Bool,

@@ -50,8 +50,9 @@ impl InternVl {
 
     /// `get_image_features`: pixels [tiles, channels, side, side] → [tiles, tokens, text width].
     fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        let pixels = run.pixels_in_type_of_weights(t, pixels);
         let last = t.component("model.vision_tower", Component::VisionTower, || {
-            self.vision_tower.forward(t, run, pixels)
+            self.vision_tower.forward(t, run, &pixels)
         });
         t.component("model.multi_modal_projector", Component::Connector, || {
             let [tiles, positions, hidden] = [last.size(0), last.size(1), last.last()];

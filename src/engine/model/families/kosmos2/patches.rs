@@ -109,7 +109,7 @@ impl PatchesVision {
             let sum = t.add(&h, &of_rows);
             t.add(&sum, &of_columns)
         };
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         drop((of_columns, of_rows, columns, rows));
         h
     }
@@ -206,7 +206,7 @@ impl GatedMlp {
         let gate = nn::activate(t, self.activation, t.scope("wi_0", || self.wi_0.forward(t, x)));
         let linear = t.scope("wi_1", || self.wi_1.forward(t, x));
         let mut h = t.mul(&gate, &linear);
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         h = t.to_dtype(&h, self.dtype);
         h = t.scope("wo", || self.wo.forward(t, &h));
         drop((linear, gate));

@@ -119,7 +119,7 @@ impl Decoder {
         let of_segments = t.scope("segment_emb", || segment_emb.forward(t, &segments));
         positions = t.add_(positions, &of_segments);
         let mut h = t.add(&embeds, &positions);
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         let mask = nn::causal_mask(t, run.attn, &embeds);
         let out = self.blocks(t, run, mask, h);
         drop((of_segments, segments, positions, embeds));
@@ -128,7 +128,7 @@ impl Decoder {
 
     /// Dropout, all blocks, and the last norm.
     fn blocks(&self, t: &Tape, run: &Run, mask: Option<Mask>, mut h: Tensor) -> Tensor {
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         let shared = Rc::new(Shared { attn: run.attn, mask });
         h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Block::forward);
         let out = t.scope("layer_norm", || self.layer_norm.forward(t, &h));
@@ -148,7 +148,7 @@ impl Decoder {
         embeds = t.scale(&embeds);
         let positions = t.scope("embed_positions", || self.positions(t, ids, &embeds));
         let h = t.add(&embeds, &positions);
-        t.dropout(&h, self.dropout)
+        t.functional_dropout(&h, self.dropout)
     }
 
     /// Rows of the table of positions, in the shape of the embeddings.
@@ -224,7 +224,7 @@ impl Block {
             self.self_attn.forward(t, shared.attn, [&h, &h], shared.mask.as_ref())
         });
         h = out;
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
         let residual = h.clone();
         h = t.scope("final_layer_norm", || self.final_layer_norm.forward(t, &h));
@@ -310,9 +310,9 @@ impl FeedForward {
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         let mut h = t.scope("fc1", || self.fc1.forward(t, x));
         h = nn::activate(t, self.activation, h);
-        h = t.dropout(&h, self.activation_dropout);
+        h = t.functional_dropout(&h, self.activation_dropout);
         h = t.scope("ffn_layernorm", || self.ffn_layernorm.forward(t, &h));
         h = t.scope("fc2", || self.fc2.forward(t, &h));
-        t.dropout(&h, self.dropout)
+        t.functional_dropout(&h, self.dropout)
     }
 }

@@ -220,7 +220,7 @@ impl Layer {
         }
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
         h = out;
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
         if !self.norm_before {
             h = attention_norm(&h);
@@ -233,7 +233,7 @@ impl Layer {
         h = t.scope("fc1", || self.fc1.forward(t, &h));
         h = nn::activate(t, self.activation, h);
         h = t.scope("fc2", || self.fc2.forward(t, &h));
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         h = t.view(&t.add(&residual, &h), shape);
         if !self.norm_before {
             h = final_norm(&h);

@@ -67,7 +67,7 @@ impl Stack for Decoder {
         });
         let mut h = t.add(&embeds, &positions);
         drop(positions);
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         let shared = Rc::new(BlockContext {
             attn,
             mask,

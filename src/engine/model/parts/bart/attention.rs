@@ -115,7 +115,7 @@ impl SelfAttention {
             t.softmax(&weights, None)
         };
         let returned = clamped.then(|| t.view(&weights, [batch, self.heads, seq, keys]));
-        let probabilities = t.dropout(&weights, self.dropout);
+        let probabilities = t.functional_dropout(&weights, self.dropout);
         let mut out = t.matmul(&probabilities, v);
         out = t.transpose(&t.view(&out, [batch, self.heads, seq, width]), 1, 2);
         out = t.reshape(&out, [batch, seq, self.heads * width]);

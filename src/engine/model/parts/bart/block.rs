@@ -97,7 +97,7 @@ impl Layer {
             h = attention_norm(&h);
         }
         let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
-        h = t.dropout(&out, self.dropout);
+        h = t.functional_dropout(&out, self.dropout);
         drop(out);
         h = t.add(&residual, &h);
         if !self.norm_before {
@@ -111,9 +111,9 @@ impl Layer {
         h = t.scope("fc1", || self.fc1.forward(t, &h));
         h = nn::activate(t, self.activation, h);
         drop(nested);
-        h = t.dropout(&h, self.activation_dropout);
+        h = t.functional_dropout(&h, self.activation_dropout);
         h = t.scope("fc2", || self.fc2.forward(t, &h));
-        h = t.dropout(&h, self.dropout);
+        h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
         if !self.norm_before {
             h = final_norm(&h);

@@ -195,12 +195,14 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
             self.language_model.embed(t, run, ids)
         });
         let [grid, _types] = [&batch.others[GRID], &batch.others[TYPES]];
+        let cast = run.pixels_in_type_of_weights(t, pixels);
         let VisionOutput {
             last,
             merged,
             deepstack,
-        } = self.visual.forward_within(t, run, pixels, &layout, grid);
+        } = self.visual.forward_within(t, run, &cast, &layout, grid);
         let parts = merge::split_images(t, grid, merged, &layout);
+        drop(cast);
         let kept = V::OUTPUT_IS_KEPT.then(|| (last.clone(), parts.clone()));
         drop(last);
         let images = merge::joined(t, parts, embeds.dtype());

@@ -51,6 +51,11 @@ impl HeadForm {
 pub(crate) trait Head {
     /// Runs the head.
     fn logits(&self, t: &Tape, h: &Tensor) -> Tensor;
+
+    /// The linear map that the head is, if it is nothing else.
+    fn linear(&self) -> Option<&Linear> {
+        None
+    }
 }
 
 /// A linear map by its name.
@@ -59,6 +64,10 @@ struct LinearHead(&'static str, Linear);
 impl Head for LinearHead {
     fn logits(&self, t: &Tape, h: &Tensor) -> Tensor {
         t.scope(self.0, || self.1.forward(t, h))
+    }
+
+    fn linear(&self) -> Option<&Linear> {
+        Some(&self.1)
     }
 }
 
@@ -114,6 +123,12 @@ impl<S: Stack> Forward for TextLm<S> {
                     held: Vec::new(),
                 };
             };
+            if let Some((scores, head)) = batch.scores.as_ref().zip(self.head.linear()) {
+                return Output {
+                    loss: scores.score(t, head, &h, labels),
+                    held: Vec::new(),
+                };
+            }
             let logits = self.head.logits(t, &h);
             let loss = t.scope("loss", || (self.loss)(t, &logits, labels));
             // The hidden states are a local of the model's forward, freed when it returns.

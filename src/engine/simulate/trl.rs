@@ -1,0 +1,238 @@
+//! Losses of TRL's trainers (`trl/trainer/sft_trainer.py` and `dpo_trainer.py`, 1.16), with the metrics that they log.
+
+use super::build::build;
+use super::steps::Trainer;
+use crate::dtype::DType;
+use crate::model::Model;
+use crate::model::forward::{Batch, Forward, Run};
+use crate::nn::{FusedOutput, TokenScores};
+use crate::setup::{Checkpointing, Freeze, Reference, Setup, TrainerKind};
+use crate::tape::{Failure, Tape, Tensor, TokenFigures};
+
+/// Figures that each trainer logs beside the loss.
+const SFT: TokenFigures = TokenFigures {
+    entropy: true,
+    mean_logits: false,
+    is_top1: true,
+};
+const DPO: TokenFigures = TokenFigures {
+    mean_logits: true,
+    ..SFT
+};
+const REFERENCE: TokenFigures = TokenFigures {
+    entropy: false,
+    mean_logits: false,
+    is_top1: false,
+};
+
+/// Returns a prepared setup as the trainer's forwards see it: DPO puts chosen and rejected samples into one batch.
+pub(super) fn doubled(mut setup: Setup) -> Setup {
+    if setup.trainer.is_trl() {
+        setup.use_cache = Some(false);
+    }
+    if setup.trainer == TrainerKind::TrlDpo {
+        setup.batch = setup.batch.saturating_mul(2);
+        setup.lengths = setup.lengths.repeat(2);
+    }
+    setup
+}
+
+/// A second copy of the model that is never trained.
+pub(super) struct ReferenceModel {
+    forward: Box<dyn Forward>,
+    run: Run,
+    _params: Vec<Tensor>,
+}
+
+impl ReferenceModel {
+    /// Makes the copy that DPO's setup needs, if it does: none beside adapters, which are switched off instead.
+    pub fn of(tape: &Tape, model: &Model, setup: &Setup) -> Option<Self> {
+        let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
+        let needed = setup.trainer == TrainerKind::TrlDpo && setup.reference == Reference::EveryStep && !adapted;
+        needed.then(|| {
+            let setup = Setup {
+                freeze: Freeze::None,
+                ckpt: Checkpointing::None,
+                ema: false,
+                ..setup.clone()
+            };
+            let built = tape.scope("ref_model", || build(tape, model, &setup));
+            Self {
+                forward: built.forward,
+                run: Run::new(model, &setup),
+                _params: built.params,
+            }
+        })
+    }
+}
+
+/// `x.sum()` of a scalar, which `gather_for_metrics` returns as it is.
+fn again(t: &Tape, x: Tensor) -> Tensor {
+    let sum = t.compute(&x, x.dtype(), "sum");
+    drop(x);
+    sum
+}
+
+/// `(total / count).item() if count > 0`.
+fn share(t: &Tape, count: &Tensor) {
+    drop(t.compute(count, DType::Bool, "comparison"));
+    drop(t.compute(count, DType::F32, "div"));
+}
+
+impl Trainer {
+    /// Loss of a batch as the setup's trainer computes it.
+    pub(super) fn trl_loss(&self, t: &Tape, batch: &Batch, items: Option<&Tensor>) -> Tensor {
+        let loss = match self.run.setup.trainer {
+            TrainerKind::TrlDpo => self.dpo_loss(t, batch),
+            _ => self.sft_loss(t, batch, items),
+        };
+        self.run.drop_cache();
+        loss.unwrap_or_else(|| {
+            t.fail(|| Failure::HeadNotReplaced);
+            t.empty([], DType::F32, "loss")
+        })
+    }
+
+    /// Runs a forward with TRL's head.
+    fn scored(&self, t: &Tape, model: (&dyn Forward, &Run), batch: &Batch, asked: TokenFigures) -> Option<FusedOutput> {
+        let scores = TokenScores::new(self.run.setup.counted_labels(), asked);
+        let batch = Batch {
+            scores: Some(scores.clone()),
+            ..batch.clone()
+        };
+        drop(t.autocast(self.autocast, || model.0.loss(t, model.1, &batch)));
+        drop(batch);
+        scores.take()
+    }
+
+    /// `SFTTrainer.compute_loss`.
+    fn sft_loss(&self, t: &Tape, batch: &Batch, items: Option<&Tensor>) -> Option<Tensor> {
+        let made = self.scored(t, (self.forward(), &self.run), batch, SFT)?;
+        let per_token = t.neg(&made.figures.log_probs);
+        let mut loss = t.sum_all(&per_token);
+        let counted = items.cloned().unwrap_or_else(|| t.count(&made.mask, &[0, 1]));
+        let items = t.compute(&counted, DType::I64, "clamp");
+        drop(counted);
+        loss = t.div(&loss, &items);
+        loss = t.scale(&loss);
+        let valid = again(t, t.count(&made.mask, &[0, 1]));
+        let entropy = made.figures.entropy.as_ref().map(Tensor::detach);
+        let entropy = entropy.map(|entropy| again(t, t.reduce_all(&entropy, "sum")));
+        let correct = made.figures.is_top1.as_ref().map(|top| again(t, t.count(top, &[0, 1])));
+        (0..2).for_each(|_| share(t, &valid));
+        match &batch.ids {
+            Some(ids) if batch.positions.is_none() => drop(again(t, t.reduce_all(ids, "sum"))),
+            _ => drop(again(t, t.empty([], DType::I64, "number of tokens"))),
+        }
+        drop((correct, entropy, valid, items, per_token, made));
+        Some(loss)
+    }
+
+    /// `DPOTrainer._compute_loss`, divided by the micro-batches of a step.
+    fn dpo_loss(&self, t: &Tape, batch: &Batch) -> Option<Tensor> {
+        let (Some(ids), Some(completion)) = (&batch.ids, &batch.labels) else {
+            return None;
+        };
+        let is_prompt = t.compute(completion, DType::Bool, "completion_mask == 0");
+        let labels = t.compute(ids, DType::I64, "labels");
+        drop(is_prompt);
+        let batch = Batch {
+            labels: Some(labels),
+            ..batch.clone()
+        };
+        let made = self.scored(t, (self.forward(), &self.run), &batch, DPO)?;
+        let chosen_and_rejected = of_samples(t, &made.figures.log_probs);
+        let (references, reference_output) = self.references(t, &batch)?;
+        let of_pair = chosen_and_rejected.iter().zip(&references);
+        let ratios: Vec<Tensor> = of_pair.map(|(policy, reference)| t.sub(policy, reference)).collect();
+        let delta = t.sub(&ratios[0], &ratios[1]);
+        let scaled = t.scale(&delta);
+        let log_sigmoid = t.activation("LogSigmoidBackward0", &scaled, "log_sigmoid");
+        drop(scaled);
+        let of_pairs = t.neg(&log_sigmoid);
+        drop(log_sigmoid);
+        let mut loss = t.mean_all(&of_pairs);
+        loss = t.scale(&loss);
+        loss = t.shift(&loss);
+        t.no_grad(|| self.preference_metrics(t, &made, completion, &ratios));
+        drop((of_pairs, delta, ratios, chosen_and_rejected, made, batch));
+        drop((references, reference_output));
+        Some(t.scale(&loss))
+    }
+
+    /// Log-probabilities of chosen and of rejected samples under the reference model, and the output that they were
+    /// summed from, which lives until the loss is returned.
+    fn references(&self, t: &Tape, batch: &Batch) -> Option<(Vec<Tensor>, Option<FusedOutput>)> {
+        if self.run.setup.reference == Reference::Precomputed {
+            let logged = batch.others.len().saturating_sub(2);
+            return Some((batch.others[logged..].to_vec(), None));
+        }
+        let made = t.no_grad(|| match &self.reference {
+            Some(reference) => {
+                let model = (reference.forward.as_ref(), &reference.run);
+                t.evaluating(|| t.scope("ref_model", || self.scored(t, model, batch, REFERENCE)))
+            }
+            None => self.run.without_checkpoints(|| {
+                // The same model, and so the same head.
+                t.without_adapters(|| self.scored(t, (self.forward(), &self.run), batch, DPO))
+            }),
+        })?;
+        let references = t.no_grad(|| of_samples(t, &made.figures.log_probs));
+        Some((references, Some(made)))
+    }
+
+    /// What `_compute_loss` logs.
+    fn preference_metrics(&self, t: &Tape, made: &FusedOutput, completion: &Tensor, ratios: &[Tensor]) {
+        let [rows, positions] = [made.mask.size(0), made.mask.size(1)];
+        let shifted = t.narrow(completion, 1, positions);
+        let halves = t.split(&shifted, 0, &[rows / 2, rows / 2]);
+        let counted = self.run.setup.counted_labels() / 2;
+        let weighted = t.empty([rows, positions], DType::F32, "entropy of the completion");
+        let entropy = t.reduce_all(&weighted, "sum");
+        drop(weighted);
+        let tokens = t.reduce_all(&shifted, "sum");
+        let (entropy, tokens) = (again(t, entropy), again(t, tokens));
+        share(t, &tokens);
+        drop(again(t, t.reduce_all(completion, "sum")));
+        let of_half = |half: &Tensor| {
+            let marked = t.compute(half, DType::Bool, "bool");
+            let logits = t.index_ids(&marked, counted, DType::F32);
+            drop(marked);
+            let total = t.reduce_all(&logits, "sum");
+            drop(logits);
+            [total, t.reduce_all(half, "sum")]
+        };
+        let totals: Vec<Tensor> = halves.iter().flat_map(of_half).collect();
+        totals.into_iter().for_each(|total| drop(again(t, total)));
+        let marked = t.compute(&halves[0], DType::Bool, "bool");
+        let correct = t.compute(&marked, DType::Bool, "and");
+        drop(marked);
+        let of_both = tokens;
+        let tokens = t.reduce_all(&halves[0], "sum");
+        drop(of_both);
+        let count = t.count(&correct, &[0, 1]);
+        let total = t.compute(&tokens, DType::I64, "sum");
+        drop(t.compute(&total, DType::Bool, "comparison"));
+        let sum = t.compute(&count, DType::I64, "sum");
+        let accuracy = t.compute(&sum, DType::F32, "div");
+        drop(sum);
+        drop(accuracy);
+        let rewards: Vec<Tensor> = ratios.iter().map(|ratio| t.scale(&ratio.detach())).collect();
+        let mean = |x: &Tensor| drop(t.reduce_all(x, "mean"));
+        rewards.iter().for_each(mean);
+        let greater = t.compute(&rewards[0], DType::Bool, "comparison");
+        let accuracies = t.to_dtype(&greater, DType::F32);
+        drop(greater);
+        mean(&accuracies);
+        let margins = t.sub(&rewards[0], &rewards[1]);
+        [&margins, &rewards[0], &rewards[1]].into_iter().for_each(mean);
+        drop((margins, accuracies, rewards, total, tokens, count, correct, entropy));
+    }
+}
+
+/// Sums of each sample's log-probabilities [2 × pairs, seq - 1], of chosen and of rejected ones.
+fn of_samples(t: &Tape, log_probs: &Tensor) -> Vec<Tensor> {
+    let [rows, positions] = [log_probs.size(0), log_probs.size(1)];
+    let sums = t.sum_dim(&t.narrow(log_probs, 1, positions), 1);
+    t.split(&sums, 0, &[rows / 2, rows / 2])
+}

@@ -1,0 +1,167 @@
+//! Steps of TRL's SFTTrainer and DPOTrainer as people start them, against measurements on an H100.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use vramscope_engine::{Case, Model, Report, simulate};
+use vramscope_tests::kept;
+
+const FILE: &str = include_str!("../../data/truth/fronts_h100.jsonl");
+const TABLE: &str = "tests/data/trl_vs_predicted.md";
+
+/// A measured run, as `tests/data/truth/fronts.py` writes it.
+#[derive(Debug, Deserialize)]
+struct Row {
+    case: Value,
+    params: u64,
+    after_model: u64,
+    steady: Marks,
+    peak_steady: u64,
+    reserved_peak: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Marks {
+    end: u64,
+}
+
+/// Names of the figures that are compared.
+const FIGURES: [&str; 4] = ["peak", "after the model", "end", "reserved"];
+
+/// A run, its case, and its prediction.
+struct Compared {
+    row: Row,
+    case: Value,
+    report: Report,
+}
+
+impl Compared {
+    fn all() -> Vec<Self> {
+        let rows = FILE.lines().map(|line| serde_json::from_str::<Value>(line).expect("a row"));
+        let of_trl = rows.filter(|row| row["case"]["front"].as_str().is_some_and(|front| front.starts_with("trl")));
+        of_trl
+            .map(|row| {
+                let row: Row = serde_json::from_value(row).expect("a row");
+                let case = case(&row.case);
+                let report = predict(&case);
+                Self { row, case, report }
+            })
+            .collect()
+    }
+
+    /// Relative errors of [`FIGURES`].
+    fn errors(&self) -> [f64; 4] {
+        let (row, steady) = (&self.row, &self.report.steady);
+        let peak = steady.peak_forward.max(steady.peak_backward).max(steady.peak_optimizer);
+        let pairs = [
+            (peak, row.peak_steady),
+            (self.report.after_model, row.after_model),
+            (steady.end, row.steady.end),
+            (self.report.peak_reserved, row.reserved_peak),
+        ];
+        pairs.map(|(predicted, measured)| predicted.get() as f64 / measured as f64 - 1.0)
+    }
+}
+
+/// The case of a run: TRL's defaults, and what `run_trl` gives beside them.
+fn case(given: &Value) -> Value {
+    let front = given["front"].as_str().expect("a front");
+    let seq = given["seq"].as_u64().expect("a length");
+    let mut case = json!({
+        "model": given["model"],
+        "trainer": front,
+        "batch": given["batch"],
+        "seq": seq,
+        "precision": if given["dtype"] == "bfloat16" { "bf16-amp" } else { "amp-bf16" },
+        "optim": "adamw_fused",
+        "ckpt": if given["args"]["gradient_checkpointing"] == false { "none" } else { "full" },
+        "accum": given["accum"].as_u64().unwrap_or(1),
+        "clip": true,
+    });
+    if given["freeze"] == "lora" {
+        case["freeze"] = json!("lora");
+    }
+    if front == "trl_dpo" {
+        // Half of each sample is the prompt.
+        case["completion"] = json!(seq - seq / 2);
+    }
+    case
+}
+
+fn predict(case: &Value) -> Report {
+    let case = Case::from_json(&case.to_string()).expect("a case").expect("a case");
+    let model = Model::from_case(&case).expect("a model of the catalogue");
+    simulate(&model, &case.setup).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The absolute errors of a figure, the smallest first.
+fn sorted(rows: &[Compared], figure: usize) -> Vec<f64> {
+    let mut errors: Vec<f64> = rows.iter().map(|row| row.errors()[figure].abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    errors
+}
+
+/// The error that `percent` of the runs stay within.
+fn within(errors: &[f64], percent: usize) -> f64 {
+    errors[(errors.len() * percent).div_ceil(100) - 1]
+}
+
+#[test]
+fn steps_of_trl_are_predicted() {
+    let rows = Compared::all();
+    assert_eq!(rows.len(), 20);
+    for row in &rows {
+        assert_eq!(row.report.params, row.row.params, "{}", row.case);
+    }
+    let peak = sorted(&rows, 0);
+    assert!(within(&peak, 50) <= 1e-6, "median {}", within(&peak, 50));
+    assert!(within(&peak, 95) <= 0.002, "95% within {}", within(&peak, 95));
+    let reserved = sorted(&rows, 3);
+    assert!(within(&reserved, 50) <= 0.003, "median {}", within(&reserved, 50));
+    assert!(within(&reserved, 90) <= 0.02, "90% within {}", within(&reserved, 90));
+}
+
+#[test]
+fn the_table_of_trl_is_todays() {
+    kept::hold(TABLE, &table(&Compared::all()));
+}
+
+fn table(rows: &[Compared]) -> String {
+    let mut out = String::from(
+        "# Steps of TRL 1.16's SFTTrainer and DPOTrainer against their prediction\n\nModels that lie in a folder and are \
+         loaded by the trainer, each measured alone in its process on an H100 (PyTorch 2.11, transformers 5.17, accelerate \
+         1.15, peft 0.21; `tests/data/truth/fronts.py`). Made by `cargo xtask table`.\n\n| figure | median | 95% within | \
+         worst |\n| --- | --- | --- | --- |\n",
+    );
+    for (figure, name) in FIGURES.iter().enumerate() {
+        let errors = sorted(rows, figure);
+        let [median, most, worst] = [50, 95, 100].map(|percent| within(&errors, percent) * 100.0);
+        let _ = writeln!(out, "| {name} | {median:.4}% | {most:.4}% | {worst:.4}% |");
+    }
+    out += "\n| case | peak, measured | predicted | reserved, measured | predicted |\n| --- | --- | --- | --- | --- |\n";
+    for row in rows {
+        let case: Vec<String> = row.case.as_object().into_iter().flatten().map(word).collect();
+        let errors = row.errors();
+        let [peak, reserved] = [errors[0], errors[3]].map(off);
+        let (measured, held) = (row.row.peak_steady, row.row.reserved_peak);
+        let _ = writeln!(out, "| {} | {measured} | {peak} | {held} | {reserved} |", case.join(" "));
+    }
+    out
+}
+
+/// An error in percent.
+fn off(error: f64) -> String {
+    match error == 0.0 {
+        true => "every byte".to_owned(),
+        false => format!("{:+.4}%", error * 100.0),
+    }
+}
+
+fn word((key, value): (&String, &Value)) -> String {
+    match value.as_str() {
+        Some(text) if key == "model" => text.to_owned(),
+        Some(text) => format!("{key}={text}"),
+        None => format!("{key}={value}"),
+    }
+}
