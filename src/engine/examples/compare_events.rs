@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 use vramscope_engine::recording;
-use vramscope_engine::simulate::{Step, record};
+use vramscope_engine::simulate::{Step, record, record_parallel};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
@@ -58,23 +58,48 @@ fn compare(recording: &str, case: &str, least: u64) -> Result<bool, Box<dyn Erro
         None => Model::from_case(&case)?,
     };
     let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
-    let simulated = record(&model, &case.setup, Gpu::H200);
+    let simulated = match &case.parallel {
+        Some(parallel) => record_parallel(&model, &case.setup, parallel, Gpu::H200)?,
+        None => record(&model, &case.setup, Gpu::H200),
+    };
     let recorded = phases(run.log(), &run.last_step(), least);
     let mut equal = true;
+    if case.parallel.is_some() {
+        let [theirs, ours] = [(run.log(), run.build()), (&simulated.log, &simulated.build)];
+        let rows = |(log, events): (&Log, &[Event])| kept(log, events);
+        // What follows in the recording is the first batch.
+        let (mut theirs, ours) = (rows(theirs), rows(ours));
+        theirs.truncate(ours.len());
+        equal &= print_difference("build", &theirs, &ours);
+    }
     for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady, least)) {
         equal &= print_difference(phase, theirs, &ours);
     }
     Ok(equal)
 }
 
-/// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
-fn phases(log: &Log, step: &Step, least: u64) -> [(&'static str, Vec<Row>); 3] {
+/// What is live after the last of these events, in the order of its allocation.
+fn kept(log: &Log, events: &[Event]) -> Vec<Row> {
+    let mut live: Vec<Event> = Vec::new();
+    for event in events {
+        if event.is_alloc() {
+            live.push(*event);
+        } else {
+            live.retain(|born| born.storage() != event.storage());
+        }
+    }
+    live.iter().map(|event| row(log, event)).collect()
+}
+
+/// The micro-batches before the last, its forward, its backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
+fn phases(log: &Log, step: &Step, least: u64) -> [(&'static str, Vec<Row>); 4] {
     let m = step.marks;
     let rows = |from: usize, to: usize| {
         let rows = step.events[from..to].iter().map(|event| row(log, event));
         sorted(rows.filter(|row| row.0.unsigned_abs() >= least).collect())
     };
     [
+        ("before", rows(0, m.before_forward)),
         ("forward", rows(m.before_forward, m.after_forward)),
         ("backward", rows(m.after_forward, m.after_backward)),
         ("optimizer", rows(m.after_backward, step.events.len())),

@@ -32,7 +32,7 @@ pub struct CaseError(pub String);
 const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];
 
 /// Keys of a case that describe the parallel strategy.
-const PARALLEL_KEYS: [&str; 6] = ["strategy", "world", "mp", "offload", "bucket", "stage"];
+const PARALLEL_KEYS: [&str; 7] = ["strategy", "world", "mp", "offload", "bucket", "stage", "zero"];
 
 /// Keys of a case that are its author's notes and change nothing: of measurements (`timed`, `start`, `events`, `alone`,
 /// `stages`, `mode`, `new_tokens`), of plans that were kept (`card`, `gb`, `nearest`, `planned`, `recommended`), and

@@ -9,6 +9,7 @@ mod parallel;
 mod precision;
 mod settings;
 mod value;
+mod zero;
 
 pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
@@ -19,3 +20,4 @@ pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;
 pub use settings::{Change, Setting, Setup};
 pub use value::{Choices, Kind, Value};
+pub use zero::{Offload, Zero};

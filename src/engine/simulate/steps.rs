@@ -1,9 +1,12 @@
 //! Runs training steps on the tape, and records them.
 
+use std::rc::Rc;
+
 use super::SimulateError;
 use super::build::{Built, build_with, elements};
 use super::check::check;
 use super::fetched::Fetched;
+use super::parallel::Engine;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
 use super::work::{Work, WorkMarks};
@@ -241,6 +244,8 @@ pub(super) struct Trainer {
     pub repeats: bool,
     /// Tensors that transformers' `Trainer` keeps from one step to the next.
     pub(super) fetched: Fetched,
+    /// DeepSpeed's engine, if it runs the step.
+    pub(super) engine: Option<Rc<Engine>>,
     /// Parameters of modules that the forward never runs.
     _unused: Vec<Tensor>,
 }
@@ -275,6 +280,7 @@ impl Trainer {
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
             repeats: true,
             fetched: Fetched::default(),
+            engine: None,
             _unused: unused,
         };
         (trainer, params)
@@ -291,10 +297,17 @@ impl Trainer {
         self.autocast = setup.precision.autocast();
     }
 
+    /// Lets DeepSpeed's engine run the step.
+    pub fn take_engine(&mut self, engine: Rc<Engine>) {
+        self.engine = Some(engine);
+        self.repeats = false;
+    }
+
     fn run(&mut self) -> Parts {
+        let is_whole = self.engine.is_some();
         let parts = match (self.run.setup.trainer, self.run.setup.zero_grad) {
-            (TrainerKind::Loop, ZeroGrad::ToNone) => self.run_once(),
-            (TrainerKind::Transformers, _) | (_, ZeroGrad::ToZero) => {
+            (TrainerKind::Loop, ZeroGrad::ToNone) if !is_whole => self.run_once(),
+            _ => {
                 self.tape.hush_follower();
                 Parts::Separate([self.step(), self.step()])
             }
@@ -335,6 +348,9 @@ impl Trainer {
 
     /// Runs clipping, the optimizer's step, and the moving average.
     pub fn update(&mut self, t: &Tape) {
+        if let Some(engine) = &self.engine {
+            return engine.step(t);
+        }
         self.work.update = t.work_mark();
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
         if self.run.setup.clip || self.run.setup.trainer == TrainerKind::Transformers {

@@ -1,6 +1,6 @@
 //! Tests of the numbers that parallel strategies may and may not change.
 
-use vramscope_engine::setup::{Optimizer, Parallel, Strategy};
+use vramscope_engine::setup::{Offload, Optimizer, Parallel, Strategy};
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Report, Setup, simulate};
@@ -52,7 +52,7 @@ fn strategies_that_share_more_hold_less_after_a_step() {
     let end = |strategy, offload| {
         let parallel = Parallel {
             strategy,
-            offload,
+            offload: if offload { Offload::Shards } else { Offload::None },
             world: 4,
             ..Parallel::default()
         };
@@ -115,7 +115,7 @@ fn what_is_not_simulated_is_refused_by_name() {
     assert!(refused(Setup { accum: 2, ..setup() }, fsdp).contains("`accum`"));
     assert!(refused(setup(), Parallel { world: 1, ..fsdp }).contains("`world`"));
     let offload = Parallel {
-        offload: true,
+        offload: Offload::Shards,
         ..Parallel::default()
     };
     assert!(refused(setup(), offload).contains("`offload`"));

@@ -1,9 +1,9 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|deepspeed]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
-the batch is made from. With `trainer` the steps are those of transformers' Trainer; with `alone`, vision-language models get no image. `run` measures each in a process of its own, several at once: bytes do not depend on it.
+the batch is made from. With `trainer` the steps are those of transformers' Trainer; with `alone`, vision-language models get no image; with `deepspeed`, one of several GPUs runs DeepSpeed's engine. `run` measures each in a process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
 
@@ -166,6 +166,22 @@ def trained(line):
     c.update(trainer="transformers", precision=ch("bf16-amp", "bf16-amp", "amp-bf16", "fp32"), optim=ch("adamw_fused", "adamw_fused", "adamw", "adafactor"), accum=ch(1, 1, 2, 3), clip=maybe(.8))
     return line
 
+# Families that a step of DeepSpeed is drawn of.
+SHARDED = ["gpt2", "opt", "llama", "mistral", "qwen2", "qwen3", "gemma2", "llava", "qwen2_5_vl", "qwen3_vl", "internvl", "mllama", "smolvlm"]
+
+def sharded(line):
+    """The same line on one of several GPUs under DeepSpeed's engine."""
+    c = line["case"]; stage = ch(0, 1, 1, 2, 2, 2, 3, 3, 3, 3)
+    c.update(strategy=f"deepspeed{stage}", world=ch(1, 2, 2, 4, 8, 8, 16, 64), precision="bf16", optim=ch("adamw", "adamw", "adamw_fused", "adamw_fused", "sgd", "sgdm"), accum=ch(1, 1, 2, 3), clip=maybe(.8))
+    zero = some(.5, reduce_bucket_size=[10**5, 10**6, 10**7, 5 * 10**7]) if stage else {}
+    if stage in (1, 2): zero.update(some(.25, reduce_scatter=[False]), **some(.25, round_robin_gradients=[True]), **some(.25, overlap_comm=[True]))
+    if stage == 3: zero.update(some(.4, stage3_param_persistence_threshold=[0, 10**4, 10**6]), **some(.4, stage3_prefetch_bucket_size=[0, 10**5, 10**6, 10**7]),
+                               **some(.4, stage3_max_live_parameters=[0, 10**6, 10**7]), **some(.3, stage3_max_reuse_distance=[0, 10**6, 10**7]), **some(.3, sub_group_size=[10**6, 10**7]), **some(.2, overlap_comm=[False]), **some(.2, reduce_scatter=[False]))
+    if zero: c["zero"] = zero
+    offload = ch(None, None, None, "optimizer", "optimizer,param") if stage == 3 else ch(None, None, "optimizer") if stage else None
+    if offload: c["offload"] = offload
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -222,9 +238,9 @@ def one(line, to):
     import torch, measure
     torch.backends.cuda.matmul.allow_tf32 = False; measure.build = maker(line)
     try:
-        if line["case"].get("trainer"):
+        if line["case"].get("trainer") or line["case"].get("strategy"):
             import fronts
-            r = fronts.run_trainer(line["case"])
+            r = (fronts.run_deepspeed if line["case"].get("strategy") else fronts.run_trainer)(line["case"])
         else: r = measure.run(line["case"])
     except torch.cuda.OutOfMemoryError as e: r = dict(oom=str(e))
     except Exception as e: r = dict(error=repr(e)[:300], tb=traceback.format_exc()[-600:])
@@ -250,8 +266,8 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "deepspeed": sharded}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            for t in ALONE if changed is alone else [*TEXT, *IMAGES, *OTHERS]:
+            for t in ALONE if changed is alone else SHARDED if changed is sharded else [*TEXT, *IMAGES, *OTHERS]:
                 for _ in range(int(sys.argv[3])): out.write(json.dumps(changed(draw(t))) + "\n")
     else: run(sys.argv[2], sys.argv[3], time.time() + float(sys.argv[4] if len(sys.argv) > 4 else 560))

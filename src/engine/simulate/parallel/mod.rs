@@ -10,6 +10,7 @@
 //! NCCL's own buffers are outside the allocator and are not counted here.
 
 mod ddp;
+mod deepspeed;
 mod fsdp;
 mod pipeline;
 mod rewrite;
@@ -17,6 +18,7 @@ mod tensor;
 pub mod units;
 mod zero;
 
+pub use deepspeed::Engine;
 pub use pipeline::{distinct as distinct_stages, stages as pipeline_stages};
 pub use rewrite::shard;
 pub use tensor::parts as tensor_parts;
@@ -24,7 +26,7 @@ pub use zero::own;
 
 use super::steps::{Notes, Recording, Share, record_shared};
 use super::{SimulateError, check, played};
-use crate::setup::{Optimizer, Parallel, Precision, Strategy, TrainerKind};
+use crate::setup::{Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
@@ -63,6 +65,9 @@ pub fn record_parallel_notes(
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
+    if parallel.strategy.is_deepspeeds() {
+        return deepspeed::record(model, (&base, parallel), gpu, notes);
+    }
     let recording = record_named(model, &base, (parallel, gpu), notes)?;
     Ok(of_one(recording, setup, parallel))
 }
@@ -75,7 +80,13 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
         Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
         // Recorded in this form: each operation is that of one GPU.
-        Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => recording,
+        Strategy::Tensor
+        | Strategy::Pipeline
+        | Strategy::PipelineGpipe
+        | Strategy::Deepspeed0
+        | Strategy::Deepspeed1
+        | Strategy::Deepspeed2
+        | Strategy::Deepspeed3 => recording,
     }
 }
 
@@ -91,6 +102,10 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
         sums: false,
     };
     let base = base(model, setup, parallel)?;
+    if parallel.strategy.is_deepspeeds() {
+        let why = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
+        return Err(SimulateError::Parallel(why.to_owned()));
+    }
     record_named(model, &base, (parallel, gpu), notes)
 }
 
@@ -134,6 +149,9 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     }
     refuse(setup, parallel)?;
     refuse_idle_tower(model, setup)?;
+    if parallel.strategy.is_deepspeeds() {
+        return Ok(deepspeed::base(setup));
+    }
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
@@ -164,10 +182,12 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         offload,
         bucket,
         stage,
+        zero,
     } = *parallel;
-    if !(2..=MOST_GPUS).contains(&world) {
+    let least = if strategy.is_deepspeeds() { 1 } else { 2 };
+    if !(least..=MOST_GPUS).contains(&world) {
         return Err(SimulateError::Parallel(format!(
-            "`world` is {world}; several GPUs are 2 to {MOST_GPUS}"
+            "`world` is {world}; several GPUs are {least} to {MOST_GPUS}"
         )));
     }
     if !(1..=MOST_BUCKET).contains(&bucket) {
@@ -176,7 +196,13 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         )));
     }
     let sharded = strategy.shards_parameters();
-    if (mp || offload) && !sharded {
+    if offload.is_deepspeeds() && !strategy.is_deepspeeds() {
+        return refuse("`offload` with words is DeepSpeed's; set `strategy` to deepspeed1, 2 or 3, or `offload` to true");
+    }
+    if zero != Zero::default() && !strategy.is_deepspeeds() {
+        return refuse("`zero` is of DeepSpeed; set `strategy` to deepspeed0 to deepspeed3, or leave it out");
+    }
+    if (mp || offload == Offload::Shards) && !sharded {
         return refuse("`mp` and `offload` are of FSDP2; set `strategy` to fsdp or leave them out");
     }
     if mp && setup.precision.autocast().is_some() {
@@ -187,6 +213,9 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     }
     if stage.is_some() && !strategy.is_pipeline() {
         return refuse("`stage` is of a pipeline; set `strategy` to pipeline or leave it out");
+    }
+    if strategy.is_deepspeeds() {
+        return deepspeed::refuse(setup, parallel);
     }
     let stateless = matches!(
         setup.optim,
