@@ -1,11 +1,12 @@
 //! Strategies by which several GPUs share one training step.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Offload, Strategy, Zero};
 
 /// Several GPUs that train together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub struct Parallel {
     /// Strategy.
@@ -22,6 +23,24 @@ pub struct Parallel {
     pub stage: Option<u64>,
     /// DeepSpeed's keys of `zero_optimization`.
     pub zero: Zero,
+}
+
+impl Serialize for Parallel {
+    /// Writes all fields; in JSON, DeepSpeed's keys only if one is not as DeepSpeed has it.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let with_zero = !to.is_human_readable() || self.zero != Zero::default();
+        let mut out = to.serialize_struct("Parallel", 6 + usize::from(with_zero))?;
+        out.serialize_field("strategy", &self.strategy)?;
+        out.serialize_field("world", &self.world)?;
+        out.serialize_field("mp", &self.mp)?;
+        out.serialize_field("offload", &self.offload)?;
+        out.serialize_field("bucket", &self.bucket)?;
+        out.serialize_field("stage", &self.stage)?;
+        if with_zero {
+            out.serialize_field("zero", &self.zero)?;
+        }
+        out.end()
+    }
 }
 
 impl Default for Parallel {

@@ -49,6 +49,9 @@ impl Offload {
 
 impl Serialize for Offload {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if !to.is_human_readable() {
+            return to.serialize_u8(*self as u8);
+        }
         match self {
             Self::None => to.serialize_bool(false),
             Self::Shards => to.serialize_bool(true),
@@ -64,6 +67,11 @@ impl<'de> Deserialize<'de> for Offload {
         enum Given {
             Whether(bool),
             Word(String),
+        }
+        if !from.is_human_readable() {
+            let at = usize::from(u8::deserialize(from)?);
+            let known = Self::WORDS.get(at).map(|(_, value)| *value);
+            return known.ok_or_else(|| D::Error::custom("no such offload"));
         }
         match Given::deserialize(from)? {
             Given::Whether(false) => Ok(Self::None),
@@ -97,8 +105,15 @@ macro_rules! keys {
         }
 
         impl Zero {
-            /// Keys that are simulated.
-            pub const KEYS: &'static [&'static str] = &[$( stringify!($field), )+];
+            /// Reads the fields one after the other, as formats without names have them.
+            fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                #[derive(Deserialize)]
+                struct Fields {
+                    $( $field: $type, )+
+                }
+                let fields = Fields::deserialize(from)?;
+                Ok(Self { $( $field: fields.$field, )+ })
+            }
 
             /// Sets a key.
             ///
@@ -222,7 +237,10 @@ impl<'de> Deserialize<'de> for Zero {
                 Ok(zero)
             }
         }
-        from.deserialize_map(Keys)
+        match from.is_human_readable() {
+            true => from.deserialize_map(Keys),
+            false => Self::in_order(from),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Simulates a training step on one of several GPUs: by rewriting the recorded step of one GPU for DDP, ZeRO-1 and
-//! FSDP2, and by recording a part of the model for tensor and pipeline parallelism.
+//! FSDP2, by recording a part of the model for tensor and pipeline parallelism, and by recording the step that DeepSpeed's
+//! engine runs.
 //!
 //! Forward and backward of a rank are those of a single GPU. A strategy adds memory between their operations (buckets,
 //! gathered parameters, reduced gradients) and removes whole tensors (states of another rank's parameters, all but a
@@ -66,7 +67,7 @@ pub fn record_parallel_notes(
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        return deepspeed::record(model, (&base, parallel), gpu, notes);
+        return deepspeed::record(model, (&base, parallel), gpu);
     }
     let recording = record_named(model, &base, (parallel, gpu), notes)?;
     Ok(of_one(recording, setup, parallel))

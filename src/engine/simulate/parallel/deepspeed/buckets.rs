@@ -3,6 +3,7 @@
 use super::group::{Group, part_of};
 use super::host::Host;
 use crate::dtype::DType;
+use crate::tape::log::StorageId;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// The buffers of a backward, and what is in them.
@@ -33,7 +34,12 @@ pub(super) struct Buckets {
     pub host: Option<Host>,
     /// True if gradients that are reduced are those of the whole step.
     pub is_boundary: bool,
+    /// Storages that are made on the stream of reductions, which DeepSpeed has if they overlap backward.
+    pub streams: Vec<(StorageId, u32)>,
 }
+
+/// Stream of reductions that overlap backward.
+const REDUCTION: u32 = 1;
 
 /// Settings of the buckets.
 #[derive(Clone, Copy)]
@@ -61,6 +67,7 @@ impl Buckets {
             moved: vec![false; params],
             host: None,
             is_boundary: true,
+            streams: Vec::new(),
         }
     }
 
@@ -124,10 +131,10 @@ impl Buckets {
     }
 
     /// `average_tensor`: copies of the gradients, in one tensor, are summed over all GPUs (`allreduce_and_scatter`).
-    fn average(&self, t: &Tape, group: &Group) {
+    fn average(&mut self, t: &Tape, group: &Group) {
         if !self.contiguous {
             let gradients: Vec<u64> = self.waiting.iter().map(|&at| group.params[at].numel()).collect();
-            return summed(t, &gradients);
+            return self.sum(t, &gradients);
         }
         if !self.scatters {
             return;
@@ -144,21 +151,38 @@ impl Buckets {
             open.push(elements);
             count += elements;
             if count > self.size {
-                summed(t, &open);
+                self.sum(t, &open);
                 (open, count) = (Vec::new(), 0);
             }
         }
-        summed(t, &open);
+        self.sum(t, &open);
+    }
+
+    /// Sums tensors over all GPUs in one copy; a single tensor is summed in place.
+    fn sum(&mut self, t: &Tape, elements: &[u64]) {
+        if elements.len() > 1 {
+            let copy = t.empty([elements.iter().sum::<u64>()], DType::Bf16, "gradients to be summed");
+            self.of_reduction(&copy);
+        }
+    }
+
+    /// Notes that a tensor is made on the stream of reductions.
+    fn of_reduction(&mut self, x: &Tensor) {
+        if self.count > 1 {
+            self.streams.extend(x.storage().id().map(|id| (id, REDUCTION)));
+        }
     }
 
     /// `copy_grads_in_partition`: the first gradient makes a buffer for all of this GPU's parameters.
     fn keep(&mut self, t: &Tape, group: &Group) {
-        self.own.get_or_insert_with(|| {
-            let elements = group.own().map(|own| group.params[own].numel()).sum::<u64>();
-            let own = t.as_kind(Kind::Gradient, || t.empty([elements], DType::Bf16, "own gradients"));
-            own.storage().classify(Kind::Gradient, Why::Gradient);
-            own
-        });
+        if self.own.is_some() {
+            return;
+        }
+        let elements = group.own().map(|own| group.params[own].numel()).sum::<u64>();
+        let own = t.as_kind(Kind::Gradient, || t.empty([elements], DType::Bf16, "own gradients"));
+        own.storage().classify(Kind::Gradient, Why::Gradient);
+        self.of_reduction(&own);
+        self.own = Some(own);
     }
 
     /// `copy_grads_in_partition`, if the host keeps the gradients.
@@ -195,12 +219,5 @@ impl Buckets {
         self.ready = false;
         self.moved.fill(false);
         group.params.iter().for_each(Tensor::clear_grad);
-    }
-}
-
-/// Sums tensors over all GPUs in one copy; a single tensor is summed in place.
-fn summed(t: &Tape, elements: &[u64]) {
-    if elements.len() > 1 {
-        drop(t.empty([elements.iter().sum::<u64>()], DType::Bf16, "gradients to be summed"));
     }
 }

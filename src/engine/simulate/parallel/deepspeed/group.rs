@@ -108,3 +108,41 @@ pub(super) fn master(t: &Tape, elements: u64) -> Tensor {
     master.storage().classify(Kind::Weight, Why::Parameter);
     master
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::Gpu;
+
+    fn group(sizes: &[u64], world: u64, round_robin: bool) -> Group {
+        let t = Tape::new(Gpu::default());
+        let params = sizes.iter().map(|size| t.parameter([*size], DType::Bf16, "weight")).collect();
+        Group::new(params, world, round_robin)
+    }
+
+    #[test]
+    fn every_element_is_kept_by_one_gpu() {
+        let sizes = [7, 1000, 1, 64, 333];
+        for (world, round_robin) in [(1, false), (2, false), (3, true), (8, true), (64, false)] {
+            let group = group(&sizes, world, round_robin);
+            let mut kept = vec![0; world as usize];
+            for (at, size) in sizes.iter().enumerate() {
+                let slices: Vec<(u64, u64)> = group.slices(at).collect();
+                assert_eq!(slices.iter().map(|(_, elements)| elements).sum::<u64>(), *size);
+                slices.iter().for_each(|(gpu, elements)| kept[*gpu as usize] += elements);
+                let own = slices.iter().find(|(gpu, _)| *gpu == 0).map(|(_, elements)| *elements);
+                assert_eq!(own.is_some(), group.is_own(at));
+                assert_eq!(own.unwrap_or_default(), if own.is_some() { group.own_elements(at) } else { 0 });
+            }
+            assert!(kept.iter().all(|elements| *elements <= group.part), "{kept:?} of {}", group.part);
+            let whole = sizes.iter().sum::<u64>() + group.padding;
+            assert_eq!(whole, group.whole(world));
+        }
+    }
+
+    #[test]
+    fn parameters_go_round_the_gpus() {
+        assert_eq!(group(&[1; 7], 3, true).order, [0, 3, 6, 1, 4, 2, 5]);
+        assert_eq!(group(&[1; 3], 3, false).order, [0, 1, 2]);
+    }
+}

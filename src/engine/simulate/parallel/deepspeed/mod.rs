@@ -20,10 +20,11 @@ pub(super) use refuse::refuse;
 
 use super::super::SimulateError;
 use super::super::check::check;
-use super::super::steps::{Notes, Recording, Trainer, record_trainer};
+use super::super::steps::{Recording, Trainer, record_trainer};
 use crate::dtype::DType;
 use crate::setup::{AdapterType, Parallel, TrainerKind};
-use crate::tape::{Gpu, Tape, Tensor};
+use crate::tape::log::StorageId;
+use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::{Model, Setup};
 
 /// What an engine does at the events of a step.
@@ -34,10 +35,10 @@ trait Stage {
     fn after_backward(&mut self, t: &Tape);
     /// Updates the parameters.
     fn step(&mut self, t: &Tape);
-    /// Parameters' memory, and true if it is of trained ones.
+    /// Memory that parameters moved into, and true if it is of trained ones.
     fn weights(&self) -> Vec<(Tensor, bool)>;
     /// Storages made on another stream than the model's.
-    fn streams(&self) -> Vec<(u32, u32)> {
+    fn streams(&self) -> Vec<(StorageId, u32)> {
         Vec::new()
     }
 }
@@ -113,7 +114,6 @@ pub(super) fn record(
     model: &Model,
     (setup, parallel): (&Setup, &Parallel),
     gpu: Gpu,
-    _notes: Notes,
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
     let tape = Tape::roomy(gpu);
@@ -121,6 +121,12 @@ pub(super) fn record(
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
     // DeepSpeed begins with `empty_cache`.
     tape.forget_freed();
+    if params.iter().all(|param| !param.requires_grad()) {
+        tape.fail(|| Failure::NoGradient);
+    }
+    if let Some(failure) = tape.failure() {
+        return Err(SimulateError::Fails(failure));
+    }
     let engine = Rc::new(Engine::new(&tape, &params, setup, parallel));
     trainer.take_engine(engine.clone());
     let mut recording = record_trainer(tape, trainer, params);

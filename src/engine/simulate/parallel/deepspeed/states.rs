@@ -12,6 +12,7 @@ use crate::Setup;
 use crate::dtype::DType;
 use crate::optim::Optimizer;
 use crate::setup::{Parallel, Strategy};
+use crate::tape::log::StorageId;
 use crate::tape::{Tape, Tensor};
 
 /// The optimizer around the client's.
@@ -159,6 +160,10 @@ impl Stage for States {
         optimizer.step(t);
         master.clear_grad();
         drop(total);
+    }
+
+    fn streams(&self) -> Vec<(StorageId, u32)> {
+        self.buckets.streams.clone()
     }
 
     fn weights(&self) -> Vec<(Tensor, bool)> {
