@@ -171,7 +171,7 @@ SHARDED = ["gpt2", "opt", "llama", "mistral", "qwen2", "qwen3", "gemma2", "llava
 
 def sharded(line):
     """The same line on one of several GPUs under DeepSpeed's engine."""
-    c = line["case"]; stage = ch(0, 1, 1, 2, 2, 2, 3, 3, 3, 3)
+    c = line["case"]; stage = ch(0, 0, 1, 1, 1, 2, 2, 2, 3, 3)
     c.update(strategy=f"deepspeed{stage}", world=ch(1, 2, 2, 4, 8, 8, 16, 64), precision="bf16", optim=ch("adamw", "adamw", "adamw_fused", "adamw_fused", "sgd", "sgdm"), accum=ch(1, 1, 2, 3), clip=maybe(.8))
     zero = some(.5, reduce_bucket_size=[10**5, 10**6, 10**7, 5 * 10**7]) if stage else {}
     if stage in (1, 2): zero.update(some(.25, reduce_scatter=[False]), **some(.25, round_robin_gradients=[True]), **some(.25, overlap_comm=[True]))

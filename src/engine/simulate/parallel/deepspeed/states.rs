@@ -149,7 +149,8 @@ impl Stage for States {
         let total = values::combined(t, 1);
         drop(of_group);
         drop(values::is_invalid(t));
-        self.norm = Some(t.empty([], DType::F32, "norm / scale"));
+        // The engine holds the last step's until this one is done.
+        let last = self.norm.replace(t.empty([], DType::F32, "norm / scale"));
         let flat = (parts.len() > 1).then(|| t.empty([self.group.part], DType::Bf16, "this GPU's gradients"));
         let Some((master, optimizer)) = &mut self.master else { return };
         master.hold_gradient(t);
@@ -159,7 +160,7 @@ impl Stage for States {
         }
         optimizer.step(t);
         master.clear_grad();
-        drop(total);
+        drop((total, last));
     }
 
     fn streams(&self) -> Vec<(StorageId, u32)> {
