@@ -259,7 +259,9 @@ fn host(value: &Value) -> Result<bool, Fault> {
     match text(value)?.as_str() {
         "cpu" => Ok(true),
         "none" => Ok(false),
-        _ => Err(NotSimulated("of places to offload to, the memory of the host (cpu) is simulated")),
+        _ => Err(NotSimulated(
+            "of places to offload to, the memory of the host (cpu) is simulated",
+        )),
     }
 }
 

@@ -264,7 +264,10 @@ fn files_of_deepspeed_and_accelerate_add_to_a_tools_own() {
     assert_eq!(read.tool, Tool::Transformers);
     assert_eq!(case(&read).setup.batch, 4);
     let parallel = case(&read).parallel.expect("DeepSpeed's engine");
-    assert_eq!((parallel.strategy, parallel.zero.overlap_comm), (Strategy::Deepspeed3, Some(true)));
+    assert_eq!(
+        (parallel.strategy, parallel.zero.overlap_comm),
+        (Strategy::Deepspeed3, Some(true))
+    );
     assert_eq!(open(&read), Vec::<String>::new());
     // A file that is named and not given would make another run of it.
     let alone = launch(&["per_device_train_batch_size: 4\noutput_dir: x\ndeepspeed: ds_z3.json\n"]);

@@ -140,7 +140,9 @@ impl Builder {
     /// Returns a parameter as it is once a library has given it another type, which it does in [`Self::recast`].
     fn to_recast(&self, tensor: Tensor, name: &'static str) -> Tensor {
         let other = |dtype: &DType| tensor.dtype().is_float() && *dtype != tensor.dtype();
-        let Some(dtype) = self.tape.recast().filter(other) else { return tensor };
+        let Some(dtype) = self.tape.recast().filter(other) else {
+            return tensor;
+        };
         let cast = self.tape.empty_to_recast(&tensor, dtype);
         self.recast.borrow_mut().push((cast.clone(), name));
         cast

@@ -28,12 +28,18 @@ impl Offload {
 
     /// Word in cases.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(word, _)| word)
     }
 
     /// Finds a value by its word.
     pub fn named(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, value)| *value)
     }
 
     /// Returns true if the host keeps something.
@@ -76,9 +82,8 @@ impl<'de> Deserialize<'de> for Offload {
         match Given::deserialize(from)? {
             Given::Whether(false) => Ok(Self::None),
             Given::Whether(true) => Ok(Self::Shards),
-            Given::Word(word) => Self::named(&word).ok_or_else(|| {
-                D::Error::custom("`offload` is true, \"optimizer\" or \"optimizer,param\"")
-            }),
+            Given::Word(word) => Self::named(&word)
+                .ok_or_else(|| D::Error::custom("`offload` is true, \"optimizer\" or \"optimizer,param\"")),
         }
     }
 }
@@ -211,9 +216,9 @@ fn fixed(key: &str, value: &serde_json::Value) -> Result<(), String> {
     match FIXED.iter().find(|(known, _)| *known == key) {
         Some((_, simulated)) if value.to_string() == *simulated => Ok(()),
         Some((_, simulated)) => Err(format!("`zero.{key}` is simulated as {simulated}; leave it out")),
-        None if key == "offload_optimizer" || key == "offload_param" => {
-            Err(format!("`zero.{key}` is set by `offload`: \"optimizer\" or \"optimizer,param\""))
-        }
+        None if key == "offload_optimizer" || key == "offload_param" => Err(format!(
+            "`zero.{key}` is set by `offload`: \"optimizer\" or \"optimizer,param\""
+        )),
         None if key == "stage" => Err("`zero.stage` is set by `strategy`: deepspeed0 to deepspeed3".to_owned()),
         None => Err(format!("`zero.{key}` is not simulated; leave it out")),
     }
@@ -256,7 +261,10 @@ mod tests {
     fn keys_that_are_absent_have_deepspeeds_defaults() {
         assert_eq!(read("{}"), Ok(Zero::default()));
         let given = read(r#"{"reduce_bucket_size": 2e8, "overlap_comm": true, "compute_grad_norm": true}"#).unwrap();
-        assert_eq!((given.reduce_bucket_size, given.overlap_comm), (200_000_000, Some(true)));
+        assert_eq!(
+            (given.reduce_bucket_size, given.overlap_comm),
+            (200_000_000, Some(true))
+        );
     }
 
     #[test]

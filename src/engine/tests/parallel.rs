@@ -251,7 +251,9 @@ fn stages_of_deepspeed_hold_less_one_after_the_other() {
 fn deepspeed_refuses_what_is_not_its_own() {
     let model = Model::from_catalogue("gpt2").unwrap();
     let refused = |setup: Setup, parallel: Parallel| {
-        simulate_parallel(&model, &setup, &parallel, Gpu::default()).unwrap_err().to_string()
+        simulate_parallel(&model, &setup, &parallel, Gpu::default())
+            .unwrap_err()
+            .to_string()
     };
     let deepspeed = Parallel {
         strategy: Strategy::Deepspeed2,

@@ -95,9 +95,7 @@ impl Shared {
                     + gathered
             }
             Strategy::Deepspeed2 => passes * (forward + backward.max(reduced)) + update + gathered,
-            Strategy::Deepspeed3 => {
-                passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update
-            }
+            Strategy::Deepspeed3 => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
             // The phases already include communication, which nothing overlaps.
             Strategy::Tensor => passes * (forward + backward) + update,
             // The phases cover the micro-batches that were recorded. A step runs all of its micro-batches, plus stages

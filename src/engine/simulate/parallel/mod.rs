@@ -198,7 +198,9 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     }
     let sharded = strategy.shards_parameters();
     if offload.is_deepspeeds() && !strategy.is_deepspeeds() {
-        return refuse("`offload` with words is DeepSpeed's; set `strategy` to deepspeed1, 2 or 3, or `offload` to true");
+        return refuse(
+            "`offload` with words is DeepSpeed's; set `strategy` to deepspeed1, 2 or 3, or `offload` to true",
+        );
     }
     if zero != Zero::default() && !strategy.is_deepspeeds() {
         return refuse("`zero` is of DeepSpeed; set `strategy` to deepspeed0 to deepspeed3, or leave it out");

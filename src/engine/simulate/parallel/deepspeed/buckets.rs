@@ -78,7 +78,9 @@ impl Buckets {
         }
         self.buffers = (0..self.count)
             .map(|_| {
-                let buffer = t.as_kind(Kind::Gradient, || t.empty([self.size], DType::Bf16, "bucket of gradients"));
+                let buffer = t.as_kind(Kind::Gradient, || {
+                    t.empty([self.size], DType::Bf16, "bucket of gradients")
+                });
                 buffer.storage().classify(Kind::Gradient, Why::Gradient);
                 buffer
             })

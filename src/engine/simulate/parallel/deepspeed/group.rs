@@ -116,7 +116,10 @@ mod tests {
 
     fn group(sizes: &[u64], world: u64, round_robin: bool) -> Group {
         let t = Tape::new(Gpu::default());
-        let params = sizes.iter().map(|size| t.parameter([*size], DType::Bf16, "weight")).collect();
+        let params = sizes
+            .iter()
+            .map(|size| t.parameter([*size], DType::Bf16, "weight"))
+            .collect();
         Group::new(params, world, round_robin)
     }
 
@@ -129,12 +132,21 @@ mod tests {
             for (at, size) in sizes.iter().enumerate() {
                 let slices: Vec<(u64, u64)> = group.slices(at).collect();
                 assert_eq!(slices.iter().map(|(_, elements)| elements).sum::<u64>(), *size);
-                slices.iter().for_each(|(gpu, elements)| kept[*gpu as usize] += elements);
+                slices
+                    .iter()
+                    .for_each(|(gpu, elements)| kept[*gpu as usize] += elements);
                 let own = slices.iter().find(|(gpu, _)| *gpu == 0).map(|(_, elements)| *elements);
                 assert_eq!(own.is_some(), group.is_own(at));
-                assert_eq!(own.unwrap_or_default(), if own.is_some() { group.own_elements(at) } else { 0 });
+                assert_eq!(
+                    own.unwrap_or_default(),
+                    if own.is_some() { group.own_elements(at) } else { 0 }
+                );
             }
-            assert!(kept.iter().all(|elements| *elements <= group.part), "{kept:?} of {}", group.part);
+            assert!(
+                kept.iter().all(|elements| *elements <= group.part),
+                "{kept:?} of {}",
+                group.part
+            );
             let whole = sizes.iter().sum::<u64>() + group.padding;
             assert_eq!(whole, group.whole(world));
         }

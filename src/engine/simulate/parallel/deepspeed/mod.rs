@@ -59,7 +59,12 @@ impl Engine {
         let boundary = is_boundary.clone();
         let stage: Rc<RefCell<dyn Stage>> = match parallel.strategy.zero_stage() {
             Some(0) => Rc::new(RefCell::new(plain::Plain::new(t, params, setup, boundary))),
-            _ => Rc::new(RefCell::new(states::States::new(t, params, (setup, parallel), boundary))),
+            _ => Rc::new(RefCell::new(states::States::new(
+                t,
+                params,
+                (setup, parallel),
+                boundary,
+            ))),
         };
         let hooked = stage.clone();
         t.on_gradient(Some(Rc::new(move |t, param| hooked.borrow_mut().gradient(t, param))));
@@ -132,9 +137,11 @@ pub(super) fn record(
     let mut recording = record_trainer(tape, trainer, params);
     recording.streams.extend(engine.stage.borrow().streams());
     let weights = engine.stage.borrow().weights();
-    recording
-        .parameters
-        .extend(weights.iter().filter_map(|(x, trained)| Some((x.storage().id()?, *trained))));
+    recording.parameters.extend(
+        weights
+            .iter()
+            .filter_map(|(x, trained)| Some((x.storage().id()?, *trained))),
+    );
     match &recording.failure {
         Some(failure) => Err(SimulateError::Fails(failure.clone())),
         None => Ok(recording),

@@ -74,7 +74,9 @@ impl Stage for Plain {
 
     fn step(&mut self, t: &Tape) {
         let gradients: Vec<Tensor> = self.params.iter().filter_map(Tensor::grad).collect();
-        gradients.iter().for_each(|gradient| drop(values::has_inf_or_nan(t, gradient)));
+        gradients
+            .iter()
+            .for_each(|gradient| drop(values::has_inf_or_nan(t, gradient)));
         drop(t.empty([1], DType::U8, "overflow"));
         values::weight_norm(t, &gradients);
         drop(gradients);

@@ -86,7 +86,9 @@ impl States {
     /// `check_overflow`: counts gradients that are not finite.
     fn check_overflow(&self, t: &Tape, gradients: &[Tensor]) {
         let count = t.empty([1], DType::F32, "count of invalid gradients");
-        gradients.iter().for_each(|gradient| drop(values::has_inf_or_nan(t, gradient)));
+        gradients
+            .iter()
+            .for_each(|gradient| drop(values::has_inf_or_nan(t, gradient)));
         let any = t.empty([1], DType::Bool, "are any invalid");
         drop(count);
         let byte = t.empty([1], DType::U8, "overflow");
@@ -144,7 +146,11 @@ impl Stage for States {
             *part = part_of(t, part, self.group.own_elements(at));
         }
         self.check_overflow(t, &parts);
-        let norms = parts.iter().take(own.len()).map(|part| values::double_norm(t, part)).collect();
+        let norms = parts
+            .iter()
+            .take(own.len())
+            .map(|part| values::double_norm(t, part))
+            .collect();
         let of_group = values::norm_of_group(t, norms);
         let total = values::combined(t, 1);
         drop(of_group);
@@ -152,7 +158,9 @@ impl Stage for States {
         // The engine holds the last step's until this one is done.
         let last = self.norm.replace(t.empty([], DType::F32, "norm / scale"));
         let flat = (parts.len() > 1).then(|| t.empty([self.group.part], DType::Bf16, "this GPU's gradients"));
-        let Some((master, optimizer)) = &mut self.master else { return };
+        let Some((master, optimizer)) = &mut self.master else {
+            return;
+        };
         master.hold_gradient(t);
         drop((flat, parts));
         if self.clips {

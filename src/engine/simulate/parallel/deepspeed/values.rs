@@ -124,7 +124,12 @@ pub(super) fn weight_norm(t: &Tape, gradients: &[Tensor]) {
     let (mut norm, mut total): (Option<Tensor>, Option<Tensor>) = (None, None);
     for gradient in gradients {
         let wide = t.empty_like(gradient, DType::F32, "gradient in fp32");
-        norm.replace(reduced(t, &wide, (DType::F32, DType::F32.width()), "norm of a gradient"));
+        norm.replace(reduced(
+            t,
+            &wide,
+            (DType::F32, DType::F32.width()),
+            "norm of a gradient",
+        ));
         drop(wide);
         let square = scalar("square of a norm");
         total.replace(scalar("sum of squares"));
