@@ -176,6 +176,43 @@ pub fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
 
 fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     let refuse = |why: &str| Err(SimulateError::Parallel(why.to_owned()));
+    let strategy = parallel.strategy;
+    refuse_options(parallel)?;
+    if parallel.mp && setup.precision.autocast().is_some() {
+        return refuse("`mp` takes the place of autocast; set `precision` to fp32 or bf16");
+    }
+    if setup.trainer != TrainerKind::Loop {
+        return refuse("several GPUs are simulated with `trainer` loop");
+    }
+    if strategy.is_deepspeeds() {
+        return deepspeed::refuse(setup, parallel);
+    }
+    if strategy == Strategy::Tensor {
+        return tensor::refuse(setup);
+    }
+    if strategy.is_pipeline() {
+        return pipeline::refuse(setup, parallel);
+    }
+    let sharded = strategy.shards_parameters();
+    let stateless = matches!(
+        setup.optim,
+        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
+    );
+    if (sharded || strategy == Strategy::Zero1) && !stateless {
+        return refuse("sharded states are simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm");
+    }
+    if sharded && (setup.accum > 1 || setup.clip || setup.ema) {
+        return refuse("FSDP2 is simulated without `accum`, `clip` and `ema`; leave them out");
+    }
+    if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
+        return refuse("FSDP2 is simulated with `zero_grad` to_none");
+    }
+    Ok(())
+}
+
+/// Refuses numbers out of range, and options of other strategies.
+fn refuse_options(parallel: &Parallel) -> Result<(), SimulateError> {
+    let refuse = |why: &str| Err(SimulateError::Parallel(why.to_owned()));
     let Parallel {
         strategy,
         world,
@@ -196,48 +233,19 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
             "`bucket` is {bucket} MB; it must be between 1 and {MOST_BUCKET}"
         )));
     }
-    let sharded = strategy.shards_parameters();
     if offload.is_deepspeeds() && !strategy.is_deepspeeds() {
         return refuse(
-            "`offload` with words is DeepSpeed's; set `strategy` to deepspeed1, 2 or 3, or `offload` to true",
+            "`offload` in words is DeepSpeed's; set `strategy` to deepspeed1 or deepspeed2, or `offload` to true",
         );
     }
     if zero != Zero::default() && !strategy.is_deepspeeds() {
-        return refuse("`zero` is of DeepSpeed; set `strategy` to deepspeed0 to deepspeed3, or leave it out");
+        return refuse("`zero` is of DeepSpeed; set `strategy` to deepspeed0, 1 or 2, or leave it out");
     }
-    if (mp || offload == Offload::Shards) && !sharded {
-        return refuse("`mp` and `offload` are of FSDP2; set `strategy` to fsdp or leave them out");
-    }
-    if mp && setup.precision.autocast().is_some() {
-        return refuse("`mp` takes the place of autocast; set `precision` to fp32 or bf16");
-    }
-    if setup.trainer != TrainerKind::Loop {
-        return refuse("several GPUs are simulated with `trainer` loop");
+    if (mp || offload == Offload::Shards) && !strategy.shards_parameters() {
+        return refuse("`mp` and `offload` true are of FSDP2; set `strategy` to fsdp or leave them out");
     }
     if stage.is_some() && !strategy.is_pipeline() {
         return refuse("`stage` is of a pipeline; set `strategy` to pipeline or leave it out");
-    }
-    if strategy.is_deepspeeds() {
-        return deepspeed::refuse(setup, parallel);
-    }
-    let stateless = matches!(
-        setup.optim,
-        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
-    );
-    if strategy == Strategy::Tensor {
-        return tensor::refuse(setup);
-    }
-    if strategy.is_pipeline() {
-        return pipeline::refuse(setup, parallel);
-    }
-    if (sharded || strategy == Strategy::Zero1) && !stateless {
-        return refuse("sharded states are simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm");
-    }
-    if sharded && (setup.accum > 1 || setup.clip || setup.ema) {
-        return refuse("FSDP2 is simulated without `accum`, `clip` and `ema`; leave them out");
-    }
-    if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
-        return refuse("FSDP2 is simulated with `zero_grad` to_none");
     }
     Ok(())
 }

@@ -10,8 +10,6 @@ use crate::tape::{Kind, Tape, Tensor, Why};
 pub(super) struct Buckets {
     /// Elements of a buffer.
     size: u64,
-    /// True if gradients are copied into the buffers.
-    contiguous: bool,
     /// Number of buffers.
     count: usize,
     buffers: Vec<Tensor>,
@@ -45,7 +43,6 @@ const REDUCTION: u32 = 1;
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub size: u64,
-    pub contiguous: bool,
     pub overlaps: bool,
     pub scatters: bool,
     pub drops: bool,
@@ -55,7 +52,6 @@ impl Buckets {
     pub fn new(form: Form, params: usize) -> Self {
         Self {
             size: form.size,
-            contiguous: form.contiguous,
             count: if form.overlaps { 2 } else { 1 },
             buffers: Vec::new(),
             elements: 0,
@@ -73,7 +69,7 @@ impl Buckets {
 
     /// `setup_buckets`: makes the buffers on the first gradient of a backward.
     pub fn prepare(&mut self, t: &Tape) {
-        if std::mem::replace(&mut self.ready, true) || !self.contiguous {
+        if std::mem::replace(&mut self.ready, true) {
             return;
         }
         self.buffers = (0..self.count)
@@ -97,7 +93,7 @@ impl Buckets {
         if self.elements + elements > self.size {
             self.reduce(t, group);
         }
-        if self.contiguous && elements <= self.size {
+        if elements <= self.size {
             param.clear_grad();
             self.moved[at] = true;
         } else if self.host.is_some() {
@@ -120,7 +116,7 @@ impl Buckets {
             let own = group.is_own(at);
             if own && self.host.is_some() {
                 self.hand_over(t, group, at);
-            } else if own && self.contiguous {
+            } else if own {
                 self.keep(t, group);
                 group.params[at].clear_grad();
                 self.moved[at] = true;
@@ -134,10 +130,6 @@ impl Buckets {
 
     /// `average_tensor`: copies of the gradients, in one tensor, are summed over all GPUs (`allreduce_and_scatter`).
     fn average(&mut self, t: &Tape, group: &Group) {
-        if !self.contiguous {
-            let gradients: Vec<u64> = self.waiting.iter().map(|&at| group.params[at].numel()).collect();
-            return self.sum(t, &gradients);
-        }
         if !self.scatters {
             return;
         }

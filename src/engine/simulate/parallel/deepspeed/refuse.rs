@@ -22,9 +22,6 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if setup.ema || setup.zero_grad != ZeroGrad::ToNone {
         return refuse("DeepSpeed is simulated without `ema`, and with `zero_grad` to_none");
     }
-    if parallel.offload == Offload::Shards {
-        return refuse("`offload` true is of FSDP2; DeepSpeed takes \"optimizer\" or \"optimizer,param\"");
-    }
     if parallel.offload == Offload::OptimizerAndParameters && parallel.strategy != Strategy::Deepspeed3 {
         return refuse("parameters are offloaded by stage 3; set `offload` to \"optimizer\"");
     }
@@ -34,8 +31,17 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if parallel.strategy == Strategy::Deepspeed3 {
         return refuse("ZeRO stage 3 of DeepSpeed is not simulated; set `strategy` to deepspeed2, or to fsdp");
     }
+    let size = parallel.zero.reduce_bucket_size;
+    if !(1..=MOST_BUCKET).contains(&size) {
+        return Err(SimulateError::Parallel(format!(
+            "`zero.reduce_bucket_size` is {size}; it must be between 1 and {MOST_BUCKET}"
+        )));
+    }
     if !parallel.zero.contiguous_gradients {
         return refuse("`zero.contiguous_gradients` false is not simulated; leave it out");
     }
     Ok(())
 }
+
+/// Most elements of a bucket.
+const MOST_BUCKET: u64 = 1 << 40;

@@ -55,7 +55,6 @@ impl States {
         let gradients = parallel.strategy == Strategy::Deepspeed2;
         let form = Form {
             size: zero.reduce_bucket_size,
-            contiguous: zero.contiguous_gradients,
             overlaps: parallel.overlaps(),
             scatters: zero.reduce_scatter,
             drops: gradients,
