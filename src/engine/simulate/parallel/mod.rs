@@ -19,7 +19,6 @@ mod tensor;
 pub mod units;
 mod zero;
 
-pub use deepspeed::Engine;
 pub use pipeline::{distinct as distinct_stages, stages as pipeline_stages};
 pub use rewrite::shard;
 pub use tensor::parts as tensor_parts;

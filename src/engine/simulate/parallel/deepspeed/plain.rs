@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::{Stage, values};
+use super::super::super::engine::EngineOptimizer;
+use super::values;
 use crate::Setup;
 use crate::dtype::DType;
 use crate::optim::Optimizer;
@@ -51,7 +52,7 @@ fn master(t: &Tape, param: &Tensor) -> Tensor {
     t.require_grad(&master)
 }
 
-impl Stage for Plain {
+impl EngineOptimizer for Plain {
     fn gradient(&mut self, _: &Tape, _: &Tensor) {}
 
     /// `buffered_allreduce_fallback`: copies of all gradients are summed over the GPUs, those that are missing as zeros.

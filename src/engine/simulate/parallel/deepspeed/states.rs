@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::Stage;
+use super::super::super::engine::EngineOptimizer;
 use super::buckets::{Buckets, Form};
 use super::group::{Group, master, part_of};
 use super::host::Host;
@@ -96,7 +96,7 @@ impl States {
     }
 }
 
-impl Stage for States {
+impl EngineOptimizer for States {
     fn gradient(&mut self, t: &Tape, param: &Tensor) {
         let Some(at) = self.group.index(param) else { return };
         self.buckets.prepare(t);
