@@ -1,6 +1,6 @@
 //! Settings as tools put them, before they become a setup: one meaning for each, whatever a tool calls it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use vramscope_plan::export::names_in_language_model;
 
 /// Type of loaded weights.
@@ -61,6 +61,10 @@ pub(crate) struct Draft {
     pub gpus: Option<u64>,
     pub nodes: Option<u64>,
     pub zero_stage: Option<u64>,
+    /// DeepSpeed's keys of `zero_optimization`.
+    pub zero: Map<String, Value>,
+    /// What DeepSpeed keeps in the memory of the host: the optimizer, parameters.
+    pub host: [Option<bool>; 2],
     pub bucket: Option<f64>,
     pub is_expandable: Option<bool>,
 }
@@ -117,6 +121,8 @@ impl Draft {
             gpus: self.gpus.or(other.gpus),
             nodes: self.nodes.or(other.nodes),
             zero_stage: self.zero_stage.or(other.zero_stage),
+            zero: other.zero.into_iter().chain(self.zero).collect(),
+            host: [0, 1].map(|at| self.host[at].or(other.host[at])),
             bucket: self.bucket.or(other.bucket),
             is_expandable: self.is_expandable.or(other.is_expandable),
         }
@@ -136,6 +142,8 @@ impl Draft {
             "gpus" => self.gpus = gpus(value)?,
             "nodes" => self.nodes = nodes(value)?,
             "pixels" => self.pixels = Some(count(value)?),
+            "offload_optimizer" => self.host[0] = Some(host(value)?),
+            "offload_param" => self.host[1] = Some(host(value)?),
             "zero_stage" => self.zero_stage = Some(whole(value)?),
             "bits" => self.bits = bits(value)?,
             "dropout" => self.dropout = Some(number(value)?),
@@ -159,6 +167,10 @@ impl Draft {
 
     /// Sets what has words of its own.
     fn set_word(&mut self, knob: &str, value: &Value) -> Set {
+        if let Some(key) = knob.strip_prefix("zero.") {
+            self.zero.insert(key.to_owned(), value.clone());
+            return Ok(());
+        }
         match knob {
             "optim" => self.optim = Some(text(value)?.to_ascii_lowercase()),
             "ds_optim" => self.optim = Some(deepspeed_optimizer(value)?.to_owned()),
@@ -245,6 +257,20 @@ impl Draft {
             .strip_prefix("zero")
             .and_then(|rest| rest.chars().next()?.to_digit(10));
         self.zero_stage = self.zero_stage.or(digit.map(u64::from));
+        if digit.is_some() && name.ends_with("_offload") {
+            self.host = [Some(true), Some(digit == Some(3))];
+        }
+    }
+}
+
+/// True for the memory of the host as the place of an offload.
+fn host(value: &Value) -> Result<bool, Fault> {
+    match text(value)?.as_str() {
+        "cpu" => Ok(true),
+        "none" => Ok(false),
+        _ => Err(NotSimulated(
+            "of places to offload to, the memory of the host (cpu) is simulated",
+        )),
     }
 }
 

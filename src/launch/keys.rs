@@ -65,7 +65,7 @@ reasons! {
         Lengths = "lengths", "changes the lengths of batches; give the lengths that result with --lengths and --packing";
         Labels = "labels", "changes how many tokens the loss counts; give them with --completion";
         Sharding = "sharding", "shards the model between GPUs in a way that is not simulated";
-        Zero = "zero", "sets DeepSpeed's buffers; DeepSpeed's ZeRO is not simulated";
+        Zero = "zero", "is a part of DeepSpeed's ZeRO that is not simulated";
         Offload = "offload", "moves tensors to the host during the step";
         Compile = "compile", "torch.compile fuses operations, and its memory is not known";
         Kernels = "kernels", "replaces the model's operations by others";

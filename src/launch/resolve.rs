@@ -271,15 +271,14 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
 
 fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
-    if let Some(stage) = draft.zero_stage {
-        out.not_simulated.push(format!(
-            "DeepSpeed's ZeRO stage {stage}; of its kind, `--strategy zero1` and `--strategy fsdp` are simulated as \
-             PyTorch runs them"
-        ));
-    }
-    if world > 1 {
+    if world > 1 || draft.zero_stage.is_some() {
         out.assumed
             .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
+    }
+    if let Some(stage) = draft.zero_stage {
+        return deepspeed(draft, stage, world, out);
+    }
+    if world > 1 {
         out.put("world", world);
         out.put("strategy", "ddp");
         if let Some(bucket) = draft.bucket {
@@ -298,5 +297,29 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     out.put("trainer", trainer.name());
     if draft.gpus.is_none() {
         out.assumed.push("one GPU".to_owned());
+    }
+}
+
+/// DeepSpeed's engine, which casts the model to bf16.
+fn deepspeed(draft: &Draft, stage: u64, world: u64, out: &mut Resolved) {
+    if draft.bf16 != Some(true) {
+        out.not_simulated
+            .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
+    }
+    out.put("precision", "bf16");
+    out.put("strategy", format!("deepspeed{stage}"));
+    out.put("world", world);
+    if draft.gpus.is_none() {
+        out.assumed.push("one GPU".to_owned());
+    }
+    if !draft.zero.is_empty() {
+        out.put("zero", draft.zero.clone());
+    }
+    out.assumed
+        .push("DeepSpeed's buffers have its defaults where no size is given".to_owned());
+    match draft.host {
+        [_, Some(true)] => out.put("offload", "optimizer,param"),
+        [Some(true), _] => out.put("offload", "optimizer"),
+        _ => {}
     }
 }

@@ -145,7 +145,7 @@ fn sample(setup: &Setup) -> String {
 
 fn shares(parallel: &vramscope_engine::setup::Parallel) -> String {
     let mut words = parallel.strategy.name().to_owned();
-    for (on, word) in [(parallel.mp, " mp"), (parallel.offload, " offload")] {
+    for (on, word) in [(parallel.mp, " mp"), (parallel.offload.is_any(), " offload")] {
         words += if on { word } else { "" };
     }
     words

@@ -65,7 +65,7 @@ impl Row {
             2 => String::new(),
             world => format!(" of {world}"),
         };
-        let (mp, offload) = (told(parallel.mp, "mp"), told(parallel.offload, "offload"));
+        let (mp, offload) = (told(parallel.mp, "mp"), told(parallel.offload.is_any(), "offload"));
         let stage = match parallel.stage {
             Some(stage) => format!(" stage {stage} accum={}", self.case.setup.accum),
             None => String::new(),

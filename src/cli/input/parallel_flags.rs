@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use vramscope_engine::setup::{Parallel, Strategy};
+use vramscope_engine::setup::{Offload, Parallel, Strategy};
 
 use crate::failure::Failure;
 
@@ -19,9 +19,9 @@ pub struct ParallelFlags {
     /// FSDP2: gather in bf16, reduce in fp32
     #[arg(long)]
     mp: bool,
-    /// FSDP2: keep shards, gradients and states in the memory of the host
-    #[arg(long)]
-    offload: bool,
+    /// Memory of the host. FSDP2: shards, gradients and states. DeepSpeed: `optimizer` or `optimizer,param`
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = offload())]
+    offload: Option<Offload>,
     /// DDP: size of a bucket of gradients [default: 25]
     #[arg(long, value_name = "MB")]
     bucket: Option<u64>,
@@ -32,6 +32,11 @@ pub struct ParallelFlags {
 
 fn strategy() -> impl TypedValueParser<Value = Strategy> {
     PossibleValuesParser::new(Strategy::CHOICES.names).try_map(|name| Strategy::named(&name).ok_or("no such strategy"))
+}
+
+fn offload() -> impl TypedValueParser<Value = Offload> {
+    PossibleValuesParser::new(Offload::WORDS.map(|(word, _)| word))
+        .try_map(|word| Offload::named(&word).ok_or("nothing that is kept there"))
 }
 
 impl ParallelFlags {
@@ -53,9 +58,10 @@ impl ParallelFlags {
             strategy,
             world: self.world.unwrap_or(case.world),
             mp: self.mp || case.mp,
-            offload: self.offload || case.offload,
+            offload: self.offload.unwrap_or(case.offload),
             bucket: self.bucket.unwrap_or(case.bucket),
             stage: self.stage.or(case.stage),
+            zero: case.zero,
         }))
     }
 }

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 use vramscope_engine::recording;
-use vramscope_engine::simulate::{Step, record};
+use vramscope_engine::simulate::{Step, record, record_parallel};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
@@ -93,7 +93,10 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
         None => Model::from_case(&case)?,
     };
     let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
-    let simulated = record(&model, &case.setup, Gpu::H200);
+    let simulated = match &case.parallel {
+        Some(parallel) => record_parallel(&model, &case.setup, parallel, Gpu::H200)?,
+        None => record(&model, &case.setup, Gpu::H200),
+    };
     if let Some(failure) = simulated.failure {
         return Err(failure.into());
     }
@@ -104,17 +107,38 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
     }
     let recorded = phases(run.log(), &run.last_step(), kept);
     let mut equal = true;
+    if case.parallel.is_some() {
+        // What follows in the recording is the first batch.
+        let (mut theirs, ours) = (live(run.log(), run.build()), live(&simulated.log, &simulated.build));
+        theirs.truncate(ours.len());
+        equal &= print_difference("build", &theirs, &ours);
+    }
     for ((phase, theirs), (_, ours)) in recorded.iter().zip(phases(&simulated.log, &simulated.steady, kept)) {
         equal &= print_difference(phase, theirs, &ours);
     }
     Ok(equal)
 }
 
-/// Forward, backward, and everything after. A recording marks the end of the optimizer, the tape that of the scaler.
-fn phases(log: &Log, step: &Step, kept: &Kept) -> [(&'static str, Vec<Row>); 3] {
+/// What is live after the last of these events, in the order of its allocation.
+fn live(log: &Log, events: &[Event]) -> Vec<Row> {
+    let mut live: Vec<Event> = Vec::new();
+    for event in events {
+        if event.is_alloc() {
+            live.push(*event);
+        } else {
+            live.retain(|born| born.storage() != event.storage());
+        }
+    }
+    live.iter().map(|event| row(log, event)).collect()
+}
+
+/// The micro-batches before the last, its forward, its backward, and everything after. A recording marks the end of the
+/// optimizer, the tape that of the scaler.
+fn phases(log: &Log, step: &Step, kept: &Kept) -> [(&'static str, Vec<Row>); 4] {
     let m = step.marks;
     let rows = |from: usize, to: usize| rows(log, &step.events[from..to], kept);
     [
+        ("before", rows(0, m.before_forward)),
         ("forward", rows(m.before_forward, m.after_forward)),
         ("backward", rows(m.after_forward, m.after_backward)),
         ("optimizer", rows(m.after_backward, step.events.len())),

@@ -32,7 +32,7 @@ pub struct CaseError(pub String);
 const SHAPE_KEYS: [&str; 3] = ["layers", "cross", "patch"];
 
 /// Keys of a case that describe the parallel strategy.
-const PARALLEL_KEYS: [&str; 6] = ["strategy", "world", "mp", "offload", "bucket", "stage"];
+const PARALLEL_KEYS: [&str; 7] = ["strategy", "world", "mp", "offload", "bucket", "stage", "zero"];
 
 /// Keys of a case that are its author's notes and change nothing: of measurements (`timed`, `start`, `events`, `alone`,
 /// `stages`, `mode`, `new_tokens`), of plans that were kept (`card`, `gb`, `nearest`, `planned`, `recommended`), and
@@ -77,6 +77,7 @@ impl Case {
             return Err(CaseError("a case needs `model`, the name of a model".into()));
         };
         row.retain(|key, _| !NOTES.contains(&key.as_str()));
+        of_front(&mut row);
         known(&row)?;
         let mut shape = Map::new();
         for key in SHAPE_KEYS {
@@ -110,6 +111,23 @@ impl Case {
             limit_gib,
             parallel,
         }))
+    }
+}
+
+/// Turns a case of `front` "deepspeed", the loop around DeepSpeed's engine of `tests/data/truth/fronts.py`, into one of
+/// its strategy.
+fn of_front(row: &mut Map<String, Value>) {
+    if row.get("front").and_then(Value::as_str) != Some("deepspeed") {
+        return;
+    }
+    row.remove("front");
+    if let Some(stage) = row.remove("stage") {
+        row.insert("strategy".into(), format!("deepspeed{stage}").into());
+    }
+    row.entry("clip").or_insert(true.into());
+    row.entry("optim").or_insert("adamw_fused".into());
+    if row.get("offload") == Some(&Value::Bool(true)) {
+        row.insert("offload".into(), "optimizer".into());
     }
 }
 
@@ -148,6 +166,7 @@ fn limit(given: &Value) -> Result<f64, CaseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setup::{Offload, Strategy};
 
     fn refused(text: &str) -> String {
         Case::from_json(text).expect_err(text).to_string()
@@ -168,6 +187,18 @@ mod tests {
             let text = format!(r#"{{"case": {{"model": "gpt2", "{note}": 1}}, "bacth": 4, "ms": NaN}}"#);
             assert!(Case::from_json(&text).is_ok_and(|case| case.is_some()), "{note}");
         }
+    }
+
+    #[test]
+    fn a_case_of_the_loop_around_deepspeed_is_one_of_its_strategy() {
+        let text = r#"{"model": "gpt2", "front": "deepspeed", "stage": 2, "world": 8, "offload": true}"#;
+        let case = Case::from_json(text).unwrap().unwrap();
+        let parallel = case.parallel.unwrap();
+        assert_eq!((parallel.strategy, parallel.world), (Strategy::Deepspeed2, 8));
+        assert_eq!(parallel.offload, Offload::Optimizer);
+        assert!(case.setup.clip);
+        let keys = r#"{"model": "gpt2", "strategy": "deepspeed1", "zero": {"zero_quantized_gradients": true}}"#;
+        assert!(refused(keys).contains("`zero.zero_quantized_gradients`"));
     }
 
     #[test]

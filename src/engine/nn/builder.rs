@@ -61,6 +61,8 @@ pub struct Builder {
     params: RefCell<Vec<Tensor>>,
     buffers: RefCell<Vec<Tensor>>,
     slots: RefCell<Vec<Slot>>,
+    /// Parameters of another type than a library gives them once the model is made.
+    recast: RefCell<Vec<(Tensor, &'static str)>>,
     /// True while modules are made that their constructor freezes.
     freezes: Cell<bool>,
 }
@@ -74,6 +76,7 @@ impl Builder {
             params: RefCell::default(),
             buffers: RefCell::default(),
             slots: RefCell::default(),
+            recast: RefCell::default(),
             freezes: Cell::new(false),
         }
     }
@@ -117,6 +120,7 @@ impl Builder {
     pub fn frozen_weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Parameter);
+        let tensor = self.to_recast(tensor, name);
         self.params.borrow_mut().push(tensor.clone());
         tensor
     }
@@ -146,6 +150,7 @@ impl Builder {
     pub fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Parameter);
+        let tensor = self.to_recast(tensor, name);
         let trained = self.policy.trains(self.tape.component_now()) && !self.freezes.get();
         let tensor = if trained {
             self.tape.require_grad(&tensor)
@@ -162,6 +167,24 @@ impl Builder {
         tensor.storage().classify(Kind::Weight, Why::Buffer);
         self.buffers.borrow_mut().push(tensor.clone());
         tensor
+    }
+
+    /// Returns a parameter as it is once a library has given it another type, which it does in [`Self::recast`].
+    fn to_recast(&self, tensor: Tensor, name: &'static str) -> Tensor {
+        let other = |dtype: &DType| tensor.dtype().is_float() && *dtype != tensor.dtype();
+        let Some(dtype) = self.tape.recast().filter(other) else {
+            return tensor;
+        };
+        let cast = self.tape.empty_to_recast(&tensor, dtype);
+        self.recast.borrow_mut().push((cast.clone(), name));
+        cast
+    }
+
+    /// Gives parameters the type that a library wants, one after the other.
+    pub fn recast(&self) {
+        for (tensor, name) in self.recast.borrow_mut().drain(..) {
+            self.tape.move_to(&tensor, name);
+        }
     }
 
     /// Gives the parameter that was made last other memory (`param.data = …`).

@@ -205,6 +205,14 @@ choices! {
         Pipeline = "pipeline" as "Schedule1F1B (torch.distributed.pipelining)",
         /// Pipeline parallelism with all forwards before the first backward (`ScheduleGPipe`).
         PipelineGpipe = "pipeline_gpipe" as "ScheduleGPipe (torch.distributed.pipelining)",
+        /// DeepSpeed without ZeRO: gradients in buckets, weights in fp32 beside those in bf16, all on each GPU.
+        Deepspeed0 = "deepspeed0" as "DeepSpeed (ZeRO stage 0)",
+        /// DeepSpeed's ZeRO stage 1: each GPU keeps a part of the weights in fp32 and of the states.
+        Deepspeed1 = "deepspeed1" as "DeepSpeed (ZeRO stage 1)",
+        /// DeepSpeed's ZeRO stage 2: each GPU keeps its part of the gradients too.
+        Deepspeed2 = "deepspeed2" as "DeepSpeed (ZeRO stage 2)",
+        /// DeepSpeed's ZeRO stage 3: each GPU keeps its part of the parameters too, which are gathered to be used.
+        Deepspeed3 = "deepspeed3" as "DeepSpeed (ZeRO stage 3)",
     }
 }
 
@@ -287,6 +295,10 @@ mod tests {
             "tensor",
             "pipeline",
             "pipeline_gpipe",
+            "deepspeed0",
+            "deepspeed1",
+            "deepspeed2",
+            "deepspeed3",
         ]);
     }
 }

@@ -10,6 +10,7 @@ mod parallel;
 mod precision;
 mod settings;
 mod value;
+mod zero;
 
 pub use adapter_places::{AdapterPlaces, FormerNames};
 pub(crate) use adapters::MapPlace;
@@ -22,3 +23,4 @@ pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;
 pub use settings::{Change, Setting, Setup};
 pub use value::{Choices, Kind, Value};
+pub use zero::{Offload, Zero};

@@ -1,11 +1,12 @@
 //! Strategies by which several GPUs share one training step.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
-use super::Strategy;
+use super::{Offload, Strategy, Zero};
 
 /// Several GPUs that train together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default)]
 pub struct Parallel {
     /// Strategy.
@@ -14,12 +15,32 @@ pub struct Parallel {
     pub world: u64,
     /// FSDP2's `MixedPrecisionPolicy(param_dtype=bfloat16, reduce_dtype=float32)`.
     pub mp: bool,
-    /// FSDP2's `CPUOffloadPolicy`: shards, gradients and states in the memory of the host.
-    pub offload: bool,
+    /// What is kept in the memory of the host.
+    pub offload: Offload,
     /// Bucket of DDP (MB): `bucket_cap_mb`.
     pub bucket: u64,
     /// Stage of a pipeline to report, from 0; the one that takes the most memory if absent.
     pub stage: Option<u64>,
+    /// DeepSpeed's keys of `zero_optimization`.
+    pub zero: Zero,
+}
+
+impl Serialize for Parallel {
+    /// Writes all fields; in JSON, DeepSpeed's keys only if one is not as DeepSpeed has it.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let with_zero = !to.is_human_readable() || self.zero != Zero::default();
+        let mut out = to.serialize_struct("Parallel", 6 + usize::from(with_zero))?;
+        out.serialize_field("strategy", &self.strategy)?;
+        out.serialize_field("world", &self.world)?;
+        out.serialize_field("mp", &self.mp)?;
+        out.serialize_field("offload", &self.offload)?;
+        out.serialize_field("bucket", &self.bucket)?;
+        out.serialize_field("stage", &self.stage)?;
+        if with_zero {
+            out.serialize_field("zero", &self.zero)?;
+        }
+        out.end()
+    }
 }
 
 impl Default for Parallel {
@@ -28,9 +49,10 @@ impl Default for Parallel {
             strategy: Strategy::Ddp,
             world: 2,
             mp: false,
-            offload: false,
+            offload: Offload::None,
             bucket: 25,
             stage: None,
+            zero: Zero::default(),
         }
     }
 }
@@ -59,6 +81,11 @@ impl Parallel {
     pub const fn is_in_parts(&self) -> bool {
         matches!(self.strategy, Strategy::Tensor) || self.strategy.is_pipeline()
     }
+
+    /// Returns true if DeepSpeed overlaps communication with backward: of stage 3 unless `overlap_comm` says otherwise.
+    pub fn overlaps(&self) -> bool {
+        self.zero.overlap_comm.unwrap_or(self.strategy == Strategy::Deepspeed3)
+    }
 }
 
 impl Strategy {
@@ -67,7 +94,23 @@ impl Strategy {
         matches!(self, Self::Pipeline | Self::PipelineGpipe)
     }
 
-    /// Returns true if parameters are sharded.
+    /// Stage of ZeRO that DeepSpeed's engine runs; `None` for other strategies.
+    pub const fn zero_stage(self) -> Option<u8> {
+        match self {
+            Self::Deepspeed0 => Some(0),
+            Self::Deepspeed1 => Some(1),
+            Self::Deepspeed2 => Some(2),
+            Self::Deepspeed3 => Some(3),
+            _ => None,
+        }
+    }
+
+    /// Returns true for the strategies of DeepSpeed's engine.
+    pub const fn is_deepspeeds(self) -> bool {
+        self.zero_stage().is_some()
+    }
+
+    /// Returns true if FSDP2 shards parameters.
     pub const fn shards_parameters(self) -> bool {
         matches!(self, Self::Fsdp | Self::FsdpNoReshard)
     }

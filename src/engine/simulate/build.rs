@@ -69,6 +69,7 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
         }),
     }
     let ema = making.ema.then(|| Ema::new(tape, &builder.contents()));
+    builder.recast();
     let params = params(&builder);
     drop(builder);
     let unused = params.iter().filter(|param| param.is_only_handle()).cloned().collect();

@@ -2,7 +2,7 @@
 
 use super::parts::Passes;
 use super::steps::Trainer;
-use crate::tape::{Failure, Mark, Point, Tape};
+use crate::tape::{Failure, Mark, Point, Tape, Tensor};
 
 /// Most tensors of a step. A model of a hundred blocks makes some twenty thousand in a micro-batch.
 const MOST_TENSORS: u64 = 1 << 23;
@@ -38,7 +38,7 @@ impl Trainer {
         }
         let start = t.mark();
         let count = self.run.setup.accum;
-        let mut last = self.micro_batch(t);
+        let mut last = self.micro_batch(t, count == 1);
         let each = last.end.storages_since(&last.begin);
         if each.saturating_mul(count) > MOST_TENSORS && count > 1 {
             let (accum, most) = (count, MOST_TENSORS);
@@ -50,7 +50,7 @@ impl Trainer {
             if t.failure().is_some() {
                 break;
             }
-            let before = std::mem::replace(&mut last, self.micro_batch(t));
+            let before = std::mem::replace(&mut last, self.micro_batch(t, number == count));
             if self.repeats && number < count && self.repeat(t, [&before, &last], count - number) {
                 later = t.mark() - last.end.events;
                 break;
@@ -90,7 +90,17 @@ impl Trainer {
         true
     }
 
-    fn micro_batch(&mut self, t: &Tape) -> MicroBatch {
+    /// The loss of which backward begins, and the tensor before it if that outlives backward.
+    fn scaled(&mut self, t: &Tape, loss: &Tensor, is_last: bool) -> (Option<Tensor>, Tensor) {
+        let Some(engine) = &self.engine else {
+            return (None, self.scaler.scale(t, t.scale(loss)));
+        };
+        engine.begin(is_last);
+        let [divided, scaled] = engine.scaled(t, loss);
+        (Some(divided), scaled)
+    }
+
+    fn micro_batch(&mut self, t: &Tape, is_last: bool) -> MicroBatch {
         let begin = t.point();
         let batch = self.forward.batch(t, &self.run);
         let before_forward = t.mark();
@@ -100,18 +110,22 @@ impl Trainer {
         let after_forward = t.mark();
         t.reach(Mark::AfterForward);
         self.work.after_forward = t.work_mark();
-        let scaled = self.scaler.scale(t, t.scale(&loss));
+        let (given, scaled) = self.scaled(t, &loss, is_last);
         if !scaled.requires_grad() {
             t.fail(|| Failure::NoGradient);
         }
         if t.failure().is_none() {
             t.backward(&scaled);
+            self.engine.iter().for_each(|engine| engine.after_backward(t));
         }
-        drop(scaled);
+        drop((scaled, given));
+        let held = (loss, batch);
+        // The loop around DeepSpeed's engine lets go of both before the update.
+        let held = self.engine.is_none().then_some(held);
         let after_backward = t.mark();
         t.reach(Mark::AfterBackward);
         self.work.after_backward = t.work_mark();
-        drop((loss, batch));
+        drop(held);
         MicroBatch {
             begin,
             end: t.point(),

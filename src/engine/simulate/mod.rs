@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod concurrent;
 mod count;
+mod engine;
 mod error;
 mod fetched;
 mod grid;

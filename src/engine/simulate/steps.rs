@@ -1,8 +1,11 @@
 //! Runs training steps on the tape, and records them.
 
+use std::rc::Rc;
+
 use super::SimulateError;
 use super::build::{Built, build_with, elements};
 use super::check::check;
+use super::engine::Engine;
 use super::fetched::Fetched;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
@@ -247,6 +250,8 @@ pub(super) struct Trainer {
     pub(super) fetched: Fetched,
     /// Second copy of the model that DPO compares with.
     pub(super) reference: Option<ReferenceModel>,
+    /// DeepSpeed's engine, if it runs the step.
+    pub(super) engine: Option<Rc<Engine>>,
     /// Parameters of modules that the forward never runs.
     _unused: Vec<Tensor>,
 }
@@ -282,6 +287,7 @@ impl Trainer {
             repeats: true,
             fetched: Fetched::default(),
             reference: ReferenceModel::of(tape, model, setup),
+            engine: None,
             _unused: unused,
         };
         (trainer, params)
@@ -298,10 +304,17 @@ impl Trainer {
         self.autocast = setup.precision.autocast();
     }
 
+    /// Lets DeepSpeed's engine run the step.
+    pub fn take_engine(&mut self, engine: Rc<Engine>) {
+        self.engine = Some(engine);
+        self.repeats = false;
+    }
+
     fn run(&mut self) -> Parts {
-        let parts = match (self.run.setup.trainer.is_derived(), self.run.setup.zero_grad) {
-            (false, ZeroGrad::ToNone) => self.run_once(),
-            (true, _) | (_, ZeroGrad::ToZero) => {
+        let is_whole = self.engine.is_some() || self.run.setup.trainer.is_derived();
+        let parts = match self.run.setup.zero_grad {
+            ZeroGrad::ToNone if !is_whole => self.run_once(),
+            _ => {
                 self.tape.hush_follower();
                 Parts::Separate([self.step(), self.step()])
             }
@@ -342,6 +355,9 @@ impl Trainer {
 
     /// Runs clipping, the optimizer's step, and the moving average.
     pub fn update(&mut self, t: &Tape) {
+        if let Some(engine) = &self.engine {
+            return engine.step(t);
+        }
         self.work.update = t.work_mark();
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
         if self.run.setup.clip || self.run.setup.trainer.is_derived() {

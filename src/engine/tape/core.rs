@@ -12,6 +12,7 @@ use super::failure::Failure;
 #[cfg(not(target_family = "wasm"))]
 use super::follow::Follower;
 use super::gpu::Gpu;
+use super::hooks::GradientHook;
 use super::kind::{Component, Kind};
 use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
 use super::recorded::WorkspaceSizes;
@@ -65,6 +66,10 @@ pub(super) struct Core {
     #[cfg(not(target_family = "wasm"))]
     pub(super) follower: RefCell<Option<Follower>>,
     failure: RefCell<Option<Failure>>,
+    /// Runs after each gradient of a backward.
+    pub(super) gradient_hook: RefCell<Option<GradientHook>>,
+    /// Type that a library gives parameters once the model is made.
+    pub(super) recast: Cell<Option<DType>>,
     /// Shape of the GPU, on which some temporaries depend.
     pub gpu: Gpu,
 }
@@ -125,6 +130,8 @@ impl Tape {
             #[cfg(not(target_family = "wasm"))]
             follower: RefCell::new(None),
             failure: RefCell::new(None),
+            gradient_hook: RefCell::new(None),
+            recast: Cell::new(None),
             gpu,
         }))
     }
@@ -360,6 +367,7 @@ impl Tape {
 
     /// Ends the recording and returns the log.
     pub fn finish(self) -> Log {
+        self.on_gradient(None);
         self.0.workspaces.borrow_mut().clear();
         self.0.log.take()
     }

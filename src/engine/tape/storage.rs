@@ -65,6 +65,19 @@ impl Storage {
         self.0.id.set(Some(id));
     }
 
+    /// Frees the memory, which the storage has no longer.
+    pub(super) fn give_up(&self) {
+        if let Some(id) = self.0.id.take() {
+            self.0.core.log.borrow_mut().events.push(Event::free(id));
+        }
+    }
+
+    /// Frees the memory and takes that of `other`, which has none from now on.
+    pub(super) fn take_over(&self, other: &Self) {
+        self.give_up();
+        self.0.id.set(other.0.id.take());
+    }
+
     /// Returns true if both are the same memory.
     pub fn same(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)

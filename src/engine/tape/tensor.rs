@@ -164,7 +164,8 @@ impl Tensor {
         Rc::strong_count(&self.0)
     }
 
-    pub(super) fn key(&self) -> usize {
+    /// Identity of the tensor among those that live.
+    pub fn key(&self) -> usize {
         Rc::as_ptr(&self.0) as usize
     }
 

@@ -1,6 +1,6 @@
 //! Tests of the numbers that parallel strategies may and may not change.
 
-use vramscope_engine::setup::{Optimizer, Parallel, Strategy};
+use vramscope_engine::setup::{Offload, Optimizer, Parallel, Precision, Strategy, Zero};
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Report, Setup, simulate};
@@ -52,7 +52,7 @@ fn strategies_that_share_more_hold_less_after_a_step() {
     let end = |strategy, offload| {
         let parallel = Parallel {
             strategy,
-            offload,
+            offload: if offload { Offload::Shards } else { Offload::None },
             world: 4,
             ..Parallel::default()
         };
@@ -115,7 +115,7 @@ fn what_is_not_simulated_is_refused_by_name() {
     assert!(refused(Setup { accum: 2, ..setup() }, fsdp).contains("`accum`"));
     assert!(refused(setup(), Parallel { world: 1, ..fsdp }).contains("`world`"));
     let offload = Parallel {
-        offload: true,
+        offload: Offload::Shards,
         ..Parallel::default()
     };
     assert!(refused(setup(), offload).contains("`offload`"));
@@ -220,4 +220,65 @@ fn maps_that_cannot_be_shared_are_refused_by_name() {
     assert!(refused("llama3.1-8b", 2, &adafactor).contains("`optim`"));
     let clipped = Setup { clip: true, ..setup() };
     assert!(refused("llama3.1-8b", 2, &clipped).contains("`clip`"));
+}
+
+#[test]
+fn stages_of_deepspeed_hold_less_one_after_the_other() {
+    let of = |strategy, world, offload| {
+        let zero = Zero {
+            reduce_bucket_size: 10_000_000,
+            ..Zero::default()
+        };
+        let parallel = Parallel {
+            strategy,
+            world,
+            offload,
+            zero,
+            ..Parallel::default()
+        };
+        on("gpt2-medium", &setup(), parallel)
+    };
+    let [plain, states, gradients] = [Strategy::Deepspeed0, Strategy::Deepspeed1, Strategy::Deepspeed2]
+        .map(|strategy| of(strategy, 4, Offload::None));
+    assert!(plain.steady.end > states.steady.end);
+    assert!(states.peak_allocated > gradients.peak_allocated);
+    assert!(of(Strategy::Deepspeed2, 8, Offload::None).steady.end < gradients.steady.end);
+    let host = of(Strategy::Deepspeed2, 4, Offload::Optimizer);
+    assert!(host.steady.end < gradients.steady.end);
+}
+
+#[test]
+fn deepspeed_refuses_what_is_not_its_own() {
+    let model = Model::from_catalogue("gpt2").unwrap();
+    let refused = |setup: Setup, parallel: Parallel| {
+        simulate_parallel(&model, &setup, &parallel, Gpu::default())
+            .unwrap_err()
+            .to_string()
+    };
+    let deepspeed = Parallel {
+        strategy: Strategy::Deepspeed2,
+        ..Parallel::default()
+    };
+    let fp32 = Setup {
+        precision: Precision::Fp32,
+        ..setup()
+    };
+    assert!(refused(fp32, deepspeed).contains("`precision`"));
+    let offload = Offload::Shards;
+    assert!(refused(setup(), Parallel { offload, ..deepspeed }).contains("`offload`"));
+    let fsdp = Parallel {
+        strategy: Strategy::Fsdp,
+        offload: Offload::Optimizer,
+        ..Parallel::default()
+    };
+    assert!(refused(setup(), fsdp).contains("`offload`"));
+    let zero = Zero {
+        reduce_scatter: false,
+        ..Zero::default()
+    };
+    let ddp = Parallel {
+        zero,
+        ..Parallel::default()
+    };
+    assert!(refused(setup(), ddp).contains("`zero`"));
 }

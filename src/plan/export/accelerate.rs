@@ -19,7 +19,7 @@ pub(super) fn fsdp(of: &Exported<'_>) -> Result<String, String> {
     let reshard = of
         .parallel()
         .is_none_or(|parallel| parallel.strategy != Strategy::FsdpNoReshard);
-    let offload = of.parallel().is_some_and(|parallel| parallel.offload);
+    let offload = of.parallel().is_some_and(|parallel| parallel.offload.is_any());
     let mut entries = common(of, "FSDP");
     entries.push((
         "fsdp_config",

@@ -8,14 +8,16 @@ use vramscope_engine::setup::{Checkpointing, Precision, Strategy};
 /// Writes batch sizes, dtypes, clipping, and the ZeRO stage that shards what the plan shards.
 pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
-    let stage = match of.parallel().map(|parallel| parallel.strategy) {
+    let strategy = of.parallel().map(|parallel| parallel.strategy);
+    let stage = match strategy {
+        Some(own) if own.is_deepspeeds() => own.zero_stage().unwrap_or_default(),
         Some(Strategy::Zero1) => 1,
         Some(Strategy::FsdpNoReshard) => 2,
         Some(Strategy::Fsdp) => 3,
         _ => 0,
     };
     let mut zero = json!({"stage": stage});
-    if of.parallel().is_some_and(|parallel| parallel.offload) {
+    if of.parallel().is_some_and(|parallel| parallel.offload.is_any()) {
         zero["offload_optimizer"] = json!({"device": "cpu"});
         if stage == 3 {
             zero["offload_param"] = json!({"device": "cpu"});

@@ -126,6 +126,13 @@ impl ExportFormat {
                 "{tool} takes FSDP2 from accelerate; export fsdp beside it, or plan with --keep strategy"
             )),
             (Strategy::Ddp | Strategy::DdpView | Strategy::Fsdp | Strategy::FsdpNoReshard, _) => None,
+            (
+                Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3,
+                Self::Deepspeed,
+            ) => None,
+            (Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3, _) => {
+                Some(format!("{tool} takes DeepSpeed's file; export deepspeed"))
+            }
         }
     }
 }
@@ -315,6 +322,7 @@ const fn distributed_type(strategy: Strategy) -> &'static str {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
         Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => "MULTI_GPU",
         Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
+        Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3 => "DEEPSPEED",
     }
 }
 

@@ -86,6 +86,16 @@ impl Shared {
             }
             Strategy::FsdpNoReshard => passes * (forward.max(gathered) + backward.max(reduced)) + update,
             Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
+            // A search tries none of them.
+            Strategy::Deepspeed0 | Strategy::Deepspeed1 => {
+                (passes - 1.0) * (forward + backward)
+                    + forward
+                    + backward.max(link.all_reduce(bytes, gpus))
+                    + update
+                    + gathered
+            }
+            Strategy::Deepspeed2 => passes * (forward + backward.max(reduced)) + update + gathered,
+            Strategy::Deepspeed3 => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
             // The phases already include communication, which nothing overlaps.
             Strategy::Tensor => passes * (forward + backward) + update,
             // The phases cover the micro-batches that were recorded. A step runs all of its micro-batches, plus stages

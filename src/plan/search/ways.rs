@@ -1,7 +1,7 @@
 //! Parallel strategies that a search tries.
 
 use super::Samples;
-use vramscope_engine::setup::{Parallel, Strategy};
+use vramscope_engine::setup::{Offload, Parallel, Strategy};
 
 /// Micro-batches that leave at least one for each stage of a pipeline, as `Schedule1F1B` requires.
 pub(super) fn staged(common: &[u64], samples: Samples, world: u64) -> Vec<u64> {
@@ -27,7 +27,7 @@ pub(super) fn parallels(world: u64, open: bool, offload: bool, [maps, blocks]: [
             strategy,
             world,
             mp,
-            offload,
+            offload: if offload { Offload::Shards } else { Offload::None },
             ..Parallel::default()
         })
     };

@@ -25,7 +25,7 @@ pub(super) fn step(
     replayer.begin(Phase::Backward);
     pass.backward(replayer, recording.work.backward());
     replayer.begin(Phase::Optimizer);
-    if parallel.offload {
+    if parallel.offload.is_any() {
         let elements = pass.units.iter().map(Group::trained_shards).sum::<u64>();
         replayer.host_seconds(elements as f64 * host_update(setup.optim, pass.own, sharded));
         return;

@@ -156,6 +156,8 @@ fn play(
             fsdp::step(&mut replayer, recording, (setup, parallel), &sharded);
         }
         Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut replayer, recording, costs),
+        // `parallel_work` refuses them.
+        Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3 => {}
         Strategy::Tensor => {
             let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
             tensor::step(&mut replayer, recording, &sharded);

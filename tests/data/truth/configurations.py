@@ -1,11 +1,11 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
 TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
-models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too. `run` measures each in a
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine. `run` measures each in a
 process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
@@ -197,6 +197,22 @@ def trl(trainer):
         return line
     return changed
 
+# Families that a step of DeepSpeed is drawn of.
+SHARDED = ["gpt2", "opt", "llama", "mistral", "qwen2", "qwen3", "gemma2", "llava", "qwen2_5_vl", "qwen3_vl", "internvl", "mllama", "smolvlm"]
+
+def sharded(line):
+    """The same line on one of several GPUs under DeepSpeed's engine."""
+    c = line["case"]; stage = ch(0, 0, 1, 1, 1, 2, 2, 2, 3, 3)
+    c.update(strategy=f"deepspeed{stage}", world=ch(1, 2, 2, 4, 8, 8, 16, 64), precision="bf16", optim=ch("adamw", "adamw", "adamw_fused", "adamw_fused", "sgd", "sgdm"), accum=ch(1, 1, 2, 3), clip=maybe(.8))
+    zero = some(.5, reduce_bucket_size=[10**5, 10**6, 10**7, 5 * 10**7]) if stage else {}
+    if stage in (1, 2): zero.update(some(.25, reduce_scatter=[False]), **some(.25, round_robin_gradients=[True]), **some(.25, overlap_comm=[True]))
+    if stage == 3: zero.update(some(.4, stage3_param_persistence_threshold=[0, 10**4, 10**6]), **some(.4, stage3_prefetch_bucket_size=[0, 10**5, 10**6, 10**7]),
+                               **some(.4, stage3_max_live_parameters=[0, 10**6, 10**7]), **some(.3, stage3_max_reuse_distance=[0, 10**6, 10**7]), **some(.3, sub_group_size=[10**6, 10**7]), **some(.2, overlap_comm=[False]), **some(.2, reduce_scatter=[False]))
+    if zero: c["zero"] = zero
+    offload = ch(None, None, None, "optimizer", "optimizer,param") if stage == 3 else ch(None, None, "optimizer") if stage else None
+    if offload: c["offload"] = offload
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -257,9 +273,9 @@ def one(line, to):
         if line["case"].get("trainer", "").startswith("trl"):
             import trl_runs
             r = trl_runs.run(line["case"], measure.build)
-        elif line["case"].get("trainer"):
+        elif line["case"].get("trainer") or line["case"].get("strategy"):
             import fronts
-            r = fronts.run_trainer(line["case"])
+            r = (fronts.run_deepspeed if line["case"].get("strategy") else fronts.run_trainer)(line["case"])
         else: r = measure.run(line["case"])
     except torch.cuda.OutOfMemoryError as e: r = dict(oom=str(e))
     except Exception as e: r = dict(error=repr(e)[:300], tb=traceback.format_exc()[-600:])
@@ -272,9 +288,10 @@ def run(cases, to, deadline):
     if any(l["case"].get("trainer", "").startswith("trl") for l in lines): import datasets, peft, trl
     folder = tempfile.mkdtemp(); context = multiprocessing.get_context("fork"); live = {}; i = 0
     file = lambda i: os.path.join(folder, f"{i}.json")
+    most = 6 if any("strategy" in line["case"] for line in lines) else 12  # DeepSpeed's buffers are of a gigabyte or two
     while i < len(lines) or live:
         for p in [p for p in live if not p.is_alive()]: p.join(); print(live.pop(p), end=" ", flush=True)
-        if i < len(lines) and len(live) < 12 and time.time() < deadline:
+        if i < len(lines) and len(live) < most and time.time() < deadline:
             p = context.Process(target=one, args=(lines[i], file(i))); p.start(); live[p] = i; i += 1
         elif i < len(lines) and not live: print("deadline at", i, len(lines)); break
         time.sleep(.01)
@@ -287,9 +304,9 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft")}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            families = ALONE if changed is alone else EXPERTS if changed is adapted else [*TEXT, *IMAGES, *OTHERS]
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else [*TEXT, *IMAGES, *OTHERS]
             for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
                 if sys.argv[5:] == ["trl"] and at % 2 == 0:

@@ -1,7 +1,7 @@
 """Peak memory of training steps as people start them: transformers' Trainer, TRL, DeepSpeed, torch.compile.
 
 usage: fronts.py CASES.json OUT.jsonl WORKERS DEADLINE_S
-A case is measure.py's, with `front`: "trainer" (transformers.Trainer), "trl_sft" or "trl_dpo" (text models, loaded from a folder as TRL does by default, `dtype` of the weights), "deepspeed" (`stage`, `world`, `zero`: one rank of N over the fake process group), "compile" (the bare loop, model compiled) or "loop"; `gb`: a guess of its memory, so that several run side by side, each in a process of its own (CAP: of all).
+A case is measure.py's, with `front`: "trainer" (transformers.Trainer), "trl_sft" or "trl_dpo" (text models, loaded from a folder as TRL does by default, `dtype` of the weights), "deepspeed" (`stage`, or `strategy` deepspeedN; `world`, `zero`, `offload`, `clip`: one rank of N over the fake process group), "compile" (the bare loop, model compiled) or "loop"; `gb`: a guess of its memory, so that several run side by side, each in a process of its own (CAP: of all).
 precision "bf16-amp" is weights in bf16 under TrainingArguments(bf16=True), what most scripts do.
 """
 import gc, json, multiprocessing as mp, os, sys, tempfile, time, traceback
@@ -156,12 +156,13 @@ def run_deepspeed(case):
     if case.get("ckpt", "none") != "none": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     gc.collect(); torch.cuda.empty_cache()
     r = dict(case=case, after_model=torch.cuda.memory_allocated())
-    z = dict(stage=case["stage"], **case.get("zero", {}))
+    z = dict(stage=int(case["strategy"][-1]) if "strategy" in case else case["stage"], **case.get("zero", {}))
     if case.get("offload"): z["offload_optimizer"] = dict(device="cpu", pin_memory=True)
-    conf = dict(train_micro_batch_size_per_gpu=case["batch"], gradient_accumulation_steps=case.get("accum", 1), gradient_clipping=1.0,
+    if case.get("offload") == "optimizer,param": z["offload_param"] = dict(device="cpu", pin_memory=True)
+    # cases of a strategy say if they clip, as those of measure.py
+    conf = dict(train_micro_batch_size_per_gpu=case["batch"], gradient_accumulation_steps=case.get("accum", 1), gradient_clipping=1.0 if case.get("clip", "strategy" not in case) else 0.0,
                 bf16=dict(enabled=True), zero_optimization=z, zero_allow_untested_optimizer=True, zero_force_ds_cpu_optimizer=False)
-    ps = [p for p in model.parameters() if p.requires_grad]
-    opt = torch.optim.AdamW(ps, lr=1e-6, foreach=case.get("optim", "adamw_fused") == "adamw", fused=case.get("optim", "adamw_fused") == "adamw_fused")
+    opt = measure.optimizer(model, dict(case, optim=case.get("optim", "adamw_fused")))
     engine, *_ = deepspeed.initialize(model=model, optimizer=opt, config=conf, dist_init_required=False)
     marks = []
     r["after_init"] = torch.cuda.memory_allocated()

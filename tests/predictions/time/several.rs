@@ -104,7 +104,7 @@ impl Row {
                     format!(" of {}", parallel.world)
                 },
                 told(parallel.mp, "mp"),
-                told(parallel.offload, "offload")
+                told(parallel.offload.is_any(), "offload")
             ),
             measured: Milliseconds {
                 forward: ms("forward")?,

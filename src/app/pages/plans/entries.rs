@@ -64,7 +64,7 @@ fn strategy(parallel: &Parallel) -> String {
     let mut words = Strategy::CHOICES.title_of(name).unwrap_or(name).to_owned();
     for (on, word) in [
         (parallel.mp, " + mixed precision"),
-        (parallel.offload, " + CPU offload"),
+        (parallel.offload.is_any(), " + CPU offload"),
     ] {
         words += if on { word } else { "" };
     }

@@ -26,7 +26,8 @@ impl Estimate {
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
-        let (clock, expense) = (self.clock()?, self.time.expense()?);
+        let timed = !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
+        let (clock, expense) = (self.clock()?.filter(|_| timed), self.time.expense()?);
         let (model, setup) = self.subject.read(&self.setup)?;
         let (report, time) = match &clock {
             Some(clock) => {

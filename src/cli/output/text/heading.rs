@@ -2,7 +2,7 @@
 
 use vramscope_engine::format::count;
 
-use vramscope_engine::setup::Parallel;
+use vramscope_engine::setup::{Offload, Parallel};
 
 use super::Estimate;
 use super::paint::{QUIET, STRONG};
@@ -33,8 +33,15 @@ fn parallel_words(parallel: &Parallel) -> String {
         parallel.world,
         parallel.strategy.name()
     );
-    for (given, word) in [(parallel.mp, " · mp"), (parallel.offload, " · offload")] {
-        words += if given { word } else { "" };
+    if parallel.mp {
+        words += " · mp";
+    }
+    match parallel.offload {
+        Offload::None => {}
+        Offload::Shards => words += " · offload",
+        Offload::Optimizer | Offload::OptimizerAndParameters => {
+            words += &format!(" · offload {}", parallel.offload.word());
+        }
     }
     if let Some(stage) = parallel.stage {
         words += &format!(" · stage {stage}");

@@ -274,7 +274,7 @@ fn words(choice: &Choice) -> String {
 
 fn parallel_words(parallel: &Parallel) -> String {
     let mut words = format!("strategy {}", parallel.strategy.name());
-    for (on, word) in [(parallel.mp, " mp"), (parallel.offload, " offload")] {
+    for (on, word) in [(parallel.mp, " mp"), (parallel.offload.is_any(), " offload")] {
         words += if on { word } else { "" };
     }
     words

@@ -90,7 +90,7 @@ impl Sharded {
         // The root, which is the first unit, comes last.
         of_unit.rotate_left(1);
         for (shards, whole) in of_unit {
-            if self.parallel.offload {
+            if self.parallel.offload.is_any() {
                 let copied = shards.iter().flat_map(|&id| [Event::alloc(id), Event::free(id)]);
                 recording.build.extend(copied);
             } else {
@@ -98,7 +98,7 @@ impl Sharded {
             }
             recording.build.extend(frees(&whole));
         }
-        if self.parallel.offload {
+        if self.parallel.offload.is_any() {
             recording.parameters.clear();
         }
     }
@@ -130,7 +130,7 @@ impl Sharded {
         let after_forward = pass.events.len();
         pass.backward(&step.events[marks.after_forward..marks.after_backward]);
         let after_backward = pass.events.len();
-        if !self.parallel.offload {
+        if !self.parallel.offload.is_any() {
             pass.events
                 .extend(&step.events[marks.after_backward..marks.after_optimizer]);
         }

@@ -1,5 +1,6 @@
 //! Simulates a training step on one of several GPUs: by rewriting the recorded step of one GPU for DDP, ZeRO-1 and
-//! FSDP2, and by recording a part of the model for tensor and pipeline parallelism.
+//! FSDP2, by recording a part of the model for tensor and pipeline parallelism, and by recording the step that DeepSpeed's
+//! engine runs.
 //!
 //! Forward and backward of a rank are those of a single GPU. A strategy adds memory between their operations (buckets,
 //! gathered parameters, reduced gradients) and removes whole tensors (states of another rank's parameters, all but a
@@ -10,6 +11,7 @@
 //! NCCL's own buffers are outside the allocator and are not counted here.
 
 mod ddp;
+mod deepspeed;
 mod fsdp;
 mod pipeline;
 mod rewrite;
@@ -24,7 +26,7 @@ pub use zero::own;
 
 use super::steps::{Notes, Recording, Share, record_shared};
 use super::{SimulateError, check, played};
-use crate::setup::{Optimizer, Parallel, Precision, Strategy, TrainerKind};
+use crate::setup::{Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
@@ -63,6 +65,9 @@ pub fn record_parallel_notes(
 ) -> Result<Recording, SimulateError> {
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
+    if parallel.strategy.is_deepspeeds() {
+        return deepspeed::record(model, (&base, parallel), gpu);
+    }
     let recording = record_named(model, &base, (parallel, gpu), notes)?;
     Ok(of_one(recording, setup, parallel))
 }
@@ -75,7 +80,13 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
         Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
         // Recorded in this form: each operation is that of one GPU.
-        Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => recording,
+        Strategy::Tensor
+        | Strategy::Pipeline
+        | Strategy::PipelineGpipe
+        | Strategy::Deepspeed0
+        | Strategy::Deepspeed1
+        | Strategy::Deepspeed2
+        | Strategy::Deepspeed3 => recording,
     }
 }
 
@@ -91,6 +102,10 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
         sums: false,
     };
     let base = base(model, setup, parallel)?;
+    if parallel.strategy.is_deepspeeds() {
+        let why = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
+        return Err(SimulateError::Parallel(why.to_owned()));
+    }
     record_named(model, &base, (parallel, gpu), notes)
 }
 
@@ -136,6 +151,9 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     refuse(setup, parallel)?;
     refuse_idle_tower(model, setup)?;
     refuse_sharded_experts(model, setup, parallel)?;
+    if parallel.strategy.is_deepspeeds() {
+        return Ok(deepspeed::base(setup));
+    }
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
@@ -169,47 +187,28 @@ pub fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
 
 fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     let refuse = |why: &str| Err(SimulateError::Parallel(why.to_owned()));
-    let Parallel {
-        strategy,
-        world,
-        mp,
-        offload,
-        bucket,
-        stage,
-    } = *parallel;
-    if !(2..=MOST_GPUS).contains(&world) {
-        return Err(SimulateError::Parallel(format!(
-            "`world` is {world}; several GPUs are 2 to {MOST_GPUS}"
-        )));
-    }
-    if !(1..=MOST_BUCKET).contains(&bucket) {
-        return Err(SimulateError::Parallel(format!(
-            "`bucket` is {bucket} MB; it must be between 1 and {MOST_BUCKET}"
-        )));
-    }
-    let sharded = strategy.shards_parameters();
-    if (mp || offload) && !sharded {
-        return refuse("`mp` and `offload` are of FSDP2; set `strategy` to fsdp or leave them out");
-    }
-    if mp && setup.precision.autocast().is_some() {
+    let strategy = parallel.strategy;
+    refuse_options(parallel)?;
+    if parallel.mp && setup.precision.autocast().is_some() {
         return refuse("`mp` takes the place of autocast; set `precision` to fp32 or bf16");
     }
     if setup.trainer != TrainerKind::Loop {
         return refuse("several GPUs are simulated with `trainer` loop");
     }
-    if stage.is_some() && !strategy.is_pipeline() {
-        return refuse("`stage` is of a pipeline; set `strategy` to pipeline or leave it out");
+    if strategy.is_deepspeeds() {
+        return deepspeed::refuse(setup, parallel);
     }
-    let stateless = matches!(
-        setup.optim,
-        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
-    );
     if strategy == Strategy::Tensor {
         return tensor::refuse(setup);
     }
     if strategy.is_pipeline() {
         return pipeline::refuse(setup, parallel);
     }
+    let sharded = strategy.shards_parameters();
+    let stateless = matches!(
+        setup.optim,
+        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
+    );
     if (sharded || strategy == Strategy::Zero1) && !stateless {
         return refuse("sharded states are simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm");
     }
@@ -218,6 +217,46 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     }
     if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
         return refuse("FSDP2 is simulated with `zero_grad` to_none");
+    }
+    Ok(())
+}
+
+/// Refuses numbers out of range, and options of other strategies.
+fn refuse_options(parallel: &Parallel) -> Result<(), SimulateError> {
+    let refuse = |why: &str| Err(SimulateError::Parallel(why.to_owned()));
+    let Parallel {
+        strategy,
+        world,
+        mp,
+        offload,
+        bucket,
+        stage,
+        zero,
+    } = *parallel;
+    let least = if strategy.is_deepspeeds() { 1 } else { 2 };
+    if !(least..=MOST_GPUS).contains(&world) {
+        return Err(SimulateError::Parallel(format!(
+            "`world` is {world}; several GPUs are {least} to {MOST_GPUS}"
+        )));
+    }
+    if !(1..=MOST_BUCKET).contains(&bucket) {
+        return Err(SimulateError::Parallel(format!(
+            "`bucket` is {bucket} MB; it must be between 1 and {MOST_BUCKET}"
+        )));
+    }
+    if offload.is_deepspeeds() && !strategy.is_deepspeeds() {
+        return refuse(
+            "`offload` in words is DeepSpeed's; set `strategy` to deepspeed1 or deepspeed2, or `offload` to true",
+        );
+    }
+    if zero != Zero::default() && !strategy.is_deepspeeds() {
+        return refuse("`zero` is of DeepSpeed; set `strategy` to deepspeed0, 1 or 2, or leave it out");
+    }
+    if (mp || offload == Offload::Shards) && !strategy.shards_parameters() {
+        return refuse("`mp` and `offload` true are of FSDP2; set `strategy` to fsdp or leave them out");
+    }
+    if stage.is_some() && !strategy.is_pipeline() {
+        return refuse("`stage` is of a pipeline; set `strategy` to pipeline or leave it out");
     }
     Ok(())
 }

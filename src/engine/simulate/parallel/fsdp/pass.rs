@@ -155,7 +155,7 @@ impl<'a> Pass<'a> {
         let parameters = &self.sharded.parameters[unit];
         let dtype = parameters.first().map_or(own, |p| p.dtype);
         let elements: u64 = parameters.iter().map(|p| p.shard).sum();
-        let copies: Vec<u64> = if parallel.offload {
+        let copies: Vec<u64> = if parallel.offload.is_any() {
             parameters.iter().map(|p| p.shard).collect()
         } else if dtype != own {
             vec![elements]
@@ -232,7 +232,7 @@ impl<'a> Pass<'a> {
             self.events.extend([Event::alloc(cast), Event::free(output)]);
             cast
         };
-        if parallel.offload {
+        if parallel.offload.is_any() {
             self.events.push(Event::free(output));
         } else {
             self.reduced.push(output);

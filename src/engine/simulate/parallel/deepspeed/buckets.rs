@@ -1,0 +1,217 @@
+//! Buckets in which stages 1 and 2 reduce gradients (`reduce_independent_p_g_buckets_and_remove_grads`).
+
+use super::group::{Group, part_of};
+use super::host::Host;
+use crate::dtype::DType;
+use crate::tape::log::StorageId;
+use crate::tape::{Kind, Tape, Tensor, Why};
+
+/// The buffers of a backward, and what is in them.
+pub(super) struct Buckets {
+    /// Elements of a buffer.
+    size: u64,
+    /// Number of buffers.
+    count: usize,
+    buffers: Vec<Tensor>,
+    /// Elements in the buffer that is being filled.
+    elements: u64,
+    /// Parameters whose gradients wait to be reduced.
+    waiting: Vec<usize>,
+    /// True if gradients are summed for the GPU that keeps them.
+    scatters: bool,
+    /// True once the buffers of a backward are made.
+    ready: bool,
+    /// Gradients of this GPU's parameters, whole.
+    own: Option<Tensor>,
+    /// True if each gradient that is reduced moves to `own` or is dropped, as stage 2 does it; else those of other
+    /// GPUs stay.
+    pub drops: bool,
+    /// Parameters whose gradient has moved into a buffer or to `own`.
+    moved: Vec<bool>,
+    /// Where this GPU's gradients go, if the host keeps them.
+    pub host: Option<Host>,
+    /// True if gradients that are reduced are those of the whole step.
+    pub is_boundary: bool,
+    /// Storages that are made on the stream of reductions, which DeepSpeed has if they overlap backward.
+    pub streams: Vec<(StorageId, u32)>,
+}
+
+/// Stream of reductions that overlap backward.
+const REDUCTION: u32 = 1;
+
+/// Settings of the buckets.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    pub size: u64,
+    pub overlaps: bool,
+    pub scatters: bool,
+    pub drops: bool,
+}
+
+impl Buckets {
+    pub fn new(form: Form, params: usize) -> Self {
+        Self {
+            size: form.size,
+            count: if form.overlaps { 2 } else { 1 },
+            buffers: Vec::new(),
+            elements: 0,
+            waiting: Vec::new(),
+            scatters: form.scatters,
+            ready: false,
+            own: None,
+            drops: form.drops,
+            moved: vec![false; params],
+            host: None,
+            is_boundary: true,
+            streams: Vec::new(),
+        }
+    }
+
+    /// `setup_buckets`: makes the buffers on the first gradient of a backward.
+    pub fn prepare(&mut self, t: &Tape) {
+        if std::mem::replace(&mut self.ready, true) {
+            return;
+        }
+        self.buffers = (0..self.count)
+            .map(|_| {
+                let buffer = t.as_kind(Kind::Gradient, || {
+                    t.empty([self.size], DType::Bf16, "bucket of gradients")
+                });
+                buffer.storage().classify(Kind::Gradient, Why::Gradient);
+                buffer
+            })
+            .collect();
+    }
+
+    /// Puts a parameter's gradient into the bucket, which is reduced first if it has no room.
+    pub fn put(&mut self, t: &Tape, group: &Group, at: usize) {
+        let param = &group.params[at];
+        let elements = param.numel();
+        if elements == 0 {
+            return;
+        }
+        if self.elements + elements > self.size {
+            self.reduce(t, group);
+        }
+        if elements <= self.size {
+            param.clear_grad();
+            self.moved[at] = true;
+        } else if self.host.is_some() {
+            let given = param.grad();
+            param.clear_grad();
+            param.hold_gradient(t);
+            drop(given);
+        }
+        self.elements += elements;
+        self.waiting.push(at);
+    }
+
+    /// `reduce_ipg_grads`: averages what waits, and keeps the gradients of this GPU's parameters.
+    pub fn reduce(&mut self, t: &Tape, group: &Group) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        self.average(t, group);
+        for at in std::mem::take(&mut self.waiting) {
+            let own = group.is_own(at);
+            if own && self.host.is_some() {
+                self.hand_over(t, group, at);
+            } else if own {
+                self.keep(t, group);
+                group.params[at].clear_grad();
+                self.moved[at] = true;
+            } else if self.drops && !own {
+                group.params[at].clear_grad();
+                self.moved[at] = false;
+            }
+        }
+        self.elements = 0;
+    }
+
+    /// `average_tensor`: copies of the gradients, in one tensor, are summed over all GPUs (`allreduce_and_scatter`).
+    fn average(&mut self, t: &Tape, group: &Group) {
+        if !self.scatters {
+            return;
+        }
+        let mut slices: Vec<(u64, u64)> = Vec::new();
+        for (gpu, elements) in self.waiting.iter().flat_map(|&at| group.slices(at)) {
+            match slices.last_mut() {
+                Some((last, count)) if *last == gpu => *count += elements,
+                _ => slices.push((gpu, elements)),
+            }
+        }
+        let (mut open, mut count) = (Vec::new(), 0);
+        for (_, elements) in slices {
+            open.push(elements);
+            count += elements;
+            if count > self.size {
+                self.sum(t, &open);
+                (open, count) = (Vec::new(), 0);
+            }
+        }
+        self.sum(t, &open);
+    }
+
+    /// Sums tensors over all GPUs in one copy; a single tensor is summed in place.
+    fn sum(&mut self, t: &Tape, elements: &[u64]) {
+        if elements.len() > 1 {
+            let copy = t.empty([elements.iter().sum::<u64>()], DType::Bf16, "gradients to be summed");
+            self.of_reduction(&copy);
+        }
+    }
+
+    /// Notes that a tensor is made on the stream of reductions.
+    fn of_reduction(&mut self, x: &Tensor) {
+        if self.count > 1 {
+            self.streams.extend(x.storage().id().map(|id| (id, REDUCTION)));
+        }
+    }
+
+    /// `copy_grads_in_partition`: the first gradient makes a buffer for all of this GPU's parameters.
+    fn keep(&mut self, t: &Tape, group: &Group) {
+        if self.own.is_some() {
+            return;
+        }
+        let elements = group.own().map(|own| group.params[own].numel()).sum::<u64>();
+        let own = t.as_kind(Kind::Gradient, || t.empty([elements], DType::Bf16, "own gradients"));
+        own.storage().classify(Kind::Gradient, Why::Gradient);
+        self.of_reduction(&own);
+        self.own = Some(own);
+    }
+
+    /// `copy_grads_in_partition`, if the host keeps the gradients.
+    fn hand_over(&mut self, t: &Tape, group: &Group, at: usize) {
+        if !self.is_boundary {
+            return;
+        }
+        let param = &group.params[at];
+        let gradient = param.grad().or_else(|| self.buffers.first().cloned());
+        if let (Some(gradient), Some(host)) = (gradient, &mut self.host) {
+            host.copy(t, &part_of(t, &gradient, param.numel()), group.own_elements(at));
+        }
+        param.clear_grad();
+    }
+
+    /// Gradients of this GPU's parameters, as the buffer, their own tensors, or zeros hold them
+    /// (`get_all_grad_tensors`).
+    pub fn own_gradients(&self, t: &Tape, group: &Group) -> Vec<Tensor> {
+        let of = |at: usize| {
+            let param = &group.params[at];
+            match (&self.own, param.grad()) {
+                (_, Some(gradient)) => t.view(&gradient, [gradient.numel()]),
+                (Some(own), None) if self.moved[at] => part_of(t, own, param.numel()),
+                _ => t.empty([param.numel()], DType::Bf16, "zeros for a gradient"),
+            }
+        };
+        group.own().map(of).collect()
+    }
+
+    /// Drops the buffers and what they hold.
+    pub fn release(&mut self, group: &Group) {
+        self.buffers.clear();
+        self.own = None;
+        self.ready = false;
+        self.moved.fill(false);
+        group.params.iter().for_each(Tensor::clear_grad);
+    }
+}

@@ -1,0 +1,40 @@
+//! Gradients, weights in fp32 and states in the memory of the host (`offload_optimizer`), and what they take on the GPU.
+
+use super::group::{Group, part_of};
+use super::values;
+use crate::dtype::DType;
+use crate::tape::{Tape, Tensor};
+
+/// The host's part of an optimizer.
+pub(super) struct Host {
+    /// Norms of the gradients that were copied to the host in this step.
+    norms: Vec<Tensor>,
+    /// Through which gradients pass that micro-batches add to (`temp_grad_buffer_for_gpu_offload`).
+    _passage: Tensor,
+}
+
+impl Host {
+    pub fn new(t: &Tape, group: &Group) -> Self {
+        let largest = group.params.iter().map(Tensor::numel).max().unwrap_or_default();
+        Self {
+            norms: Vec::new(),
+            _passage: t.empty([largest], DType::Bf16, "buffer for gradients of the host"),
+        }
+    }
+
+    /// Copies a gradient, of which this GPU keeps a part, to the host; at the end of a step after its norm is taken
+    /// (`set_norm_for_param_grad_in_gpu`, `async_inplace_copy_grad_to_fp32_buffer_from_gpu`).
+    pub fn copy(&mut self, t: &Tape, gradient: &Tensor, own: u64) {
+        let part = part_of(t, gradient, own);
+        self.norms.push(values::double_norm(t, &part));
+        drop(values::has_inf_or_nan(t, gradient));
+        drop(t.empty([own], DType::F32, "gradient in fp32"));
+    }
+
+    /// What the GPU does of an update on the host: it hears of overflows and sums norms.
+    pub fn step(&mut self, t: &Tape) {
+        drop(t.empty([1], DType::U8, "overflow"));
+        drop(t.empty([1], DType::F32, "sum of squares over the GPUs"));
+        self.norms.clear();
+    }
+}

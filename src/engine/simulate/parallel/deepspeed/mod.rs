@@ -1,0 +1,86 @@
+//! One step of DeepSpeed's engine (0.19.8) on the first of several GPUs, under `bf16: enabled` with an optimizer of the
+//! client's.
+//!
+//! DeepSpeed moves parameters and gradients between an operation and the next, so its step is recorded: the model runs on
+//! the tape, and hooks on its gradients do what DeepSpeed's do. Sources: `deepspeed/runtime/engine.py`,
+//! `deepspeed/runtime/zero/` and `deepspeed/runtime/fp16/`.
+
+mod buckets;
+mod group;
+mod host;
+mod plain;
+mod refuse;
+mod states;
+mod values;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+pub(super) use refuse::refuse;
+
+use super::super::SimulateError;
+use super::super::check::check;
+use super::super::engine::{Engine, EngineOptimizer};
+use super::super::steps::{Recording, Trainer, record_trainer};
+use crate::dtype::DType;
+use crate::setup::{AdapterType, Parallel, Strategy};
+use crate::tape::{Failure, Gpu, Tape, Tensor};
+use crate::{Model, Setup};
+use plain::Plain;
+use states::States;
+
+/// The setup that a rank records: DeepSpeed casts adapters to bf16 with all else.
+pub(super) fn base(setup: &Setup) -> Setup {
+    Setup {
+        lora_dtype: AdapterType::Bf16,
+        ..setup.clone()
+    }
+}
+
+/// Records a rank's step.
+///
+/// # Errors
+/// When the setup does not fit the model, or the run itself would fail.
+pub(super) fn record(
+    model: &Model,
+    (setup, parallel): (&Setup, &Parallel),
+    gpu: Gpu,
+) -> Result<Recording, SimulateError> {
+    check(model, setup)?;
+    let tape = Tape::roomy(gpu);
+    tape.set_recast(Some(DType::Bf16));
+    let (mut trainer, params) = Trainer::new(model, setup, &tape);
+    // DeepSpeed begins with `empty_cache`.
+    tape.forget_freed();
+    if params.iter().all(|param| !param.requires_grad()) {
+        tape.fail(|| Failure::NoGradient);
+    }
+    if let Some(failure) = tape.failure() {
+        return Err(SimulateError::Fails(failure));
+    }
+    let engine = Rc::new(initialize(&tape, &params, setup, parallel));
+    trainer.take_engine(engine.clone());
+    let mut recording = record_trainer(tape, trainer, params);
+    let weights = engine.optimizer().weights();
+    let weights = weights
+        .iter()
+        .filter_map(|(x, trained)| Some((x.storage().id()?, *trained)));
+    recording.parameters.extend(weights);
+    recording.streams.extend(engine.optimizer().streams());
+    match &recording.failure {
+        Some(failure) => Err(SimulateError::Fails(failure.clone())),
+        None => Ok(recording),
+    }
+}
+
+/// `deepspeed.initialize`.
+fn initialize(t: &Tape, params: &[Tensor], setup: &Setup, parallel: &Parallel) -> Engine {
+    let is_boundary = Rc::new(Cell::new(true));
+    let boundary = is_boundary.clone();
+    let is_plain = parallel.strategy == Strategy::Deepspeed0;
+    let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match is_plain {
+        true => Rc::new(RefCell::new(Plain::new(t, params, setup, boundary))),
+        false => Rc::new(RefCell::new(States::new(t, params, (setup, parallel), boundary))),
+    };
+    Engine::new(t, optimizer, is_boundary, !is_plain)
+}

@@ -1,0 +1,140 @@
+//! Checks and norms of gradients, which take small tensors (`deepspeed/runtime/utils.py`).
+
+use crate::dtype::DType;
+use crate::tape::{Tape, Tensor};
+
+/// A single value.
+fn value(t: &Tape, dtype: DType, name: &'static str) -> Tensor {
+    t.empty([], dtype, name)
+}
+
+/// `torch.isfinite(x)` of one value: `(x.abs() != inf) * (x == x)`.
+fn is_finite(t: &Tape, dtype: DType) -> Tensor {
+    let abs = value(t, dtype, "abs");
+    let differs = value(t, DType::Bool, "is not infinite");
+    let same = value(t, DType::Bool, "is a number");
+    let out = value(t, DType::Bool, "is finite");
+    drop((same, differs, abs));
+    out
+}
+
+/// Reduction of all of `x` to one value, whose partial results have `accumulator` bytes.
+fn reduced(t: &Tape, x: &Tensor, (dtype, accumulator): (DType, u64), name: &'static str) -> Tensor {
+    let out = value(t, dtype, name);
+    t.in_reduction(x, &vec![true; x.dim()], accumulator);
+    out
+}
+
+/// `has_inf_or_nan(x)`.
+pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
+    let bounds = ["amax", "amin"].map(|name| {
+        let bound = reduced(t, x, (x.dtype(), x.dtype().width()), name);
+        let finite = is_finite(t, x.dtype());
+        drop(bound);
+        finite
+    });
+    let both = value(t, DType::Bool, "are finite");
+    drop(bounds);
+    let out = value(t, DType::Bool, "has inf or nan");
+    drop(both);
+    out
+}
+
+/// `is_invalid_grad_norm(norm)`, which the host reads.
+pub(super) fn is_invalid(t: &Tape) -> Tensor {
+    let finite = is_finite(t, DType::F32);
+    let not = value(t, DType::Bool, "is not finite");
+    drop(finite);
+    let negative = value(t, DType::Bool, "is negative");
+    let either = value(t, DType::Bool, "is invalid");
+    drop((not, negative));
+    let any = value(t, DType::Bool, "any");
+    drop(either);
+    any
+}
+
+/// `torch.linalg.vector_norm(x.to(float64))`.
+pub(super) fn double_norm(t: &Tape, x: &Tensor) -> Tensor {
+    let wide = t.empty_like(x, DType::F64, "gradient in double");
+    let norm = reduced(t, &wide, (DType::F64, DType::F64.width()), "norm of a gradient");
+    drop(wide);
+    norm
+}
+
+/// The norm of all from those of each: `torch.stack(norms).pow(2).sum().float()`, summed over the GPUs, then its root.
+pub(super) fn norm_of_group(t: &Tape, norms: Vec<Tensor>) -> Tensor {
+    let total = {
+        let stacked = t.empty([norms.len() as u64], DType::F64, "norms of gradients");
+        let squares = t.empty([norms.len() as u64], DType::F64, "squares of norms");
+        drop(stacked);
+        let sum = reduced(t, &squares, (DType::F64, DType::F64.width()), "sum of squares");
+        drop(squares);
+        let total = value(t, DType::F32, "sum of squares in fp32");
+        drop(sum);
+        total
+    };
+    let root = value(t, DType::F32, "norm of a group");
+    drop(total);
+    mask_invalid(t);
+    drop(norms);
+    root
+}
+
+/// `mask_nan_or_inf_with_val_inplace`.
+pub(super) fn mask_invalid(t: &Tape) {
+    let infinite = value(t, DType::Bool, "is infinite");
+    let nan = value(t, DType::Bool, "is no number");
+    let either = value(t, DType::Bool, "is either");
+    let replacement = value(t, DType::F32, "-1");
+    drop((infinite, nan, either, replacement));
+}
+
+/// `combine_grad_norm_groups` of norms of so many groups.
+pub(super) fn combined(t: &Tape, groups: u64) -> Tensor {
+    let stacked = t.empty([groups], DType::F32, "norms of groups");
+    let invalid = is_invalid(t);
+    let norm = reduced(t, &stacked, (DType::F32, DType::F32.width()), "norm of all");
+    let infinity = value(t, DType::F32, "infinity");
+    let out = value(t, DType::F32, "total norm");
+    drop((infinity, stacked, invalid, norm));
+    out
+}
+
+/// `unscale_and_clip_grads` of one gradient in place, by a total norm and a loss scale of 1.
+pub(super) fn clip(t: &Tape) {
+    drop(is_invalid(t));
+    let scalar = |name| value(t, DType::F32, name);
+    let norm = scalar("norm / scale");
+    let shifted = scalar("norm + 1e-6");
+    drop(norm);
+    let ratio = scalar("norm / limit");
+    drop(shifted);
+    let clamped = scalar("clamped ratio");
+    drop(ratio);
+    let combined = scalar("combined scale");
+    let inverse = scalar("1 / scale");
+    let factor = scalar("factor");
+    drop(inverse);
+    drop((factor, combined, clamped));
+}
+
+/// `get_weight_norm`: each gradient passes through fp32, and the squares of the norms are summed one by one.
+pub(super) fn weight_norm(t: &Tape, gradients: &[Tensor]) {
+    let scalar = |name| value(t, DType::F32, name);
+    let (mut norm, mut total): (Option<Tensor>, Option<Tensor>) = (None, None);
+    for gradient in gradients {
+        let wide = t.empty_like(gradient, DType::F32, "gradient in fp32");
+        norm.replace(reduced(
+            t,
+            &wide,
+            (DType::F32, DType::F32.width()),
+            "norm of a gradient",
+        ));
+        drop(wide);
+        let square = scalar("square of a norm");
+        total.replace(scalar("sum of squares"));
+        drop(square);
+    }
+    let summed = t.empty([1], DType::F32, "sum of squares over the GPUs");
+    drop((summed, norm, total));
+}
