@@ -146,9 +146,9 @@ fn phases(log: &Log, step: &Step, kept: &Kept) -> [(&'static str, Vec<Row>); 4] 
 }
 
 /// Rows of events, without tensors of fewer bytes than `least`.
-fn rows(log: &Log, events: &[Event], least: u64) -> Vec<Row> {
+fn rows(log: &Log, events: &[Event], kept: &Kept) -> Vec<Row> {
     let rows = events.iter().map(|event| row(log, event));
-    sorted(rows.filter(|row| row.0.unsigned_abs() >= least).collect())
+    sorted(rows.filter(|row| kept.keeps(row)).collect())
 }
 
 /// Sorts the frees between two allocations, since their order does not affect the allocator.

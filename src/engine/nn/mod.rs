@@ -47,9 +47,9 @@ pub use mask::{
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
-pub use token_scores::{FusedOutput, TokenScores};
 pub use rope::{
     Frequencies, Rotary, Waves, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary,
     apply_rotary_to_pairs, apply_rotary_to_part, inverse_frequencies, inverse_frequencies_again, rotate_half,
 };
+pub use token_scores::{FusedOutput, TokenScores};
 pub use wrapped::{Active, Wrapped};

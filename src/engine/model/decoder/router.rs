@@ -114,7 +114,7 @@ impl Router {
     /// `MiniMaxM3VLTopKRouter.forward`.
     fn sigmoids(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, correction: &Tensor) -> [Tensor; 3] {
         let rows = t.view(x, [x.numel() / x.last(), x.last()]);
-        let logits = t.linear(&t.to_dtype(&rows, self.weight.dtype()), weight.get(t), None);
+        let logits = t.linear(&t.to_dtype(&rows, weight.get(t).dtype()), weight.get(t), None);
         drop(rows);
         let scores = t.sigmoid(&t.to_dtype(&logits, DType::F32));
         let choice = t.add(&scores, correction);
