@@ -199,7 +199,9 @@ impl Draft {
             "stage" => {}
             "trl_loss" if text(value)? != "nll" => return Err(NotSimulated("only the loss `nll` is simulated")),
             "trl_loss" => {}
-            "dpo_loss" if text(value)? != "sigmoid" => return Err(NotSimulated("only the loss `sigmoid` is simulated")),
+            "dpo_loss" if text(value)? != "sigmoid" => {
+                return Err(NotSimulated("only the loss `sigmoid` is simulated"));
+            }
             "divergence" if text(value)? != "reverse_kl" => {
                 return Err(NotSimulated("only `reverse_kl` is simulated"));
             }

@@ -264,7 +264,10 @@ fn a_command_of_trls_dpo_has_a_reference_model_unless_it_is_precomputed() {
     let plain = of("");
     assert_eq!(plain.tool, Tool::TrlDpo);
     let setup = case(&plain).setup;
-    assert_eq!((setup.trainer.name(), setup.reference.name()), ("trl_dpo", "every_step"));
+    assert_eq!(
+        (setup.trainer.name(), setup.reference.name()),
+        ("trl_dpo", "every_step")
+    );
     assert_eq!(open(&plain), Vec::<String>::new());
     let precomputed = of("--precompute_ref_log_probs True --loss_type ipo");
     assert_eq!(case(&precomputed).setup.reference.name(), "precomputed");

@@ -24,7 +24,9 @@ impl Setup {
         let counted = |length: u64| length.saturating_sub(1).min(self.completion.unwrap_or(length));
         match self.lengths.as_slice() {
             [] => self.batch.saturating_mul(counted(self.seq)),
-            lengths => lengths.iter().fold(0, |sum, &length| sum.saturating_add(counted(length))),
+            lengths => lengths
+                .iter()
+                .fold(0, |sum, &length| sum.saturating_add(counted(length))),
         }
     }
 

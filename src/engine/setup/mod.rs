@@ -13,7 +13,8 @@ mod value;
 pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
-    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
+    AdapterType, Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, Reference, Strategy,
+    TrainerKind, ZeroGrad,
 };
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;

@@ -27,7 +27,9 @@ impl Trainer {
     pub(super) fn fetched_micro_batches(&mut self, t: &Tape) -> Passes {
         let start = t.mark();
         let count = self.run.setup.accum;
-        self.fetched.total.get_or_insert_with(|| t.empty([], DType::F32, "_tr_loss"));
+        self.fetched
+            .total
+            .get_or_insert_with(|| t.empty([], DType::F32, "_tr_loss"));
         // The step before has its micro-batches until all of this one are fetched (`get_batch_samples`).
         let batches: Vec<Batch> = (0..count).map(|_| self.fetch(t)).collect();
         self.fetched.items = match self.run.setup.trainer {

@@ -16,7 +16,9 @@ const LITTLE: u64 = 3 << 29;
 /// Turns what a constructor made since event `from` into what loading makes; `params` are the weights that were made.
 pub(super) fn load(t: &Tape, from: usize, params: &[Tensor]) {
     let built = t.mark();
-    let named = params.iter().filter_map(|param| Some((param.storage().id()?, t.path_of(param))));
+    let named = params
+        .iter()
+        .filter_map(|param| Some((param.storage().id()?, t.path_of(param))));
     let mut named: Vec<(StorageId, String)> = named.collect();
     named.sort_by(|a, b| natural(&a.1, &b.1));
     named.dedup_by_key(|(id, _)| *id);
@@ -30,7 +32,11 @@ pub(super) fn load(t: &Tape, from: usize, params: &[Tensor]) {
         let dropped: HashSet<StorageId> = made.iter().filter(|e| !e.is_alloc()).map(|e| e.storage()).collect();
         let weights: HashSet<StorageId> = named.iter().map(|(id, _)| *id).collect();
         let is_buffer = |id: &StorageId| !dropped.contains(id) && !weights.contains(id);
-        let buffers = made.iter().filter(|e| e.is_alloc()).map(|e| e.storage()).filter(is_buffer);
+        let buffers = made
+            .iter()
+            .filter(|e| e.is_alloc())
+            .map(|e| e.storage())
+            .filter(is_buffer);
         let loaded = named.iter().map(|(id, _)| *id).chain(buffers).map(Event::alloc);
         probes.iter().copied().chain(loaded).collect()
     });
@@ -45,7 +51,9 @@ fn newest(log: &Log) -> StorageId {
 fn cached(log: &Log, from: usize, more: &[Event]) -> u64 {
     let allocator = CachingAllocator::new(Options::default());
     let mut replayer = Replayer::new(log.allocations.requests_from(0), &[], allocator);
-    let played = [&log.events[..from], more].into_iter().try_for_each(|events| replayer.play(events));
+    let played = [&log.events[..from], more]
+        .into_iter()
+        .try_for_each(|events| replayer.play(events));
     match played {
         Ok(()) => replayer.allocator().reserved().get() - replayer.allocator().allocated().get(),
         Err(_) => 0,
@@ -80,11 +88,23 @@ mod tests {
 
     #[test]
     fn weights_come_by_the_numbers_in_their_names() {
-        let mut names = ["model.norm", "model.layers.10.a", "lm_head", "model.layers.9.b", "model.layers.10.A2"];
+        let mut names = [
+            "model.norm",
+            "model.layers.10.a",
+            "lm_head",
+            "model.layers.9.b",
+            "model.layers.10.A2",
+        ];
         names.sort_by(|a, b| natural(a, b));
         assert_eq!(
             names,
-            ["lm_head", "model.layers.9.b", "model.layers.10.A2", "model.layers.10.a", "model.norm"]
+            [
+                "lm_head",
+                "model.layers.9.b",
+                "model.layers.10.A2",
+                "model.layers.10.a",
+                "model.norm"
+            ]
         );
     }
 

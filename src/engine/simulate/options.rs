@@ -123,11 +123,31 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let images = setup.images > 0 && model.takes().parts;
     let reasons = [
         (!model.takes().text, "a trainer of TRL", "`trainer` transformers"),
-        (setup.freeze == Freeze::Qlora, "TRL and 4-bit weights", "`freeze` lora or `trainer` transformers"),
-        (setup.loss != Loss::Full, "TRL and Liger's fused loss", "`loss` full: TRL makes no logits anyway"),
-        (has_experts, "TRL, which adds its experts' balance loss", "`trainer` transformers"),
-        (named_head, "TRL and adapters of `lm_head`, which TRL refuses", "other `lora_targets`"),
-        (is_dpo && setup.is_packed(), "TRL's DPO and packed samples", "`packing` padded"),
+        (
+            setup.freeze == Freeze::Qlora,
+            "TRL and 4-bit weights",
+            "`freeze` lora or `trainer` transformers",
+        ),
+        (
+            setup.loss != Loss::Full,
+            "TRL and Liger's fused loss",
+            "`loss` full: TRL makes no logits anyway",
+        ),
+        (
+            has_experts,
+            "TRL, which adds its experts' balance loss",
+            "`trainer` transformers",
+        ),
+        (
+            named_head,
+            "TRL and adapters of `lm_head`, which TRL refuses",
+            "other `lora_targets`",
+        ),
+        (
+            is_dpo && setup.is_packed(),
+            "TRL's DPO and packed samples",
+            "`packing` padded",
+        ),
         (
             is_dpo && images && setup.reference == Reference::Precomputed,
             "`reference` precomputed and images, which TRL refuses",

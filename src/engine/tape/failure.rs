@@ -19,7 +19,9 @@ pub enum Failure {
         model: String,
     },
     /// The head is none that TRL replaces, or its replacement is not simulated.
-    #[error("TRL's head, which makes no logits (`add_fused_lm_head`), is not simulated for this model; take `trainer` transformers")]
+    #[error(
+        "TRL's head, which makes no logits (`add_fused_lm_head`), is not simulated for this model; take `trainer` transformers"
+    )]
     HeadNotReplaced,
     /// FlashAttention has no kernel for fp32.
     #[error("FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention")]

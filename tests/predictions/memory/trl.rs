@@ -38,8 +38,14 @@ struct Compared {
 
 impl Compared {
     fn all() -> Vec<Self> {
-        let rows = FILE.lines().map(|line| serde_json::from_str::<Value>(line).expect("a row"));
-        let of_trl = rows.filter(|row| row["case"]["front"].as_str().is_some_and(|front| front.starts_with("trl")));
+        let rows = FILE
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("a row"));
+        let of_trl = rows.filter(|row| {
+            row["case"]["front"]
+                .as_str()
+                .is_some_and(|front| front.starts_with("trl"))
+        });
         of_trl
             .map(|row| {
                 let row: Row = serde_json::from_value(row).expect("a row");
@@ -139,13 +145,18 @@ fn table(rows: &[Compared]) -> String {
         let [median, most, worst] = [50, 95, 100].map(|percent| within(&errors, percent) * 100.0);
         let _ = writeln!(out, "| {name} | {median:.4}% | {most:.4}% | {worst:.4}% |");
     }
-    out += "\n| case | peak, measured | predicted | reserved, measured | predicted |\n| --- | --- | --- | --- | --- |\n";
+    out +=
+        "\n| case | peak, measured | predicted | reserved, measured | predicted |\n| --- | --- | --- | --- | --- |\n";
     for row in rows {
         let case: Vec<String> = row.case.as_object().into_iter().flatten().map(word).collect();
         let errors = row.errors();
         let [peak, reserved] = [errors[0], errors[3]].map(off);
         let (measured, held) = (row.row.peak_steady, row.row.reserved_peak);
-        let _ = writeln!(out, "| {} | {measured} | {peak} | {held} | {reserved} |", case.join(" "));
+        let _ = writeln!(
+            out,
+            "| {} | {measured} | {peak} | {held} | {reserved} |",
+            case.join(" ")
+        );
     }
     out
 }

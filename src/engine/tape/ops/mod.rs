@@ -36,9 +36,9 @@ mod select;
 mod stack;
 mod views;
 
-pub use chunked_log_probs::{LogProbs, TokenFigures};
 pub(crate) use attention::FlashCaller;
 pub use attention::{Mask, SdpaBackend, SdpaInputs};
+pub use chunked_log_probs::{LogProbs, TokenFigures};
 pub(crate) use order::MOST_IN_PLACE;
 pub use segments::Cuts;
 pub(crate) use views::promote;
