@@ -1,6 +1,6 @@
 """TRL's trainers on drawn configurations: recorded without a GPU and compared with what the engine simulates.
 
-python3 trl_drawn.py CASES.jsonl OUT [NUMBER...]: CASES is from `configurations.py draw … trl_sft` or `trl_dpo`; of each line,
+python3 trl_drawn.py CASES.jsonl OUT [NUMBER...]: CASES is from `configurations.py draw … trl`; of each line,
 OUT/NUMBER.vram and OUT/NUMBER.json are written for `compare_events --step`, which runs if `COMPARE` names its program.
 """
 
