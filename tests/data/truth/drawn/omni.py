@@ -37,7 +37,7 @@ def qwen3_omni_moe_thinker():
     return dict(text_config=text, vision_config=vision, audio_config=sound(downsample_hidden_size=ch(32, 480)), tie_word_embeddings=maybe(.4), **tokens("id")), given, dict(more, freeze=ch("none", "none", "vision", "all-but-connector"))
 
 IMAGES = dict(qwen2_5_omni_thinker=qwen2_5_omni_thinker, qwen3_omni_moe_thinker=qwen3_omni_moe_thinker)
-ALONE = ["qwen2_5_omni_thinker", "qwen3_omni_moe_thinker"]
+ALONE = ["qwen2_5_omni_thinker"]
 
 
 def batch(config, given, case, ids, pixels):

@@ -46,7 +46,6 @@ impl Family for Qwen3OmniConfig {
     fn takes(&self) -> Takes {
         Takes {
             grid: true,
-            text_alone: true,
             ..Takes::IMAGES
         }
     }
