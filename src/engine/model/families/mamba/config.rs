@@ -70,15 +70,15 @@ impl Mamba2Sizes {
     }
 
     fn read(s: &Section) -> Result<Self, ModelError> {
-        let heads = s.size("num_heads", 128, limits::HEADS)?;
-        let groups = s.size("n_groups", 8, limits::HEADS)?;
+        let heads = s.size_or("num_heads", 128, limits::HEADS)?;
+        let groups = s.size_or("n_groups", 8, limits::HEADS)?;
         s.divide(("num_heads", heads), ("n_groups", groups))?;
         Ok(Self {
             heads,
-            head_dim: s.size("head_dim", 64, limits::HEAD_DIM)?,
+            head_dim: s.size_or("head_dim", 64, limits::HEAD_DIM)?,
             groups,
-            state: s.size("state_size", 128, limits::WIDTH)?,
-            chunk: s.size("chunk_size", 256, limits::COUNT)?,
+            state: s.size_or("state_size", 128, limits::WIDTH)?,
+            chunk: s.size_or("chunk_size", 256, limits::COUNT)?,
         })
     }
 }
@@ -109,7 +109,7 @@ impl MambaConfig {
             Some(Value::String(text)) if text == "auto" => hidden.div_ceil(16),
             Some(_) => s.size("time_step_rank", 1, limits::WIDTH)?,
         };
-        let intermediate = hidden * s.size("expand", 2, 64)?;
+        let intermediate = hidden * s.size_or("expand", 2, 64)?;
         if let Kind::Mamba2(sizes) = &kind {
             s.equal(
                 ("hidden_size × expand", intermediate),
@@ -120,11 +120,11 @@ impl MambaConfig {
             vocab: s.size("vocab_size", or(32_768, 50_280), limits::VOCAB)?,
             hidden,
             intermediate,
-            state: s.size("state_size", or(128, 16), limits::WIDTH)?,
+            state: s.size_or("state_size", or(128, 16), limits::WIDTH)?,
             time_step_rank,
             layers: s.size("num_hidden_layers", or(64, 32), limits::LAYERS)?,
             conv: ConvSizes {
-                kernel: s.size("conv_kernel", 4, limits::COUNT)?,
+                kernel: s.size_or("conv_kernel", 4, limits::COUNT)?,
                 bias: s.flag("use_conv_bias", true)?,
                 activation: s.activation("hidden_act", Activation::Silu)?,
             },
