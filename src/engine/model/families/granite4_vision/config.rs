@@ -109,11 +109,13 @@ fn window(s: &Section, side: u64) -> Result<[u64; 2], ModelError> {
         .split_once('/')
         .and_then(|(queries, patches)| Some([queries.parse().ok()?, patches.parse::<u64>().ok()?]));
     let fits = |[queries, patches]: &[u64; 2]| {
-        // Projectors of corners halve the sides.
-        *queries > 0 && *patches == 2 * queries && side.is_multiple_of(*patches) && side > *patches
+        // Projectors of corners halve the sides; an average of one feature is another operation.
+        *queries > 0 && *patches == 2 * queries && side.is_multiple_of(*patches) && side / patches * queries > 1
     };
     parts.filter(fits).ok_or_else(|| {
-        let allowed = format!("\"N/M\" with M twice N and a part of the tower's {side} patches a side");
+        let allowed = format!(
+            "\"N/M\" with M twice N and a part of the tower's {side} patches a side, for two features a side or more"
+        );
         s.wrong(key, &given.into(), &allowed)
     })
 }
