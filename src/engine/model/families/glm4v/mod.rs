@@ -50,6 +50,10 @@ impl Registered for Glm4vConfig {
 }
 
 impl Family for Glm4vConfig {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::model(b, self))
     }
