@@ -63,6 +63,12 @@ pub(crate) trait Family: Config {
         true
     }
 
+    /// Returns true if transformers' `Trainer` counts the labels of a step for the loss; false for classes with
+    /// `accepts_loss_kwargs = False`.
+    fn takes_item_count(&self) -> bool {
+        true
+    }
+
     /// Returns true if batches of samples of different lengths are simulated, padded and packed, as far as they are for
     /// models of its kind.
     fn batches_ragged(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::parts::Passes;
 use super::steps::Trainer;
 use crate::dtype::DType;
+use crate::model::Model;
 use crate::model::forward::Batch;
 use crate::setup::{Reference, TrainerKind};
 use crate::tape::{Failure, Kind, Mark, Tape, Tensor};
@@ -14,6 +15,8 @@ pub(super) struct Fetched {
     batches: Vec<Batch>,
     /// `num_items_in_batch`: the number of tokens that have a loss.
     items: Option<Tensor>,
+    /// True if the model's class takes that number.
+    takes_items: bool,
     /// `tr_loss_step`: the loss of the last micro-batch.
     loss: Option<Tensor>,
     /// `_tr_loss`: the sum of losses that are not logged yet, made before the first batch.
@@ -32,10 +35,8 @@ impl Trainer {
             .get_or_insert_with(|| t.empty([], DType::F32, "_tr_loss"));
         // The step before has its micro-batches until all of this one are fetched (`get_batch_samples`).
         let batches: Vec<Batch> = (0..count).map(|_| self.fetch(t)).collect();
-        self.fetched.items = match self.run.setup.trainer {
-            TrainerKind::TrlDpo => None,
-            _ => number_of_items(t, &batches),
-        };
+        let counts = self.fetched.takes_items && self.run.setup.trainer != TrainerKind::TrlDpo;
+        self.fetched.items = counts.then(|| number_of_items(t, &batches)).flatten();
         self.fetched.batches = batches;
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
         for number in 0..count as usize {
@@ -75,6 +76,16 @@ impl Trainer {
             after_backward,
             end: t.mark(),
             replaced: self.run.kept().replaced(),
+        }
+    }
+}
+
+impl Fetched {
+    /// What is kept of a model's steps before the first.
+    pub fn of(model: &Model) -> Self {
+        Self {
+            takes_items: model.config.family().takes_item_count(),
+            ..Self::default()
         }
     }
 }

@@ -285,7 +285,7 @@ impl Trainer {
             work: WorkMarks::default(),
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
             repeats: true,
-            fetched: Fetched::default(),
+            fetched: Fetched::of(model),
             reference: ReferenceModel::of(tape, model, setup),
             engine: None,
             _unused: unused,

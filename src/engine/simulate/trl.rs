@@ -111,10 +111,11 @@ impl Trainer {
         let per_token = t.neg(&made.figures.log_probs);
         let mut loss = t.sum_all(&per_token);
         let counted = items.cloned().unwrap_or_else(|| t.count(&made.mask, &[0, 1]));
-        let items = t.compute(&counted, DType::I64, "clamp");
-        drop(counted);
-        loss = t.div(&loss, &items);
-        loss = t.scale(&loss);
+        let clamped = t.compute(&counted, DType::I64, "clamp");
+        loss = t.div(&loss, &clamped);
+        if items.is_some() {
+            loss = t.scale(&loss);
+        }
         let valid = again(t, t.count(&made.mask, &[0, 1]));
         let entropy = made.figures.entropy.as_ref().map(Tensor::detach);
         let entropy = entropy.map(|entropy| again(t, t.reduce_all(&entropy, "sum")));
@@ -124,8 +125,9 @@ impl Trainer {
             Some(ids) if batch.positions.is_none() => drop(again(t, t.reduce_all(ids, "sum"))),
             _ => drop(again(t, t.empty([], DType::I64, "number of tokens"))),
         }
-        drop((correct, entropy, valid, items, per_token, made));
-        Some(loss)
+        drop((correct, entropy, valid, clamped, counted, per_token, made));
+        // Divided by the micro-batches of the step unless the number of labels is that of all.
+        Some(if items.is_some() { loss } else { t.scale(&loss) })
     }
 
     /// `DPOTrainer._compute_loss`, divided by the micro-batches of a step.

@@ -36,6 +36,10 @@ impl Registered for Cosmos3EdgeConfig {
 }
 
 impl Family for Cosmos3EdgeConfig {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::model(b, self))
     }

@@ -35,6 +35,10 @@ impl Registered for Exaone45Config {
 }
 
 impl Family for Exaone45Config {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::Exaone45::new(b, self))
     }

@@ -53,6 +53,10 @@ impl Registered for Gemma4Config {
 }
 
 impl Family for Gemma4Config {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::Gemma4::new(b, self))
     }

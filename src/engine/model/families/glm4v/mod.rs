@@ -54,6 +54,10 @@ impl Registered for Glm4vConfig {
 }
 
 impl Family for Glm4vConfig {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         match &self.text.experts {
             Some(_) => Box::new(forward::model_with_experts(b, self)),

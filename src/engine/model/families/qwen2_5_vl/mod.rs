@@ -43,6 +43,10 @@ impl Registered for Qwen25VlConfig {
 }
 
 impl Family for Qwen25VlConfig {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::model(b, self))
     }

@@ -41,6 +41,10 @@ impl Registered for Qwen35Config {
 }
 
 impl Family for Qwen35Config {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::model(b, self))
     }

@@ -54,6 +54,10 @@ impl Registered for Qwen3VlConfig {
 }
 
 impl Family for Qwen3VlConfig {
+    fn takes_item_count(&self) -> bool {
+        false
+    }
+
     fn build(&self, b: &Builder) -> Box<dyn Forward> {
         Box::new(forward::model(b, self))
     }
