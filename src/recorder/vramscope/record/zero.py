@@ -42,7 +42,16 @@ def accelerator(module: ModuleType, patches: Patches) -> None:
 def engine(module: ModuleType, phases: Phases, patches: Patches) -> None:
     """Marks the engine's own backward and update, which do more than autograd's and the optimizer's."""
     kind = module.DeepSpeedEngine
-    backward, update = kind.backward, kind._take_model_step
+    configure, backward, update = kind._configure_optimizer, kind.backward, kind._take_model_step
+
+    def configure_optimizer(self: Any, *args: Any, **kwargs: Any) -> None:
+        """An update without gradients that makes the states, which is no step."""
+        phases.in_optimizer += 1
+        try:
+            configure(self, *args, **kwargs)
+        finally:
+            phases.in_optimizer -= 1
+            phases.updated = False
 
     def run_backward(self: Any, loss: Any, *args: Any, **kwargs: Any) -> Any:
         with phases.backward(loss):
@@ -60,6 +69,7 @@ def engine(module: ModuleType, phases: Phases, patches: Patches) -> None:
         if phases.updated:
             phases.end_step()
 
+    patches.set(kind, "_configure_optimizer", configure_optimizer)
     patches.set(kind, "backward", run_backward)
     patches.set(kind, "_take_model_step", take_model_step)
 
