@@ -1,5 +1,6 @@
 //! Allocations and frees, event by event, against those recorded on a GPU and without one.
 
+mod deepspeed;
 mod events;
 mod marks;
 mod passes;

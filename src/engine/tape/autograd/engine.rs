@@ -66,9 +66,8 @@ impl Tape {
         let apply = match &mut *node.action.borrow_mut() {
             Action::Accumulate(leaf) => {
                 self.host_op(HostOp::Accumulate(leaf.storage().id()));
-                let given = self.accumulate_grad(leaf, grads);
+                self.accumulate_grad(leaf, grads);
                 self.tell_gradient(leaf);
-                drop(given);
                 return Grads::new();
             }
             Action::Apply(apply) => apply.take(),
@@ -119,13 +118,15 @@ impl Tape {
     }
 
     /// `AccumulateGrad`: takes over the first gradient if nobody else holds it and its layout is the parameter's; adds
-    /// the others in place. Returns the gradient that it was given, which lives until hooks are done.
-    fn accumulate_grad(&self, leaf: &Tensor, mut grads: SmallVec<[Option<Tensor>; 2]>) -> Option<Tensor> {
-        let (new, state) = (grads[0].take()?, leaf.0.leaf.as_ref()?);
+    /// the others in place.
+    fn accumulate_grad(&self, leaf: &Tensor, mut grads: SmallVec<[Option<Tensor>; 2]>) {
+        let (Some(new), Some(state)) = (grads[0].take(), leaf.0.leaf.as_ref()) else {
+            return;
+        };
         let mut slot = state.grad.borrow_mut();
         if let Some(held) = slot.as_ref() {
             self.add_in_place(held, &new);
-            return Some(new);
+            return;
         }
         let obeys = if leaf.is_dense() {
             same_layout(&new, leaf)
@@ -136,7 +137,7 @@ impl Tape {
         if self.holds_gradient(leaf, if is_taken_over { &new } else { leaf }) {
             // Has the layout of the parameter.
             self.add_in_place(leaf, &new);
-            return Some(new);
+            return;
         }
         let grad = if is_taken_over {
             new.detach()
@@ -145,7 +146,6 @@ impl Tape {
         };
         grad.storage().classify(Kind::Gradient, Why::Gradient);
         *slot = Some(grad);
-        Some(new)
     }
 }
 

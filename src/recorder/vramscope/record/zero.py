@@ -6,12 +6,15 @@ import os
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import torch
 from torch import _utils
+from torch.utils._python_dispatch import _disable_current_modes
 
 from vramscope.record import collectives, refusals
 from vramscope.record.kernels import Launches
 from vramscope.record.patches import Patches
 from vramscope.record.phases import Phases
+from vramscope.record.tensors import META, HostTensor, dress, is_emulated
 
 
 def actions(phases: Phases, patches: Patches) -> dict[str, Any]:
@@ -21,6 +24,7 @@ def actions(phases: Phases, patches: Patches) -> dict[str, Any]:
         "deepspeed.ops.op_builder.builder": lambda module: operations(module, launches, patches),
         "deepspeed.comm.comm": lambda module: launcher(module, patches),
         "deepspeed.accelerator.real_accelerator": lambda module: accelerator(module, patches),
+        "deepspeed.accelerator.abstract_accelerator": lambda module: pinned(module, phases, patches),
         "deepspeed.runtime.engine": lambda module: engine(module, phases, patches),
     }
 
@@ -39,10 +43,34 @@ def accelerator(module: ModuleType, patches: Patches) -> None:
     patches.set_existing(module, ds_accelerator=None)
 
 
+def pinned(module: ModuleType, phases: Phases, patches: Patches) -> None:
+    """Lets pinned memory hold no data, however little: gradients in it are of parameters that hold none."""
+
+    def pin_memory(self: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """A tensor of the host without data."""
+        if is_emulated(tensor):
+            return tensor
+        with _disable_current_modes():
+            plain = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
+        storage = phases.recorder.storage(plain, HostTensor, tensor.untyped_storage().nbytes())
+        return dress(plain, HostTensor, storage)
+
+    patches.set(module.DeepSpeedAccelerator, "pin_memory", pin_memory)
+
+
 def engine(module: ModuleType, phases: Phases, patches: Patches) -> None:
     """Marks the engine's own backward and update, which do more than autograd's and the optimizer's."""
     kind = module.DeepSpeedEngine
-    backward, update = kind.backward, kind._take_model_step
+    configure, backward, update = kind._configure_optimizer, kind.backward, kind._take_model_step
+
+    def configure_optimizer(self: Any, *args: Any, **kwargs: Any) -> None:
+        """An update without gradients that makes the states, which is no step."""
+        phases.in_optimizer += 1
+        try:
+            configure(self, *args, **kwargs)
+        finally:
+            phases.in_optimizer -= 1
+            phases.updated = False
 
     def run_backward(self: Any, loss: Any, *args: Any, **kwargs: Any) -> Any:
         with phases.backward(loss):
@@ -60,6 +88,7 @@ def engine(module: ModuleType, phases: Phases, patches: Patches) -> None:
         if phases.updated:
             phases.end_step()
 
+    patches.set(kind, "_configure_optimizer", configure_optimizer)
     patches.set(kind, "backward", run_backward)
     patches.set(kind, "_take_model_step", take_model_step)
 

@@ -132,7 +132,7 @@ pub(super) fn weight_norm(t: &Tape, gradients: &[Tensor]) {
         ));
         drop(wide);
         let square = scalar("square of a norm");
-        total.replace(scalar("sum of squares"));
+        total.get_or_insert_with(|| scalar("sum of squares"));
         drop(square);
     }
     let summed = t.empty([1], DType::F32, "sum of squares over the GPUs");
