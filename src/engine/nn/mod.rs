@@ -23,6 +23,7 @@ mod multihead;
 mod nf4;
 mod norm;
 mod rope;
+mod xielu;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
@@ -37,8 +38,8 @@ pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, shifted_lm_loss, unshifted_lm_loss};
 pub use mask::{
-    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, padding_mask, pattern_mask, position_ids,
-    recurrent_mask, text_mask,
+    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, made_mask, padding_mask, pattern_mask,
+    position_ids, recurrent_mask, text_mask,
 };
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
@@ -47,3 +48,4 @@ pub use rope::{
     Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
     inverse_frequencies, inverse_frequencies_again, rotate_half,
 };
+pub use xielu::Xielu;

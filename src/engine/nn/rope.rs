@@ -13,6 +13,8 @@ pub struct Rotary {
     frequencies: Frequencies,
     /// True if cosines and sines are not repeated for the second half of each head.
     halved: bool,
+    /// True if each forward computes the frequencies again, on the host (PhiMoE), and whether they depend on the length.
+    recomputed: Option<bool>,
     /// True if each forward looks whether the frequencies still suit its length (`dynamic_frequency_update`).
     is_dynamic: bool,
 }
@@ -107,6 +109,7 @@ impl Rotary {
                 head_dim,
                 frequencies,
                 halved: false,
+                recomputed: None,
                 is_dynamic: false,
             }
         })
@@ -115,6 +118,11 @@ impl Rotary {
     /// Makes each forward look whether the frequencies still suit its length, if `is_dynamic`.
     pub fn dynamic(self, is_dynamic: bool) -> Self {
         Self { is_dynamic, ..self }
+    }
+
+    /// Makes each forward compute the frequencies again on the host, whose scale depends on the length if `Some(true)`.
+    pub fn recomputed(self, recomputed: Option<bool>) -> Self {
+        Self { recomputed, ..self }
     }
 
     /// Makes cosines and sines of half of each head only (gpt-oss).
@@ -154,10 +162,23 @@ impl Rotary {
         t.no_grad(|| {
             self.check_length(t);
             let [batch, positions] = [position_ids.size(0), position_ids.size(1)];
-            let freqs_in = t.expand(
-                &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
-                [batch, self.head_dim / 2, 1],
-            );
+            let mut _length = None;
+            let freqs_in = if let Some(depends) = self.recomputed {
+                let length = {
+                    let last = t.reduce_all(position_ids, "max");
+                    t.compute(&last, DType::I64, "plus 1")
+                };
+                if depends {
+                    drop(t.compute(&length, DType::Bool, "comparison"));
+                }
+                _length = Some(length);
+                t.empty([batch, self.head_dim / 2, 1], DType::F32, "frequencies from the host")
+            } else {
+                t.expand(
+                    &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
+                    [batch, self.head_dim / 2, 1],
+                )
+            };
             let expanded = t.compute(
                 &t.view(position_ids, [batch, 1, positions]),
                 DType::F32,

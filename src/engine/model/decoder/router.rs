@@ -1,5 +1,6 @@
 //! Routers: the choice of experts for each token.
 
+use super::expert_keys::SigmoidForm;
 use super::experts::{ExpertsConfig, RouterKind};
 use crate::dtype::DType;
 use crate::nn::{Builder, ExpertSizes};
@@ -21,11 +22,18 @@ impl Router {
         let shape = [e.sizes.experts, e.sizes.hidden];
         let weight = match e.weights {
             RouterKind::Corrected => b.weight_of("weight", shape, DType::F32),
+            RouterKind::NormalisedProduct => b.tape().scope("wg", || b.weight_of("weight", shape, DType::F32)),
             _ => b.weight("weight", shape),
         };
         let name = "e_score_correction_bias";
         let correction = match e.weights {
-            RouterKind::Softmax { .. } => None,
+            RouterKind::Softmax { .. }
+            | RouterKind::OfChosenInF32
+            | RouterKind::SoftmaxOfChosen
+            | RouterKind::SigmoidsOfChosen { .. }
+            | RouterKind::NormalisedProduct
+            | RouterKind::Sigmoids(_)
+            | RouterKind::OfBlock => None,
             RouterKind::OfChosen => Some(b.weight("bias", [e.sizes.experts])),
             RouterKind::Grouped { wide_correction, .. } => {
                 let dtype = if wide_correction { DType::F32 } else { b.dtype() };
@@ -41,6 +49,17 @@ impl Router {
             sizes: e.sizes,
             chosen: e.chosen,
             kind: e.weights,
+        }
+    }
+
+    /// Makes the correction that the block holds, once its experts are made, if there is one.
+    pub fn corrected_by_block(self, b: &Builder) -> Self {
+        match self.kind {
+            RouterKind::Sigmoids(_) => Self {
+                correction: Some(b.buffer("e_score_correction_bias", [self.sizes.experts], b.dtype())),
+                ..self
+            },
+            _ => self,
         }
     }
 
@@ -64,7 +83,13 @@ impl Router {
                 [logits, weights, indices]
             }
             (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, correction),
-            (RouterKind::Grouped { .. } | RouterKind::Corrected, None) => {
+            (RouterKind::OfChosenInF32, _) => self.of_chosen_in_f32(t, x),
+            (RouterKind::SoftmaxOfChosen, _) => self.selected(t, x, None),
+            (RouterKind::SigmoidsOfChosen { is_normalised }, _) => self.selected(t, x, Some(is_normalised)),
+            (RouterKind::NormalisedProduct, _) => self.normalised_product(t, x),
+            (RouterKind::Sigmoids(form), Some(correction)) => self.sigmoids(t, x, correction, form),
+            (RouterKind::OfBlock, _) => unreachable!("such a block has a router of its own"),
+            (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
                 unreachable!("such a router has a correction")
             }
         }
@@ -82,6 +107,73 @@ impl Router {
         if narrows {
             weights = t.to_dtype(&weights, logits.dtype());
         }
+        [logits, weights, indices]
+    }
+
+    /// `GraniteMoeTopKRouter.forward`.
+    fn of_chosen_in_f32(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
+        let logits = t.to_dtype(&t.linear(x, &self.weight, None), DType::F32);
+        let [_values, indices] = t.topk(&logits, self.chosen);
+        let weights = t.to_dtype(&t.softmax(&_values, None), x.dtype());
+        [logits, weights, indices]
+    }
+
+    /// `Cohere2MoeTopKRouter.forward`: sigmoids, divided by their sum or not, or softmax.
+    fn selected(&self, t: &Tape, x: &Tensor, sigmoids: Option<bool>) -> [Tensor; 3] {
+        let logits = t.linear(x, &self.weight, None);
+        let [mut weights, indices] = t.topk(&logits, self.chosen);
+        weights = match sigmoids {
+            Some(_) => t.sigmoid(&weights),
+            None => t.softmax(&weights, Some(DType::F32)),
+        };
+        if sigmoids == Some(true) {
+            weights = {
+                let sum = t.sum_last(&weights);
+                t.div(&weights, &sum)
+            };
+        }
+        let weights = t.to_dtype(&weights, x.dtype());
+        [logits, weights, indices]
+    }
+
+    /// `HunYuanMoEV1Gate.forward`.
+    fn normalised_product(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
+        let wide = t.to_dtype(x, DType::F32);
+        let logits = t.scope("wg", || t.linear(&wide, &self.weight, None));
+        let probs = t.softmax(&logits, Some(DType::F32));
+        let [mut weights, indices] = t.topk(&probs, self.chosen);
+        drop(probs);
+        let sum = t.sum_last(&weights);
+        weights = t.div_(weights, &sum);
+        let weights = t.to_dtype(&weights, logits.dtype());
+        [logits, weights, indices]
+    }
+
+    /// `MiniMaxM2TopKRouter.forward` and `HYV3TopKRouter.forward`.
+    fn sigmoids(&self, t: &Tape, x: &Tensor, correction: &Tensor, form: SigmoidForm) -> [Tensor; 3] {
+        let product = |x: &Tensor, weight: &Tensor| t.linear(x, weight, None);
+        let logits = match form.wide {
+            true => product(&t.to_dtype(x, DType::F32), &t.to_dtype(&self.weight, DType::F32)),
+            false => product(x, &self.weight),
+        };
+        let scores = match form.wide {
+            true => t.sigmoid(&logits),
+            false => t.sigmoid(&t.to_dtype(&logits, DType::F32)),
+        };
+        let choice = t.add(&scores, correction);
+        let [_values, indices] = t.topk(&choice, self.chosen);
+        let mut weights = t.gather_last(&scores, &indices);
+        if form.in_place {
+            let sum = t.sum_last(&weights);
+            weights = t.div_(weights, &sum);
+        } else {
+            weights = {
+                let shifted = t.shift(&t.sum_last(&weights));
+                t.div(&weights, &shifted)
+            };
+            weights = t.scale(&weights);
+        }
+        drop(choice);
         [logits, weights, indices]
     }
 

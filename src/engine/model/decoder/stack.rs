@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
-use super::family::{LlamaModules, Modules, Rotation};
+use super::family::{LateScale, LlamaModules, Modules, Rotation};
 use super::head::{head_for, last_logits};
 use super::layer::Layer;
 use crate::dtype::DType;
+use crate::model::config::RopeKind;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks::Blocks;
@@ -39,7 +40,11 @@ pub struct Decoder {
     /// True if cosines and sines stay in fp32.
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
-    scales_stream: bool,
+    scales_first: bool,
+    /// Multiplication of the embeddings by a number after the masks are made.
+    late_scale: LateScale,
+    /// True if the last norm also comes before the blocks.
+    norm_first: bool,
     /// True if transformers has no SDPA for the family, and takes eager attention unless told otherwise.
     is_eager: bool,
 }
@@ -56,9 +61,7 @@ impl Decoder {
         let range = stage.layers(c.layers as usize);
         let embed_tokens = stage.is_first().then(table);
         let layers = range.clone().map(|i| t.layer("layers", i, || block(b, c, i))).collect();
-        let norm = stage
-            .is_last()
-            .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm));
+        let norm = stage.is_last().then(|| Norm::new(b, "norm", c.hidden, c.norm));
         let (rotary, sliding_rotary) = rotaries(b, c);
         Self {
             embed_tokens,
@@ -72,7 +75,13 @@ impl Decoder {
             rotary,
             sliding_rotary,
             turns_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
-            scales_stream: c.family.block().scales_stream,
+            scales_first: c.family.block().scales_stream && !c.scales_late,
+            late_scale: if c.scales_late {
+                c.family.late_scale()
+            } else {
+                LateScale::Never
+            },
+            norm_first: matches!(c.family.modules, Modules::Llama(LlamaModules { norm_first: true, .. })),
             is_eager: c.family.is_eager(),
         }
     }
@@ -97,7 +106,7 @@ impl Decoder {
             unreachable!("a stage without a table is given hidden states")
         };
         let embeds = t.scope("embed_tokens", || run.embedded(t, table.forward(t, ids)));
-        match self.scales_stream {
+        match self.scales_first {
             true => t.scale(&embeds),
             false => embeds,
         }
@@ -121,7 +130,20 @@ impl Decoder {
         let cache = run.cache(&self.windows);
         let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
         let masks = self.masks(t, run, &embeds, packed);
-        self.at(t, run, embeds, position_ids, masks, cache)
+        match self.late_scale {
+            LateScale::Never => self.at(t, run, embeds, position_ids, masks, cache),
+            LateScale::Replaces => {
+                let scaled = t.scale(&embeds);
+                drop(embeds);
+                self.at(t, run, scaled, position_ids, masks, cache)
+            }
+            LateScale::Beside(_) => {
+                let scaled = t.scale(&embeds);
+                let out = self.at(t, run, scaled, position_ids, masks, cache);
+                drop(embeds);
+                out
+            }
+        }
     }
 
     /// Runs all blocks at positions [batch, seq], with the masks of full and of sliding ones.
@@ -229,8 +251,11 @@ impl Decoder {
         (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
         let (full, sliding) = (Rc::new(full), Rc::new(sliding));
-        let mut h = embeds.clone();
-        let mut _block_output = embeds.clone();
+        let mut h = match &self.norm {
+            Some(norm) if self.norm_first => t.scope("norm", || norm.forward(t, &embeds)),
+            _ => embeds.clone(),
+        };
+        let mut _block_output = h.clone();
         let kinds = self.kinds(full.cache.is_some(), changed);
         t.stack(&kinds, &mut |i| {
             let shared = if self.windows[i].is_some() { &sliding } else { &full };
@@ -278,10 +303,18 @@ fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
         .windows
         .iter()
         .any(|window| window.is_some() != c.windows[0].is_some());
+    let recomputes = matches!(
+        c.family.modules,
+        Modules::Llama(LlamaModules {
+            recomputes_rotary: true,
+            ..
+        })
+    );
     let halved = c.family.block().rotation == Rotation::Halves;
     let make = || {
         Rotary::new(b, rotary_width(c))
             .dynamic(c.rope.is_dynamic())
+            .recomputed(recomputes.then_some(c.rope.kind != RopeKind::Default))
             .halved(halved)
     };
     let (all, sliding) = (make(), (by_kind && is_mixed).then(make));

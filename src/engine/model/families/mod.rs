@@ -10,12 +10,14 @@ pub mod bert;
 pub mod biogpt;
 pub mod blip;
 pub mod blip2;
+pub mod bloom;
 pub mod clip;
 pub mod cosmos3_edge;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
 pub mod exaone4_5;
+pub mod falcon;
 pub mod fuyu;
 pub mod gemma3;
 pub mod gemma4;
@@ -41,6 +43,7 @@ pub mod llava_next;
 pub mod minicpmv4_6;
 pub mod mistral3;
 pub mod mllama;
+pub mod mpt;
 pub mod opt;
 pub mod ovis2;
 pub mod paddleocr_vl;
@@ -171,6 +174,9 @@ families! {
     gpt::GptConfig,
     gpt2::Gpt2Config,
     opt::OptConfig,
+    bloom::BloomConfig,
+    mpt::MptConfig,
+    falcon::FalconConfig,
     biogpt::BioGptConfig,
     xglm::XglmConfig,
     bart::BartConfig,

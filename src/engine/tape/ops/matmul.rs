@@ -176,7 +176,7 @@ impl Tape {
         (!takes && !x.is_contiguous()).then(|| self.empty(*x.shape(), x.dtype(), "contiguous copy"))
     }
 
-    fn product(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
+    pub(super) fn product(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
         let out = self.empty(shape, dtype, name);
         self.cublas();
         out
@@ -213,7 +213,7 @@ impl Tape {
     }
 
     /// Records that the last allocation is the result of this product.
-    fn multiplied(&self, product: &Product, dtype: DType) {
+    pub(super) fn multiplied(&self, product: &Product, dtype: DType) {
         self.items(|items| {
             let allocation = items.iter().rposition(|item| matches!(item, WorkItem::Launch(_)));
             let Some(WorkItem::Launch(last)) = allocation.map(|at| &mut items[at]) else {
@@ -238,14 +238,14 @@ impl Tape {
 
 /// Indices of the operands among the saved tensors.
 #[derive(Clone, Copy)]
-struct SavedOperands {
-    a: Option<usize>,
-    b: Option<usize>,
+pub(super) struct SavedOperands {
+    pub a: Option<usize>,
+    pub b: Option<usize>,
 }
 
 /// Saves the operands that the gradients need: the right one for the left one's, and vice versa. `first` is the
 /// position of the left operand among the operation's inputs.
-fn save_operands(tape: &Tape, rec: &mut Recording, a: &Tensor, b: &Tensor, first: usize) -> SavedOperands {
+pub(super) fn save_operands(tape: &Tape, rec: &mut Recording, a: &Tensor, b: &Tensor, first: usize) -> SavedOperands {
     let mut next = 0;
     let mut save = |wanted: bool, t: &Tensor, rec: &mut Recording| {
         wanted.then(|| {
@@ -281,7 +281,7 @@ impl Operands {
 
 /// Extents m, n, k, batch of a product, and the layout of its operands.
 #[derive(Clone, Copy)]
-struct Product {
+pub(super) struct Product {
     extents: [u64; 4],
     layout: Layout,
 }
@@ -316,7 +316,7 @@ impl Operands {
 
 /// A batch of products.
 #[derive(Clone, Copy)]
-struct Batched {
+pub(super) struct Batched {
     /// m, n, k, batch.
     extents: [u64; 4],
     a_transposed: bool,
@@ -324,7 +324,7 @@ struct Batched {
 }
 
 impl Batched {
-    fn of(a: &Tensor, b: &Tensor) -> Self {
+    pub(super) fn of(a: &Tensor, b: &Tensor) -> Self {
         let transposed = |t: &Tensor| t.strides()[1] == 1 && t.size(1) > 1 && t.strides()[2] != 1;
         Self {
             extents: [a.size(1), b.size(2), a.size(2), a.size(0)],
@@ -333,14 +333,14 @@ impl Batched {
         }
     }
 
-    fn forward(&self) -> Product {
+    pub(super) fn forward(&self) -> Product {
         Product {
             extents: self.extents,
             layout: layout(self.a_transposed, self.b_transposed),
         }
     }
 
-    fn grad_of_left(&self) -> Product {
+    pub(super) fn grad_of_left(&self) -> Product {
         let [m, n, k, batch] = self.extents;
         Product {
             extents: [m, k, n, batch],
@@ -348,7 +348,7 @@ impl Batched {
         }
     }
 
-    fn grad_of_right(&self) -> Product {
+    pub(super) fn grad_of_right(&self) -> Product {
         let [m, n, k, batch] = self.extents;
         Product {
             extents: [k, n, m, batch],

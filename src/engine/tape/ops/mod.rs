@@ -4,6 +4,7 @@
 //! PyTorch's code generator sorts them (`torchgen/api/autograd.py`, `load_derivatives.py`).
 
 mod attention;
+mod baddbmm;
 mod collective;
 mod complex;
 mod conv;
@@ -12,6 +13,7 @@ mod cub;
 mod cudnn_conv;
 mod dropout;
 mod embedding;
+mod functions;
 mod fused_loss;
 mod grouped;
 mod im2col;

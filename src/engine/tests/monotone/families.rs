@@ -6,7 +6,7 @@ use super::configurations::{
     bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt,
     instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
 };
-use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped};
+use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped, inside};
 
 /// A family and its capabilities: text, several images, parts that can be frozen.
 #[derive(Debug)]
@@ -86,6 +86,27 @@ pub const FAMILIES: &[Family] = &[
     text("exaone_moe", |w| grouped("exaone_moe", w)),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
+    text("afmoe", |w| experts("afmoe", w)),
+    text("cohere2_moe", |w| inside("cohere2_moe", w)),
+    text("granitemoe", |w| inside("granitemoe", w)),
+    text("granitemoeshared", |w| inside("granitemoeshared", w)),
+    text("hunyuan_v1_moe", |w| inside("hunyuan_v1_moe", w)),
+    text("hy_v3", |w| experts("hy_v3", w)),
+    text("minimax_m2", |w| inside("minimax_m2", w)),
+    text("phimoe", |w| inside("phimoe", w)),
+    text("apertus", |w| decoder("apertus", w)),
+    text("bitnet", |w| decoder("bitnet", w)),
+    text("diffllama", |w| decoder("diffllama", w)),
+    text("nanochat", |w| decoder("nanochat", w)),
+    text("falcon", |w| decoder("falcon", w)),
+    text(
+        "bloom",
+        |w| json!({"model_type": "bloom", "vocab_size": 500, "hidden_size": 64 * w, "n_layer": 2, "n_head": 4}),
+    ),
+    text(
+        "mpt",
+        |w| json!({"model_type": "mpt", "vocab_size": 500, "d_model": 64 * w, "n_layers": 2, "n_heads": 4}),
+    ),
     text("qwen3_5_moe_text", |w| delta_experts("qwen3_5_moe_text", w)),
     text("qwen3_next", |w| delta_experts("qwen3_next", w)),
     text(

@@ -113,14 +113,22 @@ impl Tape {
 
     /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes first on Hopper and
     /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes. A mask that requires a gradient is
-    /// xFormers' alone (`check_attn_mask_shape`).
+    /// xFormers' alone (`check_attn_mask_shape`). transformers asks for heads that share keys and values only without a
+    /// mask; beside one, none but the separate operations broadcast them (`check_batch_size_and_num_heads_dense`).
     fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
         let (major, minor) = self.0.gpu.capability;
         let half = call.q.dtype() != DType::F32;
         let shared = call.q.size(1) != call.k.size(1);
         let width = call.q.size(3);
         let trains_mask = matches!(call.mask, Some(Mask::Bias(bias)) if bias.requires_grad());
-        if half && !trains_mask && matches!((major, minor), (9 | 10, 0)) && width.is_multiple_of(8) && width <= 256 {
+        if shared && call.mask.is_some() {
+            SdpaBackend::Math
+        } else if half
+            && !trains_mask
+            && matches!((major, minor), (9 | 10, 0))
+            && width.is_multiple_of(8)
+            && width <= 256
+        {
             SdpaBackend::Cudnn
         } else if half && major >= 8 && call.mask.is_none() && width <= 256 && !self.flash_lacks(call) {
             SdpaBackend::Flash
