@@ -45,7 +45,7 @@ pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
 pub use rope::{
-    Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_to_part,
-    inverse_frequencies, inverse_frequencies_again, rotate_half,
+    Frequencies, Rotary, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_back,
+    apply_rotary_to_part, inverse_frequencies, inverse_frequencies_again, rotate_half,
 };
 pub use xielu::Xielu;

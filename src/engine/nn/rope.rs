@@ -223,6 +223,22 @@ pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor 
     t.add(&straight, &turned)
 }
 
+/// `apply_rotary_pos_emb` of nanochat, whose `rotate_half` negates the first half instead, and puts it last.
+pub fn apply_rotary_back(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    let straight = t.mul(x, cos);
+    let turned = {
+        let rotated = {
+            let (d, half) = (x.dim() - 1, x.last() / 2);
+            let first = t.slice(x, d, half);
+            let second = t.slice(x, d, half);
+            let negated = t.neg(&first);
+            t.cat(&[&second, &negated], d)
+        };
+        t.mul(&rotated, sin)
+    };
+    t.add(&straight, &turned)
+}
+
 /// Phi's rotation of the first elements of each head, as many as `cos` has: both queries and keys are rotated, then
 /// both are concatenated with their other elements. The caller's variables keep the rotated elements and the others,
 /// which come second.

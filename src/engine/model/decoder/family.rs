@@ -193,6 +193,8 @@ pub(crate) enum MlpKind {
 pub(crate) enum Rotation {
     /// Of whole heads, in their own type.
     Whole,
+    /// Of whole heads, in their own type, the other way round (nanochat).
+    Back,
     /// Of whole heads by cosines in fp32, and back to their own type (OLMo 2).
     ByF32,
     /// Of whole heads in fp32, and back to their own type (Cohere).

@@ -258,6 +258,7 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
     let back = |turned: &[Tensor; 2]| [t.to_dtype(&turned[0], q.dtype()), t.to_dtype(&turned[1], k.dtype())];
     match rotation {
         Rotation::Whole | Rotation::Halves => whole([&q, &k]),
+        Rotation::Back => [&q, &k].map(|x| nn::apply_rotary_back(t, x, &cos, &sin)),
         Rotation::ByF32 => back(&whole([&q, &k])),
         Rotation::InF32 => {
             let wide = [t.to_dtype(&q, DType::F32), t.to_dtype(&k, DType::F32)];

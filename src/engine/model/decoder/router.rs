@@ -138,7 +138,8 @@ impl Router {
 
     /// `HunYuanMoEV1Gate.forward`.
     fn normalised_product(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
-        let wide = t.to_dtype(x, DType::F32);
+        // `reshape` to the same shape is a node of the graph too.
+        let wide = t.to_dtype(&t.view(x, *x.shape()), DType::F32);
         let logits = t.scope("wg", || t.linear(&wide, &self.weight, None));
         let probs = t.softmax(&logits, Some(DType::F32));
         let [mut weights, indices] = t.topk(&probs, self.chosen);
@@ -152,6 +153,7 @@ impl Router {
     /// `MiniMaxM2TopKRouter.forward` and `HYV3TopKRouter.forward`.
     fn sigmoids(&self, t: &Tape, x: &Tensor, correction: &Tensor, form: SigmoidForm) -> [Tensor; 3] {
         let product = |x: &Tensor, weight: &Tensor| t.linear(x, weight, None);
+        let x = &t.view(x, *x.shape());
         let logits = match form.wide {
             true => product(&t.to_dtype(x, DType::F32), &t.to_dtype(&self.weight, DType::F32)),
             false => product(x, &self.weight),

@@ -95,9 +95,12 @@ impl SparseMlp {
             Combination::SumInF32 => t.to_dtype(&x, DType::F32),
             Combination::Sum | Combination::Average => x,
         };
+        // What is not added in fp32 has a variable of its own.
+        let mut _own = None;
         let mut sum = {
             let of_routed = widened(routed.clone());
             let of_shared = widened(shared.forward(t, rows.clone()));
+            _own = (how != Combination::SumInF32).then(|| of_shared.clone());
             t.add(&of_routed, &of_shared)
         };
         if how == Combination::Average {

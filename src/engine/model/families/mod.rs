@@ -67,6 +67,8 @@ pub mod xglm;
 use std::any::Any;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::ModelError;
 use super::config::section::Section;
 use super::decoder::DecoderConfig;
@@ -167,6 +169,7 @@ families! {
     Lfm2Config,
     gemma4_text::Gemma4TextConfig,
     llama4::Llama4TextConfig,
+    mllama::MllamaTextConfig,
     gpt_neox::GptNeoxConfig,
     stablelm::StableLmConfig,
     persimmon::PersimmonConfig,
@@ -252,6 +255,22 @@ pub(crate) fn entries(group: Option<LazyGroup>) -> impl Iterator<Item = &'static
         .flat_map(|code| code.facts.catalogue);
     let decoders = group.is_none().then(decoders::entries);
     of_families.chain(decoders.into_iter().flatten())
+}
+
+/// Classes of the language model alone of a model of images, and the types that read the `text_config` in its file.
+const TEXT_CLASSES: [(&str, &str); 2] = [
+    ("Llama4ForCausalLM", "llama4_text"),
+    ("MllamaForCausalLM", "mllama_text_model"),
+];
+
+/// Type that reads the `text_config` in a file whose `architectures` name a language model alone; `None` for any other.
+pub(crate) fn known_text(object: &Map<String, Value>) -> Option<Known> {
+    object.get("text_config")?;
+    let classes = object.get("architectures")?.as_array()?;
+    let (_, model_type) = TEXT_CLASSES
+        .iter()
+        .find(|(class, _)| classes.iter().any(|given| given == class))?;
+    known(model_type)
 }
 
 /// Finds the family that reads a `model_type`.

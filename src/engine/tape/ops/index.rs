@@ -116,7 +116,10 @@ impl Tape {
         let from = *x.shape();
         rec.finish(self, out, move |t, bw| {
             let zeros = t.empty(from, bw.grad().dtype(), "zeros");
-            t.sort_index(t.linear_index(&bw.saved), from.numel());
+            let linear = t.linear_index(&bw.saved);
+            let dense = t.dense_copy(bw.grad());
+            t.sort_index(linear, from[dim]);
+            drop(dense);
             smallvec![Some(zeros)]
         })
     }

@@ -288,6 +288,7 @@ pub const FAMILIES: &[Family] = &[
             "image_size": 28, "patch_size": 7, "projection_dim": 64 * w}, "vq_config": {"num_embeddings": 64,
             "base_channels": 32, "channel_multiplier": [1, 2], "latent_channels": 32, "projection_dim": 32}})
     }),
+    text("mllama_text_model", |w| decoder("mllama_text_model", w)),
     text("llama4_text", llama4_text),
     beside_text("llama4", true, |w| {
         json!({"model_type": "llama4", "image_token_index": 499, "text_config": llama4_text(w), "vision_config": {

@@ -50,7 +50,7 @@ impl FeedForward for SparseMlp {
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
         let shape = *x.shape();
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let [_logits, weights, indices] = t.scope("router", || self.route(t, &rows));
+        let [_logits, weights, indices] = t.scope("router", || self.route(t, &t.view(&x, *rows.shape())));
         let of_shared = t.scope("shared_experts", || self.shared_experts.forward(t, rows.clone()));
         let routed = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
         t.add(&t.view(&of_shared, shape), &t.view(&routed, shape))

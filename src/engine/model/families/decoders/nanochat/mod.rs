@@ -2,8 +2,8 @@
 
 use crate::model::config::Activation;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, QueryNorms, SoftCaps,
-    Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, QueryNorms, Rotation,
+    SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -37,6 +37,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         block: LlamaBlock {
             norm: NormKind::WideRms,
             query_norms: QueryNorms::TurnedHeads(["q_norm", "k_norm"]),
+            rotation: Rotation::Back,
             mlp: MlpKind::Plain(["fc1", "fc2"]),
             ..LlamaModules::LLAMA.block
         },

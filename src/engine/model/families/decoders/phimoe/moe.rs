@@ -98,13 +98,17 @@ fn drawn(t: &Tape, scores: &Tensor, open: &Tensor, held: &mut Held) -> (Tensor, 
     let masked = t.masked_fill(open, &hidden);
     let chosen = {
         let noisy = {
-            let _logarithms = {
-                let _noise = like("empty_like");
-                like("log")
+            // Autocast computes logarithms in fp32.
+            let logarithms = {
+                let noise = like("empty_like");
+                let wide = t.cast_high(&noise);
+                let logarithms = t.compute(&wide, wide.dtype(), "log");
+                drop((wide, noise));
+                logarithms
             };
-            like("sub")
+            t.compute(&logarithms, logarithms.dtype(), "sub")
         };
-        let values = t.empty([n], open.dtype(), "max");
+        let values = t.empty([n], noisy.dtype(), "max");
         let chosen = t.empty([n], DType::I64, "places of max");
         drop((noisy, values));
         t.unsqueeze(&chosen, 1)
