@@ -144,8 +144,10 @@ impl Router {
         let probs = t.softmax(&logits, Some(DType::F32));
         let [mut weights, indices] = t.topk(&probs, self.chosen);
         drop(probs);
-        let sum = t.sum_last(&weights);
-        weights = t.div_(weights, &sum);
+        {
+            let sum = t.sum_last(&weights);
+            weights = t.div_(weights, &sum);
+        }
         let weights = t.to_dtype(&weights, logits.dtype());
         [logits, weights, indices]
     }

@@ -251,17 +251,22 @@ impl Decoder {
         (changed, after): (usize, impl Fn(&Tape, usize, Tensor) -> Tensor),
     ) -> Tensor {
         let (full, sliding) = (Rc::new(full), Rc::new(sliding));
-        let mut h = match &self.norm {
+        let h = match &self.norm {
             Some(norm) if self.norm_first => t.scope("norm", || norm.forward(t, &embeds)),
             _ => embeds.clone(),
         };
+        // Embeddings that were multiplied beside their product live elsewhere; the product lives for the first block only.
+        let embeds = (!matches!(self.late_scale, LateScale::Beside(_))).then_some(embeds);
         let mut _block_output = h.clone();
+        let mut h = Some(h);
         let kinds = self.kinds(full.cache.is_some(), changed);
         t.stack(&kinds, &mut |i| {
             let shared = if self.windows[i].is_some() { &sliding } else { &full };
             let (layer, shared) = (self.layers[i].clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            let input = std::mem::replace(&mut h, embeds.clone());
+            let Some(input) = h.take() else {
+                unreachable!("each block has an input")
+            };
             let output = t.layer("layers", self.first + i, || {
                 if run.checkpoints(t) {
                     t.checkpoint(input, Rc::new(forward))
@@ -271,8 +276,11 @@ impl Decoder {
             });
             // A block's output has a variable of its own, which lives until the next one replaces it.
             _block_output = output.clone();
-            h = after(t, i, output);
+            h = Some(after(t, i, output));
         });
+        let Some(h) = h else {
+            unreachable!("each block has an output")
+        };
         let out = match &self.norm {
             Some(norm) => t.scope("norm", || norm.forward(t, &h)),
             None => h,

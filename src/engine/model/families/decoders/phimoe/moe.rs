@@ -57,6 +57,7 @@ fn mixed(t: &Tape, scores: &Tensor) -> [Tensor; 2] {
     let others = t.scatter_number(scores, &first);
     let (second_weight, second) = drawn(t, scores, &others, &mut held);
     let weights = t.cat(&[&first_weight, &second_weight], 1);
+    drop(first_weight);
     let chosen = t.empty([scores.size(0), 2], DType::I64, "cat");
     drop((held, others, first, second));
     [weights, chosen]
@@ -65,6 +66,8 @@ fn mixed(t: &Tape, scores: &Tensor) -> [Tensor; 2] {
 /// Variables of the mixer that the second draw replaces.
 #[derive(Default)]
 struct Held {
+    /// Experts that are out of reach.
+    hidden: Option<Tensor>,
     factor: Option<Tensor>,
     /// Greatest scores, and their places.
     most: Option<Tensor>,
@@ -81,7 +84,9 @@ fn drawn(t: &Tape, scores: &Tensor, open: &Tensor, held: &mut Held) -> (Tensor, 
     let ids = |name| t.empty([n, 1], DType::I64, name);
     let hidden = {
         let most = t.empty([n, 1], open.dtype(), "max");
-        held.places = Some(ids("places of max"));
+        let places = ids("places of max");
+        held.hidden = None;
+        held.places = Some(places);
         let factor = {
             let _sizes = like("abs");
             like("clamp")
@@ -93,6 +98,7 @@ fn drawn(t: &Tape, scores: &Tensor, open: &Tensor, held: &mut Held) -> (Tensor, 
         };
         let hidden = t.compute(&shares, DType::Bool, "comparison");
         drop((shares, most));
+        held.hidden = Some(hidden.clone());
         hidden
     };
     let masked = t.masked_fill(open, &hidden);
@@ -117,8 +123,7 @@ fn drawn(t: &Tape, scores: &Tensor, open: &Tensor, held: &mut Held) -> (Tensor, 
     drop(masked);
     let weight = t.gather_last(&probabilities, &chosen);
     let kept = {
-        let most = t.empty([n, 1], probabilities.dtype(), "max");
-        let places = ids("places of max");
+        let [most, places] = t.max_with_places(&probabilities);
         held.most = Some(most);
         held.places = Some(places);
         let flags = |name| t.empty([n, 1], DType::Bool, name);
@@ -138,6 +143,7 @@ fn drawn(t: &Tape, scores: &Tensor, open: &Tensor, held: &mut Held) -> (Tensor, 
         kept
     };
     let out = t.phimoe_multiplier(scores, &weight, &chosen, &probabilities);
-    held._others.extend([hidden, weight, probabilities, kept]);
+    drop(hidden);
+    held._others.extend([weight, probabilities, kept]);
     (out, chosen)
 }
