@@ -1,7 +1,7 @@
 //! Configuration of decoders like Llama's.
 
 use super::defaults::DecoderDefaults;
-use super::expert_keys::OfDense;
+use super::expert_keys::{ExpertKeys, OfDense};
 use super::experts::ExpertsConfig;
 use super::family::{DecoderFamily, HeadRule, LateScale, Modules, NormPlacement, SoftCaps};
 use super::windows;
@@ -103,17 +103,7 @@ impl DecoderConfig {
             family,
             vocab,
             hidden,
-            intermediate: match family.experts() {
-                // No layer has an MLP, and no key says how wide it would be.
-                Some(keys) if keys.are_everywhere() => 0,
-                keys => {
-                    let width = s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?;
-                    match keys.map(|keys| keys.of_dense) {
-                        Some(OfDense::Prefix([key, _])) => s.size_or(key, width, limits::WIDTH * 4)?,
-                        _ => width,
-                    }
-                }
-            },
+            intermediate: intermediate(s, family, d)?,
             layers,
             heads,
             kv_heads,
@@ -135,12 +125,7 @@ impl DecoderConfig {
             },
             attention_softcap: soft_cap(s, family.soft_caps, "attn_logit_softcapping", 50.0)?,
             logit_softcap: soft_cap(s, family.soft_caps, "final_logit_softcapping", 30.0)?,
-            norm: match family.modules {
-                Modules::Llama(modules) if modules.rms_key.is_some_and(|key| s.value(key).is_some()) => {
-                    NormKind::Rms(RmsScale::Weight)
-                }
-                _ => family.block().norm,
-            },
+            norm: norm(s, family),
             scales_late: match family.late_scale() {
                 LateScale::Never => false,
                 LateScale::Replaces => true,
@@ -197,6 +182,29 @@ fn activation_key(s: &Section, family: &DecoderFamily) -> &'static str {
     match family.newer_activation_key {
         Some(key) if s.value(key).is_some() => key,
         _ => "hidden_act",
+    }
+}
+
+/// Reads the width inside the MLP of layers that have one; 0 if none has.
+fn intermediate(s: &Section, family: &DecoderFamily, d: &DecoderDefaults) -> Result<u64, ModelError> {
+    // No layer has an MLP, and no key says how wide it would be.
+    if family.experts().is_some_and(ExpertKeys::are_everywhere) {
+        return Ok(0);
+    }
+    let width = s.size("intermediate_size", d.intermediate, limits::WIDTH * 4)?;
+    match family.experts().map(|keys| keys.of_dense) {
+        Some(OfDense::Prefix([key, _])) => s.size_or(key, width, limits::WIDTH * 4),
+        _ => Ok(width),
+    }
+}
+
+/// Kind of all norms.
+fn norm(s: &Section, family: &DecoderFamily) -> NormKind {
+    match family.modules {
+        Modules::Llama(modules) if modules.rms_key.is_some_and(|key| s.value(key).is_some()) => {
+            NormKind::Rms(RmsScale::Weight)
+        }
+        _ => family.block().norm,
     }
 }
 

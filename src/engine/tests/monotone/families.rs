@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::configurations::{
-    bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt,
-    instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
+    bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, falcon, gemma3, gemma4, glm, glm4, glm4v,
+    got_ocr2, gpt, instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower,
+    with_padding,
 };
 use super::mixtures::{delta_experts, ernie, experts, gpt_oss, grouped, inside};
 
@@ -98,7 +99,7 @@ pub const FAMILIES: &[Family] = &[
     text("bitnet", |w| decoder("bitnet", w)),
     text("diffllama", |w| decoder("diffllama", w)),
     text("nanochat", |w| decoder("nanochat", w)),
-    text("falcon", |w| decoder("falcon", w)),
+    text("falcon", falcon),
     text(
         "bloom",
         |w| json!({"model_type": "bloom", "vocab_size": 500, "hidden_size": 64 * w, "n_layer": 2, "n_head": 4}),

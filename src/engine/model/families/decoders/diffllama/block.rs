@@ -123,29 +123,31 @@ impl SelfAttention {
         let (second_out, _weights) = attend(&second);
         let joined = t.cat(&[&first_out, &second_out], 3);
         drop((first_out, second_out));
-        let out = self.difference(t, joined, q.dtype());
+        let (out, _held) = self.difference(t, joined, q.dtype());
         let out = t.view(&out, [batch, seq, q.size(1) * self.head_dim]);
         (t.scope("o_proj", || self.o_proj.forward(t, &out)), weights)
     }
 
-    /// Subtracts the second half of the heads, weighed, from the first, and normalises the difference.
-    fn difference(&self, t: &Tape, joined: Tensor, dtype: DType) -> Tensor {
-        let halves = t.split(&joined, 2, &[joined.size(2) / 2; 2]);
+    /// Subtracts the second half of the heads, weighed, from the first, and normalises the difference; the caller holds the
+    /// halves and the weights.
+    fn difference(&self, t: &Tape, joined: Tensor, dtype: DType) -> (Tensor, Vec<Tensor>) {
+        let mut held = t.split(&joined, 2, &[joined.size(2) / 2; 2]);
         let weights = [0, 1].map(|pair| self.weight(t, pair, dtype));
         let weight = {
             let difference = t.sub(&weights[0], &weights[1]);
             t.shift(&difference)
         };
         let mut out = {
-            let weighed = t.mul(&weight, &halves[1]);
-            t.sub(&halves[0], &weighed)
+            let weighed = t.mul(&weight, &held[1]);
+            t.sub(&held[0], &weighed)
         };
         drop(joined);
         out = {
             let normed = t.scope("groupnorm", || t.rms_norm(&out));
             t.scale(&normed)
         };
-        drop((halves, weight, weights));
-        out
+        held.push(weight);
+        held.extend(weights);
+        (out, held)
     }
 }

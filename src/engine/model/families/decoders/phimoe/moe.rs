@@ -122,28 +122,32 @@ fn drawn(t: &Tape, scores: &Tensor, open: &Tensor, held: &mut Held) -> (Tensor, 
     let probabilities = t.softmax(&masked, None);
     drop(masked);
     let weight = t.gather_last(&probabilities, &chosen);
-    let kept = {
-        let [most, places] = t.max_with_places(&probabilities);
-        held.most = Some(most);
-        held.places = Some(places);
-        let flags = |name| t.empty([n, 1], DType::Bool, name);
-        let either = {
-            let same = flags("comparison");
-            let above = {
-                let _random = t.empty([n, 1], probabilities.dtype(), "rand_like");
-                flags("comparison")
-            };
-            let either = flags("logical_or");
-            drop((same, above));
-            either
-        };
-        let wide = t.empty([n, 1], DType::F32, "add");
-        let kept = t.to_dtype(&wide, probabilities.dtype());
-        drop((wide, either));
-        kept
-    };
+    let kept = thinned(t, &probabilities, held);
     let out = t.phimoe_multiplier(scores, &weight, &chosen, &probabilities);
     drop(hidden);
     held._others.extend([weight, probabilities, kept]);
     (out, chosen)
+}
+
+/// `mask_for_one`: a factor of each row, [n, 1], by chance or by having the greatest probability.
+fn thinned(t: &Tape, probabilities: &Tensor, held: &mut Held) -> Tensor {
+    let n = probabilities.size(0);
+    let [most, places] = t.max_with_places(probabilities);
+    held.most = Some(most);
+    held.places = Some(places);
+    let flags = |name| t.empty([n, 1], DType::Bool, name);
+    let either = {
+        let same = flags("comparison");
+        let above = {
+            let _random = t.empty([n, 1], probabilities.dtype(), "rand_like");
+            flags("comparison")
+        };
+        let either = flags("logical_or");
+        drop((same, above));
+        either
+    };
+    let wide = t.empty([n, 1], DType::F32, "add");
+    let kept = t.to_dtype(&wide, probabilities.dtype());
+    drop((wide, either));
+    kept
 }
