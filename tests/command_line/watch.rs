@@ -24,8 +24,11 @@ fn answer(file: &str) -> Value {
 /// Highest relative difference between the measured and the predicted peak, over all steps that have both.
 fn worst(answer: &Value) -> f64 {
     let steps = answer["steps"].as_array().expect("steps").iter();
-    let pairs = steps.filter_map(|step| Some((step["measured"]["peak"].as_f64()?, step["predicted"]["peak"].as_f64()?)));
-    let errors: Vec<f64> = pairs.map(|(measured, predicted)| (predicted / measured - 1.0).abs()).collect();
+    let pairs =
+        steps.filter_map(|step| Some((step["measured"]["peak"].as_f64()?, step["predicted"]["peak"].as_f64()?)));
+    let errors: Vec<f64> = pairs
+        .map(|(measured, predicted)| (predicted / measured - 1.0).abs())
+        .collect();
     assert!(errors.len() > 10, "{} steps", errors.len());
     errors.into_iter().fold(0.0, f64::max)
 }
@@ -37,7 +40,10 @@ fn the_peak_of_a_trainer_is_as_predicted() {
     assert!(worst(&answer) <= 0.001, "{}", worst(&answer));
     assert_eq!(answer["case"]["precision"], "amp-bf16");
     let sentences = answer["differs"].to_string();
-    assert!(!sentences.contains("peak") && !sentences.contains("grows"), "{sentences}");
+    assert!(
+        !sentences.contains("peak") && !sentences.contains("grows"),
+        "{sentences}"
+    );
 }
 
 /// A loop that keeps its logits: the growth is named, and its size is that of what was kept.
@@ -54,7 +60,13 @@ fn memory_that_grows_is_named() {
 fn the_text_shows_both_and_the_newest_steps() {
     let ran = watch(&[&run("trainer_h100.jsonl"), "--once"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for told in ["peak, predicted", "peak, measured", "NVIDIA H100", "24 steps, ended", "step"] {
+    for told in [
+        "peak, predicted",
+        "peak, measured",
+        "NVIDIA H100",
+        "24 steps, ended",
+        "step",
+    ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }
 }
@@ -76,7 +88,10 @@ fn what_is_no_run_is_refused_with_the_way_out() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no_run.jsonl");
     for (text, told) in [
         ("", "holds no step yet"),
-        ("loss,step\n", "line 1 is not of a file that vramscope.Watch or vramscope.watching writes"),
+        (
+            "loss,step\n",
+            "line 1 is not of a file that vramscope.Watch or vramscope.watching writes",
+        ),
     ] {
         std::fs::write(&path, text).expect("a folder for tests");
         let ran = watch(&[path.to_str().expect("UTF-8"), "--once"]);

@@ -64,7 +64,9 @@ fn timed() -> Vec<Timed> {
             let measured = milliseconds(&row.measured)?;
             let model = Model::from_case(&row.case).expect("a known model");
             let recording = record_work(&model, &row.case.setup, Gpu::H200).expect("its memory is predicted");
-            let estimated = clocks.each_ref().map(|clock| step(&recording, &clock.costs()).milliseconds());
+            let estimated = clocks
+                .each_ref()
+                .map(|clock| step(&recording, &clock.costs()).milliseconds());
             Some(Timed {
                 row,
                 measured,
@@ -84,7 +86,10 @@ fn errors_on_another_card_are_within_the_limits_and_the_kept_table_is_todays() {
     };
     let (with, without) = (of(0.0, 0), of(0.0, 1));
     assert!(with.median <= 0.10 && with.p90 <= 0.30, "{with:?}");
-    assert!(with.median < without.median, "the host's probes help: {with:?}, {without:?}");
+    assert!(
+        with.median < without.median,
+        "the host's probes help: {with:?}, {without:?}"
+    );
     let mut out = HEAD.to_owned();
     out += "| rows | estimate from | median | 90th percentile | worst |\n| --- | --- | --- | --- | --- |\n";
     for (which, from) in FROM.iter().enumerate() {
@@ -102,7 +107,10 @@ fn errors_on_another_card_are_within_the_limits_and_the_kept_table_is_todays() {
         let [error, without, sheet] = timed.errors().map(|e| format!("{:+.0}%", 100.0 * e));
         let (model, options) = (&timed.row.case.model, &timed.row.options);
         let (measured, predicted) = (phases(timed.measured), phases(timed.estimated[0]));
-        let _ = writeln!(out, "| {model} {options} | {measured} | {predicted} | {error} | {without} | {sheet} |");
+        let _ = writeln!(
+            out,
+            "| {model} {options} | {measured} | {predicted} | {error} | {without} | {sheet} |"
+        );
     }
     kept::hold(TABLE, &out);
 }

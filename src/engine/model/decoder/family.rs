@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::biases::Biases;
 use super::defaults::DecoderDefaults;
-use super::experts::ExpertKeys;
+use super::expert_keys::ExpertKeys;
 use super::latent_config::LatentKeys;
 use super::windows::Windows;
 use crate::model::ModelError;
@@ -94,6 +94,8 @@ pub(crate) struct LlamaModules {
     pub both_masks: bool,
     /// True if only a part of each head may be rotated (`partial_rotary_factor`).
     pub partial_rotary: bool,
+    /// True if each forward computes the rotary frequencies again on the host (PhiMoE).
+    pub recomputes_rotary: bool,
     /// True if full and sliding blocks have a rotary embedding each (`Olmo3RotaryEmbedding`).
     pub rotary_by_kind: bool,
     /// Key that switches the norms of queries and keys on, in a family that has them only with it.
@@ -109,10 +111,16 @@ pub(crate) struct LlamaModules {
     pub intermediate_key: &'static str,
     /// True if transformers refuses FlashAttention for it.
     pub refuses_flash: bool,
+    /// Key that makes all norms Llama's RMS norms where a file has it.
+    pub rms_key: Option<&'static str>,
     /// Experts in place of the MLP.
     pub experts: Option<&'static ExpertKeys>,
     /// Latent attention in place of Llama's.
     pub latent: Option<&'static LatentKeys>,
+    /// Multiplication of the embeddings after the masks are made, if there is one.
+    pub late_scale: LateScale,
+    /// True if the last norm also comes before the blocks (nanochat).
+    pub norm_first: bool,
     /// Form of the block.
     pub block: LlamaBlock,
 }
@@ -140,6 +148,19 @@ pub(crate) struct LlamaBlock {
     pub scales_last: bool,
     /// True if what a part makes lives, beside its copy after dropout, until it is added to the residual stream (Emu3).
     pub keeps_undropped: bool,
+    /// True if what enters the last projections of attention and of the MLP passes norms (BitNet).
+    pub sub_norms: bool,
+}
+
+/// Multiplication of a decoder's embeddings by a number after its masks are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LateScale {
+    /// None, or before the masks are made.
+    Never,
+    /// The product takes the embeddings' place (Granite MoE).
+    Replaces,
+    /// Under a switch; the embeddings live beside the product (AFMoE).
+    Beside(&'static str),
 }
 
 /// Places of a block's norms.
@@ -147,6 +168,8 @@ pub(crate) struct LlamaBlock {
 pub(crate) enum NormPlacement {
     /// Before attention, and before the MLP.
     Before,
+    /// The same under other names (Apertus).
+    BeforeAs([&'static str; 2]),
     /// After each (OLMo 2).
     After,
     /// Before and after each: names of those after, and the key that switches them off, if there is one.
@@ -162,8 +185,8 @@ pub(crate) enum QueryNorms {
     Heads,
     /// Of each head, once all three projections are split (EXAONE 4).
     SplitHeads,
-    /// Of each head, once positions have turned it (HunYuan).
-    TurnedHeads,
+    /// Of each head, once positions have turned it, by these names (HunYuan).
+    TurnedHeads([&'static str; 2]),
     /// Of the whole projection, once all three are made (OLMo 2; OLMo has the order without the norms).
     Whole,
 }
@@ -184,6 +207,8 @@ pub(crate) enum MlpKind {
 pub(crate) enum Rotation {
     /// Of whole heads, in their own type.
     Whole,
+    /// Of whole heads, in their own type, the other way round (nanochat).
+    Back,
     /// Of whole heads by cosines in fp32, and back to their own type (OLMo 2).
     ByF32,
     /// Of whole heads in fp32, and back to their own type (Cohere).
@@ -210,6 +235,7 @@ impl LlamaModules {
         one_mask: false,
         both_masks: false,
         partial_rotary: false,
+        recomputes_rotary: false,
         rotary_by_kind: false,
         query_norms_key: None,
         head_bias_key: None,
@@ -217,8 +243,11 @@ impl LlamaModules {
         has_own_activation: false,
         intermediate_key: "intermediate_size",
         refuses_flash: false,
+        rms_key: None,
         experts: None,
         latent: None,
+        late_scale: LateScale::Never,
+        norm_first: false,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
             placement: NormPlacement::Before,
@@ -230,6 +259,7 @@ impl LlamaModules {
             scales_logits: false,
             scales_last: false,
             keeps_undropped: false,
+            sub_norms: false,
         },
     };
 }
@@ -279,6 +309,14 @@ impl DecoderFamily {
         match &self.modules {
             Modules::Llama(modules) => modules.latent,
             Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Multiplication of the embeddings after the masks are made.
+    pub(crate) const fn late_scale(&self) -> LateScale {
+        match &self.modules {
+            Modules::Llama(modules) => modules.late_scale,
+            Modules::Gemma(_) => LateScale::Never,
         }
     }
 

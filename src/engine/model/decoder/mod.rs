@@ -5,6 +5,7 @@ pub(crate) mod block;
 pub(crate) mod causal_lm;
 mod config;
 mod defaults;
+mod expert_keys;
 pub(crate) mod experts;
 mod family;
 pub(crate) mod gemma;
@@ -14,6 +15,7 @@ mod latent_config;
 pub(crate) mod layer;
 pub(crate) mod mlp;
 pub(crate) mod rope_tables;
+mod rotaries;
 pub(crate) mod router;
 pub(crate) mod sparse;
 pub(crate) mod stack;
@@ -23,12 +25,14 @@ mod windows;
 pub(crate) use biases::Biases;
 pub use config::DecoderConfig;
 pub(crate) use defaults::DecoderDefaults;
-pub(crate) use experts::{
-    CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, ExpertsConfig, GroupKeys, SharedKeys, not_null,
+pub(crate) use expert_keys::{
+    CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, GroupKeys, OfDense, SharedKeys, SigmoidForm,
 };
+pub(crate) use experts::{ExpertsConfig, not_null};
 pub use family::DecoderFamily;
 pub(crate) use family::{
-    GemmaModules, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation, SoftCaps,
+    GemmaModules, HeadRule, LateScale, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation,
+    SoftCaps,
 };
 pub(crate) use latent_config::{LatentKeys, LatentRotation};
 pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};

@@ -27,4 +27,3 @@ pub fn qwen3_omni_moe(w: u64) -> Value {
     let text = experts("qwen3_omni_moe_text", w);
     beside_sound(beside_qwen3_tower("qwen3_omni_moe_thinker", text, w), w)
 }
-
