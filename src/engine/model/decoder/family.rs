@@ -78,6 +78,10 @@ pub(crate) enum SoftCaps {
 
 /// Modules that run a family of decoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each family, and it stays where it is"
+)]
 pub(crate) enum Modules {
     /// Llama's ([`super::stack`]), with its own blocks if the registry names some.
     Llama(LlamaModules),
