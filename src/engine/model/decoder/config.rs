@@ -3,7 +3,8 @@
 use super::defaults::DecoderDefaults;
 use super::expert_keys::{ExpertKeys, OfDense};
 use super::experts::ExpertsConfig;
-use super::family::{DecoderFamily, HeadRule, LateScale, Modules, NormPlacement, SoftCaps};
+use super::family::{DecoderFamily, HeadRule, Modules, SoftCaps};
+use super::forms::{LateScale, NormPlacement};
 use super::latent_config::LatentConfig;
 use super::windows;
 use crate::model::ModelError;

@@ -2,7 +2,7 @@
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
-use super::family::{NormPlacement, QueryNorms, Rotation};
+use super::forms::{NormPlacement, QueryNorms, Rotation};
 use super::mlp::Mlp;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, Norm};

@@ -1,7 +1,7 @@
 //! MLP of decoders like Llama's.
 
 use super::config::DecoderConfig;
-use super::family::MlpKind;
+use super::forms::MlpKind;
 use crate::model::config::Activation;
 use crate::nn::{self, Builder, Linear, RmsNorm, Xielu};
 use crate::tape::{Tape, Tensor};

@@ -8,6 +8,7 @@ mod defaults;
 mod expert_keys;
 pub(crate) mod experts;
 mod family;
+mod forms;
 pub(crate) mod gemma;
 pub(crate) mod head;
 pub(crate) mod latent;
@@ -30,9 +31,7 @@ pub(crate) use expert_keys::{
 };
 pub(crate) use experts::{ExpertsConfig, not_null};
 pub use family::DecoderFamily;
-pub(crate) use family::{
-    GemmaModules, HeadRule, LateScale, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation,
-    SoftCaps,
-};
+pub(crate) use family::{GemmaModules, HeadRule, LlamaModules, Modules, SoftCaps};
+pub(crate) use forms::{LateScale, LlamaBlock, MlpKind, NormPlacement, QueryNorms, Rotation};
 pub(crate) use latent_config::{LatentKeys, LatentRotation};
 pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};

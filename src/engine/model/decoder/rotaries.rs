@@ -1,7 +1,8 @@
 //! Rotary embeddings of a decoder.
 
 use super::config::DecoderConfig;
-use super::family::{LlamaModules, Modules, Rotation};
+use super::family::{LlamaModules, Modules};
+use super::forms::Rotation;
 use super::latent_config::LatentRotation;
 use crate::model::config::RopeKind;
 use crate::nn::{Builder, Frequencies, Rotary, Waves};

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
-use super::family::{LateScale, LlamaModules, Modules, Rotation};
+use super::family::{LlamaModules, Modules};
+use super::forms::{LateScale, Rotation};
 use super::head::{head_for, last_logits};
 use super::layer::Layer;
 use super::rotaries::rotaries;

@@ -1,64 +1,18 @@
 //! Tiny configurations of each family, with a width that scales.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::configurations::{
     bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, falcon, gemma3, gemma4, glm, glm4, glm4v,
     got_ocr2, gpt, instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower,
     with_padding,
 };
+use super::family::{Family, beside_text, images, text};
 use super::latent::{kimi_k25, latent};
 use super::mixtures::{
     delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, inside, minimax_m3, minimax_m3_text,
 };
 use super::omni::{qwen2_5_omni, qwen3_omni_moe};
-
-/// A family and its capabilities: text, several images, parts that can be frozen.
-#[derive(Debug)]
-pub struct Family {
-    pub name: &'static str,
-    pub text: bool,
-    pub images: bool,
-    pub parts: bool,
-    config: fn(u64) -> Value,
-}
-
-impl Family {
-    /// Text of the family's `config.json`.
-    pub fn config(&self, width: u64) -> String {
-        (self.config)(width).to_string()
-    }
-}
-
-const fn text(name: &'static str, config: fn(u64) -> Value) -> Family {
-    Family {
-        name,
-        text: true,
-        images: false,
-        parts: false,
-        config,
-    }
-}
-
-const fn beside_text(name: &'static str, images: bool, config: fn(u64) -> Value) -> Family {
-    Family {
-        name,
-        text: true,
-        images,
-        parts: true,
-        config,
-    }
-}
-
-const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
-    Family {
-        name,
-        text: false,
-        images: false,
-        parts: false,
-        config,
-    }
-}
 
 /// Every family whose forward is simulated.
 pub const FAMILIES: &[Family] = &[
