@@ -103,7 +103,7 @@ impl LatentConfig {
                 return Err(s.wrong(name, &width.into(), "a multiple of 8: other widths are not simulated"));
             }
         }
-        if self.turned % 2 != 0 {
+        if !self.turned.is_multiple_of(2) {
             return Err(s.wrong("qk_rope_head_dim", &self.turned.into(), "an even number, of pairs"));
         }
         let head_dim = s.optional_size("head_dim", limits::HEAD_DIM)?.unwrap_or(self.turned);
