@@ -16,6 +16,9 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<ModelConfig, ModelErro
     let Some(known) = named.and_then(families::known) else {
         return Err(unsupported(object, named));
     };
+    if let Some(text) = families::known_text(object) {
+        return text.read(&Section::root(object, text.model_type.name));
+    }
     architectures::check(object, known.model_type)?;
     known.read(&Section::root(object, known.model_type.name))
 }

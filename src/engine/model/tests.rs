@@ -155,7 +155,8 @@ fn a_case_shortens_mllama_and_keeps_the_cross_attention_that_is_left() {
         .unwrap()
         .unwrap();
     let mllama: MllamaConfig = of_type(Model::from_case(&case));
-    assert_eq!((mllama.text.layers, mllama.cross_attention_layers), (10, vec![3, 8]));
+    let text = mllama.text;
+    assert_eq!((text.decoder.layers, text.cross_attention_layers), (10, vec![3, 8]));
 }
 
 #[test]

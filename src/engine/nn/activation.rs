@@ -19,6 +19,8 @@ pub enum Activation {
     Relu,
     /// max(x, 0)², two operations (`relu2`).
     Relu2,
+    /// xIELU, which has parameters: a module of its own ([`super::Xielu`]), known by name to families that have it.
+    Xielu,
 }
 
 impl Activation {
@@ -60,6 +62,7 @@ pub fn activate(t: &Tape, kind: Activation, x: Tensor) -> Tensor {
             let positive = t.unary_of_result("ReluBackward0", &x, "relu");
             t.pow(&positive)
         }
+        Activation::Xielu => unreachable!("xIELU is a module"),
     }
 }
 

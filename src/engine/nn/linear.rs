@@ -195,6 +195,25 @@ impl Linear {
 }
 
 impl Linear {
+    /// `FalconLinear.forward`: the product, and then the bias in an operation of its own.
+    pub fn forward_apart(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let Weight::Dense(weight) = &self.weight else {
+            return self.multiplied(t, x);
+        };
+        let bias = self.bias.borrow();
+        let apart = || {
+            let product = t.matmul(x, &t.transpose(weight, 0, 1));
+            match &*bias {
+                Some(bias) => t.add(&product, bias),
+                None => product,
+            }
+        };
+        match self.lora.as_ref().and_then(|slot| slot.adapter()) {
+            Some(adapter) => adapter.forward(t, x, apart),
+            None => apart(),
+        }
+    }
+
     /// `bias.data = bias.data.to(x.dtype)` of `Linear4bit`.
     fn cast_bias(&self, t: &Tape) {
         let Weight::Nf4(weight) = &self.weight else { return };

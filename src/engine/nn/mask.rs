@@ -128,6 +128,20 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     Some(as_mask(t, attn, allowed, embeds))
 }
 
+/// Mask of a pattern of a model that asks for one even if SDPA needs none (`allow_is_causal_skip=False`), for a padding mask
+/// without padding.
+pub fn made_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Mask {
+    let [batch, seq] = [embeds.size(0), embeds.size(1)];
+    let padding = padding_mask(t, batch, seq);
+    let at = Positions {
+        batch,
+        seq,
+        vmap: false,
+    };
+    let allowed = allowed_positions(t, at, pattern.rule(), Some(&padding));
+    as_mask(t, attn, allowed, embeds)
+}
+
 /// Number of tokens of padding before each sample, [batch].
 fn left_padding(t: &Tape, padding: &Tensor) -> Tensor {
     let none_yet = {

@@ -26,6 +26,7 @@ mod norm;
 mod rope;
 mod token_scores;
 mod wrapped;
+mod xielu;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, soft_cap};
@@ -41,15 +42,16 @@ pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, shifted_lm_loss, unshifted_lm_loss};
 pub use mask::{
-    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, padding_mask, pattern_mask, position_ids,
-    recurrent_mask, text_mask,
+    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, made_mask, padding_mask, pattern_mask,
+    position_ids, recurrent_mask, text_mask,
 };
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
 pub use rope::{
-    Frequencies, Rotary, Waves, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary,
+    Frequencies, Rotary, Waves, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_back,
     apply_rotary_to_pairs, apply_rotary_to_part, inverse_frequencies, inverse_frequencies_again, rotate_half,
 };
 pub use token_scores::{FusedOutput, TokenScores};
 pub use wrapped::{Active, Wrapped};
+pub use xielu::Xielu;

@@ -27,6 +27,15 @@ impl LayerNorm {
         })
     }
 
+    /// Makes a norm whose bias its caller removes once it is made (`norm.bias = None`).
+    pub fn with_removed_bias(b: &Builder, name: &'static str, width: u64) -> Self {
+        b.tape().scope(name, || {
+            let weight = Some(b.weight("weight", [width]));
+            drop(b.tape().empty([width], b.dtype(), "bias"));
+            Self { weight, bias: None }
+        })
+    }
+
     /// Makes a norm without parameters (`elementwise_affine=False`).
     pub fn plain() -> Self {
         Self {
@@ -216,6 +225,8 @@ pub enum NormKind {
     ShiftedLayer,
     /// OLMo's layer norm: in fp32, without parameters.
     WideLayer,
+    /// nanochat's RMS norm: in fp32, without parameters.
+    WideRms,
 }
 
 /// A norm of one of several kinds.
@@ -230,6 +241,8 @@ pub enum Norm {
     ShiftedLayer(ShiftedLayerNorm),
     /// OLMo's layer norm.
     WideLayer,
+    /// nanochat's RMS norm.
+    WideRms,
 }
 
 impl Norm {
@@ -241,6 +254,7 @@ impl Norm {
             NormKind::PlainLayer => Self::PlainLayer(PlainLayerNorm::new(b, name, width)),
             NormKind::ShiftedLayer => Self::ShiftedLayer(ShiftedLayerNorm::new(b, name, width)),
             NormKind::WideLayer => Self::WideLayer,
+            NormKind::WideRms => Self::WideRms,
         }
     }
 
@@ -255,8 +269,30 @@ impl Norm {
                 let normed = LayerNorm::plain().forward(t, &t.to_dtype(x, DType::F32));
                 t.to_dtype(&normed, x.dtype())
             }
+            Self::WideRms => {
+                let normed = plain_rms(t, x);
+                t.to_dtype(&normed, x.dtype())
+            }
         }
     }
+}
+
+/// `x * rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)` in fp32 (`NanoChatRMSNorm._norm`).
+fn plain_rms(t: &Tape, x: &Tensor) -> Tensor {
+    let h = t.to_dtype(x, DType::F32);
+    let inverse = {
+        let shifted = {
+            let mean = {
+                let squares = t.pow(&h);
+                t.mean_last(&squares)
+            };
+            t.shift(&mean)
+        };
+        t.rsqrt(&shifted)
+    };
+    let normed = t.mul(&h, &inverse);
+    drop((inverse, h));
+    normed
 }
 
 /// An RMS norm whose result a gate multiplies, operation by operation (`Qwen3_5RMSNormGated`).

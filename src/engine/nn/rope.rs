@@ -13,6 +13,8 @@ pub struct Rotary {
     pub(super) head_dim: u64,
     frequencies: Frequencies,
     waves: Waves,
+    /// True if each forward computes the frequencies again, on the host (PhiMoE), and whether they depend on the length.
+    recomputed: Option<bool>,
     /// True if each forward looks whether the frequencies still suit its length (`dynamic_frequency_update`).
     is_dynamic: bool,
 }
@@ -127,6 +129,7 @@ impl Rotary {
                 head_dim,
                 frequencies,
                 waves: Waves::Repeated,
+                recomputed: None,
                 is_dynamic: false,
             }
         })
@@ -135,6 +138,11 @@ impl Rotary {
     /// Makes each forward look whether the frequencies still suit its length, if `is_dynamic`.
     pub fn dynamic(self, is_dynamic: bool) -> Self {
         Self { is_dynamic, ..self }
+    }
+
+    /// Makes each forward compute the frequencies again on the host, whose scale depends on the length if `Some(true)`.
+    pub fn recomputed(self, recomputed: Option<bool>) -> Self {
+        Self { recomputed, ..self }
     }
 
     /// Makes waves of the given form.
@@ -174,10 +182,23 @@ impl Rotary {
         t.no_grad(|| {
             self.check_length(t);
             let [batch, positions] = [position_ids.size(0), position_ids.size(1)];
-            let freqs_in = t.expand(
-                &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
-                [batch, self.head_dim / 2, 1],
-            );
+            let mut _length = None;
+            let freqs_in = if let Some(depends) = self.recomputed {
+                let length = {
+                    let last = t.reduce_all(position_ids, "max");
+                    t.compute(&last, DType::I64, "plus 1")
+                };
+                if depends {
+                    drop(t.compute(&length, DType::Bool, "comparison"));
+                }
+                _length = Some(length);
+                t.empty([batch, self.head_dim / 2, 1], DType::F32, "frequencies from the host")
+            } else {
+                t.expand(
+                    &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
+                    [batch, self.head_dim / 2, 1],
+                )
+            };
             let expanded = t.compute(
                 &t.view(position_ids, [batch, 1, positions]),
                 DType::F32,
@@ -242,6 +263,22 @@ pub fn apply_rotary_to_pairs(t: &Tape, x: [&Tensor; 2], cos: &Tensor, sin: &Tens
         };
         t.cat(&[&turned, &other], 3)
     })
+}
+
+/// `apply_rotary_pos_emb` of nanochat, whose `rotate_half` negates the first half instead, and puts it last.
+pub fn apply_rotary_back(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    let straight = t.mul(x, cos);
+    let turned = {
+        let rotated = {
+            let (d, half) = (x.dim() - 1, x.last() / 2);
+            let first = t.slice(x, d, half);
+            let second = t.slice(x, d, half);
+            let negated = t.neg(&first);
+            t.cat(&[&second, &negated], d)
+        };
+        t.mul(&rotated, sin)
+    };
+    t.add(&straight, &turned)
 }
 
 /// Phi's rotation of the first elements of each head, as many as `cos` has: both queries and keys are rotated, then

@@ -48,7 +48,10 @@ impl CausalLm {
         Self {
             model,
             lm_head,
-            logits: Logits::scaled(c.family.block().scales_logits),
+            logits: match c.logit_softcap {
+                Some(_) => Logits::Capped,
+                None => Logits::scaled(c.family.block().scales_logits),
+            },
             scales_last: c.family.block().scales_last,
             generates: !c.family.is_eager(),
         }

@@ -1,13 +1,16 @@
 //! Configuration of decoders like Llama's.
 
 use super::defaults::DecoderDefaults;
+use super::expert_keys::{ExpertKeys, OfDense};
 use super::experts::ExpertsConfig;
-use super::family::{DecoderFamily, HeadRule, NormPlacement, SoftCaps};
+use super::family::{DecoderFamily, HeadRule, Modules, SoftCaps};
+use super::forms::{LateScale, NormPlacement};
 use super::latent_config::LatentConfig;
 use super::windows;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, Rope, limits};
+use crate::nn::{NormKind, RmsScale};
 
 /// A decoder like Llama's: RMS norms, rotary positions, gated MLP.
 ///
@@ -58,6 +61,10 @@ pub struct DecoderConfig {
     pub attention_softcap: Option<f64>,
     /// Soft cap of logits.
     pub logit_softcap: Option<f64>,
+    /// Kind of all norms.
+    pub(crate) norm: NormKind,
+    /// True if embeddings are multiplied by a number after the masks are made.
+    pub scales_late: bool,
     /// True if blocks with norms around their parts have those after them.
     pub norms_around: bool,
     /// True if the factor that the token embedding keeps as a buffer is a whole number; `None` if it keeps none.
@@ -103,11 +110,7 @@ impl DecoderConfig {
             family,
             vocab,
             hidden,
-            intermediate: match family.experts() {
-                // No layer has an MLP, and no key says how wide it would be.
-                Some(keys) if keys.are_everywhere() => 0,
-                _ => s.size(family.intermediate_key(), d.intermediate, limits::WIDTH * 4)?,
-            },
+            intermediate: intermediate(s, family, d)?,
             layers,
             heads,
             kv_heads,
@@ -119,10 +122,7 @@ impl DecoderConfig {
             mlp_bias: biases.mlp,
             head_bias: switched(s, family.head_bias_key(), false)?,
             qk_norm: switched(s, family.query_norms_key(), family.qk_norm)?,
-            activation: match family.has_own_activation() {
-                true => d.activation,
-                false => s.activation(activation_key(s, family), d.activation)?,
-            },
+            activation: activation(s, family, d)?,
             windows: windows::read(s, family, layers, d)?,
             rope: Rope::read(s, d.theta, d.partial_rotary)?,
             attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
@@ -132,10 +132,16 @@ impl DecoderConfig {
             },
             attention_softcap: soft_cap(s, family.soft_caps, "attn_logit_softcapping", 50.0)?,
             logit_softcap: soft_cap(s, family.soft_caps, "final_logit_softcapping", 30.0)?,
+            norm: norm(s, family),
+            scales_late: match family.late_scale() {
+                LateScale::Never => false,
+                LateScale::Replaces => true,
+                LateScale::Beside(key) => s.flag(key, false)?,
+            },
             norms_around: match family.block().placement {
                 NormPlacement::Around(_, Some(switch)) => s.flag(switch, true)?,
                 NormPlacement::Around(_, None) => true,
-                NormPlacement::Before | NormPlacement::After | NormPlacement::Shared => false,
+                _ => false,
             },
             embed_scale_is_whole: family
                 .embed_scale_key()
@@ -208,6 +214,42 @@ fn activation_key(s: &Section, family: &DecoderFamily) -> &'static str {
     match family.newer_activation_key {
         Some(key) if s.value(key).is_some() => key,
         _ => "hidden_act",
+    }
+}
+
+/// Reads the width inside the MLP of layers that have one; 0 if none has.
+fn intermediate(s: &Section, family: &DecoderFamily, d: &DecoderDefaults) -> Result<u64, ModelError> {
+    // No layer has an MLP, and no key says how wide it would be.
+    if family.experts().is_some_and(ExpertKeys::are_everywhere) {
+        return Ok(0);
+    }
+    let width = s.size(family.intermediate_key(), d.intermediate, limits::WIDTH * 4)?;
+    match family.experts().map(|keys| keys.of_dense) {
+        Some(OfDense::Prefix([key, _])) => s.size_or(key, width, limits::WIDTH * 4),
+        _ => Ok(width),
+    }
+}
+
+/// Kind of all norms.
+fn norm(s: &Section, family: &DecoderFamily) -> NormKind {
+    match family.modules {
+        Modules::Llama(modules) if modules.rms_key.is_some_and(|key| s.value(key).is_some()) => {
+            NormKind::Rms(RmsScale::Weight)
+        }
+        _ => family.block().norm,
+    }
+}
+
+/// Reads the activation; only a family whose default is xIELU has modules for its parameters.
+fn activation(s: &Section, family: &DecoderFamily, d: &DecoderDefaults) -> Result<Activation, ModelError> {
+    if family.has_own_activation() {
+        return Ok(d.activation);
+    }
+    let key = activation_key(s, family);
+    let is_own = d.activation == Activation::Xielu && s.value(key).is_some_and(|name| name == "xielu");
+    match is_own {
+        true => Ok(Activation::Xielu),
+        false => s.activation(key, d.activation),
     }
 }
 

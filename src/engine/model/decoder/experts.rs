@@ -1,110 +1,12 @@
-//! Mixtures of experts in place of a decoder's MLP: keys of the families, and the configuration.
+//! Mixtures of experts in place of a decoder's MLP: the configuration, and how it is read.
 
 use serde_json::Value;
 
+use super::expert_keys::{ChosenWeights, DenseLayers, ExpertKeys, OfDense, SharedKeys, SigmoidForm};
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 use crate::nn::ExpertSizes;
-
-/// Keys and rules that differ between families of decoders with experts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ExpertKeys {
-    /// Keys of the number of experts, and its default.
-    pub experts: ([&'static str; 2], u64),
-    /// Keys of the experts that each token is sent to, and their default number.
-    pub chosen: ([&'static str; 2], u64),
-    /// Key of the elements inside each expert, and its default.
-    pub intermediate: (&'static str, u64),
-    /// Weights of the chosen experts.
-    pub weights: ChosenWeights,
-    /// True if the router's weight comes before the experts'.
-    pub gate_first: bool,
-    /// Layers that have an MLP instead.
-    pub dense: DenseLayers,
-    /// Expert that all tokens pass beside the chosen ones.
-    pub shared: SharedKeys,
-}
-
-impl ExpertKeys {
-    /// Returns true if all layers have experts, whose width has a key of its own.
-    pub(super) fn are_everywhere(&self) -> bool {
-        self.dense == DenseLayers::Never && self.intermediate.0 != "intermediate_size"
-    }
-}
-
-/// Keys of the experts that each token is sent to, in most families.
-pub(crate) const CHOSEN: [&str; 2] = ["num_experts_per_tok"; 2];
-
-/// Weights of the chosen experts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChosenWeights {
-    /// Divided by their sum if `norm_topk_prob`, with this default.
-    MaybeNormalised(bool),
-    /// Always divided by their sum.
-    Normalised,
-    /// Always divided by their sum, without a change of type after it (Mixtral).
-    NormalisedWide,
-    /// Sigmoids in fp32, chosen with a correction among the best groups of experts (DeepSeek).
-    Grouped(GroupKeys),
-    /// Softmax in fp32 times a number, chosen as `topk_method` says (DeepSeek-V2).
-    ByMethod,
-    /// Softmax in fp32, chosen with a correction (ERNIE 4.5).
-    Corrected,
-    /// Softmax of the chosen logits, which have biases (gpt-oss).
-    OfChosen,
-    /// Sigmoids in fp32, chosen with a correction and divided by their sum (MiniMax-M3).
-    Sigmoids,
-}
-
-/// Keys of a choice among groups of experts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GroupKeys {
-    /// Default of `n_group`, the groups.
-    pub groups: u64,
-    /// Default of `topk_group`, the groups that experts are chosen from.
-    pub kept: u64,
-    /// Default of `norm_topk_prob`.
-    pub is_normalised: bool,
-    /// True if the correction is made in fp32 whatever the model's type.
-    pub wide_correction: bool,
-}
-
-/// Layers with an MLP in place of experts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DenseLayers {
-    /// None.
-    Never,
-    /// `mlp_only_layers`, and those that are no `decoder_sparse_step`-th.
-    Listed,
-    /// The first `first_k_dense_replace`, with this default.
-    First(u64),
-    /// Those that `mlp_layer_types` calls dense, or the first `first_k_dense_replace`, with this default.
-    Kinds(u64),
-    /// Those that `mlp_layer_types` calls dense, or this many first ones.
-    KindsOr(u64),
-    /// Those outside `moe_layer_start_index` to `moe_layer_end_index`, and those that are no `moe_layer_interval`-th
-    /// (ERNIE 4.5).
-    Outside,
-}
-
-/// Keys of an expert that all tokens pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SharedKeys {
-    /// There is none.
-    Never,
-    /// One with a gate, the key of its elements, and their default.
-    Gated(&'static str, u64),
-    /// One as wide as this key's number of experts, with a default number; its output is added to theirs (DeepSeek).
-    Added(&'static str, u64),
-    /// The same, and a norm of the sum (A.X-K1).
-    AddedAndNormed(&'static str, u64),
-    /// One as wide as this key's number of experts, with a default number; it runs before the router, and 0 is none
-    /// (ERNIE 4.5).
-    AddedFirst(&'static str, u64),
-    /// One of this key's elements, with a default; it runs before the router (MiniMax-M3).
-    OfWidth(&'static str, u64),
-}
 
 /// Experts of a decoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +21,8 @@ pub struct ExpertsConfig {
     pub(super) shared: Option<(SharedKind, u64)>,
     /// True for each layer with experts, false for one with an MLP.
     pub sparse: Vec<bool>,
+    /// True if layers with an MLP turn queries and keys whatever they see.
+    pub(super) dense_turns: bool,
 }
 
 /// Kinds of routers.
@@ -144,8 +48,21 @@ pub(super) enum RouterKind {
     Corrected,
     /// Softmax of the chosen logits, which have biases.
     OfChosen,
-    /// Sigmoids in fp32, chosen with a correction and divided by their sum.
-    Sigmoids,
+    /// Softmax of the chosen logits in fp32.
+    OfChosenInF32,
+    /// Softmax of the chosen logits in fp32, back in the type of the tokens.
+    SoftmaxOfChosen,
+    /// Sigmoids of the chosen logits.
+    SigmoidsOfChosen {
+        /// True if they are divided by their sum.
+        is_normalised: bool,
+    },
+    /// Softmax of logits of a product in fp32, divided by their sum.
+    NormalisedProduct,
+    /// Sigmoids in fp32, chosen with a correction.
+    Sigmoids(SigmoidForm),
+    /// A router that the family's own block has.
+    OfBlock,
 }
 
 /// Kinds of experts that all tokens pass.
@@ -159,19 +76,41 @@ pub(super) enum SharedKind {
     AddedAndNormed,
     /// `shared_experts`, run before the router.
     AddedFirst,
+    /// `shared_experts`, run last.
+    Last(Combination),
+    /// `shared_mlp`, run first and added last.
+    Beside,
+    /// Beside the experts' module.
+    Outside,
+}
+
+/// Combination of what the chosen experts make with what all tokens pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Combination {
+    /// Their sum.
+    Sum,
+    /// Their sum in fp32, back in their type.
+    SumInF32,
+    /// Half of their sum.
+    Average,
 }
 
 impl ExpertsConfig {
+    /// Experts that each token is sent to.
+    pub(crate) const fn chosen(&self) -> u64 {
+        self.chosen
+    }
+
+    /// Elements of the expert that all tokens pass, if there is one.
+    pub(crate) fn shared_width(&self) -> Option<u64> {
+        self.shared.map(|(_, width)| width)
+    }
+
     /// Reads the experts of a decoder of `layers` blocks of `hidden` elements.
     pub(crate) fn read(s: &Section, keys: &ExpertKeys, [hidden, layers]: [u64; 2]) -> Result<Self, ModelError> {
         let (name, default) = keys.intermediate;
         let intermediate = s.size_or(name, default, limits::WIDTH * 4)?;
         Self::read_of_width(s, keys, [hidden, layers], (name, intermediate))
-    }
-
-    /// Elements inside the expert that all tokens pass, if there is one.
-    pub(crate) fn shared_width(&self) -> Option<u64> {
-        self.shared.map(|(_, width)| width)
     }
 
     /// Reads experts whose width a key of this name gave.
@@ -181,7 +120,7 @@ impl ExpertsConfig {
         [hidden, layers]: [u64; 2],
         (name, intermediate): (&str, u64),
     ) -> Result<Self, ModelError> {
-        refuse_others(s)?;
+        refuse_others(s, keys.weights)?;
         let (names, default) = keys.experts;
         let experts = s.size_of_either(names, default, limits::WIDTH)?;
         // The second name is another for the same number, which it would replace.
@@ -207,6 +146,10 @@ impl ExpertsConfig {
             gate_first: keys.gate_first,
             shared: shared(s, keys.shared, intermediate)?,
             sparse: sparse(s, keys.dense, layers)?,
+            dense_turns: match keys.of_dense {
+                OfDense::Usual => false,
+                OfDense::Prefix([_, pattern]) => s.size_or(pattern, 1, limits::LAYERS)? == 1,
+            },
         })
     }
 }
@@ -220,17 +163,20 @@ pub(crate) fn not_null(s: &Section, keys: &[&str]) -> Result<(), ModelError> {
 }
 
 /// Refuses values of keys that change the tensors and are not simulated.
-fn refuse_others(s: &Section) -> Result<(), ModelError> {
+fn refuse_others(s: &Section, weights: ChosenWeights) -> Result<(), ModelError> {
     s.only(
         "output_router_logits",
         "false: the loss that balances experts is not simulated",
         |v| v.as_bool() == Some(false),
     )?;
-    s.only(
-        "router_jitter_noise",
-        "0: noise on the router's input is not simulated",
-        |v| v.as_f64() == Some(0.0),
-    )?;
+    // A family whose own block has the router reads its noise itself.
+    if weights != ChosenWeights::OfBlock {
+        s.only(
+            "router_jitter_noise",
+            "0: noise on the router's input is not simulated",
+            |v| v.as_f64() == Some(0.0),
+        )?;
+    }
     s.only(
         "experts_implementation",
         "grouped_mm, which transformers takes by default",
@@ -247,7 +193,20 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
         ChosenWeights::ByMethod => RouterKind::Scaled(limits_of_method(s, experts)?),
         ChosenWeights::Corrected => RouterKind::Corrected,
         ChosenWeights::OfChosen => RouterKind::OfChosen,
-        ChosenWeights::Sigmoids => RouterKind::Sigmoids,
+        ChosenWeights::OfChosenInF32 => RouterKind::OfChosenInF32,
+        ChosenWeights::Selected => {
+            let key = "expert_selection_fn";
+            s.only(key, "\"softmax\" or \"sigmoid\"", |v| v == "softmax" || v == "sigmoid")?;
+            match s.optional_text(key)? {
+                Some("sigmoid") => RouterKind::SigmoidsOfChosen {
+                    is_normalised: s.flag("norm_topk_prob", true)?,
+                },
+                _ => RouterKind::SoftmaxOfChosen,
+            }
+        }
+        ChosenWeights::NormalisedProduct => RouterKind::NormalisedProduct,
+        ChosenWeights::Sigmoids(form) => RouterKind::Sigmoids(form),
+        ChosenWeights::OfBlock => RouterKind::OfBlock,
         ChosenWeights::Grouped(keys) => {
             let groups = s.size_or("n_group", keys.groups, experts)?;
             let of_group = s.divide(("n_routed_experts", experts), ("n_group", groups))?;
@@ -301,6 +260,27 @@ fn shared(s: &Section, keys: SharedKeys, intermediate: u64) -> Result<Option<(Sh
         SharedKeys::OfWidth(name, default) => {
             Some((SharedKind::AddedFirst, s.size_or(name, default, limits::WIDTH * 4)?))
         }
+        SharedKeys::Combined(name, default) => {
+            let count = s.size_or(name, default, limits::COUNT)?;
+            let wide = s.flag("enable_moe_fp32_combine", true)?;
+            let how = if wide { Combination::SumInF32 } else { Combination::Sum };
+            Some((SharedKind::Last(how), count * intermediate))
+        }
+        SharedKeys::Averaged(name) => {
+            let count = s.optional_count(name, limits::COUNT)?.unwrap_or(0);
+            let key = "shared_expert_combination_strategy";
+            s.only(key, "\"average\" or \"sum\"", |v| v == "average" || v == "sum")?;
+            let how = match s.optional_text(key)? {
+                Some("sum") => Combination::Sum,
+                _ => Combination::Average,
+            };
+            (count > 0).then_some((SharedKind::Last(how), count * intermediate))
+        }
+        SharedKeys::Beside => Some((SharedKind::Beside, intermediate)),
+        SharedKeys::Outside(name) => {
+            let width = s.optional_count(name, limits::WIDTH * 4)?.unwrap_or(0);
+            (width > 0).then_some((SharedKind::Outside, width))
+        }
     })
 }
 
@@ -327,6 +307,10 @@ fn sparse(s: &Section, dense: DenseLayers, layers: u64) -> Result<Vec<bool>, Mod
             Some(kinds) => of_kinds(s, kinds, (layers, true))?,
             None => sparse(s, DenseLayers::First(default), layers)?,
         },
+        DenseLayers::FirstOf(key, default) => {
+            let first = count(key, default)?;
+            (0..layers).map(|i| i >= first).collect()
+        }
         DenseLayers::KindsOr(first) => match s.value("mlp_layer_types") {
             Some(kinds) => of_kinds(s, kinds, (layers, false))?,
             None => (0..layers).map(|i| i >= first).collect(),

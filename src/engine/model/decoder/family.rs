@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::biases::Biases;
 use super::defaults::DecoderDefaults;
-use super::experts::ExpertKeys;
+use super::expert_keys::ExpertKeys;
+use super::forms::{LateScale, LlamaBlock, MlpKind, NormPlacement, QueryNorms, Rotation};
 use super::latent_config::LatentKeys;
 use super::windows::Windows;
 use crate::model::ModelError;
@@ -78,6 +79,10 @@ pub(crate) enum SoftCaps {
 
 /// Modules that run a family of decoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each family, and it stays where it is"
+)]
 pub(crate) enum Modules {
     /// Llama's ([`super::stack`]), with its own blocks if the registry names some.
     Llama(LlamaModules),
@@ -94,6 +99,8 @@ pub(crate) struct LlamaModules {
     pub both_masks: bool,
     /// True if only a part of each head may be rotated (`partial_rotary_factor`).
     pub partial_rotary: bool,
+    /// True if each forward computes the rotary frequencies again on the host (PhiMoE).
+    pub recomputes_rotary: bool,
     /// True if full and sliding blocks have a rotary embedding each (`Olmo3RotaryEmbedding`).
     pub rotary_by_kind: bool,
     /// Key that switches the norms of queries and keys on, in a family that has them only with it.
@@ -109,99 +116,18 @@ pub(crate) struct LlamaModules {
     pub intermediate_key: &'static str,
     /// True if transformers refuses FlashAttention for it.
     pub refuses_flash: bool,
+    /// Key that makes all norms Llama's RMS norms where a file has it.
+    pub rms_key: Option<&'static str>,
     /// Experts in place of the MLP.
     pub experts: Option<&'static ExpertKeys>,
     /// Latent attention in place of Llama's.
     pub latent: Option<&'static LatentKeys>,
+    /// Multiplication of the embeddings after the masks are made, if there is one.
+    pub late_scale: LateScale,
+    /// True if the last norm also comes before the blocks (nanochat).
+    pub norm_first: bool,
     /// Form of the block.
     pub block: LlamaBlock,
-}
-
-/// Form of a block like Llama's, and of what stands around its blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LlamaBlock {
-    /// Kind of all norms, the model's last one too.
-    pub norm: NormKind,
-    /// Places of the block's norms.
-    pub placement: NormPlacement,
-    /// Place of the norms of queries and keys, if it has some.
-    pub query_norms: QueryNorms,
-    /// Form of the MLP.
-    pub mlp: MlpKind,
-    /// Rotation of queries and keys by their positions.
-    pub rotation: Rotation,
-    /// True if, beside sliding blocks, those that see all positions turn nothing (EXAONE 4, Cohere 2).
-    pub only_sliding_turn: bool,
-    /// True if embeddings, and what each part adds to the residual stream, are multiplied by a number (Granite).
-    pub scales_stream: bool,
-    /// True if logits are multiplied by a number.
-    pub scales_logits: bool,
-    /// True if the last hidden states are multiplied by a number before the head (MiniCPM3).
-    pub scales_last: bool,
-    /// True if what a part makes lives, beside its copy after dropout, until it is added to the residual stream (Emu3).
-    pub keeps_undropped: bool,
-}
-
-/// Places of a block's norms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NormPlacement {
-    /// Before attention, and before the MLP.
-    Before,
-    /// After each (OLMo 2).
-    After,
-    /// Before and after each: names of those after, and the key that switches them off, if there is one.
-    Around([&'static str; 2], Option<&'static str>),
-    /// One before both, which run side by side (Cohere).
-    Shared,
-}
-
-/// Norms of queries and keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum QueryNorms {
-    /// Of each head, before heads and positions change places (Qwen3).
-    Heads,
-    /// Of each head, once all three projections are split (EXAONE 4).
-    SplitHeads,
-    /// Of each head, once positions have turned it (HunYuan).
-    TurnedHeads,
-    /// Of the whole projection, once all three are made (OLMo 2; OLMo has the order without the norms).
-    Whole,
-}
-
-/// Forms of an MLP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MlpKind {
-    /// A projection, another that gates it, and one back.
-    Gated,
-    /// Both projections in one (GLM).
-    Fused,
-    /// A projection and one back, of these names (Arcee).
-    Plain([&'static str; 2]),
-}
-
-/// Rotation of queries and keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rotation {
-    /// Of whole heads, in their own type.
-    Whole,
-    /// Of whole heads by cosines in fp32, and back to their own type (OLMo 2).
-    ByF32,
-    /// Of whole heads in fp32, and back to their own type (Cohere).
-    InF32,
-    /// Of a part of each head: queries and keys are both rotated before either is concatenated with its rest (Nemotron).
-    Part,
-    /// Of a part of each head, which is freed once it is concatenated with the rest (GLM-4-MoE).
-    FreedPart,
-    /// Of a part of each head, whose alternating elements make pairs (GLM).
-    AlternatingPart,
-    /// Of a part of each head, whose alternating elements make pairs, by cosines for each element of a pair (GLM-OCR).
-    PairedPart,
-    /// Of whole heads, whose halves are rotated one by one by cosines of half a head (gpt-oss).
-    Halves,
-    /// Of whole heads in fp32, whose alternating elements make pairs, by cosines in fp32 (ERNIE 4.5 MoE).
-    AlternatingInF32,
-    /// The same by cosines for each element of a pair (ERNIE 4.5 VL).
-    PairedInF32,
 }
 
 impl LlamaModules {
@@ -210,6 +136,7 @@ impl LlamaModules {
         one_mask: false,
         both_masks: false,
         partial_rotary: false,
+        recomputes_rotary: false,
         rotary_by_kind: false,
         query_norms_key: None,
         head_bias_key: None,
@@ -217,8 +144,11 @@ impl LlamaModules {
         has_own_activation: false,
         intermediate_key: "intermediate_size",
         refuses_flash: false,
+        rms_key: None,
         experts: None,
         latent: None,
+        late_scale: LateScale::Never,
+        norm_first: false,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
             placement: NormPlacement::Before,
@@ -230,6 +160,7 @@ impl LlamaModules {
             scales_logits: false,
             scales_last: false,
             keeps_undropped: false,
+            sub_norms: false,
         },
     };
 }
@@ -279,6 +210,14 @@ impl DecoderFamily {
         match &self.modules {
             Modules::Llama(modules) => modules.latent,
             Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Multiplication of the embeddings after the masks are made.
+    pub(crate) const fn late_scale(&self) -> LateScale {
+        match &self.modules {
+            Modules::Llama(modules) => modules.late_scale,
+            Modules::Gemma(_) => LateScale::Never,
         }
     }
 

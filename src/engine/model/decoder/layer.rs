@@ -2,7 +2,7 @@
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
-use super::family::{NormPlacement, QueryNorms, Rotation};
+use super::forms::{NormPlacement, QueryNorms, Rotation};
 use super::mlp::Mlp;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, Norm};
@@ -42,7 +42,8 @@ pub struct Layer {
 
 struct NamedNorm(&'static str, Norm);
 
-struct SelfAttention {
+/// `LlamaAttention` and its variants.
+pub(crate) struct SelfAttention {
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -50,6 +51,8 @@ struct SelfAttention {
     /// Norms of queries and keys.
     norms: Option<[Norm; 2]>,
     place: QueryNorms,
+    /// Norm of what enters the output projection (BitNet).
+    sub_norm: Option<Norm>,
     /// Rotation by positions, if there is one.
     rotation: Option<Rotation>,
     head_dim: u64,
@@ -83,7 +86,7 @@ impl Layer {
         let block = c.family.block();
         let self_attn = t.scope("self_attn", attention);
         let mlp = t.scope("mlp", mlp);
-        let norm = |name| Some(NamedNorm(name, Norm::new(b, name, c.hidden, block.norm)));
+        let norm = |name| Some(NamedNorm(name, Norm::new(b, name, c.hidden, c.norm)));
         let norms = match block.placement {
             NormPlacement::Shared => [norm("input_layernorm"), None, None, None],
             NormPlacement::After => {
@@ -91,8 +94,12 @@ impl Layer {
                 let [attention, mlp] = after;
                 [None, attention, None, mlp]
             }
-            NormPlacement::Before | NormPlacement::Around(..) => {
-                let before = ["input_layernorm", "post_attention_layernorm"].map(norm);
+            NormPlacement::Before | NormPlacement::BeforeAs(_) | NormPlacement::Around(..) => {
+                let names = match block.placement {
+                    NormPlacement::BeforeAs(names) => names,
+                    _ => ["input_layernorm", "post_attention_layernorm"],
+                };
+                let before = names.map(norm);
                 let after = match block.placement {
                     NormPlacement::Around(names, _) if c.norms_around => names.map(norm),
                     _ => [None, None],
@@ -189,15 +196,16 @@ impl Block for Layer {
 }
 
 impl SelfAttention {
-    fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
+    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         let block = c.family.block();
         let [of_q, of_k] = match block.query_norms {
             QueryNorms::Whole => [q, kv],
-            QueryNorms::Heads | QueryNorms::SplitHeads | QueryNorms::TurnedHeads => [c.head_dim; 2],
+            QueryNorms::Heads | QueryNorms::SplitHeads | QueryNorms::TurnedHeads(_) => [c.head_dim; 2],
         };
         let names = query_norm_names(block.query_norms);
         let norm = |name, width| Norm::new(b, name, width, block.norm);
+        let turns_anyway = c.experts.as_ref().is_some_and(|e| e.dense_turns && !e.sparse[index]);
         let sees_all = c.windows[index].is_none() && c.windows.iter().any(Option::is_some);
         Self {
             q_proj: Linear::columns(b, "q_proj", c.hidden, q, c.qkv_bias),
@@ -206,7 +214,8 @@ impl SelfAttention {
             o_proj: Linear::rows(b, "o_proj", q, c.hidden, c.o_bias),
             norms: c.qk_norm.then(|| [norm(names[0], of_q), norm(names[1], of_k)]),
             place: block.query_norms,
-            rotation: (!block.only_sliding_turn || !sees_all).then_some(block.rotation),
+            sub_norm: block.sub_norms.then(|| norm("attn_sub_norm", c.hidden)),
+            rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -248,8 +257,8 @@ impl Attend for SelfAttention {
         if let Some(rotation) = self.rotation {
             [q, k] = turn(t, rotation, [q, k], shared);
         }
-        q = norm(0, QueryNorms::TurnedHeads, q);
-        k = norm(1, QueryNorms::TurnedHeads, k);
+        q = norm(0, QueryNorms::TurnedHeads(names), q);
+        k = norm(1, QueryNorms::TurnedHeads(names), k);
         if let Some(cache) = &shared.cache {
             (k, v) = cache.update(t, &k, &v);
         }
@@ -263,6 +272,9 @@ impl Attend for SelfAttention {
         };
         let (mut out, weights) = nn::attention(t, shared.attn, &call);
         out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+        if let Some(norm) = &self.sub_norm {
+            out = t.scope("attn_sub_norm", || norm.forward(t, &out));
+        }
         out = t.scope("o_proj", || self.o_proj.forward(t, &out));
         (out, weights)
     }
@@ -271,7 +283,7 @@ impl Attend for SelfAttention {
 /// Names of the norms of queries and keys.
 const fn query_norm_names(place: QueryNorms) -> [&'static str; 2] {
     match place {
-        QueryNorms::TurnedHeads => ["query_layernorm", "key_layernorm"],
+        QueryNorms::TurnedHeads(names) => names,
         _ => ["q_norm", "k_norm"],
     }
 }
@@ -284,6 +296,7 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
     let back = |turned: &[Tensor; 2]| [t.to_dtype(&turned[0], q.dtype()), t.to_dtype(&turned[1], k.dtype())];
     match rotation {
         Rotation::Whole | Rotation::Halves => whole([&q, &k]),
+        Rotation::Back => [&q, &k].map(|x| nn::apply_rotary_back(t, x, &cos, &sin)),
         Rotation::ByF32 => back(&whole([&q, &k])),
         Rotation::InF32 => {
             let wide = [t.to_dtype(&q, DType::F32), t.to_dtype(&k, DType::F32)];

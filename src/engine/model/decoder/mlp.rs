@@ -1,9 +1,9 @@
 //! MLP of decoders like Llama's.
 
 use super::config::DecoderConfig;
-use super::family::MlpKind;
+use super::forms::MlpKind;
 use crate::model::config::Activation;
-use crate::nn::{self, Builder, Linear};
+use crate::nn::{self, Builder, Linear, RmsNorm, Xielu};
 use crate::tape::{Tape, Tensor};
 
 /// `LlamaMLP` and its variants.
@@ -13,6 +13,10 @@ pub struct Mlp {
     down: &'static str,
     down_proj: Linear,
     activation: Activation,
+    /// The activation, if it has parameters (Apertus).
+    xielu: Option<Xielu>,
+    /// Norm of what enters the projection back (BitNet).
+    sub_norm: Option<RmsNorm>,
 }
 
 /// Projections into an MLP.
@@ -29,7 +33,14 @@ impl Mlp {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let (hidden, intermediate, bias) = (c.hidden, c.intermediate, c.mlp_bias);
         let up = match c.family.block().mlp {
-            MlpKind::Gated => return Self::of(b, [hidden, intermediate], bias, c.activation),
+            MlpKind::Gated => {
+                let gated = Self::of(b, [hidden, intermediate], bias, c.activation);
+                let norm = || RmsNorm::new(b, "ffn_sub_norm", intermediate);
+                return Self {
+                    sub_norm: c.family.block().sub_norms.then(norm),
+                    ..gated
+                };
+            }
             MlpKind::Fused => Up::Fused(Linear::new(b, "gate_up_proj", hidden, 2 * intermediate, bias)),
             MlpKind::Plain(names) => return Self::plain(b, c, names),
         };
@@ -38,6 +49,8 @@ impl Mlp {
             down: "down_proj",
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
             activation: c.activation,
+            xielu: None,
+            sub_norm: None,
         }
     }
 
@@ -59,6 +72,8 @@ impl Mlp {
             down,
             down_proj,
             activation: c.activation,
+            xielu: (c.activation == Activation::Xielu).then(|| Xielu::new(b, "act_fn")),
+            sub_norm: None,
         }
     }
 
@@ -72,6 +87,8 @@ impl Mlp {
             down: "down_proj",
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
             activation,
+            xielu: None,
+            sub_norm: None,
         }
     }
 
@@ -92,14 +109,19 @@ impl Mlp {
             down: "down_proj",
             down_proj: Linear::new(b, "down_proj", intermediate, output, bias),
             activation,
+            xielu: None,
+            sub_norm: None,
         }
     }
 
     pub fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let activate = |x: Tensor| nn::activate(t, self.activation, x);
+        let activate = |x: Tensor| match &self.xielu {
+            Some(xielu) => t.scope("act_fn", || xielu.forward(t, &x)),
+            None => nn::activate(t, self.activation, x),
+        };
         // `gate` is a view of a fused projection that lives until the forward returns.
         let mut _gate = None;
-        let product = match &self.up {
+        let mut product = match &self.up {
             Up::Gated { gate_proj, up_proj } => {
                 let gate = activate(t.scope("gate_proj", || gate_proj.forward(t, &x)));
                 let up = t.scope("up_proj", || up_proj.forward(t, &x));
@@ -117,6 +139,9 @@ impl Mlp {
             }
             Up::Plain(name, proj) => activate(t.scope(name, || proj.forward(t, &x))),
         };
+        if let Some(norm) = &self.sub_norm {
+            product = t.scope("ffn_sub_norm", || norm.forward(t, &product));
+        }
         t.scope(self.down, || self.down_proj.forward(t, &product))
     }
 }

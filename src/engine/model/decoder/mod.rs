@@ -5,8 +5,10 @@ pub(crate) mod block;
 pub(crate) mod causal_lm;
 mod config;
 mod defaults;
+mod expert_keys;
 pub(crate) mod experts;
 mod family;
+mod forms;
 pub(crate) mod gemma;
 pub(crate) mod head;
 pub(crate) mod latent;
@@ -14,6 +16,7 @@ mod latent_config;
 pub(crate) mod layer;
 pub(crate) mod mlp;
 pub(crate) mod rope_tables;
+mod rotaries;
 pub(crate) mod router;
 pub(crate) mod sparse;
 pub(crate) mod stack;
@@ -23,12 +26,12 @@ mod windows;
 pub(crate) use biases::Biases;
 pub use config::DecoderConfig;
 pub(crate) use defaults::DecoderDefaults;
-pub(crate) use experts::{
-    CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, ExpertsConfig, GroupKeys, SharedKeys, not_null,
+pub(crate) use expert_keys::{
+    CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, GroupKeys, OfDense, SharedKeys, SigmoidForm,
 };
+pub(crate) use experts::{ExpertsConfig, not_null};
 pub use family::DecoderFamily;
-pub(crate) use family::{
-    GemmaModules, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement, QueryNorms, Rotation, SoftCaps,
-};
+pub(crate) use family::{GemmaModules, HeadRule, LlamaModules, Modules, SoftCaps};
+pub(crate) use forms::{LateScale, LlamaBlock, MlpKind, NormPlacement, QueryNorms, Rotation};
 pub(crate) use latent_config::{LatentKeys, LatentRotation};
 pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};

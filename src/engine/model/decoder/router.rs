@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::expert_keys::SigmoidForm;
 use super::experts::{ExpertsConfig, RouterKind};
 use crate::dtype::DType;
 use crate::nn::{Active, Builder, ExpertSizes, Wrapped};
@@ -23,18 +24,25 @@ impl Router {
         let shape = [e.sizes.experts, e.sizes.hidden];
         let weight = match e.weights {
             RouterKind::Corrected => b.weight_of("weight", shape, DType::F32),
+            RouterKind::NormalisedProduct => b.tape().scope("wg", || b.weight_of("weight", shape, DType::F32)),
             _ => b.weight("weight", shape),
         };
         let weight = Wrapped::of(b, "weight", weight);
         let name = "e_score_correction_bias";
         let correction = match e.weights {
-            RouterKind::Softmax { .. } | RouterKind::Scaled(_) => None,
+            RouterKind::Softmax { .. }
+            | RouterKind::Scaled(_)
+            | RouterKind::OfChosenInF32
+            | RouterKind::SoftmaxOfChosen
+            | RouterKind::SigmoidsOfChosen { .. }
+            | RouterKind::NormalisedProduct
+            | RouterKind::OfBlock => None,
+            RouterKind::Sigmoids(form) => form.corrects.then(|| b.buffer(name, [e.sizes.experts], b.dtype())),
             RouterKind::OfChosen => Some(b.weight("bias", [e.sizes.experts])),
             RouterKind::Grouped { wide_correction, .. } => {
                 let dtype = if wide_correction { DType::F32 } else { b.dtype() };
                 Some(b.buffer(name, [e.sizes.experts], dtype))
             }
-            RouterKind::Sigmoids => Some(b.buffer(name, [e.sizes.experts], b.dtype())),
             RouterKind::Corrected => Some(b.tape().scope("moe_statics", || {
                 b.frozen_weight_of(name, [1, e.sizes.experts], DType::F32)
             })),
@@ -45,6 +53,17 @@ impl Router {
             sizes: e.sizes,
             chosen: e.chosen,
             kind: e.weights,
+        }
+    }
+
+    /// Makes the correction that the block holds, once its experts are made, if there is one.
+    pub fn corrected_by_block(self, b: &Builder) -> Self {
+        match self.kind {
+            RouterKind::Sigmoids(form) if !form.corrects => Self {
+                correction: Some(b.buffer("e_score_correction_bias", [self.sizes.experts], b.dtype())),
+                ..self
+            },
+            _ => self,
         }
     }
 
@@ -70,8 +89,13 @@ impl Router {
                 [logits, weights, indices]
             }
             (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, weight, correction),
-            (RouterKind::Sigmoids, Some(correction)) => self.sigmoids(t, x, weight, correction),
-            (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids, None) => {
+            (RouterKind::OfChosenInF32, _) => self.of_chosen_in_f32(t, x, weight),
+            (RouterKind::SoftmaxOfChosen, _) => self.selected(t, x, weight, None),
+            (RouterKind::SigmoidsOfChosen { is_normalised }, _) => self.selected(t, x, weight, Some(is_normalised)),
+            (RouterKind::NormalisedProduct, _) => self.normalised_product(t, x, weight),
+            (RouterKind::Sigmoids(form), Some(correction)) => self.sigmoids(t, x, weight, (correction, form)),
+            (RouterKind::OfBlock, _) => unreachable!("such a block has a router of its own"),
+            (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
                 unreachable!("such a router has a correction")
             }
         }
@@ -111,18 +135,79 @@ impl Router {
         [logits, weights, indices]
     }
 
-    /// `MiniMaxM3VLTopKRouter.forward`.
-    fn sigmoids(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, correction: &Tensor) -> [Tensor; 3] {
-        let rows = t.view(x, [x.numel() / x.last(), x.last()]);
-        let logits = t.linear(&t.to_dtype(&rows, weight.get(t).dtype()), weight.get(t), None);
+    /// `GraniteMoeTopKRouter.forward`.
+    fn of_chosen_in_f32(&self, t: &Tape, x: &Tensor, weight: &Active<'_>) -> [Tensor; 3] {
+        let logits = t.to_dtype(&t.linear(x, weight.get(t), None), DType::F32);
+        let [_values, indices] = t.topk(&logits, self.chosen);
+        let weights = t.to_dtype(&t.softmax(&_values, None), x.dtype());
+        [logits, weights, indices]
+    }
+
+    /// `Cohere2MoeTopKRouter.forward`: sigmoids, divided by their sum or not, or softmax.
+    fn selected(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, sigmoids: Option<bool>) -> [Tensor; 3] {
+        let logits = t.linear(x, weight.get(t), None);
+        let [mut weights, indices] = t.topk(&logits, self.chosen);
+        weights = match sigmoids {
+            Some(_) => t.sigmoid(&weights),
+            None => t.softmax(&weights, Some(DType::F32)),
+        };
+        if sigmoids == Some(true) {
+            weights = {
+                let sum = t.sum_last(&weights);
+                t.div(&weights, &sum)
+            };
+        }
+        let weights = t.to_dtype(&weights, x.dtype());
+        [logits, weights, indices]
+    }
+
+    /// `HunYuanMoEV1Gate.forward`.
+    fn normalised_product(&self, t: &Tape, x: &Tensor, weight: &Active<'_>) -> [Tensor; 3] {
+        // `reshape` to the same shape is a node of the graph too.
+        let wide = t.to_dtype(&t.view(x, *x.shape()), DType::F32);
+        let logits = t.scope("wg", || t.linear(&wide, weight.get(t), None));
+        let probs = t.softmax(&logits, Some(DType::F32));
+        let [mut weights, indices] = t.topk(&probs, self.chosen);
+        drop(probs);
+        {
+            let sum = t.sum_last(&weights);
+            weights = t.div_(weights, &sum);
+        }
+        let weights = t.to_dtype(&weights, logits.dtype());
+        [logits, weights, indices]
+    }
+
+    /// `MiniMaxM2TopKRouter.forward`, `MiniMaxM3VLTopKRouter.forward` and `HYV3TopKRouter.forward`.
+    fn sigmoids(
+        &self,
+        t: &Tape,
+        x: &Tensor,
+        weight: &Active<'_>,
+        (correction, form): (&Tensor, SigmoidForm),
+    ) -> [Tensor; 3] {
+        let rows = t.view(x, *x.shape());
+        let logits = if form.wide {
+            let wide = t.to_dtype(&rows, DType::F32);
+            t.linear(&wide, &t.to_dtype(weight.get(t), DType::F32), None)
+        } else {
+            let weight = weight.get(t);
+            t.linear(&t.to_dtype(&rows, weight.dtype()), weight, None)
+        };
         drop(rows);
         let scores = t.sigmoid(&t.to_dtype(&logits, DType::F32));
         let choice = t.add(&scores, correction);
         let [_values, indices] = t.topk(&choice, self.chosen);
         let mut weights = t.gather_last(&scores, &indices);
-        let sum = t.sum_last(&weights);
-        weights = t.div_(weights, &sum);
-        drop(sum);
+        if form.in_place {
+            let sum = t.sum_last(&weights);
+            weights = t.div_(weights, &sum);
+        } else {
+            weights = {
+                let shifted = t.shift(&t.sum_last(&weights));
+                t.div(&weights, &shifted)
+            };
+            weights = t.scale(&weights);
+        }
         drop((scores, choice));
         [logits, weights, indices]
     }

@@ -1,10 +1,11 @@
 //! Experts in place of a decoder's MLP.
 
 use super::config::DecoderConfig;
-use super::experts::{ExpertsConfig, SharedKind};
+use super::experts::{Combination, ExpertsConfig, SharedKind};
 use super::layer::{FeedForward, Layer};
 use super::mlp::Mlp;
 use super::router::Router;
+use crate::dtype::DType;
 use crate::nn::{Activation, Builder, Experts, Linear, RmsNorm};
 use crate::tape::{Tape, Tensor};
 
@@ -69,7 +70,8 @@ impl SharedKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Gated => "shared_expert",
-            Self::Added | Self::AddedAndNormed | Self::AddedFirst => "shared_experts",
+            Self::Added | Self::AddedAndNormed | Self::AddedFirst | Self::Last(_) => "shared_experts",
+            Self::Beside | Self::Outside => "shared_mlp",
         }
     }
 }
@@ -80,7 +82,7 @@ impl SparseMlp {
         let gate = || b.tape().scope("gate", || Router::new(b, e));
         let first = e.gate_first.then(gate);
         let experts = Experts::new(b, "experts", e.sizes, form.0);
-        let gate = first.unwrap_or_else(gate);
+        let gate = first.unwrap_or_else(gate).corrected_by_block(b);
         let shared = e.shared.map(|kind| Shared::new(b, kind, e.sizes.hidden, form));
         let is_normed = matches!(e.shared, Some((SharedKind::AddedAndNormed, _)));
         Self {
@@ -96,6 +98,44 @@ impl SparseMlp {
         let [logits, weights, indices] = t.scope("gate", || self.gate.forward(t, rows));
         let out = t.scope("experts", || self.experts.forward(t, rows, &indices, &weights));
         [out, logits]
+    }
+
+    /// Combines what the expert that all tokens pass makes last (`HYV3MoE.forward`, `Cohere2MoeSparseMoeBlock.forward`).
+    fn forward_combined(&self, t: &Tape, shared: &Shared, how: Combination, x: Tensor) -> Tensor {
+        let shape = *x.shape();
+        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
+        let routed = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        let widened = |x: Tensor| match how {
+            Combination::SumInF32 => t.to_dtype(&x, DType::F32),
+            Combination::Sum | Combination::Average => x,
+        };
+        // What is not added in fp32 has a variable of its own.
+        let mut _own = None;
+        let mut sum = {
+            let of_routed = widened(routed.clone());
+            let of_shared = widened(shared.forward(t, rows.clone()));
+            _own = (how != Combination::SumInF32).then(|| of_shared.clone());
+            t.add(&of_routed, &of_shared)
+        };
+        if how == Combination::Average {
+            sum = t.scale(&sum);
+        }
+        let out = t.to_dtype(&sum, rows.dtype());
+        drop(sum);
+        t.view(&out, shape)
+    }
+
+    /// Runs the expert that all tokens pass first, and adds what it makes last (`HunYuanMoEV1Moe.forward`).
+    fn forward_beside(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+        let shape = *x.shape();
+        let of_shared = shared.forward(t, x.clone());
+        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
+        let routed = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        let out = t.add(&t.view(&routed, shape), &of_shared);
+        drop(of_shared);
+        out
     }
 
     /// Adds what the expert that all tokens pass makes after the others (`DeepseekV3MoE.forward`).
@@ -121,6 +161,15 @@ impl FeedForward for SparseMlp {
         let runs_last = |shared: &&Shared| matches!(shared.kind, SharedKind::Added | SharedKind::AddedAndNormed);
         if let Some(shared) = self.shared.as_ref().filter(runs_last) {
             return self.forward_then_shared(t, shared, x);
+        }
+        match &self.shared {
+            Some(shared) if shared.kind == SharedKind::Beside => return self.forward_beside(t, shared, x),
+            Some(shared) => {
+                if let SharedKind::Last(how) = shared.kind {
+                    return self.forward_combined(t, shared, how, x);
+                }
+            }
+            None => {}
         }
         let shape = *x.shape();
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);

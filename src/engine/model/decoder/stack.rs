@@ -4,16 +4,17 @@ use std::rc::Rc;
 
 use super::block::{Block, BlockContext};
 use super::config::DecoderConfig;
-use super::family::{LlamaModules, Modules, Rotation};
+use super::family::{LlamaModules, Modules};
+use super::forms::{LateScale, Rotation};
 use super::head::{head_for, last_logits};
-use super::latent_config::LatentRotation;
 use super::layer::Layer;
+use super::rotaries::rotaries;
 use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::blocks::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
-use crate::nn::{self, Builder, Embedding, Frequencies, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary, Waves};
+use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
 
@@ -45,7 +46,11 @@ pub struct Decoder {
     /// True if cosines and sines stay in fp32.
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
-    scales_stream: bool,
+    scales_first: bool,
+    /// Multiplication of the embeddings by a number after the masks are made.
+    late_scale: LateScale,
+    /// True if the last norm also comes before the blocks.
+    norm_first: bool,
     /// True if transformers has no SDPA for the family, and takes eager attention unless told otherwise.
     is_eager: bool,
 }
@@ -80,12 +85,10 @@ impl Decoder {
             t.scope("embed_tokens", || b.buffer("embed_scale", [], dtype))
         });
         let layers = range.clone().map(|i| t.layer("layers", i, || block(i))).collect();
-        let norm = stage
-            .is_last()
-            .then(|| Norm::new(b, "norm", c.hidden, c.family.block().norm));
+        let norm = stage.is_last().then(|| Norm::new(b, "norm", c.hidden, c.norm));
         let (rotary, sliding_rotary) = rotaries(b, c);
         Self {
-            scales_stream: c.family.block().scales_stream && embed_scale.is_none(),
+            scales_first: c.family.block().scales_stream && embed_scale.is_none() && !c.scales_late,
             embed_tokens,
             embed_scale,
             first: range.start,
@@ -98,6 +101,12 @@ impl Decoder {
             rotary,
             sliding_rotary,
             turns_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
+            late_scale: if c.scales_late {
+                c.family.late_scale()
+            } else {
+                LateScale::Never
+            },
+            norm_first: matches!(c.family.modules, Modules::Llama(LlamaModules { norm_first: true, .. })),
             is_eager: c.family.is_eager(),
         }
     }
@@ -119,7 +128,7 @@ impl Decoder {
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
         let embeds = self.embed_unscaled(t, run, ids);
-        match self.scales_stream {
+        match self.scales_first {
             true => t.scale(&embeds),
             false => embeds,
         }
@@ -151,7 +160,20 @@ impl Decoder {
         let cache = run.cache(&self.windows);
         let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
         let masks = self.masks(t, run, &embeds, packed);
-        self.at(t, run, embeds, position_ids, masks, cache)
+        match self.late_scale {
+            LateScale::Never => self.at(t, run, embeds, position_ids, masks, cache),
+            LateScale::Replaces => {
+                let scaled = t.scale(&embeds);
+                drop(embeds);
+                self.at(t, run, scaled, position_ids, masks, cache)
+            }
+            LateScale::Beside(_) => {
+                let scaled = t.scale(&embeds);
+                let out = self.at(t, run, scaled, position_ids, masks, cache);
+                drop(embeds);
+                out
+            }
+        }
     }
 
     /// Runs all blocks at positions [batch, seq], with the masks of full and of sliding ones.
@@ -290,21 +312,29 @@ impl Decoder {
         before: Option<Before<'_>>,
     ) -> Tensor {
         let (full, sliding) = (Rc::new(full), Rc::new(sliding));
-        let mut h = embeds.clone();
-        let mut _block_output = embeds.clone();
+        let h = match &self.norm {
+            Some(norm) if self.norm_first => t.scope("norm", || norm.forward(t, &embeds)),
+            _ => embeds.clone(),
+        };
+        // Embeddings that were multiplied beside their product live elsewhere; the product lives for the first block only.
+        let embeds = (!matches!(self.late_scale, LateScale::Beside(_))).then_some(embeds);
+        let mut _block_output = h.clone();
+        let mut h = Some(h);
         let kinds = match before {
             Some(_) => (0..self.layers.len() as u64).collect(),
             None => self.kinds(full.cache.is_some(), changed),
         };
         t.stack(&kinds, &mut |i| {
-            if let Some(replaced) = before.and_then(|before| before(t, i, &h)) {
-                h = replaced;
-                _block_output = h.clone();
+            if let Some(replaced) = before.and_then(|before| before(t, i, h.as_ref()?)) {
+                h = Some(replaced.clone());
+                _block_output = replaced;
             }
             let shared = if self.windows[i].is_some() { &sliding } else { &full };
             let (layer, shared) = (self.layers[i].clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            let input = std::mem::replace(&mut h, embeds.clone());
+            let Some(input) = h.take() else {
+                unreachable!("each block has an input")
+            };
             let output = t.layer("layers", self.first + i, || {
                 if run.checkpoints(t) {
                     t.checkpoint(input, Rc::new(forward))
@@ -314,8 +344,11 @@ impl Decoder {
             });
             // A block's output has a variable of its own, which lives until the next one replaces it.
             _block_output = output.clone();
-            h = after(t, i, output);
+            h = Some(after(t, i, output));
         });
+        let Some(h) = h else {
+            unreachable!("each block has an output")
+        };
         let out = match &self.norm {
             Some(norm) => t.scope("norm", || norm.forward(t, &h)),
             None => h,
@@ -330,57 +363,5 @@ fn block(b: &Builder, c: &DecoderConfig, index: usize) -> Rc<dyn Block> {
     match decoders::has_own_blocks(c.family) {
         true => (Blocks::get().block)(b, c, index),
         false => Rc::new(Layer::new(b, c, index)),
-    }
-}
-
-/// Makes the rotary embedding of all blocks, and one of sliding blocks where both kinds have one of their own.
-fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary>) {
-    let by_kind = matches!(
-        c.family.modules,
-        Modules::Llama(LlamaModules {
-            rotary_by_kind: true,
-            ..
-        })
-    );
-    let is_mixed = c
-        .windows
-        .iter()
-        .any(|window| window.is_some() != c.windows[0].is_some());
-    let is_complex = c
-        .latent
-        .is_some_and(|latent| latent.rotation == LatentRotation::Complex);
-    let waves = match c.family.block().rotation {
-        _ if is_complex => Waves::Complex,
-        Rotation::Halves => Waves::Halves,
-        _ => Waves::Repeated,
-    };
-    let make = || {
-        Rotary::with(b, rotary_width(c), frequencies(c))
-            .dynamic(c.rope.is_dynamic())
-            .of(waves)
-    };
-    let (all, sliding) = (make(), (by_kind && is_mixed).then(make));
-    let all = all.initialised(b.tape());
-    (all, sliding.map(|rotary| rotary.initialised(b.tape())))
-}
-
-/// Initialisation of the inverse frequencies.
-fn frequencies(c: &DecoderConfig) -> Frequencies {
-    match (c.family.block().rotation, &c.rope.mrope_section) {
-        (Rotation::PairedInF32, Some(sections)) => Frequencies::Interleaved(sections[0] + sections[1]),
-        _ => Frequencies::Default,
-    }
-}
-
-/// Elements of each head that are rotated.
-fn rotary_width(c: &DecoderConfig) -> u64 {
-    if let Some(latent) = &c.latent {
-        return latent.turned;
-    }
-    match c.family.modules {
-        Modules::Llama(LlamaModules {
-            partial_rotary: true, ..
-        }) => c.rope.rotated(c.head_dim).next_multiple_of(2),
-        Modules::Llama(_) | Modules::Gemma(_) => c.head_dim,
     }
 }

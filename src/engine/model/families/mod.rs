@@ -10,6 +10,7 @@ pub mod bert;
 pub mod biogpt;
 pub mod blip;
 pub mod blip2;
+pub mod bloom;
 pub mod clip;
 pub mod cosmos3_edge;
 pub(crate) mod decoders;
@@ -17,6 +18,7 @@ pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
 pub mod ernie4_5_vl;
 pub mod exaone4_5;
+pub mod falcon;
 pub mod fuyu;
 pub mod gemma3;
 pub mod gemma4;
@@ -46,6 +48,7 @@ pub mod minicpmv4_6;
 pub mod minimax_m3_vl;
 pub mod mistral3;
 pub mod mllama;
+pub mod mpt;
 pub mod opt;
 pub mod ovis2;
 pub mod paddleocr_vl;
@@ -71,6 +74,8 @@ pub mod xglm;
 
 use std::any::Any;
 use std::sync::Arc;
+
+use serde_json::{Map, Value};
 
 use super::ModelError;
 use super::config::section::Section;
@@ -180,6 +185,7 @@ families! {
     mamba::MambaConfig,
     gemma4_text::Gemma4TextConfig,
     llama4::Llama4TextConfig,
+    mllama::MllamaTextConfig,
     gpt_neox::GptNeoxConfig,
     stablelm::StableLmConfig,
     persimmon::PersimmonConfig,
@@ -187,6 +193,9 @@ families! {
     gpt::GptConfig,
     gpt2::Gpt2Config,
     opt::OptConfig,
+    bloom::BloomConfig,
+    mpt::MptConfig,
+    falcon::FalconConfig,
     biogpt::BioGptConfig,
     xglm::XglmConfig,
     bart::BartConfig,
@@ -262,6 +271,22 @@ pub(crate) fn entries(group: Option<LazyGroup>) -> impl Iterator<Item = &'static
         .flat_map(|code| code.facts.catalogue);
     let decoders = group.is_none().then(decoders::entries);
     of_families.chain(decoders.into_iter().flatten())
+}
+
+/// Classes of the language model alone of a model of images, and the types that read the `text_config` in its file.
+const TEXT_CLASSES: [(&str, &str); 2] = [
+    ("Llama4ForCausalLM", "llama4_text"),
+    ("MllamaForCausalLM", "mllama_text_model"),
+];
+
+/// Type that reads the `text_config` in a file whose `architectures` name a language model alone; `None` for any other.
+pub(crate) fn known_text(object: &Map<String, Value>) -> Option<Known> {
+    object.get("text_config")?;
+    let classes = object.get("architectures")?.as_array()?;
+    let (_, model_type) = TEXT_CLASSES
+        .iter()
+        .find(|(class, _)| classes.iter().any(|given| given == class))?;
+    known(model_type)
 }
 
 /// Finds the family that reads a `model_type`.

@@ -37,7 +37,10 @@ impl LazyGroup {
     /// Group that reading a `config.json` needs; `None` if it needs none, or if it cannot be read.
     pub fn of_config(text: &str) -> Option<Self> {
         let config = parse(text).ok()?;
-        families::known(config.get("model_type")?.as_str()?)?.group
+        let of_text = families::known_text(&config);
+        of_text
+            .or_else(|| families::known(config.get("model_type")?.as_str()?))?
+            .group
     }
 
     /// Code of the group's families, which is linked in.

@@ -103,6 +103,9 @@ pub struct Placed {
 /// Function that makes the mask of the image tokens, and another mask that the forward holds, if there is one.
 pub type PlaceholderMask = fn(&Tape, &Tensor) -> (Tensor, Option<Tensor>);
 
+/// Function that makes the ids that the embedding has, and a mask that the forward holds beside them.
+pub type KnownIds = fn(&Tape, &Tensor) -> (Tensor, Tensor);
+
 impl<T: Text> ImageText<T> {
     pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
         Self::new_before_head(b, c, || {})
@@ -188,7 +191,7 @@ impl<T: LanguageModel> ImageText<T> {
         t: &Tape,
         run: &Run,
         batch: &Batch,
-        (known, mask): (fn(&Tape, &Tensor) -> (Tensor, Tensor), PlaceholderMask),
+        (known, mask): (KnownIds, PlaceholderMask),
         features: impl FnOnce(&Tensor) -> Features,
     ) -> Output {
         let look_up = |ids: &Tensor| {

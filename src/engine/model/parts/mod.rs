@@ -1,5 +1,6 @@
 //! Parts of models that several families have.
 
+pub(crate) mod alibi;
 pub(crate) mod bart;
 pub mod clip_vision;
 pub(crate) mod delta_decoder;

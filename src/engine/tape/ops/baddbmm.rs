@@ -1,4 +1,4 @@
-//! A batch of products that is added to a tensor.
+//! Batches of products that are added to a tensor.
 
 use smallvec::smallvec;
 
@@ -10,14 +10,15 @@ use crate::dtype::DType;
 
 impl Tape {
     /// `torch.baddbmm(x, a, b, alpha=s)` for a number `s` other than 1: [n, i, k] × [n, k, j], scaled and added to a
-    /// frozen [n, i, j].
+    /// frozen [n, i, j] or [n, 1, j]. The caller casts them where autocast would.
     pub fn baddbmm(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
-        let fits = a.size(0) == b.size(0) && a.size(2) == b.size(1) && x.size(1) == a.size(1) && x.last() == b.last();
+        let fits = a.size(0) == b.size(0) && a.size(2) == b.size(1) && x.last() == b.last();
         self.fits(fits, "baddbmm", a, b);
         let mut rec = self.record("BaddbmmBackward0", &[x, a, b]);
         let saved = save_operands(self, &mut rec, a, b, 1);
         let batched = Batched::of(a, b);
-        let out = self.batched_product(*x.shape(), [a, b], &batched.forward());
+        let shape = Dims::new(&[a.size(0), a.size(1), b.last()]);
+        let out = self.batched_product(shape, [a, b], &batched.forward());
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad().clone();
             let dtype = g.dtype();

@@ -112,6 +112,28 @@ impl Tape {
         })
     }
 
+    /// `x[…, [i], …]` of dimension `dim`, a list of one index: that element, copied, with the dimension kept.
+    pub fn index_one(&self, x: &Tensor, dim: usize) -> Tensor {
+        let index = self.empty([1], DType::I64, "index");
+        let mut rec = self.record("IndexBackward0", &[x]);
+        rec.save(self, &index);
+        let mut shape = *x.shape();
+        shape[dim] = 1;
+        let mark = self.work_mark();
+        let out = self.empty(shape, x.dtype(), "index");
+        self.gathered(mark, &out);
+        drop(index);
+        let from = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            let zeros = t.empty(from, bw.grad().dtype(), "zeros");
+            let linear = t.linear_index(&bw.saved);
+            let dense = t.dense_copy(bw.grad());
+            t.sort_index(linear, from[dim]);
+            drop(dense);
+            smallvec![Some(zeros)]
+        })
+    }
+
     /// `x[i, j, …]` with indices that are broadcast to each other: [their shape, rest of `x`]. Indices of another shape are
     /// copied, since kernels take them in equal layouts.
     pub fn index_broadcast(&self, x: &Tensor, indices: &[Tensor]) -> Tensor {

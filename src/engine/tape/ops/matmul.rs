@@ -151,11 +151,12 @@ impl Tape {
             let out = self.view(&out, with_last(&rows, columns.size(1)));
             return self.contiguous(&self.transpose(&out, last - 1, last));
         }
-        let lead: Vec<u64> = if a.dim() >= b.dim() { a } else { b }.shape()[..a.dim().max(b.dim()) - 2].to_vec();
+        let [of_a, of_b] = [a, b].map(|x| Dims::new(&x.shape()[..x.dim() - 2]));
+        let lead = self.broadcast(&of_a, &of_b, "matmul").to_vec();
         let batch: u64 = lead.iter().product();
         let stacked = |x: &Tensor| {
             let [n, m] = [x.size(x.dim() - 2), x.last()];
-            let expanded = if x.dim() == lead.len() + 2 {
+            let expanded = if x.shape()[..x.dim() - 2] == lead[..] {
                 x.clone()
             } else {
                 self.expand(x, with_tail(&lead, n, m))

@@ -17,6 +17,7 @@ mod cub;
 mod cudnn_conv;
 mod dropout;
 mod embedding;
+mod functions;
 mod fused_loss;
 mod grouped;
 mod im2col;

@@ -69,6 +69,34 @@ impl Tape {
         })
     }
 
+    /// `torch.nn.functional.rms_norm` over the last dimension, without a weight, as one kernel (`_fused_rms_norm`).
+    pub fn rms_norm(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("FusedRmsNormBackward0", &[x]);
+        rec.save(self, x);
+        let dense = self.dense_copy(x);
+        let mark = self.work_mark();
+        let out = self.empty(*x.shape(), x.dtype(), "rms_norm");
+        let mut rows = *x.shape();
+        let last = rows.len() - 1;
+        rows[last] = 1;
+        let rstd = self.empty(rows, DType::F32, "rms_norm rstd");
+        let bytes = bytes_of(x);
+        self.ran_as(
+            mark,
+            ("rms_norm", Class::LayerNorm),
+            x.dtype(),
+            [bytes, bytes],
+            rows_of(x),
+        );
+        drop(dense);
+        rec.save(self, &rstd);
+        drop(rstd);
+        rec.finish(self, out, |t, bw| {
+            let x = &bw.saved[0];
+            smallvec![Some(t.empty(*x.shape(), x.dtype(), "rms_norm backward"))]
+        })
+    }
+
     /// `torch.nn.functional.softmax(x, dim=-1, dtype=dtype)`; `None` keeps the type, except under
     /// autocast, which computes it in fp32.
     pub fn softmax(&self, x: &Tensor, dtype: Option<DType>) -> Tensor {

@@ -134,6 +134,26 @@ impl Tape {
         })
     }
 
+    /// `torch.min(a, b)` for a `b` without a gradient: its backward is that of [`Tape::maximum`].
+    pub fn minimum(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        self.maximum(a, b)
+    }
+
+    /// `torch.expm1(x)`: backward is `grad * (result + 1)`; autocast computes it in fp32.
+    pub fn expm1(&self, x: &Tensor) -> Tensor {
+        let x = &self.cast_high(x);
+        let mut rec = self.record("Expm1Backward0", &[x]);
+        let out = self.empty_like(x, x.dtype(), "expm1");
+        rec.save(self, &out);
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            let shifted = t.empty_like(&bw.saved[0], g.dtype(), "result + 1");
+            let out = t.empty_like(g, g.dtype(), "expm1 backward");
+            drop(shifted);
+            smallvec![Some(out)]
+        })
+    }
+
     /// `torch.maximum(a, b)` for a `b` without a gradient: backward halves the gradient where both are equal, and clears it
     /// where `a` is less.
     pub fn maximum(&self, a: &Tensor, b: &Tensor) -> Tensor {
@@ -170,6 +190,17 @@ impl Tape {
     /// `x * s` or `x / s` for a number `s`.
     pub fn scale(&self, x: &Tensor) -> Tensor {
         self.unary("MulBackward0", x, "mul by a number")
+    }
+
+    /// `x *= s` or `x /= s` for a number `s`: no new memory; its backward is that of [`Tape::scale`].
+    pub fn scale_(&self, x: Tensor) -> Tensor {
+        let rec = self.record("MulBackward0", &[&x]);
+        let out = x.detach();
+        drop(x);
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            smallvec![Some(t.empty_like(g, g.dtype(), "mul by a number"))]
+        })
     }
 
     /// `x + s` for a number `s`.

@@ -144,6 +144,17 @@ impl Tape {
         })
     }
 
+    /// `torch.sum(x, dim=-1, dtype=torch.float32)` of one row: [n] → [].
+    pub fn sum_in_f32(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("SumBackward1", &[x]);
+        let out = self.reduce(x, &[true], DType::F32, "sum");
+        let out = self.squeeze(&out, 0);
+        let (shape, dtype) = (*x.shape(), x.dtype());
+        rec.finish(self, out, move |t, bw| {
+            smallvec![Some(t.to_dtype(&t.expand(&t.unsqueeze(bw.grad(), 0), shape), dtype))]
+        })
+    }
+
     /// `torch.linalg.vector_norm(x, 2, dim=-1, keepdim=True)`; autocast computes the result in fp32 without casting
     /// `x`. Backward is `grad * (x / norm)`, zeros if the norm is zero.
     pub fn norm_last(&self, x: &Tensor) -> Tensor {

@@ -28,8 +28,15 @@ impl Tape {
         [values, places]
     }
 
-    /// `x.max(dim=-1, keepdim=True).values`: backward scatters the gradient into zeros, as that of `topk`.
+    /// `x.max(dim=-1, keepdim=True).values`.
     pub fn max_last(&self, x: &Tensor) -> Tensor {
+        let [values, _places] = self.max_with_places(x);
+        values
+    }
+
+    /// `x.max(dim=-1, keepdim=True)`: values and their places in int64. Backward scatters the gradient into zeros, as that
+    /// of `topk`.
+    pub fn max_with_places(&self, x: &Tensor) -> [Tensor; 2] {
         let mut rec = self.record("MaxBackward0", &[x]);
         let mut shape = *x.shape();
         let last = shape.len() - 1;
@@ -38,9 +45,10 @@ impl Tape {
         let places = self.empty(shape, DType::I64, "places of max");
         rec.save(self, &places);
         let from = *x.shape();
-        rec.finish(self, values, move |t, bw| {
+        let values = rec.finish(self, values, move |t, bw| {
             smallvec![Some(t.empty(from, bw.grad().dtype(), "max backward"))]
-        })
+        });
+        [values, places]
     }
 
     /// `x.gather(-1, places)`: backward adds the gradient to zeros.

@@ -129,6 +129,19 @@ impl Tape {
         self.contiguous_copy(&self.expand(x, shape))
     }
 
+    /// `x.repeat(1, n, 1, …)` of the second dimension; backward sums the copies.
+    pub fn repeat_second(&self, x: &Tensor, n: u64) -> Tensor {
+        let rec = self.record("RepeatBackward0", &[x]);
+        let from = *x.shape();
+        let mut shape = from;
+        shape[1] *= n;
+        let out = self.empty(shape, x.dtype(), "repeat");
+        rec.finish(self, out, move |t, bw| {
+            let split = t.reshape(bw.grad(), from.inserted(1, n));
+            smallvec![Some(t.sum_dim(&split, 1))]
+        })
+    }
+
     /// `x[..., a:b, ...]` of dimension `dim`, `len` long. Backward makes a whole tensor of zeros.
     pub fn slice(&self, x: &Tensor, dim: usize, len: u64) -> Tensor {
         if x.shape()[dim] == len {

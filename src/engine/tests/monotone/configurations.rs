@@ -8,6 +8,14 @@ pub fn decoder(model_type: &str, w: u64) -> Value {
         "max_position_embeddings": 1024, "sliding_window": 24, "sliding_window_pattern": 2})
 }
 
+/// Falcon, each of whose heads has keys and values: one head of them for all runs beside a mask as separate operations,
+/// which take more than eager attention.
+pub fn falcon(w: u64) -> Value {
+    let mut config = decoder("falcon", w);
+    config["multi_query"] = false.into();
+    config
+}
+
 /// SAM's vision tower.
 pub fn sam(w: u64) -> Value {
     json!({"hidden_size": 64 * w, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 128, "patch_size": 16,

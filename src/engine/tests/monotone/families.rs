@@ -1,63 +1,18 @@
 //! Tiny configurations of each family, with a width that scales.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::configurations::{
-    bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, gemma3, gemma4, glm, glm4, glm4v, got_ocr2, gpt,
-    instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower, with_padding,
+    bart, bert, beside_qwen3_tower, blip_text, blip2, decoder, delta, falcon, gemma3, gemma4, glm, glm4, glm4v,
+    got_ocr2, gpt, instructblip, lfm2, llama4_text, mllama, multimodal, opt, qwen3_vl, sam, siglip_without_head, tower,
+    with_padding,
 };
+use super::family::{Family, beside_text, images, text};
 use super::latent::{kimi_k25, latent};
 use super::mixtures::{
-    delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, minimax_m3, minimax_m3_text,
+    delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, inside, minimax_m3, minimax_m3_text,
 };
 use super::omni::{qwen2_5_omni, qwen3_omni_moe};
-
-/// A family and its capabilities: text, several images, parts that can be frozen.
-#[derive(Debug)]
-pub struct Family {
-    pub name: &'static str,
-    pub text: bool,
-    pub images: bool,
-    pub parts: bool,
-    config: fn(u64) -> Value,
-}
-
-impl Family {
-    /// Text of the family's `config.json`.
-    pub fn config(&self, width: u64) -> String {
-        (self.config)(width).to_string()
-    }
-}
-
-const fn text(name: &'static str, config: fn(u64) -> Value) -> Family {
-    Family {
-        name,
-        text: true,
-        images: false,
-        parts: false,
-        config,
-    }
-}
-
-const fn beside_text(name: &'static str, images: bool, config: fn(u64) -> Value) -> Family {
-    Family {
-        name,
-        text: true,
-        images,
-        parts: true,
-        config,
-    }
-}
-
-const fn images(name: &'static str, config: fn(u64) -> Value) -> Family {
-    Family {
-        name,
-        text: false,
-        images: false,
-        parts: false,
-        config,
-    }
-}
 
 /// Every family whose forward is simulated.
 pub const FAMILIES: &[Family] = &[
@@ -97,6 +52,27 @@ pub const FAMILIES: &[Family] = &[
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
     text("minimax_m3_vl_text", minimax_m3_text),
+    text("afmoe", |w| experts("afmoe", w)),
+    text("cohere2_moe", |w| inside("cohere2_moe", w)),
+    text("granitemoe", |w| inside("granitemoe", w)),
+    text("granitemoeshared", |w| inside("granitemoeshared", w)),
+    text("hunyuan_v1_moe", |w| inside("hunyuan_v1_moe", w)),
+    text("hy_v3", |w| experts("hy_v3", w)),
+    text("minimax_m2", |w| inside("minimax_m2", w)),
+    text("phimoe", |w| inside("phimoe", w)),
+    text("apertus", |w| decoder("apertus", w)),
+    text("bitnet", |w| decoder("bitnet", w)),
+    text("diffllama", |w| decoder("diffllama", w)),
+    text("nanochat", |w| decoder("nanochat", w)),
+    text("falcon", falcon),
+    text(
+        "bloom",
+        |w| json!({"model_type": "bloom", "vocab_size": 500, "hidden_size": 64 * w, "n_layer": 2, "n_head": 4}),
+    ),
+    text(
+        "mpt",
+        |w| json!({"model_type": "mpt", "vocab_size": 500, "d_model": 64 * w, "n_layers": 2, "n_heads": 4}),
+    ),
     text("qwen3_5_moe_text", |w| delta_experts("qwen3_5_moe_text", w)),
     text("qwen3_next", |w| delta_experts("qwen3_next", w)),
     text(
@@ -301,6 +277,7 @@ pub const FAMILIES: &[Family] = &[
             "image_size": 28, "patch_size": 7, "projection_dim": 64 * w}, "vq_config": {"num_embeddings": 64,
             "base_channels": 32, "channel_multiplier": [1, 2], "latent_channels": 32, "projection_dim": 32}})
     }),
+    text("mllama_text_model", |w| decoder("mllama_text_model", w)),
     text("llama4_text", llama4_text),
     beside_text("llama4", true, |w| {
         json!({"model_type": "llama4", "image_token_index": 499, "text_config": llama4_text(w), "vision_config": {

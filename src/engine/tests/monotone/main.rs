@@ -3,11 +3,13 @@
 
 mod configurations;
 mod families;
+mod family;
 mod latent;
 mod mixtures;
 mod omni;
 
-use families::{FAMILIES, Family};
+use families::FAMILIES;
+use family::Family;
 use proptest::prelude::*;
 use vramscope_engine::simulate::{record, simulate};
 use vramscope_engine::tape::log::Event;

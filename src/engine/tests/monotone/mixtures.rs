@@ -75,6 +75,15 @@ pub fn gpt_oss(w: u64) -> Value {
     config
 }
 
+/// A decoder whose experts are as wide as an MLP elsewhere.
+pub fn inside(model_type: &str, w: u64) -> Value {
+    let mut config = experts(model_type, w);
+    config["num_local_experts"] = 4.into();
+    config["moe_topk"] = 2.into();
+    config["shared_intermediate_size"] = (32 * w).into();
+    config
+}
+
 /// A decoder with gated DeltaNet.
 pub fn delta_experts(model_type: &str, w: u64) -> Value {
     let mut config = delta(w);

@@ -1,12 +1,17 @@
 //! Registry of decoders like Llama's: one folder and one row for each, alone and inside vision-language models.
 
+pub(crate) mod afmoe;
+pub(crate) mod apertus;
 pub(crate) mod arcee;
 pub(crate) mod axk1;
+pub(crate) mod bitnet;
 pub(crate) mod cohere;
 pub(crate) mod cohere2;
+pub(crate) mod cohere2_moe;
 pub(crate) mod cwm;
 pub(crate) mod deepseek_v2;
 pub(crate) mod deepseek_v3;
+pub(crate) mod diffllama;
 pub(crate) mod dots1;
 pub(crate) mod emu3;
 pub(crate) mod ernie4_5;
@@ -24,24 +29,31 @@ pub(crate) mod glm4_moe;
 pub(crate) mod glm4_moe_lite;
 pub(crate) mod gpt_oss;
 pub(crate) mod granite;
+pub(crate) mod granitemoe;
+pub(crate) mod granitemoeshared;
 pub(crate) mod helium;
 pub(crate) mod hunyuan_v1_dense;
+pub(crate) mod hunyuan_v1_moe;
+pub(crate) mod hy_v3;
 pub(crate) mod hyperclovax;
 pub(crate) mod jais2;
 pub(crate) mod llama;
 pub(crate) mod mellum;
 pub(crate) mod minicpm3;
+pub(crate) mod minimax_m2;
 pub(crate) mod minimax_m3;
 pub(crate) mod ministral;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
 pub(crate) mod mixtral;
+pub(crate) mod nanochat;
 pub(crate) mod nemotron;
 pub(crate) mod olmo;
 pub(crate) mod olmo2;
 pub(crate) mod olmo3;
 pub(crate) mod olmoe;
 pub(crate) mod phi3;
+pub(crate) mod phimoe;
 pub(crate) mod qwen2;
 pub(crate) mod qwen2_moe;
 pub(crate) mod qwen3;
@@ -137,6 +149,18 @@ decoders! {
     starcoder2,
     jais2,
     hunyuan_v1_dense,
+    hunyuan_v1_moe with ExpertLayer,
+    apertus,
+    granitemoe with Layer,
+    granitemoeshared with Layer,
+    nanochat,
+    bitnet,
+    minimax_m2 with ExpertLayer,
+    hy_v3 with ExpertLayer,
+    afmoe with Layer,
+    cohere2_moe with ExpertLayer,
+    phimoe with ExpertLayer,
+    diffllama with Layer,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.

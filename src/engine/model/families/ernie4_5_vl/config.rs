@@ -5,7 +5,7 @@ use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits, rope};
 use crate::model::decoder::{
     Biases, ChosenWeights, DecoderConfig, DecoderFamily, DenseLayers, ExpertKeys, ExpertsConfig, LlamaBlock,
-    LlamaModules, Modules, Rotation, SharedKeys, not_null,
+    LlamaModules, Modules, OfDense, Rotation, SharedKeys, not_null,
 };
 use crate::model::families::decoders::ernie4_5_moe;
 use crate::model::parts::qwen_vl::{QwenPatches, Resize, Widening};
@@ -78,6 +78,7 @@ const EXPERTS: ExpertKeys = ExpertKeys {
     gate_first: true,
     dense: DenseLayers::Kinds(1),
     shared: SharedKeys::Never,
+    of_dense: OfDense::Usual,
 };
 
 /// Defaults of `moe_intermediate_size`: experts of text and of images.

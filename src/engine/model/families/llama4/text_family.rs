@@ -33,7 +33,10 @@ impl TextFamily for Llama4TextConfig {
     const FACTS: &'static Facts = &FACTS;
 
     fn read(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+        match s.optional_nested("text_config", "Llama 4 language")? {
+            Some(text) => Self::read(&text),
+            None => Self::read(s),
+        }
     }
 
     fn build(&self, b: &Builder) -> Box<dyn Forward> {

@@ -14,12 +14,19 @@ use crate::model::families::decoders::llama;
 pub struct MllamaConfig {
     /// The vision tower.
     pub vision: MllamaVisionConfig,
-    /// The language model; `layers` counts self- and cross-attention layers together. Its head is never tied, and its
-    /// embedding has 8 more entries than `vocab`.
-    pub text: DecoderConfig,
-    /// Layers of the language model that are cross-attention.
+    /// The language model.
+    pub text: MllamaTextConfig,
+}
+
+/// Llama-3.2-Vision's language model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MllamaTextConfig {
+    /// Sizes; `layers` counts self- and cross-attention layers together. Its head is never tied, and its embedding has 8
+    /// more entries than `vocab`.
+    pub decoder: DecoderConfig,
+    /// Layers that are cross-attention.
     pub cross_attention_layers: Vec<u64>,
-    /// Dropout of cross-attention probabilities.
+    /// Dropout of attention probabilities.
     pub dropout: f64,
 }
 
@@ -55,23 +62,31 @@ const TEXT_DEFAULTS: DecoderDefaults = DecoderDefaults {
     ..DecoderDefaults::LLAMA
 };
 
-impl MllamaConfig {
+impl MllamaTextConfig {
     const CROSS: [u64; 8] = [3, 8, 13, 18, 23, 28, 33, 38];
 
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
-        let t = s.nested("text_config", "Llama-3.2-Vision language")?;
-        let mut text = DecoderConfig::read_with(&t, &llama::FAMILY, &TEXT_DEFAULTS)?;
-        text.tie_word_embeddings = false;
+        let mut decoder = DecoderConfig::read_with(s, &llama::FAMILY, &TEXT_DEFAULTS)?;
+        decoder.tie_word_embeddings = false;
         // `MllamaTextSelfAttention` and `MllamaTextMLP` have no biases, regardless of the file.
-        (text.qkv_bias, text.o_bias, text.mlp_bias) = (false, false, false);
-        let cross = t
+        (decoder.qkv_bias, decoder.o_bias, decoder.mlp_bias) = (false, false, false);
+        let cross = s
             .optional_indices("cross_attention_layers", limits::LAYERS)?
             .unwrap_or(Self::CROSS.to_vec());
         Ok(Self {
-            vision: MllamaVisionConfig::read(&s.nested("vision_config", "Llama-3.2-Vision tower")?)?,
             // transformers checks for each layer if the list names it, so indices past the end are ignored.
-            cross_attention_layers: cross.into_iter().filter(|i| *i < text.layers).collect(),
-            dropout: t.probability("dropout", 0.0)?,
+            cross_attention_layers: cross.into_iter().filter(|i| *i < decoder.layers).collect(),
+            dropout: s.probability("dropout", 0.0)?,
+            decoder,
+        })
+    }
+}
+
+impl MllamaConfig {
+    pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        let text = MllamaTextConfig::read(&s.nested("text_config", "Llama-3.2-Vision language")?)?;
+        Ok(Self {
+            vision: MllamaVisionConfig::read(&s.nested("vision_config", "Llama-3.2-Vision tower")?)?,
             text,
         })
     }

@@ -30,13 +30,13 @@ impl Mllama {
             MllamaVision::new(b, vision)
         });
         let language_model = t.component("model.language_model", Component::LanguageModel, || {
-            MllamaText::new(b, c)
+            MllamaText::new(b, text)
         });
         let multi_modal_projector = t.component("model", Component::Connector, || {
-            Linear::new(b, "multi_modal_projector", vision.output, text.hidden, true)
+            Linear::new(b, "multi_modal_projector", vision.output, text.decoder.hidden, true)
         });
         let lm_head = t.component("", Component::Head, || {
-            Linear::new(b, "lm_head", text.hidden, text.vocab, false)
+            Linear::new(b, "lm_head", text.decoder.hidden, text.decoder.vocab, false)
         });
         Self {
             vision_model,

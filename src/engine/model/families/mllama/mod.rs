@@ -4,9 +4,10 @@ mod config;
 mod forward;
 mod positions;
 mod text;
+mod text_family;
 mod vision;
 
-pub use config::{MllamaConfig, MllamaVisionConfig};
+pub use config::{MllamaConfig, MllamaTextConfig, MllamaVisionConfig};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
@@ -67,11 +68,11 @@ impl Family for MllamaConfig {
     }
 
     fn positions(&self) -> Positions {
-        Positions::Rotary(self.text.max_positions)
+        Positions::Rotary(self.text.decoder.max_positions)
     }
 
     fn heads(&self) -> Heads {
-        Heads::of_decoder(&self.text)
+        Heads::of_decoder(&self.text.decoder)
     }
 
     fn inputs(&self, sizes: &[[u64; 2]]) -> u64 {

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::config::MllamaConfig;
+use super::config::MllamaTextConfig;
 use crate::dtype::DType;
 use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::block::{Block, BlockContext};
@@ -19,6 +19,8 @@ pub struct MllamaText {
     layers: Vec<Rc<TextLayer>>,
     norm: RmsNorm,
     rotary: Rotary,
+    /// True if there is never an image: cross-attention layers are left out.
+    is_alone: bool,
 }
 
 /// Entries of the token embedding beyond the vocabulary.
@@ -68,11 +70,11 @@ struct Context {
 }
 
 impl MllamaText {
-    pub fn new(b: &Builder, c: &MllamaConfig) -> Self {
+    pub fn new(b: &Builder, c: &MllamaTextConfig) -> Self {
         let t = b.tape();
         let text = DecoderConfig {
             attention_dropout: c.dropout,
-            ..c.text.clone()
+            ..c.decoder.clone()
         };
         let layer = |i: u64| {
             if c.cross_attention_layers.contains(&i) {
@@ -90,7 +92,18 @@ impl MllamaText {
             rotary: Rotary::new(b, text.head_dim)
                 .dynamic(text.rope.is_dynamic())
                 .initialised(t),
+            is_alone: false,
         }
+    }
+
+    /// Leaves cross-attention layers out, as without an image.
+    pub fn alone(self) -> Self {
+        Self { is_alone: true, ..self }
+    }
+
+    /// Weight of the token embedding.
+    pub fn weight(&self) -> &Tensor {
+        self.embed_tokens.weight()
     }
 
     /// Token ids [samples, seq] → last hidden states [samples, seq, hidden]. Without an image, cross-attention uses the
@@ -113,6 +126,9 @@ impl MllamaText {
         let context = Rc::new(Context { own, image });
         let mut h = embeds.clone();
         for (i, layer) in self.layers.iter().enumerate() {
+            if self.is_alone && matches!(**layer, TextLayer::CrossAttention(_)) {
+                continue;
+            }
             let (layer, context) = (layer.clone(), context.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &context, x);
             h = t.layer("layers", i, || {

@@ -4,7 +4,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
     CHOSEN, ChosenWeights, DecoderConfig, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule,
-    LlamaModules, Modules, SharedKeys, Windows,
+    LlamaModules, Modules, OfDense, SharedKeys, Windows,
 };
 use crate::model::families::decoders::qwen3_moe;
 use crate::model::parts::omni::{AudioConfig, check_tokens};
@@ -46,6 +46,7 @@ static TEXT: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::Listed,
             shared: SharedKeys::Never,
+            of_dense: OfDense::Usual,
         }),
         ..LlamaModules::LLAMA
     }),

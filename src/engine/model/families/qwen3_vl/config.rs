@@ -4,7 +4,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
     CHOSEN, ChosenWeights, DecoderConfig, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaModules,
-    Modules, SharedKeys, Windows,
+    Modules, OfDense, SharedKeys, Windows,
 };
 use crate::model::families::decoders::{qwen3, qwen3_moe};
 use crate::model::libraries::Liger;
@@ -57,6 +57,7 @@ static MOE: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::Listed,
             shared: SharedKeys::Never,
+            of_dense: OfDense::Usual,
         }),
         ..LlamaModules::LLAMA
     }),

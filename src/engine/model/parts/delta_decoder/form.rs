@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::model::decoder::{CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, SharedKeys};
+use crate::model::decoder::{CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, OfDense, SharedKeys};
 
 /// A family of decoders with gated DeltaNet: defaults of its configuration class, and what its forward has of its own.
 pub struct DeltaForm {
@@ -50,6 +50,7 @@ pub(crate) static QWEN3_5_MOE: DeltaForm = DeltaForm {
         gate_first: true,
         dense: DenseLayers::Never,
         shared: SharedKeys::Gated("shared_expert_intermediate_size", 512),
+        of_dense: OfDense::Usual,
     }),
     multimodal: true,
     fused: false,
@@ -71,6 +72,7 @@ pub(crate) static QWEN3_NEXT: DeltaForm = DeltaForm {
         gate_first: true,
         dense: DenseLayers::Listed,
         shared: SharedKeys::Gated("shared_expert_intermediate_size", 512),
+        of_dense: OfDense::Usual,
     }),
     multimodal: false,
     fused: true,

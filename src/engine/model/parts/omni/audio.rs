@@ -91,7 +91,7 @@ impl AudioConfig {
         conv("conv2d1", 1);
         conv("conv2d2", channels);
         conv("conv2d3", channels);
-        let bands = (self.bands.div_ceil(2) + 1) / 2;
+        let bands = self.bands.div_ceil(2).div_ceil(2);
         Linear::new(b, "conv_out", channels * bands.div_ceil(2), self.width, false);
         Linear::new(b, "proj1", self.width, self.width, true);
         Linear::new(b, "proj2", self.width, self.output, true);

@@ -38,7 +38,7 @@ enum Qkv {
     /// All three in one.
     Fused(Linear),
     /// One each, with their names.
-    Separate([Linear; 3], [&'static str; 3]),
+    Separate(Box<[Linear; 3]>, [&'static str; 3]),
 }
 
 /// Names of Kimi-K2.5's projections.
@@ -76,7 +76,10 @@ impl VisionAttention {
     pub fn apart(b: &Builder, width: u64, heads: u64) -> Self {
         let names = ["q", "k", "v"];
         Self {
-            qkv: Qkv::Separate(names.map(|name| Linear::new(b, name, width, width, true)), names),
+            qkv: Qkv::Separate(
+                Box::new(names.map(|name| Linear::new(b, name, width, width, true))),
+                names,
+            ),
             proj: Linear::new(b, "proj", width, width, true),
             norms: None,
             heads,
@@ -101,7 +104,10 @@ impl VisionAttention {
     pub fn separate(b: &Builder, width: u64, heads: u64) -> Self {
         let proj = Linear::new(b, "proj", width, width, true);
         Self {
-            qkv: Qkv::Separate(SEPARATE.map(|name| Linear::new(b, name, width, width, true)), SEPARATE),
+            qkv: Qkv::Separate(
+                Box::new(SEPARATE.map(|name| Linear::new(b, name, width, width, true))),
+                SEPARATE,
+            ),
             proj,
             norms: None,
             heads,

@@ -3,7 +3,7 @@
 use super::super::super::core::Tape;
 use super::super::super::kind::Component;
 use super::super::super::tensor::Tensor;
-use super::SdpaInputs;
+use super::{Mask, SdpaInputs};
 use crate::dtype::DType;
 
 impl Tape {
@@ -11,6 +11,9 @@ impl Tape {
     /// values in fp32 (`enable_gqa`; transformers asks for it without a mask). A connector attends both ways, all else to
     /// what came before.
     pub(super) fn math_attention(&self, call: &SdpaInputs<'_>) -> Tensor {
+        if let Some(mask) = call.mask {
+            return self.masked_math_attention(call, mask);
+        }
         let (q, k, v) = (call.q, call.k, call.v);
         let heads = q.size(1);
         let scaled = self.scale(q);
@@ -26,6 +29,25 @@ impl Tape {
         weights = self.dropout(&weights, call.dropout);
         let out = self.matmul(&weights, &v);
         drop((causal, scaled));
+        out
+    }
+
+    /// The same with a mask, in fp32: one head of keys and values is broadcast to all query heads.
+    fn masked_math_attention(&self, call: &SdpaInputs<'_>, mask: &Mask) -> Tensor {
+        let dtype = call.q.dtype();
+        let bias = self.additive(mask, dtype);
+        let [q, k, v] = [call.q, call.k, call.v].map(|x| self.to_dtype(x, DType::F32));
+        let scaled = self.scale(&q);
+        let mut weights = {
+            let turned = self.scale(&self.transpose(&k, 2, 3));
+            let product = self.matmul(&scaled, &turned);
+            self.add_(product, &bias)
+        };
+        weights = self.safe_softmax(&weights);
+        weights = self.dropout(&weights, call.dropout);
+        let _returned = self.to_dtype(&weights, dtype);
+        let out = self.to_dtype(&self.matmul(&weights, &v), dtype);
+        drop((scaled, q, k, v, bias));
         out
     }
 

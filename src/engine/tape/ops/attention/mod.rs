@@ -114,7 +114,8 @@ impl Tape {
     /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes first on Hopper and
     /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes, and on 264 whose values have another width
     /// than queries and keys, which FlashAttention does not take. A mask that requires a gradient is xFormers' alone
-    /// (`check_attn_mask_shape`).
+    /// (`check_attn_mask_shape`). transformers asks for heads that share keys and values only without a mask; beside one,
+    /// none but the separate operations broadcast them (`check_batch_size_and_num_heads_dense`).
     fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
         let (major, minor) = self.0.gpu.capability;
         let half = call.q.dtype() != DType::F32;
@@ -123,7 +124,14 @@ impl Tape {
         let fits_cudnn = |width: u64| width.is_multiple_of(8) && width <= 256;
         let trains_mask = matches!(call.mask, Some(Mask::Bias(bias)) if bias.requires_grad());
         let fits_flash = width <= 256 && width == of_values && !self.flash_lacks(call);
-        if half && !trains_mask && matches!((major, minor), (9 | 10, 0)) && fits_cudnn(width) && fits_cudnn(of_values) {
+        if shared && call.mask.is_some() {
+            SdpaBackend::Math
+        } else if half
+            && !trains_mask
+            && matches!((major, minor), (9 | 10, 0))
+            && fits_cudnn(width)
+            && fits_cudnn(of_values)
+        {
             SdpaBackend::Cudnn
         } else if half && major >= 8 && call.mask.is_none() && fits_flash {
             SdpaBackend::Flash

@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LatentKeys, LlamaModules, Modules, SharedKeys, SoftCaps, Windows, not_null,
+    LatentKeys, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -59,6 +59,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::First(1),
             shared: SharedKeys::AddedAndNormed("n_shared_experts", 1),
+            of_dense: OfDense::Usual,
         }),
         latent: Some(&LatentKeys::DEEPSEEK_V3),
         ..LlamaModules::LLAMA

@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LatentKeys,
-    LatentRotation, LlamaModules, Modules, SharedKeys, SoftCaps, Windows, not_null,
+    LatentRotation, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -41,6 +41,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::First(0),
             shared: SharedKeys::Added("n_shared_experts", 2),
+            of_dense: OfDense::Usual,
         }),
         latent: Some(&LatentKeys {
             rotation: Some(LatentRotation::Complex),

@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaModules, Modules, SharedKeys, SoftCaps, WindowLength, Windows, not_null,
+    LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows, not_null,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -65,6 +65,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::First(0),
             shared: SharedKeys::Added("n_shared_experts", 2),
+            of_dense: OfDense::Usual,
         }),
         ..LlamaModules::LLAMA
     }),

@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock, LlamaModules,
-    Modules, Rotation, SharedKeys, SoftCaps, Windows, not_null,
+    Modules, OfDense, Rotation, SharedKeys, SoftCaps, Windows, not_null,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -62,6 +62,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: true,
             dense: DenseLayers::Outside,
             shared: SharedKeys::AddedFirst("moe_num_shared_experts", 2),
+            of_dense: OfDense::Usual,
         }),
         block: LlamaBlock {
             rotation: Rotation::AlternatingInF32,

@@ -6,7 +6,7 @@ use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaBlock, LlamaModules, Modules, QueryNorms, SharedKeys, SoftCaps, WindowLength, Windows, some_slide,
+    LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, SoftCaps, WindowLength, Windows, some_slide,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -55,6 +55,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::Kinds(1),
             shared: SharedKeys::Added("num_shared_experts", 1),
+            of_dense: OfDense::Usual,
         }),
         block: LlamaBlock {
             query_norms: QueryNorms::SplitHeads,

@@ -5,7 +5,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 use crate::model::config::limits;
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, NormPlacement, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows,
+    LlamaModules, Modules, NormPlacement, OfDense, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -49,6 +49,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: true,
             dense: DenseLayers::Never,
             shared: SharedKeys::Never,
+            of_dense: OfDense::Usual,
         }),
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::WeightFirst),

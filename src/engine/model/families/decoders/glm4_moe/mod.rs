@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaBlock, LlamaModules, Modules, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows, not_null,
+    LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows, not_null,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -23,6 +23,7 @@ pub(crate) const EXPERTS: ExpertKeys = ExpertKeys {
     gate_first: false,
     dense: DenseLayers::First(1),
     shared: SharedKeys::Added("n_shared_experts", 1),
+    of_dense: OfDense::Usual,
 };
 
 /// `glm4_moe`.

@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LatentKeys, LlamaModules, Modules, SharedKeys, SoftCaps, Windows,
+    LatentKeys, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -47,6 +47,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::KindsOr(1),
             shared: SharedKeys::Added("n_shared_experts", 1),
+            of_dense: OfDense::Usual,
         }),
         latent: Some(&LatentKeys {
             q_rank: Some(768),

@@ -6,7 +6,8 @@ pub(crate) use block::Layer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, Rotation, SharedKeys, SoftCaps, WindowLength, Windows, not_null, slides_with_a_number,
+    LlamaModules, Modules, OfDense, Rotation, SharedKeys, SoftCaps, WindowLength, Windows, not_null,
+    slides_with_a_number,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -61,6 +62,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: true,
             dense: DenseLayers::Never,
             shared: SharedKeys::Never,
+            of_dense: OfDense::Usual,
         }),
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::WeightFirst),

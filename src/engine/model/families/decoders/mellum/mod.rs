@@ -8,7 +8,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
-    Modules, SharedKeys, SoftCaps, WindowLength, Windows, rope_tables, slides_with_a_number,
+    Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows, rope_tables, slides_with_a_number,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -56,6 +56,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::Never,
             shared: SharedKeys::Never,
+            of_dense: OfDense::Usual,
         }),
         ..LlamaModules::LLAMA
     }),

@@ -8,7 +8,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderConfig, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule,
-    LlamaBlock, LlamaModules, Modules, Rotation, SharedKeys, SoftCaps, Windows, not_null,
+    LlamaBlock, LlamaModules, Modules, OfDense, Rotation, SharedKeys, SigmoidForm, SoftCaps, Windows, not_null,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -53,10 +53,15 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             experts: (["num_local_experts", "num_experts"], 128),
             chosen: (CHOSEN, 4),
             intermediate: ("intermediate_size", 3072),
-            weights: ChosenWeights::Sigmoids,
+            weights: ChosenWeights::Sigmoids(SigmoidForm {
+                wide: false,
+                in_place: true,
+                corrects: true,
+            }),
             gate_first: true,
             dense: DenseLayers::Kinds(0),
             shared: SharedKeys::OfWidth("shared_intermediate_size", 3072),
+            of_dense: OfDense::Usual,
         }),
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::OnePlusWeight),

@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
-    Modules, SharedKeys, SoftCaps, WindowLength, Windows,
+    Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -39,6 +39,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: true,
             dense: DenseLayers::Never,
             shared: SharedKeys::Never,
+            of_dense: OfDense::Usual,
         }),
         ..LlamaModules::LLAMA
     }),

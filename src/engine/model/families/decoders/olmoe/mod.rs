@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, QueryNorms, SharedKeys, SoftCaps, Windows,
+    LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, SoftCaps, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -48,6 +48,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: true,
             dense: DenseLayers::Never,
             shared: SharedKeys::Never,
+            of_dense: OfDense::Usual,
         }),
         block: LlamaBlock {
             query_norms: QueryNorms::Whole,

@@ -5,7 +5,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 use crate::model::decoder::rope_tables::rotates_whole_heads;
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaModules, Modules, SharedKeys, SoftCaps, Windows, not_null,
+    LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
 };
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
@@ -63,6 +63,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             gate_first: false,
             dense: DenseLayers::Never,
             shared: SharedKeys::Added("n_shared_experts", 1),
+            of_dense: OfDense::Usual,
         }),
         ..LlamaModules::LLAMA
     }),

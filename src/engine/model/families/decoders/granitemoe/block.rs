@@ -1,0 +1,116 @@
+//! Granite MoE's block (`transformers/models/granitemoe/modeling_granitemoe.py`, and `granitemoeshared`'s).
+
+use crate::model::config::Activation;
+use crate::model::decoder::block::{Block, BlockContext};
+use crate::model::decoder::layer::{Attend, SelfAttention};
+use crate::model::decoder::router::Router;
+use crate::model::decoder::{DecoderConfig, ExpertsConfig};
+use crate::nn::{self, Builder, Experts, Linear, RmsNorm};
+use crate::tape::{Tape, Tensor};
+
+/// `GraniteMoeDecoderLayer` and `GraniteMoeSharedDecoderLayer`.
+pub(crate) struct Layer {
+    self_attn: SelfAttention,
+    input_layernorm: RmsNorm,
+    post_attention_layernorm: RmsNorm,
+    block_sparse_moe: Moe,
+    shared_mlp: Option<SharedMlp>,
+}
+
+/// `GraniteMoeMoE`.
+struct Moe {
+    router: Router,
+    experts: Experts,
+}
+
+/// `GraniteMoeSharedMLP`.
+struct SharedMlp {
+    input_linear: Linear,
+    output_linear: Linear,
+    activation: Activation,
+}
+
+impl Layer {
+    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
+        let t = b.tape();
+        let Some(experts) = &c.experts else {
+            unreachable!("the family has experts")
+        };
+        let self_attn = t.scope("self_attn", || SelfAttention::new(b, c, index));
+        let norm = |name| RmsNorm::new(b, name, c.hidden);
+        let [input_layernorm, post_attention_layernorm] = ["input_layernorm", "post_attention_layernorm"].map(norm);
+        let block_sparse_moe = t.scope("block_sparse_moe", || Moe::new(b, experts, c.activation));
+        let shared_mlp = |width| t.scope("shared_mlp", || SharedMlp::new(b, c, width));
+        Self {
+            self_attn,
+            input_layernorm,
+            post_attention_layernorm,
+            block_sparse_moe,
+            shared_mlp: experts.shared_width().map(shared_mlp),
+        }
+    }
+}
+
+impl Block for Layer {
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+        let residual = x.clone();
+        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        drop(x);
+        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        h = t.add(&residual, &t.scale(&out));
+        drop(out);
+        let residual = h.clone();
+        h = t.scope("post_attention_layernorm", || {
+            self.post_attention_layernorm.forward(t, &h)
+        });
+        let routed = t.scope("block_sparse_moe", || self.block_sparse_moe.forward(t, &h));
+        let mut _routed = None;
+        h = match &self.shared_mlp {
+            Some(mlp) => {
+                let sum = t.add(&routed, &t.scope("shared_mlp", || mlp.forward(t, &h)));
+                _routed = Some(routed);
+                sum
+            }
+            None => routed,
+        };
+        t.add(&residual, &t.scale(&h))
+    }
+}
+
+impl Moe {
+    fn new(b: &Builder, e: &ExpertsConfig, activation: Activation) -> Self {
+        Self {
+            router: b.tape().scope("router", || Router::new(b, e)),
+            experts: Experts::new(b, "experts", e.sizes, activation),
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let rows = t.view(x, [x.numel() / x.last(), x.last()]);
+        let [_logits, weights, indices] = t.scope("router", || self.router.forward(t, &rows));
+        let out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        t.view(&out, *x.shape())
+    }
+}
+
+impl SharedMlp {
+    fn new(b: &Builder, c: &DecoderConfig, width: u64) -> Self {
+        Self {
+            input_linear: Linear::new(b, "input_linear", c.hidden, 2 * width, false),
+            output_linear: Linear::new(b, "output_linear", width, c.hidden, false),
+            activation: c.activation,
+        }
+    }
+
+    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let fused = t.scope("input_linear", || self.input_linear.forward(t, x));
+        let half = fused.last() / 2;
+        let parts = t.split(&fused, fused.dim() - 1, &[half; 2]);
+        drop(fused);
+        let product = {
+            let opened = nn::activate(t, self.activation, parts[0].clone());
+            t.mul(&opened, &parts[1])
+        };
+        t.scope("output_linear", || self.output_linear.forward(t, &product))
+    }
+}

@@ -1,0 +1,50 @@
+//! nanochat: RMS norms without parameters, one of them before the blocks (`transformers/models/nanochat`).
+
+use crate::model::config::Activation;
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, QueryNorms, Rotation,
+    SoftCaps, Windows,
+};
+use crate::model::facts::ModelType;
+use crate::model::libraries::Liger;
+use crate::nn::NormKind;
+
+/// `nanochat`.
+pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
+    model_type: ModelType {
+        name: "nanochat",
+        classes: &["NanoChatForCausalLM"],
+    },
+    catalogue: &[],
+    defaults: DecoderDefaults {
+        vocab: 50_304,
+        hidden: 768,
+        intermediate: 8192,
+        layers: 12,
+        heads: 6,
+        activation: Activation::Relu2,
+        ..DecoderDefaults::LLAMA
+    },
+    heads: HeadRule::Floors,
+    biases: Biases::of_attention,
+    windows: Windows::NEVER,
+    qk_norm: true,
+    newer_activation_key: None,
+    residual_dropout: None,
+    soft_caps: SoftCaps::Default,
+    modules: Modules::Llama(LlamaModules {
+        norm_first: true,
+        block: LlamaBlock {
+            norm: NormKind::WideRms,
+            query_norms: QueryNorms::TurnedHeads(["q_norm", "k_norm"]),
+            rotation: Rotation::Back,
+            mlp: MlpKind::Plain(["fc1", "fc2"]),
+            ..LlamaModules::LLAMA.block
+        },
+        ..LlamaModules::LLAMA
+    }),
+    stands_in: false,
+    tensor_parallel: false,
+    pipeline: false,
+    liger: Liger::Unknown,
+};
