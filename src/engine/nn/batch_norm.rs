@@ -10,19 +10,20 @@ pub struct BatchNorm {
     bias: Tensor,
     running_mean: Tensor,
     running_var: Tensor,
+    /// A count that lives as long as the module.
+    _num_batches_tracked: Tensor,
 }
 
 impl BatchNorm {
     /// Makes the norm of `channels` as the current module.
     pub fn new(b: &Builder, channels: u64) -> Self {
-        let norm = Self {
+        Self {
             weight: b.weight("weight", [channels]),
             bias: b.weight("bias", [channels]),
             running_mean: b.buffer("running_mean", [channels], b.dtype()),
             running_var: b.buffer("running_var", [channels], b.dtype()),
-        };
-        b.buffer("num_batches_tracked", [], DType::I64);
-        norm
+            _num_batches_tracked: b.buffer("num_batches_tracked", [], DType::I64),
+        }
     }
 
     /// [n, channels, …] → [n, channels, …].

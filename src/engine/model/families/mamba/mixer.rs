@@ -18,7 +18,8 @@ pub struct Mixer {
     out_proj: Linear,
     /// Widths of time steps and of states.
     widths: [u64; 2],
-    has_norms: bool,
+    /// Weights of the norms of time steps and states, which the torch path never reads (Falcon Mamba).
+    norms: Option<[Tensor; 3]>,
 }
 
 impl Mixer {
@@ -34,17 +35,14 @@ impl Mixer {
         });
         let (a_log, d) = (b.weight("A_log", [inner, c.state]), b.weight("D", [inner]));
         let out_proj = Linear::new(b, "out_proj", inner, c.hidden, c.bias);
-        let has_norms = c.kind == Kind::FalconMamba;
-        if has_norms {
-            let norms = [
+        let norms = (c.kind == Kind::FalconMamba).then(|| {
+            [
                 ("dt_layernorm", inner),
                 ("b_layernorm", c.state),
                 ("c_layernorm", c.state),
-            ];
-            for (name, width) in norms {
-                t.scope(name, || b.buffer("weight", [width], b.dtype()));
-            }
-        }
+            ]
+            .map(|(name, width)| t.scope(name, || b.buffer("weight", [width], b.dtype())))
+        });
         Self {
             a_log,
             d,
@@ -54,7 +52,7 @@ impl Mixer {
             dt_proj,
             out_proj,
             widths: [c.time_step_rank, c.state],
-            has_norms,
+            norms,
         }
     }
 
@@ -117,7 +115,7 @@ impl Mixer {
 
     /// `FalconMambaWeightlessRMSNorm`, if the model has it.
     fn normed(&self, t: &Tape, x: Tensor) -> Tensor {
-        if !self.has_norms {
+        if self.norms.is_none() {
             return x;
         }
         let wide = t.to_dtype(&x, DType::F32);

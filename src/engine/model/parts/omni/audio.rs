@@ -104,7 +104,8 @@ impl AudioConfig {
             b.tape().layer("layers", i, || {
                 b.tape().scope("self_attn", || {
                     for (name, bias) in [
-                        ("k_proj", false),
+                        // `Qwen3OmniMoeAudioAttention` alone has it.
+                        ("k_proj", self.channels.is_some()),
                         ("v_proj", true),
                         ("q_proj", true),
                         ("out_proj", true),
