@@ -20,7 +20,14 @@ pub struct ParallelFlags {
     #[arg(long)]
     mp: bool,
     /// Memory of the host. FSDP2: shards, gradients and states. DeepSpeed: `optimizer` or `optimizer,param`
-    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = offload())]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = offload()
+    )]
     offload: Option<Offload>,
     /// DDP: size of a bucket of gradients [default: 25]
     #[arg(long, value_name = "MB")]
