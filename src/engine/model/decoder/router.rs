@@ -194,7 +194,10 @@ impl Router {
             t.linear(&t.to_dtype(&rows, weight.dtype()), weight, None)
         };
         drop(rows);
-        let scores = t.sigmoid(&t.to_dtype(&logits, DType::F32));
+        let scores = match form.wide {
+            true => t.sigmoid(&logits),
+            false => t.sigmoid(&t.to_dtype(&logits, DType::F32)),
+        };
         let choice = t.add(&scores, correction);
         let [_values, indices] = t.topk(&choice, self.chosen);
         let mut weights = t.gather_last(&scores, &indices);
