@@ -1,7 +1,11 @@
 //! Settings as tools put them, before they become a setup: one meaning for each, whatever a tool calls it.
 
 use serde_json::{Map, Value};
-use vramscope_plan::export::names_in_language_model;
+
+use super::values::{
+    attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, nodes, number, targets, text,
+    trl_option, truth, weights, whole,
+};
 
 /// Type of loaded weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,16 +213,7 @@ impl Draft {
                 return Err(NotSimulated("only supervised fine-tuning (sft, pt) is simulated"));
             }
             "stage" => {}
-            "trl_loss" if text(value)? != "nll" => return Err(NotSimulated("only the loss `nll` is simulated")),
-            "trl_loss" => {}
-            "dpo_loss" if text(value)? != "sigmoid" => {
-                return Err(NotSimulated("only the loss `sigmoid` is simulated"));
-            }
-            "divergence" if text(value)? != "reverse_kl" => {
-                return Err(NotSimulated("only `reverse_kl` is simulated"));
-            }
-            "disable_dropout" if !truth(value)? => return Err(NotSimulated("dropout in DPO is not simulated")),
-            "dpo_loss" | "divergence" | "disable_dropout" => {}
+            "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
             "precomputed" => self.precomputed = Some(truth(value)?),
             "deepspeed" => self.deepspeed(&text(value)?),
             "distributed" => distributed(&text(value)?)?,
@@ -262,150 +257,5 @@ impl Draft {
         if digit.is_some() && name.ends_with("_offload") {
             self.host = [Some(true), Some(digit == Some(3))];
         }
-    }
-}
-
-/// True for the memory of the host as the place of an offload.
-fn host(value: &Value) -> Result<bool, Fault> {
-    match text(value)?.as_str() {
-        "cpu" => Ok(true),
-        "none" => Ok(false),
-        _ => Err(NotSimulated(
-            "of places to offload to, the memory of the host (cpu) is simulated",
-        )),
-    }
-}
-
-fn text(value: &Value) -> Result<String, Fault> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(truth) => Ok(truth.to_string()),
-        _ => Err(Wrong("a text")),
-    }
-}
-
-fn truth(value: &Value) -> Result<bool, Fault> {
-    match value {
-        Value::Bool(truth) => Ok(*truth),
-        Value::String(text) if ["true", "yes", "on", "1"].contains(&text.to_ascii_lowercase().as_str()) => Ok(true),
-        Value::String(text) if ["false", "no", "off", "0"].contains(&text.to_ascii_lowercase().as_str()) => Ok(false),
-        Value::Number(number) if number.as_u64() == Some(1) => Ok(true),
-        Value::Number(number) if number.as_u64() == Some(0) => Ok(false),
-        _ => Err(Wrong("true or false")),
-    }
-}
-
-fn number(value: &Value) -> Result<f64, Fault> {
-    let read = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
-    read.filter(|n: &f64| n.is_finite()).ok_or(Wrong("a number"))
-}
-
-fn whole(value: &Value) -> Result<u64, Fault> {
-    value
-        .as_u64()
-        .or_else(|| value.as_str()?.trim().parse().ok())
-        .ok_or(Wrong("a whole number"))
-}
-
-fn count(value: &Value) -> Result<u64, Fault> {
-    whole(value)
-        .ok()
-        .filter(|n| *n > 0)
-        .ok_or(Wrong("a whole number from 1"))
-}
-
-/// Processes of one machine; `gpu` and `auto` of torchrun are as many as it has.
-fn gpus(value: &Value) -> Result<Option<u64>, Fault> {
-    match value.as_str() {
-        Some("gpu" | "auto") => Ok(None),
-        _ => count(value).map(Some),
-    }
-}
-
-/// Machines; a range such as `1:2` leaves it open.
-fn nodes(value: &Value) -> Result<Option<u64>, Fault> {
-    match value.as_str() {
-        Some(text) if text.contains(':') || text.starts_with('$') => Ok(None),
-        _ => count(value).map(Some),
-    }
-}
-
-fn bits(value: &Value) -> Result<Option<u64>, Fault> {
-    match whole(value)? {
-        4 => Ok(Some(4)),
-        8 => Err(NotSimulated("8-bit weights are not simulated")),
-        _ => Err(NotSimulated("only 4-bit weights are simulated")),
-    }
-}
-
-fn checkpoints(value: &Value) -> Result<bool, Fault> {
-    match value.as_str() {
-        Some("offload" | "offload_disk" | "unsloth") => {
-            Err(NotSimulated("checkpoints that are offloaded are not simulated"))
-        }
-        _ => truth(value),
-    }
-}
-
-fn attention(value: &Value) -> Result<Option<&'static str>, Fault> {
-    match text(value)?.as_str() {
-        "auto" => Ok(None),
-        "sdpa" => Ok(Some("sdpa")),
-        "eager" | "disabled" => Ok(Some("eager")),
-        "fa2" | "flash_attention_2" | "flash_attn" => Ok(Some("flash_attention_2")),
-        "flash_attention_3" | "fa3" | "flex_attention" => {
-            Err(NotSimulated("sdpa, eager and flash_attention_2 are simulated"))
-        }
-        name if name.starts_with("kernels-community/") => Err(NotSimulated("kernels of the hub are not simulated")),
-        _ => Err(Wrong("sdpa, eager or flash_attention_2")),
-    }
-}
-
-fn weights(value: &Value) -> Result<Weights, Fault> {
-    match text(value)?.trim_start_matches("torch.") {
-        "float32" | "fp32" => Ok(Weights::Fp32),
-        "bfloat16" | "bf16" => Ok(Weights::Bf16),
-        "float16" | "fp16" | "half" => Ok(Weights::Fp16),
-        "auto" => Ok(Weights::Auto),
-        _ => Err(Wrong("float32, bfloat16, float16 or auto")),
-    }
-}
-
-/// Names of modules in a list or between commas, or the regular expression of an export; `all` is LLaMA-Factory's word
-/// for all linear maps.
-fn targets(value: &Value) -> Result<Targets, Fault> {
-    let names: Vec<String> = match value {
-        Value::Array(items) => items.iter().map(text).collect::<Result<_, _>>()?,
-        other => text(other)?.split(',').map(|name| name.trim().to_owned()).collect(),
-    };
-    if let [pattern] = &names[..]
-        && let Some(names) = names_in_language_model(pattern)
-    {
-        return Ok(Targets::InLanguageModel(names));
-    }
-    if names.iter().any(|name| name.contains(['*', '(', '|', '\\'])) {
-        return Err(NotSimulated(
-            "a regular expression for modules is not simulated; give names",
-        ));
-    }
-    Ok(match names.iter().any(|name| name == "all" || name == "all-linear") {
-        true => Targets::AllLinear,
-        false => Targets::Named(names),
-    })
-}
-
-fn deepspeed_optimizer(value: &Value) -> Result<&'static str, Fault> {
-    match text(value)?.as_str() {
-        "AdamW" | "Adam" => Ok("adamw_torch_fused"),
-        _ => Err(NotSimulated("of DeepSpeed's optimizers AdamW is simulated")),
-    }
-}
-
-fn distributed(word: &str) -> Set {
-    match word {
-        "NO" | "MULTI_GPU" | "DEEPSPEED" => Ok(()),
-        "FSDP" => Err(NotSimulated("accelerate's FSDP is not simulated")),
-        _ => Err(NotSimulated("only one GPU and DDP are simulated")),
     }
 }

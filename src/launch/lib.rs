@@ -7,6 +7,7 @@ mod entry;
 mod keys;
 mod resolve;
 mod tool;
+mod values;
 mod yaml;
 
 use std::collections::BTreeMap;

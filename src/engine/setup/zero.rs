@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for Offload {
 
 /// Whole number of a key: DeepSpeed takes `5e8` for one too.
 fn whole(given: &serde_json::Value) -> Option<u64> {
-    let float = |value: f64| (value >= 0.0 && value <= 1e18 && value.fract() == 0.0).then_some(value as u64);
+    let float = |value: f64| ((0.0..=1e18).contains(&value) && value.fract() == 0.0).then_some(value as u64);
     given.as_u64().or_else(|| given.as_f64().and_then(float))
 }
 
@@ -213,8 +213,9 @@ fn fixed(key: &str, value: &serde_json::Value) -> Result<(), String> {
     if WITHOUT_EFFECT.contains(&key) {
         return Ok(());
     }
+    let given = value.to_string();
     match FIXED.iter().find(|(known, _)| *known == key) {
-        Some((_, simulated)) if value.to_string() == *simulated => Ok(()),
+        Some((_, simulated)) if given == *simulated => Ok(()),
         Some((_, simulated)) => Err(format!("`zero.{key}` is simulated as {simulated}; leave it out")),
         None if key == "offload_optimizer" || key == "offload_param" => Err(format!(
             "`zero.{key}` is set by `offload`: \"optimizer\" or \"optimizer,param\""
