@@ -177,7 +177,7 @@ impl<'a> Pass<'a> {
         self.leave_backward(replayer, now);
         self.reduce(replayer, ROOT);
         replayer.join(self.reduced);
-        if self.parallel.offload {
+        if self.parallel.offload.is_any() {
             // The host waits for the copies before it updates.
             replayer.host_join(self.offloaded);
         }
@@ -221,7 +221,7 @@ impl<'a> Pass<'a> {
             return 0.0;
         }
         let mut ready = self.copied[0];
-        if self.parallel.offload {
+        if self.parallel.offload.is_any() {
             let pieces = group.shards.iter().map(|(n, _)| n * self.own.width());
             ready = replayer.transfer(Way::ToDevice, pieces, ready);
         }
@@ -265,7 +265,7 @@ impl<'a> Pass<'a> {
         let bytes = (whole * self.summed.width()) as f64;
         self.reduced = replayer.collective(Collective::ReduceScatter, bytes, ready);
         replayer.host("reduce_scatter call", 1);
-        if self.parallel.offload {
+        if self.parallel.offload.is_any() {
             self.offloaded = replayer.transfer(Way::ToHost, pieces.into_iter(), self.reduced);
         }
     }
