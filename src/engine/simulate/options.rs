@@ -87,9 +87,6 @@ fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateEr
                 "`lora_targets` projections or attention",
             );
         }
-        AdapterMaps::BesideExpertsAndRouter if setup.freeze == Freeze::Qlora => {
-            return refused("`freeze` qlora, for which the 4-bit router fails", "`freeze` lora");
-        }
         AdapterMaps::BesideExperts | AdapterMaps::BesideExpertsAndRouter => {}
         _ if all => return refused("`lora_experts` all, having no fused experts", "`lora_experts` targets"),
         _ => return Ok(()),
