@@ -144,7 +144,10 @@ impl Model {
     /// Returns true if peft may put adapters of a setup on fused weights of experts, or on routers.
     pub(crate) fn adapts_experts(&self, setup: &Setup) -> bool {
         matches!(setup.freeze, Freeze::Lora | Freeze::Qlora)
-            && self.config.family().support().adapters == libraries::AdapterMaps::BesideExperts
+            && matches!(
+                self.config.family().support().adapters,
+                libraries::AdapterMaps::BesideExperts | libraries::AdapterMaps::BesideExpertsAndRouter
+            )
             && self.adapter_places(setup).may_take_parameters()
     }
 

@@ -214,7 +214,16 @@ impl Builder {
     }
 
     pub(super) fn slot(&self, shape: [u64; 2], language: bool) -> Rc<LoraSlot> {
-        let slot = Rc::new(LoraSlot::new(self.tape.scope_id(), shape, language));
+        self.pushed(LoraSlot::new(self.tape.scope_id(), shape, language))
+    }
+
+    /// Makes a slot of a map whose weight has a type of its own.
+    pub(super) fn slot_in(&self, shape: [u64; 2], dtype: DType) -> Rc<LoraSlot> {
+        self.pushed(LoraSlot::new(self.tape.scope_id(), shape, false).beside(dtype))
+    }
+
+    fn pushed(&self, slot: LoraSlot) -> Rc<LoraSlot> {
+        let slot = Rc::new(slot);
         self.slots.borrow_mut().push(Slot::Map(slot.clone()));
         slot
     }
@@ -263,17 +272,17 @@ impl Builder {
 
     fn attached(&self, found: &[Found<'_>], adapters: &Adapters) -> Attached {
         let count = |name: &str| {
-            let parameters = found.iter().filter_map(|found| match found.slot {
-                Slot::Parameter(parameter) => Some(parameter.path(&self.tape)),
-                Slot::Map(_) => None,
+            let paths = found.iter().map(|found| match found.slot {
+                Slot::Parameter(parameter) => parameter.path(&self.tape),
+                Slot::Map(map) => map.path(&self.tape),
             });
-            parameters.filter(|path| path.ends_with(name)).count()
+            paths.filter(|path| path.ends_with(name)).count()
         };
+        // HunYuan's router is a linear map inside its gate.
+        let routers = count(".gate.weight") + count(".gate.wg");
         match found.len() {
             0 => Attached::Nowhere,
-            _ if adapters.places.take_routers() && count(".gate.weight") < count(".gate_up_proj") => {
-                Attached::WithoutRouters
-            }
+            _ if adapters.places.take_routers() && routers < count(".gate_up_proj") => Attached::WithoutRouters,
             _ => Attached::Everywhere,
         }
     }
@@ -353,7 +362,7 @@ impl Found<'_> {
     /// Type in which peft makes the adapter first, on a model of this type.
     fn dtype(&self, model: DType) -> DType {
         match self.slot {
-            Slot::Map(_) => model,
+            Slot::Map(slot) => slot.dtype().unwrap_or(model),
             Slot::Parameter(parameter) => parameter.weight().dtype(),
         }
     }

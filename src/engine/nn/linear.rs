@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::builder::Builder;
 use super::lora::LoraSlot;
 use super::nf4::Nf4;
+use super::wrapped::Wrapped;
 use crate::dtype::DType;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
@@ -33,6 +34,8 @@ enum Split {
 
 enum Weight {
     Dense(Tensor),
+    /// One on which peft puts adapters by its name.
+    Wrapped(Rc<Wrapped>),
     Nf4(Nf4),
 }
 
@@ -53,6 +56,32 @@ impl Linear {
             weight: Weight::Dense(b.weight("weight", [output, input])),
             bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
             lora: None,
+            split: Split::Whole,
+        })
+    }
+
+    /// Makes a map without a bias on whose weight peft puts adapters by its name.
+    pub fn wrapped(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
+        if b.nf4(name).is_some() {
+            return Self::new(b, name, input, output, false);
+        }
+        b.tape().scope(name, || Self {
+            weight: Weight::Wrapped(Wrapped::new(b, "weight", [output, input])),
+            bias: RefCell::default(),
+            lora: None,
+            split: Split::Whole,
+        })
+    }
+
+    /// Makes a map without a bias whose weight is in fp32 whatever the model's type, unless it is kept in 4 bits.
+    pub fn in_f32(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
+        if b.nf4(name).is_some() {
+            return Self::new(b, name, input, output, false);
+        }
+        b.tape().scope(name, || Self {
+            weight: Weight::Dense(b.weight_of("weight", [output, input], DType::F32)),
+            bias: RefCell::default(),
+            lora: Some(b.slot_in([input, output], DType::F32)),
             split: Split::Whole,
         })
     }
@@ -154,7 +183,7 @@ impl Linear {
     pub(super) fn head_weight(&self) -> &Tensor {
         match &self.weight {
             Weight::Dense(weight) => weight,
-            Weight::Nf4(_) => unreachable!("heads are left out of quantisation"),
+            Weight::Wrapped(_) | Weight::Nf4(_) => unreachable!("heads are left out of both"),
         }
     }
 
@@ -188,6 +217,10 @@ impl Linear {
         match (&self.weight, adapter) {
             (Weight::Dense(weight), None) => t.linear(x, weight, bias),
             (Weight::Dense(weight), Some(adapter)) => adapter.forward(t, x, || t.linear(x, weight, bias)),
+            (Weight::Wrapped(weight), _) => {
+                let weight = weight.activate(t);
+                t.linear(x, weight.get(t), bias)
+            }
             (Weight::Nf4(weight), None) => weight.forward(t, x, bias),
             (Weight::Nf4(weight), Some(adapter)) => adapter.forward_4bit(t, x, || weight.forward(t, x, bias)),
         }

@@ -27,6 +27,8 @@ pub(super) struct LoraSlot {
     language: bool,
     input: u64,
     output: u64,
+    /// Type of the weight beside it, if that is not the model's.
+    dtype: Option<DType>,
     adapter: OnceCell<Lora>,
 }
 
@@ -37,8 +39,22 @@ impl LoraSlot {
             language,
             input,
             output,
+            dtype: None,
             adapter: OnceCell::new(),
         }
+    }
+
+    /// Says the type of the weight beside it.
+    pub fn beside(self, dtype: DType) -> Self {
+        Self {
+            dtype: Some(dtype),
+            ..self
+        }
+    }
+
+    /// Type of the weight beside it, if that is not the model's.
+    pub const fn dtype(&self) -> Option<DType> {
+        self.dtype
     }
 
     pub fn adapter(&self) -> Option<&Lora> {

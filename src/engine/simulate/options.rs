@@ -78,7 +78,10 @@ fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateE
 /// Returns true if the targets can name maps of the model.
 fn has_targets(model: &Model, targets: &Targets) -> bool {
     match model.config.family().support().adapters {
-        AdapterMaps::Usual | AdapterMaps::BesideExperts | AdapterMaps::BesideOtherExperts => true,
+        AdapterMaps::Usual
+        | AdapterMaps::BesideExperts
+        | AdapterMaps::BesideExpertsAndRouter
+        | AdapterMaps::BesideOtherExperts => true,
         AdapterMaps::OtherNames => matches!(targets, Targets::AllLinear | Targets::Named(_)),
         AdapterMaps::None => false,
     }
@@ -93,14 +96,14 @@ fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateEr
     let refused = |given: &str, instead: &str| not_simulated(model, given, instead);
     let (places, all) = (model.adapter_places(setup), setup.lora_experts == ExpertAdapters::All);
     match model.config.family().support().adapters {
-        AdapterMaps::BesideExperts => {}
         AdapterMaps::BesideOtherExperts if all => return refused("`lora_experts` all", "`lora_experts` targets"),
-        AdapterMaps::BesideOtherExperts if places.takes_router() => {
+        AdapterMaps::BesideExpertsAndRouter | AdapterMaps::BesideOtherExperts if places.takes_router() => {
             return refused(
                 "`lora_targets` that name its router, for which peft 0.21 fails",
                 "`lora_targets` projections or attention",
             );
         }
+        AdapterMaps::BesideExperts | AdapterMaps::BesideExpertsAndRouter => {}
         _ if all => return refused("`lora_experts` all, having no fused experts", "`lora_experts` targets"),
         _ => return Ok(()),
     }

@@ -5,13 +5,12 @@ use std::rc::Rc;
 use super::expert_keys::SigmoidForm;
 use super::experts::{ExpertsConfig, RouterKind};
 use crate::dtype::DType;
-use crate::nn::{Active, Builder, ExpertSizes, Wrapped};
+use crate::nn::{Active, Builder, ExpertSizes, Linear, Wrapped};
 use crate::tape::{Tape, Tensor};
 
 /// `Qwen3MoeTopKRouter`, `DeepseekV3TopkRouter` and their variants.
 pub(crate) struct Router {
-    /// Weight, [experts, hidden].
-    weight: Rc<Wrapped>,
+    weight: Weight,
     /// Correction of the choice, [experts] or [1, experts], or bias of the logits, [experts].
     correction: Option<Tensor>,
     sizes: ExpertSizes,
@@ -19,15 +18,22 @@ pub(crate) struct Router {
     kind: RouterKind,
 }
 
+/// Weight of a router, [experts, hidden].
+enum Weight {
+    Parameter(Rc<Wrapped>),
+    /// `wg` (HunYuan).
+    Map(Linear),
+}
+
 impl Router {
     pub fn new(b: &Builder, e: &ExpertsConfig) -> Self {
         let shape = [e.sizes.experts, e.sizes.hidden];
+        let parameter = |weight| Weight::Parameter(Wrapped::of(b, "weight", weight));
         let weight = match e.weights {
-            RouterKind::Corrected => b.weight_of("weight", shape, DType::F32),
-            RouterKind::NormalisedProduct => b.tape().scope("wg", || b.weight_of("weight", shape, DType::F32)),
-            _ => b.weight("weight", shape),
+            RouterKind::Corrected => parameter(b.weight_of("weight", shape, DType::F32)),
+            RouterKind::NormalisedProduct => Weight::Map(Linear::in_f32(b, "wg", e.sizes.hidden, e.sizes.experts)),
+            _ => parameter(b.weight("weight", shape)),
         };
-        let weight = Wrapped::of(b, "weight", weight);
         let name = "e_score_correction_bias";
         let correction = match e.weights {
             RouterKind::Softmax { .. }
@@ -69,7 +75,10 @@ impl Router {
 
     /// Tokens [.., hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
-        let weight = &self.weight.activate(t);
+        let weight = match &self.weight {
+            Weight::Parameter(weight) => &weight.activate(t),
+            Weight::Map(map) => return self.normalised_product(t, x, map),
+        };
         match (self.kind, &self.correction) {
             (RouterKind::Softmax { is_normalised, narrows }, _) => self.softmax(t, x, weight, [is_normalised, narrows]),
             (
@@ -92,8 +101,8 @@ impl Router {
             (RouterKind::OfChosenInF32, _) => self.of_chosen_in_f32(t, x, weight),
             (RouterKind::SoftmaxOfChosen, _) => self.selected(t, x, weight, None),
             (RouterKind::SigmoidsOfChosen { is_normalised }, _) => self.selected(t, x, weight, Some(is_normalised)),
-            (RouterKind::NormalisedProduct, _) => self.normalised_product(t, x, weight),
             (RouterKind::Sigmoids(form), Some(correction)) => self.sigmoids(t, x, weight, (correction, form)),
+            (RouterKind::NormalisedProduct, _) => unreachable!("such a router has a map"),
             (RouterKind::OfBlock, _) => unreachable!("such a block has a router of its own"),
             (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
                 unreachable!("such a router has a correction")
@@ -162,10 +171,10 @@ impl Router {
     }
 
     /// `HunYuanMoEV1Gate.forward`.
-    fn normalised_product(&self, t: &Tape, x: &Tensor, weight: &Active<'_>) -> [Tensor; 3] {
+    fn normalised_product(&self, t: &Tape, x: &Tensor, wg: &Linear) -> [Tensor; 3] {
         // `reshape` to the same shape is a node of the graph too.
         let wide = t.to_dtype(&t.view(x, *x.shape()), DType::F32);
-        let logits = t.scope("wg", || t.linear(&wide, weight.get(t), None));
+        let logits = t.scope("wg", || wg.forward(t, &wide));
         let probs = t.softmax(&logits, Some(DType::F32));
         let [mut weights, indices] = t.topk(&probs, self.chosen);
         drop(probs);

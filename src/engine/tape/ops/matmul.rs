@@ -156,10 +156,9 @@ impl Tape {
         let batch: u64 = lead.iter().product();
         let stacked = |x: &Tensor| {
             let [n, m] = [x.size(x.dim() - 2), x.last()];
-            let expanded = if x.shape()[..x.dim() - 2] == lead[..] {
-                x.clone()
-            } else {
-                self.expand(x, with_tail(&lead, n, m))
+            let expanded = match x.shape()[..x.dim() - 2] == lead[..] {
+                true => x.clone(),
+                false => self.expand(x, with_tail(&lead, n, m)),
             };
             self.reshape(&expanded, [batch, n, m])
         };

@@ -87,6 +87,7 @@ impl Family for DecoderConfig {
                 tower_takes_ids: false,
             },
             adapters: match self.experts {
+                Some(_) if self.family.name() == "phimoe" => AdapterMaps::BesideExpertsAndRouter,
                 Some(_) => AdapterMaps::BesideExperts,
                 None => AdapterMaps::Usual,
             },

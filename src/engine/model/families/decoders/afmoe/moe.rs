@@ -24,7 +24,7 @@ impl SparseMlp {
         let experts = e.sizes.experts;
         let widths = [c.hidden, e.shared_width().unwrap_or(e.sizes.intermediate)];
         Self {
-            gate: t.scope("router", || Linear::new(b, "gate", c.hidden, experts, false)),
+            gate: t.scope("router", || Linear::wrapped(b, "gate", c.hidden, experts)),
             shared_experts: t.scope("shared_experts", || Mlp::of(b, widths, false, c.activation)),
             experts: Experts::new(b, "experts", e.sizes, c.activation),
             expert_bias: b.frozen_weight("expert_bias", [experts]),
