@@ -1,6 +1,7 @@
 //! Memory of training steps, against measurements.
 
 mod data_parallel;
+mod deepspeed;
 mod max_batch;
 mod one_process;
 mod pipeline_parallel;

@@ -79,7 +79,7 @@ pub(crate) enum SoftCaps {
 
 /// Modules that run a family of decoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
+#[allow(
     clippy::large_enum_variant,
     reason = "there is one for each family, and it stays where it is"
 )]
