@@ -141,6 +141,11 @@ impl Model {
         }
     }
 
+    /// Returns true if its linear maps are `nn.Linear` itself, which alone bitsandbytes replaces: Falcon's are of a subclass.
+    pub(crate) fn has_plain_maps(&self) -> bool {
+        self.model_type != "falcon"
+    }
+
     /// Returns true if peft may put adapters of a setup on fused weights of experts, or on routers.
     pub(crate) fn adapts_experts(&self, setup: &Setup) -> bool {
         matches!(setup.freeze, Freeze::Lora | Freeze::Qlora)

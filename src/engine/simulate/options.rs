@@ -128,7 +128,17 @@ fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateEr
 /// Checks that the model can be trained with 4-bit weights, which peft on transformers supports for language models
 /// only.
 fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    if setup.freeze != Freeze::Qlora || model.takes().text {
+    if setup.freeze != Freeze::Qlora {
+        return Ok(());
+    }
+    if !model.has_plain_maps() {
+        return not_simulated(
+            model,
+            "`freeze` qlora, for which bitsandbytes leaves its maps as they are",
+            "`freeze` lora",
+        );
+    }
+    if model.takes().text {
         return Ok(());
     }
     let model = model.name.clone();
