@@ -16,7 +16,7 @@ const GROWING: usize = 8;
 const FRAGMENTED: f64 = 0.1;
 
 /// Sentences on what differs, the most important first.
-pub fn differs(header: &Header, compared: &[Compared]) -> Vec<String> {
+pub fn differs(header: &Header, compared: &[Compared], has_record: bool) -> Vec<String> {
     let mut out = Vec::new();
     out.extend(
         header
@@ -36,7 +36,7 @@ pub fn differs(header: &Header, compared: &[Compared]) -> Vec<String> {
     };
     out.extend(held(last));
     out.extend(fragmented(compared));
-    out.extend(slower(compared));
+    out.extend(slower(compared, has_record));
     out.extend(lengths(compared));
     out
 }
@@ -99,7 +99,7 @@ fn fragmented(compared: &[Compared]) -> Option<String> {
 }
 
 /// Steps that take longer, or less long, than predicted.
-fn slower(compared: &[Compared]) -> Option<String> {
+fn slower(compared: &[Compared], has_record: bool) -> Option<String> {
     let timed = compared
         .iter()
         .skip(1)
@@ -113,12 +113,18 @@ fn slower(compared: &[Compared]) -> Option<String> {
         return None;
     }
     let (percent, side) = ((ratio - 1.0).abs() * 100.0, if ratio > 1.0 { "longer" } else { "less" });
-    let why = match bound {
-        Bound::Host => {
-            "The host decides the time of this step, and hosts differ: measure yours with `vramscope bench`, then give the record with --kernels."
+    let why = match (bound, has_record) {
+        (_, true) => {
+            "The card's own record was given: data that comes late, other work on the host or the card, or steps that log \
+             and save are likely."
         }
-        Bound::Gpu => {
-            "The GPU decides the time of this step: measure it with `vramscope bench` and give the record with --kernels; what waits for data counts here too."
+        (Bound::Host, false) => {
+            "The host decides the time of this step, and hosts differ: measure yours with `vramscope bench`, then give the \
+             record with --kernels."
+        }
+        (Bound::Gpu, false) => {
+            "The GPU decides the time of this step: measure it with `vramscope bench` and give the record with --kernels; \
+             what waits for data counts here too."
         }
     };
     Some(format!("A step takes {percent:.0}% {side} than predicted. {why}"))

@@ -142,7 +142,7 @@ impl Watch {
             })
             .collect();
         Ok(Some(Comparison {
-            differs: differs::differs(&header, &compared),
+            differs: differs::differs(&header, &compared, self.kernels.is_some()),
             sources: predictions.sources().map(|sources| sources.map(str::to_owned)),
             header,
             compared,
