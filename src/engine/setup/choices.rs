@@ -169,7 +169,7 @@ choices! {
 
     /// Packages beside transformers, whose kernels replace parts of a forward where they are installed.
     #[derive(Default)]
-    pub enum Kernels {
+    pub enum KernelPackages {
         /// None: `pip install transformers`.
         #[default]
         None = "none",
@@ -219,7 +219,7 @@ choices! {
 /// Name of the package causal-conv1d.
 pub const CAUSAL_CONV1D: &str = "causal-conv1d";
 
-impl Kernels {
+impl KernelPackages {
     /// Names of the packages.
     pub const fn packages(self) -> &'static [&'static str] {
         match self {
@@ -285,7 +285,7 @@ mod tests {
         follows_its_words::<Packing>(&["padded", "packed"]);
         follows_its_words::<AdapterType>(&["fp32", "bf16"]);
         follows_its_words::<ExpertAdapters>(&["targets", "all"]);
-        follows_its_words::<Kernels>(&["none", "fla", "causal_conv1d", "fla_causal_conv1d", "hub"]);
+        follows_its_words::<KernelPackages>(&["none", "fla", "causal_conv1d", "fla_causal_conv1d", "hub"]);
         follows_its_words::<Strategy>(&[
             "ddp",
             "ddp_view",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::declaration::settings;
 use super::{
     AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze, Group,
-    Kernels, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
+    KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -145,7 +145,7 @@ settings! {
     }
 
     /// Packages whose kernels replace parts of a forward.
-    Kernels(kernels: Kernels = Kernels::default()) {
+    Packages(packages: KernelPackages = KernelPackages::default()) {
         about: "Installed packages whose kernels replace parts of a forward",
     }
 
@@ -316,7 +316,7 @@ mod tests {
         "optim",
         "ckpt",
         "attn",
-        "kernels",
+        "packages",
         "freeze",
         "rank",
         "lora_dropout",

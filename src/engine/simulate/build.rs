@@ -93,7 +93,7 @@ fn trained(setup: &Setup) -> Trained {
             setup.precision.weights()
         },
         nf4: quantised.then_some(setup.precision.products()),
-        causal_conv1d: setup.kernels.packages().contains(&CAUSAL_CONV1D),
+        causal_conv1d: setup.packages.packages().contains(&CAUSAL_CONV1D),
     }
 }
 

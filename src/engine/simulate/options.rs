@@ -188,7 +188,7 @@ fn stored_weights_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError>
 fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let absent = model.absent_packages();
     let replaces = |package: &&&str| absent.contains(*package) || **package == "kernels";
-    let replaced = setup.kernels.packages().iter().filter(replaces);
+    let replaced = setup.packages.packages().iter().filter(replaces);
     let why = replaced.filter_map(|package| match *package {
         "flash-linear-attention" => Some(
             "flash-linear-attention 0.6 takes the place of its scan, which fails on Hopper with the Triton 3.6 of \
@@ -205,8 +205,8 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateErr
     };
     not_simulated(
         model,
-        &format!("`kernels` {}: {why}", setup.kernels.name()),
-        "`kernels` none, what a plain installation of transformers runs, or record it (`vramscope record`)",
+        &format!("`packages` {}: {why}", setup.packages.name()),
+        "`packages` none, what a plain installation of transformers runs, or record it (`vramscope record`)",
     )
 }
 
@@ -291,7 +291,7 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 /// Checks that PyTorch's own kernels run the convolutions along a sequence: in fp16 cuDNN does, with workspaces that are
 /// unknown (`use_cudnn_depthwise` in `aten/src/ATen/native/Convolution.cpp`).
 fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let installed = setup.kernels.packages().contains(&CAUSAL_CONV1D);
+    let installed = setup.packages.packages().contains(&CAUSAL_CONV1D);
     if setup.precision != Precision::AmpFp16 || installed || !model.absent_packages().contains(&CAUSAL_CONV1D) {
         return Ok(());
     }

@@ -98,7 +98,7 @@ impl WarningInputs<'_> {
 
     /// Tells which packages are taken to be absent.
     fn absent_packages(&self) -> Option<Warning> {
-        let installed = self.setup.kernels.packages();
+        let installed = self.setup.packages.packages();
         let absent = self.model.absent_packages().iter().copied();
         let packages: Vec<&str> = absent.filter(|package| !installed.contains(package)).collect();
         (!packages.is_empty()).then(|| Warning {
@@ -119,7 +119,7 @@ impl WarningInputs<'_> {
 
     /// Tells which installed package is simulated from its source alone.
     fn unrecorded_package(&self) -> Option<Warning> {
-        let installed = self.setup.kernels.packages();
+        let installed = self.setup.packages.packages();
         let mut present = self
             .model
             .absent_packages()

@@ -30,7 +30,7 @@ pub enum Failure {
     /// The package causal-conv1d refuses a convolution.
     #[error(
         "causal-conv1d takes channels in multiples of 8, kernels of 2 to 4 and SiLU alone; this model has {channels} \
-         channels and kernels of {kernel}, or another activation: set `kernels` to none"
+         channels and kernels of {kernel}, or another activation: set `packages` to none"
     )]
     CausalConv1d {
         /// Channels of the convolution.
