@@ -121,6 +121,7 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
         Failure::FlashInFp32 => t_string!(i18n, refusal.flash_fp32, message),
         Failure::NoGradient => t_string!(i18n, refusal.no_gradient, message),
         Failure::CausalConv1d { channels, kernel } => {
+            let [channels, kernel] = [channels, kernel].map(|n| n.to_string());
             t_string!(i18n, refusal.causal_conv1d, message, channels, kernel)
         }
         Failure::AdaptedRouter { model } => t_string!(i18n, refusal.adapted_router, message, model),
