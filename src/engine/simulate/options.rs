@@ -236,6 +236,10 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     }
 }
 
+/// Models for which TRL 1.16's fused head fails on an H100 (no `last_hidden_state` among the outputs), and IDEFICS, whose
+/// steps under TRL took up to 12% more than with that head.
+const WITHOUT_FUSED_HEAD: [&str; 4] = ["idefics", "kosmos-2", "kosmos-2.5", "qwen2_5_omni_thinker"];
+
 /// Checks that TRL's trainers take the setup, and that what they make of it is simulated.
 fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !setup.trainer.is_trl() {
@@ -243,10 +247,19 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     }
     let is_dpo = setup.trainer == TrainerKind::TrlDpo;
     let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
-    let has_experts = model.config.family().support().adapters == AdapterMaps::BesideExperts;
+    let adapters = model.config.family().support().adapters;
+    let has_experts = matches!(
+        adapters,
+        AdapterMaps::BesideExperts | AdapterMaps::BesideExpertsAndRouter | AdapterMaps::BesideOtherExperts
+    );
     let images = setup.images > 0 && model.takes().parts;
     let reasons = [
         (!model.takes().text, "a trainer of TRL", "`trainer` transformers"),
+        (
+            WITHOUT_FUSED_HEAD.contains(&model.model_type),
+            "a trainer of TRL, whose head its outputs do not fit",
+            "`trainer` transformers",
+        ),
         (
             setup.freeze == Freeze::Qlora,
             "TRL and 4-bit weights",
