@@ -29,6 +29,20 @@ pub fn run(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
+/// Runs a command to its end, and shows its output then, so that commands side by side do not mix theirs.
+pub fn run_captured(command: &mut Command) -> Result<(), Failure> {
+    let line = shown(command);
+    let out = command
+        .output()
+        .map_err(|e| Failure::new(format!("`{line}` could not be started: {e}")))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    eprintln!("$ {line}\n{}{}", text(&out.stdout), text(&out.stderr));
+    match out.status.success() {
+        true => Ok(()),
+        false => Err(Failure::new(format!("`{line}` failed ({})", out.status))),
+    }
+}
+
 /// Output of a successful command; `None` if the program is missing or fails.
 pub fn output(command: &mut Command) -> Option<String> {
     let out = command.stderr(Stdio::null()).output().ok()?;

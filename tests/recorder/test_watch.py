@@ -18,6 +18,9 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 import vramscope  # noqa: E402
 
+# transformers asks for CUDA's stream, which a PyTorch on stand-ins for NVIDIA's libraries does not have.
+torch.cuda.is_current_stream_capturing = lambda: False
+
 
 def model() -> Any:
     """A language model of two layers."""

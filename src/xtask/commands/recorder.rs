@@ -1,8 +1,10 @@
 //! Tests of the recorder and of the wheel, in Python.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use crate::process::{cargo, program, run};
+use crate::process::{cargo, program, run, run_captured};
 use crate::{Failure, root, tools};
 
 /// Builds the command line and runs the recorder's tests.
@@ -31,12 +33,35 @@ pub fn tests() -> Result<(), Failure> {
         );
     }
     modules.sort();
-    // Each in a process of its own: a recording starts autograd's threads, and some modules fork.
-    for module in modules {
-        println!("tests.recorder.{module}");
-        run(python().args(["-m", "unittest", &format!("tests.recorder.{module}")]))?;
-    }
-    Ok(())
+    side_by_side(&modules)
+}
+
+/// Runs test modules, as many at a time as there are cores. Each has a process of its own: a recording starts autograd's
+/// threads, and some modules fork. What a module prints is shown once it has ended.
+fn side_by_side(modules: &[String]) -> Result<(), Failure> {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    let work = || {
+        while let Some(module) = modules.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let name = format!("tests.recorder.{module}");
+            if let Err(failure) = run_captured(python().args(["-m", "unittest", &name])) {
+                failed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(failure);
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+    failed
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .map_or(Ok(()), Err)
 }
 
 /// Builds the wheel, unoptimized, and uses it in a fresh environment beside that environment's PyTorch.
