@@ -22,6 +22,8 @@ pub fn folder(name: &str) -> PathBuf {
     std::fs::copy(recordings.join("gpt2-bf16-adamw.vram.gz"), folder.join("run.vram.gz")).expect("it is copied");
     let sizes = "qwen2-4layers-bf16.sizes.gz";
     std::fs::copy(recordings.join(sizes), folder.join("run.sizes.gz")).expect("it is copied");
+    let watched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/watch/loop_h100.jsonl");
+    std::fs::copy(watched, folder.join("run.jsonl")).expect("it is copied");
     let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/snapshots");
     std::fs::copy(snapshots.join("gpt2-bf16.pickle.gz"), folder.join("snapshot.pickle")).expect("it is copied");
     let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/records/example.json");

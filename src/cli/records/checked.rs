@@ -160,13 +160,13 @@ mod tests {
 
     #[test]
     fn what_is_refused_says_why() {
-        let hosted = EXAMPLE.replacen("\"tool\"", "\"host\": \"alice-laptop\", \"tool\"", 1);
+        let hosted = EXAMPLE.replacen("\"tool\"", "\"hostname\": \"alice-laptop\", \"tool\"", 1);
         let cases = [
             ("{", "not JSON"),
             ("{}", "`variant` is missing"),
             ("", "not JSON"),
             ("{\"attention\": []}", "no results"),
-            (&hosted, "does not know: host;"),
+            (&hosted, "does not know: hostname;"),
             (&EXAMPLE.replace("NVIDIA H200", "\\u001b[2J"), "control character"),
             (
                 &EXAMPLE.replace("\"schema_version\": 1", "\"schema_version\": 9"),

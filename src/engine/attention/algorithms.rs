@@ -42,6 +42,7 @@ fn attend(t: &Tape, call: &Call, algorithm: Algorithm, [q, k, v]: &[Tensor; 3]) 
             v,
             mask: None,
             dropout: 0.0,
+            enable_gqa: true,
         };
         // A fused kernel without a mask is assumed causal within a language model.
         let part = if call.causal {

@@ -58,6 +58,7 @@ fn flash(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
         v: &v,
         mask: None,
         dropout: call.dropout,
+        enable_gqa: true,
     });
     let out = t.transpose(&out, 1, 2);
     match padded {
@@ -85,6 +86,7 @@ fn sdpa(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
         v,
         mask: call.mask,
         dropout: call.dropout,
+        enable_gqa: shares,
     });
     let out = t.transpose(&out, 1, 2);
     t.contiguous(&out)

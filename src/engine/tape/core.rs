@@ -12,7 +12,6 @@ use super::failure::Failure;
 #[cfg(not(target_family = "wasm"))]
 use super::follow::Follower;
 use super::gpu::Gpu;
-use super::hooks::GradientHook;
 use super::kind::{Component, Kind};
 use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
 use super::recorded::WorkspaceSizes;
@@ -24,6 +23,9 @@ use super::tensor::Tensor;
 use super::why::Why;
 use super::work::{Class, HostOp, WorkItem};
 use crate::dtype::DType;
+
+/// Called with a parameter once its gradient is there (`register_post_accumulate_grad_hook`).
+pub type GradientHook = Rc<dyn Fn(&Tape, &Tensor)>;
 
 /// Records one run as eager PyTorch would execute it. A cheap handle: clones share the log.
 #[derive(Clone)]

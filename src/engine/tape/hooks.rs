@@ -1,16 +1,11 @@
 //! Hooks of a library that runs the training: on gradients as they are made, and on the memory of parameters, which it
 //! replaces (`param.data = …`).
 
-use std::rc::Rc;
-
-use super::core::Tape;
+use super::core::{GradientHook, Tape};
 use super::kind::Kind;
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
-
-/// Called with a parameter once its gradient is there (`register_post_accumulate_grad_hook`).
-pub type GradientHook = Rc<dyn Fn(&Tape, &Tensor)>;
 
 impl Tape {
     /// Sets the hook that runs after each gradient of a backward.

@@ -36,7 +36,6 @@ pub use autograd::{Backward, Grads, Recording};
 pub use failure::Failure;
 pub use follow::{Mark, Rest, RestMarks, Then, Written};
 pub use gpu::Gpu;
-pub use hooks::GradientHook;
 pub use kept::{Kept, Replaced};
 pub use kind::{Component, Kind};
 pub use ops::{BatchNormTensors, Cuts, LogProbs, Mask, SdpaBackend, SdpaInputs, TokenFigures};

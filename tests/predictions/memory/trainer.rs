@@ -112,7 +112,7 @@ fn steps_of_trainer_are_predicted() {
 }
 
 #[test]
-fn the_table_of_trainer_is_todays() {
+fn the_kept_table_of_trainer_is_todays() {
     kept::hold(TABLE, &table(&Compared::all()));
 }
 

@@ -180,7 +180,7 @@ fn random_steps_of_trl_are_predicted() {
 }
 
 #[test]
-fn the_table_of_trl_is_todays() {
+fn the_kept_table_of_trl_is_todays() {
     kept::hold(TABLE, &table(&Compared::all(), &Compared::drawn()));
 }
 

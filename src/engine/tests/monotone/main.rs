@@ -216,9 +216,19 @@ fn warns_of_kept_graph(report: &Report) -> bool {
     report.warnings.iter().any(|w| w.code == "frozen-tower-keeps-graph")
 }
 
-/// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms make fp32
-/// of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 6] = ["gptj", "codegen", "gpt_neo", "idefics", "bloom", "mpt"];
+/// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
+/// make fp32 of what is not: copies that fp32 weights do not need.
+const CAST_TO_FP32: [&str; 9] = [
+    "gptj",
+    "codegen",
+    "gpt_neo",
+    "idefics",
+    "bloom",
+    "mpt",
+    "mamba",
+    "falcon_mamba",
+    "mamba2",
+];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(160))]

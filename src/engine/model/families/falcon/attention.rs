@@ -108,6 +108,7 @@ impl SelfAttention {
             v,
             mask: shared.mask.as_ref(),
             dropout: if drops { self.dropout } else { 0.0 },
+            enable_gqa: false,
         });
         let [batch, seq] = [q.size(0), q.size(2)];
         t.reshape(&t.transpose(&out, 1, 2), [batch, seq, self.heads * self.head_dim])

@@ -182,6 +182,7 @@ impl SelfAttention {
                     v: &v,
                     mask,
                     dropout: t.module_dropout(self.dropout),
+                    enable_gqa: false,
                 };
                 let out = t.transpose(&t.sdpa(&inputs), 1, 2);
                 (t.contiguous(&out), None)

@@ -99,6 +99,7 @@ impl SelfAttention {
             v: &v,
             mask: mask.as_ref(),
             dropout: 0.0,
+            enable_gqa: false,
         });
         let held = Held {
             weights: None,

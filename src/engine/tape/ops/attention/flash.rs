@@ -48,6 +48,7 @@ impl Tape {
             v,
             mask: None,
             dropout: 0.0,
+            enable_gqa: true,
         };
         self.flash(Caller::PackageOfSegments(segments), &call)
     }

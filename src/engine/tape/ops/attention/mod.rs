@@ -38,6 +38,8 @@ pub struct SdpaInputs<'a> {
     pub mask: Option<&'a Mask>,
     /// Probability of dropout.
     pub dropout: f64,
+    /// True if heads may share keys and values (`enable_gqa`). Heads that share them without are broadcast.
+    pub enable_gqa: bool,
 }
 
 /// Extents of an attention.
@@ -96,6 +98,7 @@ impl Tape {
             v: &v,
             mask: mask.as_ref(),
             dropout: if self.0.training.get() { inputs.dropout } else { 0.0 },
+            enable_gqa: inputs.enable_gqa,
         };
         self.sdpa_with(self.backend(&call), &call)
     }
@@ -114,8 +117,8 @@ impl Tape {
     /// `select_sdp_backend` (`aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`): cuDNN comes first on Hopper and
     /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes, and on 264 whose values have another width
     /// than queries and keys, which FlashAttention does not take. A mask that requires a gradient is xFormers' alone
-    /// (`check_attn_mask_shape`). transformers asks for heads that share keys and values only without a mask; beside one,
-    /// none but the separate operations broadcast them (`check_batch_size_and_num_heads_dense`).
+    /// (`check_attn_mask_shape`). Beside a mask, none but the separate operations broadcast keys and values to heads that
+    /// share them without `enable_gqa` (`check_batch_size_and_num_heads_dense`).
     fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
         let (major, minor) = self.0.gpu.capability;
         let half = call.q.dtype() != DType::F32;
@@ -124,7 +127,7 @@ impl Tape {
         let fits_cudnn = |width: u64| width.is_multiple_of(8) && width <= 256;
         let trains_mask = matches!(call.mask, Some(Mask::Bias(bias)) if bias.requires_grad());
         let fits_flash = width <= 256 && width == of_values && !self.flash_lacks(call);
-        if shared && call.mask.is_some() {
+        if shared && !call.enable_gqa && call.mask.is_some() {
             SdpaBackend::Math
         } else if half
             && !trains_mask

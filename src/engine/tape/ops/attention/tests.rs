@@ -104,6 +104,7 @@ fn simulated(row: &Row<'_>) -> Vec<i64> {
         v: &v,
         mask: mask.as_ref(),
         dropout: row.dropout,
+        enable_gqa: row.shared,
     });
     let forward = t.mark();
     if row.trained {
@@ -171,6 +172,7 @@ fn the_package_calls_the_kernels_that_pytorch_ships() {
             v,
             mask: None,
             dropout: 0.0,
+            enable_gqa: false,
         };
         if of_package {
             t.flash_attention(&call)

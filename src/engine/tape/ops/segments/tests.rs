@@ -36,6 +36,7 @@ fn attend(t: &Tape, [q, k, v]: [&Tensor; 3]) -> Tensor {
         v,
         mask: None,
         dropout: 0.0,
+        enable_gqa: false,
     });
     t.contiguous(&t.transpose(&out, 1, 2))
 }
