@@ -128,16 +128,18 @@ fn Setup(plan: Arc<Plan>, choice: Choice, virtues: Vec<Virtue>) -> impl IntoView
                 .for_each(|(setting, _, to)| draft.set(*setting, to.clone()))
         })
     };
+    let value = serde_json::to_string(&choice).unwrap_or_default();
+    let figures = figures(i18n, &plan, &choice, room);
     let words = virtues
         .iter()
         .map(|virtue| virtue.name(i18n))
         .collect::<Vec<_>>()
         .join(" · ");
     view! {
-        <li class="make-fit-setup" data-testid="make-fit-setup" data-value=serde_json::to_string(&choice).unwrap_or_default()>
+        <li class="make-fit-setup" data-testid="make-fit-setup" data-value=value>
             <h4>{words}</h4>
             <dl>{rows}</dl>
-            <p class="muted small">{figures(i18n, &plan, &choice, room)}</p>
+            <p class="muted small">{figures}</p>
             <button type="button" class="primary" data-testid="make-fit-apply" disabled=move || applied.get() on:click=apply>
                 {move || match applied.get() {
                     true => t_string!(i18n, make_fit.applied),
