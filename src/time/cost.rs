@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::carry::Carry;
 use super::kernels::Kernels;
 use super::pace::Pace;
 use super::rates::{Rates, flops};
@@ -32,6 +33,8 @@ pub struct Costs<'a> {
     pub kernels: Option<&'a Kernels>,
     /// Pace of the host.
     pub pace: &'a Pace,
+    /// Carries the kernels' times from another card.
+    carry: Option<Carry>,
     /// Kernels that are bound by this resource take no time.
     without: Option<Resource>,
     known: RefCell<HashMap<Key, Price, Mixed>>,
@@ -83,10 +86,18 @@ impl<'a> Costs<'a> {
             rates,
             kernels,
             pace,
+            carry: None,
             without: None,
             known: RefCell::default(),
             host_ops: RefCell::default(),
         }
+    }
+
+    /// These costs with kernels that were measured on a card of these rates.
+    #[must_use]
+    pub fn carried(mut self, from: Rates) -> Self {
+        self.carry = Some(Carry { from, to: self.rates });
+        self
     }
 
     /// These kernel times with another host's pace.
@@ -94,14 +105,17 @@ impl<'a> Costs<'a> {
     where
         'a: 'b,
     {
-        Costs::new(self.rates, self.kernels, pace)
+        Costs {
+            carry: self.carry,
+            ..Costs::new(self.rates, self.kernels, pace)
+        }
     }
 
     /// These costs if kernels bound by `resource` took no time.
     pub(super) fn without(&self, resource: Resource) -> Self {
         Self {
             without: Some(resource),
-            ..Self::new(self.rates, self.kernels, self.pace)
+            ..self.with_pace(self.pace)
         }
     }
 
@@ -118,7 +132,8 @@ impl<'a> Costs<'a> {
     /// Seconds of a copy of `bytes` between the host's pinned memory and the card.
     pub fn transfer(&self, to_host: bool, bytes: u64) -> f64 {
         let measured = self.kernels.and_then(|kernels| kernels.transfer(to_host, bytes));
-        measured.unwrap_or_else(|| self.rates.transfer(bytes))
+        let here = |seconds| self.carry.map_or(seconds, |carry| carry.transfer(seconds));
+        measured.map_or_else(|| self.rates.transfer(bytes), here)
     }
 
     /// Seconds of a kernel.
@@ -154,6 +169,7 @@ impl<'a> Costs<'a> {
             return price;
         }
         let measured = self.kernels.and_then(|kernels| kernels.time(launch));
+        let measured = measured.map(|time| self.carry.map_or(time, |carry| carry.kernel(launch, time)));
         let gpu = match self.without {
             Some(resource) if resource == self.resource(launch) => 0.0,
             _ => measured.unwrap_or_else(|| self.rates.time(launch)),

@@ -9,6 +9,7 @@ mod answer;
 mod attention;
 mod bottleneck;
 mod card;
+mod carry;
 mod clock;
 pub mod communication;
 mod cost;

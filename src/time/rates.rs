@@ -26,7 +26,7 @@ const HOPPER_SHARE: f64 = 0.75;
 
 /// Seconds of a nearly empty kernel that is launched without waiting: 3.8 µs ("Getting Started with CUDA Graphs",
 /// NVIDIA developer blog, 2019).
-const LATENCY: f64 = 3.8e-6;
+pub(super) const LATENCY: f64 = 3.8e-6;
 
 /// Rate of PCI Express 4.0 with 16 lanes, the default for a card without data (bytes per second, one direction).
 const PCIE: f64 = 32e9;
@@ -42,6 +42,8 @@ pub struct Rates {
     pub bytes: f64,
     /// PCI Express between card and host in one direction, bytes per second.
     pub pcie: f64,
+    /// Multiprocessors × clock, in hertz: the rate of kernels that neither products nor memory bound.
+    pub(super) issue: f64,
     pub(super) hopper: bool,
 }
 
@@ -53,6 +55,7 @@ impl Rates {
         single: 67e12,
         bytes: 4.8e12,
         pcie: 64e9,
+        issue: 67e12 / (2.0 * 128.0),
         hopper: true,
     };
 
@@ -65,6 +68,7 @@ impl Rates {
             single,
             bytes: device.bandwidth()?.as_gb_per_s() * 1e9,
             pcie: device.pcie().map_or(PCIE, |rate| rate.as_gb_per_s() * 1e9),
+            issue: single / (2.0 * lanes(device)),
             hopper: device.gpu().unwrap_or_default().capability.0 >= 9,
         })
     }
@@ -82,7 +86,7 @@ impl Rates {
 
     /// Seconds at the data sheet's rates times the published shares that kernels reach.
     pub fn time(&self, launch: &Launch) -> f64 {
-        let compute = flops(launch) / (self.peak(launch.dtype) * self.share(launch));
+        let compute = flops(launch) / self.reached(launch);
         let memory = launch.bytes() as f64 / (self.bytes * BANDWIDTH_SHARE);
         compute.max(memory).max(LATENCY)
     }
@@ -90,6 +94,11 @@ impl Rates {
     /// Seconds of a copy between card and host.
     pub(super) fn transfer(&self, bytes: u64) -> f64 {
         LATENCY + bytes as f64 / (self.pcie * BANDWIDTH_SHARE)
+    }
+
+    /// Operations per second that large kernels of this kind reach.
+    pub(super) fn reached(&self, launch: &Launch) -> f64 {
+        self.peak(launch.dtype) * self.share(launch)
     }
 
     fn share(&self, launch: &Launch) -> f64 {
@@ -102,6 +111,15 @@ impl Rates {
             },
             _ => MATMUL_SHARE,
         }
+    }
+}
+
+/// Multiply-adds in fp32 that a multiprocessor does in one clock (CUDA C++ Programming Guide, "Arithmetic Instructions":
+/// 64 up to 8.0, 128 since). Cards that CUDA does not drive count as those of today.
+fn lanes(device: &Device) -> f64 {
+    match device.gpu().map(|gpu| gpu.capability) {
+        Some((7, _) | (8, 0)) => 64.0,
+        _ => 128.0,
     }
 }
 
