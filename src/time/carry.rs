@@ -14,6 +14,7 @@
 //! the generations differ; the rest of other kernels follows multiprocessors × clock.
 
 use super::rates::{LATENCY, Rates, flops};
+use super::spread::Source;
 use vramscope_engine::tape::work::Launch;
 
 /// Data sheets of the card whose kernels were measured, and of the one that is asked about.
@@ -37,6 +38,13 @@ impl Carry {
         let waited = (bytes / from.bytes).min(seconds);
         let rest = slower(seconds - waited, to.issue / from.issue);
         rest + waited * from.bytes / to.bytes
+    }
+
+    /// The source of a carried time.
+    pub fn source(&self) -> Source {
+        Source::Carried {
+            same_generation: self.from.generation == self.to.generation,
+        }
     }
 
     /// Seconds of a copy between host and card, which the host's link bounds.

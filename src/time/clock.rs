@@ -15,6 +15,8 @@ pub struct Clock {
     /// Rates of the card whose kernels were measured, if it is another one.
     from: Option<Rates>,
     origin: Origin,
+    /// True if the pace is that of the host that runs the step: the given measurement's own.
+    has_host: bool,
     link: Link,
     /// True if the collectives were measured over this link.
     has_collectives: bool,
@@ -67,6 +69,7 @@ impl Clock {
             link: Link::of(card).unwrap_or_else(|| Link::pcie(rates.pcie)),
             has_collectives: origin != Origin::DataSheet,
             rates,
+            has_host: is_given && measured.has_host,
             measured,
             from,
             origin,
@@ -90,6 +93,7 @@ impl Clock {
     /// Costs of each kernel and host operation.
     pub fn costs(&self) -> Costs<'_> {
         let costs = Costs::new(self.rates, Some(&self.measured.kernels), &self.measured.pace);
+        let costs = if self.has_host { costs.here() } else { costs };
         match self.from {
             Some(from) => costs.carried(from),
             None => costs,
@@ -157,7 +161,10 @@ mod tests {
         let record = Record::read(include_str!("../../tests/data/records/h100.json")).expect("a record");
         let given = Some(Measured::of_record(&record, &own()));
         let of = |card: &str| Clock::of(device(card), own(), given.clone()).expect("its data sheet is known");
-        assert_eq!([of("H100").origin(), of("H200").origin()], [Origin::Given, Origin::DataSheet]);
+        assert_eq!(
+            [of("H100").origin(), of("H200").origin()],
+            [Origin::Given, Origin::DataSheet]
+        );
     }
 
     #[test]

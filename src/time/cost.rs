@@ -9,6 +9,8 @@ use super::kernels::Kernels;
 use super::pace::Pace;
 use super::rates::{Rates, flops};
 use super::resource::Resource;
+use super::spread::{Source, Spreads};
+use super::tally::{LABELS, kind};
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::work::{Class, HostOp, Launch};
 
@@ -23,6 +25,8 @@ pub(super) struct Price {
     pub host: f64,
     /// Time of the GPU to run it.
     pub gpu: f64,
+    /// Spread of that time.
+    pub spread: f64,
 }
 
 /// Sources of times: a card's data sheet, kernels measured on it, and a host's pace.
@@ -35,6 +39,10 @@ pub struct Costs<'a> {
     pub pace: &'a Pace,
     /// Carries the kernels' times from another card.
     carry: Option<Carry>,
+    /// How many times as long kernels take.
+    slower: f64,
+    /// True if the pace was measured on the host that runs the step.
+    has_host: bool,
     /// Kernels that are bound by this resource take no time.
     without: Option<Resource>,
     known: RefCell<HashMap<Key, Price, Mixed>>,
@@ -87,6 +95,8 @@ impl<'a> Costs<'a> {
             kernels,
             pace,
             carry: None,
+            slower: 1.0,
+            has_host: false,
             without: None,
             known: RefCell::default(),
             host_ops: RefCell::default(),
@@ -107,8 +117,31 @@ impl<'a> Costs<'a> {
     {
         Costs {
             carry: self.carry,
+            slower: self.slower,
+            has_host: self.has_host,
+            without: self.without,
             ..Costs::new(self.rates, self.kernels, pace)
         }
+    }
+
+    /// These costs, with a pace that was measured on the host that runs the step.
+    #[must_use]
+    pub fn here(mut self) -> Self {
+        self.has_host = true;
+        self
+    }
+
+    /// These costs if all kernels took `times` as long.
+    pub(super) fn with_slower_kernels(&self, times: f64) -> Self {
+        Self {
+            slower: times,
+            ..self.with_pace(self.pace)
+        }
+    }
+
+    /// Spread of the host's pace.
+    pub(super) fn spread_of_host(&self) -> f64 {
+        Spreads::get().host.of(self.has_host)
     }
 
     /// These costs if kernels bound by `resource` took no time.
@@ -169,14 +202,19 @@ impl<'a> Costs<'a> {
             return price;
         }
         let measured = self.kernels.and_then(|kernels| kernels.time(launch));
-        let measured = measured.map(|time| self.carry.map_or(time, |carry| carry.kernel(launch, time)));
+        let (time, source) = match (measured, self.carry) {
+            (Some(time), None) => (time, Source::Measured),
+            (Some(time), Some(carry)) => (carry.kernel(launch, time), carry.source()),
+            (None, _) => (self.rates.time(launch), Source::Published),
+        };
         let gpu = match self.without {
             Some(resource) if resource == self.resource(launch) => 0.0,
-            _ => measured.unwrap_or_else(|| self.rates.time(launch)),
+            _ => time * self.slower,
         };
         let price = Price {
             host: self.pace.launch(launch),
             gpu,
+            spread: Spreads::get().kernel(LABELS[kind(launch.class)], source),
         };
         self.known.borrow_mut().insert(key, price);
         price

@@ -17,6 +17,7 @@ mod expense;
 mod feed;
 mod host;
 mod interpolate;
+mod interval;
 mod kernels;
 mod kinds;
 mod measured;
@@ -31,6 +32,9 @@ mod resource;
 mod roofline;
 mod run;
 mod several;
+mod spread;
+#[cfg(test)]
+mod spreads_of_records;
 mod step;
 mod tally;
 #[cfg(test)]

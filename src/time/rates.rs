@@ -24,6 +24,9 @@ const FLASH_SHARE_ON_HOPPER: f64 = 0.35;
 /// abstract); cuDNN's are about as fast (section 4.1 there).
 const HOPPER_SHARE: f64 = 0.75;
 
+/// Hopper's generation of compute capability.
+const HOPPER: u64 = 9;
+
 /// Seconds of a nearly empty kernel that is launched without waiting: 3.8 µs ("Getting Started with CUDA Graphs",
 /// NVIDIA developer blog, 2019).
 pub(super) const LATENCY: f64 = 3.8e-6;
@@ -44,7 +47,8 @@ pub struct Rates {
     pub pcie: f64,
     /// Multiprocessors × clock, in hertz: the rate of kernels that neither products nor memory bound.
     pub(super) issue: f64,
-    pub(super) hopper: bool,
+    /// NVIDIA's generation; `None` for cards that CUDA does not drive.
+    pub(super) generation: Option<u64>,
 }
 
 impl Rates {
@@ -56,7 +60,7 @@ impl Rates {
         bytes: 4.8e12,
         pcie: 64e9,
         issue: 67e12 / (2.0 * 128.0),
-        hopper: true,
+        generation: Some(HOPPER),
     };
 
     /// Rates from a card's data sheet, if it states them.
@@ -69,7 +73,7 @@ impl Rates {
             bytes: device.bandwidth()?.as_gb_per_s() * 1e9,
             pcie: device.pcie().map_or(PCIE, |rate| rate.as_gb_per_s() * 1e9),
             issue: single / (2.0 * lanes(device)),
-            hopper: device.gpu().unwrap_or_default().capability.0 >= 9,
+            generation: device.compute_capability.map(|capability| capability.major.into()),
         })
     }
 
@@ -101,12 +105,18 @@ impl Rates {
         self.peak(launch.dtype) * self.share(launch)
     }
 
+    /// Returns true for Hopper and what came later.
+    fn is_hopper(&self) -> bool {
+        // A card of which nothing is known counts as the reference.
+        self.generation.unwrap_or(HOPPER) >= HOPPER
+    }
+
     fn share(&self, launch: &Launch) -> f64 {
         match launch.class {
             Class::Attention(fused) => match fused.backend {
                 _ if launch.dtype == DType::F32 => MATMUL_SHARE,
-                SdpaBackend::Cudnn if self.hopper => HOPPER_SHARE,
-                _ if self.hopper => FLASH_SHARE_ON_HOPPER,
+                SdpaBackend::Cudnn if self.is_hopper() => HOPPER_SHARE,
+                _ if self.is_hopper() => FLASH_SHARE_ON_HOPPER,
                 _ => FLASH_SHARES[usize::from(fused.backward)],
             },
             _ => MATMUL_SHARE,
