@@ -233,8 +233,10 @@ impl Key {
         matches!(self, Self::Setting(_))
     }
 
-    /// Entries that mean nothing for a single GPU.
-    pub const OF_SEVERAL: [Self; 4] = [Self::Strategy, Self::Mp, Self::Offload, Self::Link];
+    /// Returns true if the value says how many GPUs share a run, or how.
+    pub const fn shares(self) -> bool {
+        matches!(self, Self::World | Self::Strategy | Self::Mp | Self::Offload)
+    }
 
     /// Returns true if the value affects a run or its fit: setup, model, card or task.
     pub fn decides_run(self) -> bool {

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::breakdown::Breakdown;
 
 use super::export::ExportCard;
+use super::gpus::SharedNote;
 use super::in_sight::InSight;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
@@ -80,6 +81,7 @@ fn Ran(trains: bool) -> impl IntoView {
                 <PinButton />
             </div>
             <MemoryBar />
+            <SharedNote />
         </section>
         <Pinned />
         <Figures trains />
@@ -94,6 +96,7 @@ fn Ran(trains: bool) -> impl IntoView {
                     </section>
                 }
             })}
+        {trains.then(|| view! { <InSight of=Lazy::Numbers testid="numbers-place" /> })}
         <TimelinePanel />
         <BreakdownCard />
         {trains.then(|| view! { <InSight of=Lazy::Sweep testid="sweep-place" /> })}
