@@ -44,7 +44,9 @@ pub fn recorded_command(good: &Draft, file: &str) -> String {
 
 /// Formats the entries of several GPUs; none for one.
 fn several(good: &Draft) -> Vec<String> {
-    let Some(parallel) = parallel(good) else { return Vec::new() };
+    let Some(parallel) = parallel(good) else {
+        return Vec::new();
+    };
     let mut flags = vec![
         format!("--strategy {}", parallel.strategy.name()),
         format!("--world {}", parallel.world),
@@ -173,7 +175,11 @@ mod tests {
         let base = "vramscope estimate gpt2 --gpu 'H100 SXM'";
         let shared = "--strategy fsdp --world 8 --link 50.0";
         assert_eq!(of(&eight), format!("{base} --samples 1000 {shared}"));
-        let offloaded = [(Key::Strategy, "deepspeed2"), (Key::Offload, "optimizer"), (Key::Mp, "true")];
+        let offloaded = [
+            (Key::Strategy, "deepspeed2"),
+            (Key::Offload, "optimizer"),
+            (Key::Mp, "true"),
+        ];
         let shared = of(&[&eight[..2], &offloaded[..]].concat());
         assert_eq!(
             shared,

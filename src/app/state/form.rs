@@ -261,7 +261,10 @@ mod tests {
             assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");
         }
         assert_eq!(Form::Amount.read("-1"), Err(Problem::NotAmount));
-        assert_eq!((Form::Rate.read("50"), Form::Rate.read("")), (Ok(json!(50.0)), Ok(Value::Null)));
+        assert_eq!(
+            (Form::Rate.read("50"), Form::Rate.read("")),
+            (Ok(json!(50.0)), Ok(Value::Null))
+        );
         for text in ["0", "-1", "400 Gbit/s"] {
             assert_eq!(Form::Rate.read(text), Err(Problem::NotRate), "{text}");
         }

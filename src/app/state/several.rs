@@ -55,7 +55,11 @@ mod tests {
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[(Key::Strategy, "ddp"), (Key::Offload, "true")]), None);
         assert_eq!(read(&[(Key::World, "8"), (Key::Phase, "generate")]), None);
-        assert_eq!(read(&[(Key::World, "eight")]), None, "the text in its place is the default");
+        assert_eq!(
+            read(&[(Key::World, "eight")]),
+            None,
+            "the text in its place is the default"
+        );
     }
 
     #[test]

@@ -79,7 +79,10 @@ fn whole(subject: &Subject, quantity: &Quantity) -> Option<Derivation> {
 
 const fn counts_weights(quantity: &Quantity) -> bool {
     use Quantity as Q;
-    matches!(quantity, Q::Params | Q::PartParams(_) | Q::Trainable | Q::PartTrainable(_))
+    matches!(
+        quantity,
+        Q::Params | Q::PartParams(_) | Q::Trainable | Q::PartTrainable(_)
+    )
 }
 
 /// Fetches a chunk and adds it to those that are there; nothing where it could not be fetched.

@@ -11,9 +11,7 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
-use vramscope_time::{
-    Asked, Estimate, Expense, Feed, Phase, RunTime, StepTime, TimedRun, time_recorded,
-};
+use vramscope_time::{Asked, Estimate, Expense, Feed, Phase, RunTime, StepTime, TimedRun, time_recorded};
 
 use super::clocks::{Chosen, basis, clock, other_card, recorded_clock};
 use super::coded::Coded;

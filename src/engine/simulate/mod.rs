@@ -46,8 +46,8 @@ pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluat
 pub use parallel::units::{ROOT, Unit, Units};
 
 pub use parallel::{
-    base_of_parts, can_share, can_train, distinct_stages, own as own_parameters, pipeline_stages, record_parallel_notes, shard,
-    share, tensor_parts, work_of_one as parallel_work,
+    base_of_parts, can_share, can_train, distinct_stages, own as own_parameters, pipeline_stages,
+    record_parallel_notes, shard, share, tensor_parts, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
 pub use pass::{ModelShare, PassRecorder, record_update, record_update_input};

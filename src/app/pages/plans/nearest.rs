@@ -41,7 +41,8 @@ pub fn NearestCard() -> impl IntoView {
             })
             .collect();
         let href = planner(store, &nearest.choice);
-        let link = view! { <a class="tool" href=href data-testid="nearest-open">{t!(i18n, recommend.open_planner)}</a> };
+        let link =
+            view! { <a class="tool" href=href data-testid="nearest-open">{t!(i18n, recommend.open_planner)}</a> };
         let words = t_string!(
             i18n,
             recommend.short,

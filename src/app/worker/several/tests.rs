@@ -2,6 +2,7 @@
 
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::setup::{Offload, Setting};
+use vramscope_engine::simulate::Unshared;
 use vramscope_engine::verdict::{Fit, Room};
 
 use super::*;
@@ -115,7 +116,10 @@ fn a_setup_is_shown_on_a_few_numbers_of_gpus() {
         .iter()
         .map(|on| on.found.as_ref().expect("it runs").figures.peak_allocated)
         .collect();
-    assert!(needed.is_sorted_by(|more, less| more > less), "FSDP2 shards: {needed:?}");
+    assert!(
+        needed.is_sorted_by(|more, less| more > less),
+        "FSDP2 shards: {needed:?}"
+    );
     assert_eq!(all[0].entries, entries(&[]));
     assert_eq!(all[3].entries, entries(&[(Key::World, "8")]));
     for on in &all {
@@ -145,7 +149,10 @@ fn what_was_chosen_stays_on_every_number() {
     let all = numbers(&entries(&chosen));
     assert_eq!(all.iter().map(|on| on.gpus).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
     assert_eq!(all[4].entries, entries(&chosen));
-    assert_eq!(all[0].entries, entries(&chosen[1..].iter().copied().collect::<Vec<_>>()));
+    assert_eq!(
+        all[0].entries,
+        entries(&chosen[1..].iter().copied().collect::<Vec<_>>())
+    );
     assert_eq!(numbers(&all[0].entries)[2], all[2], "the way back");
     let shared = Subject::read(&all[2].entries).expect("it is read").reading.parallel;
     let wanted = Parallel {
@@ -182,6 +189,24 @@ fn strategies_are_offered_as_they_run() {
     assert!(StrategiesWork::of(&entries(&[(Key::Model, "gpt9")])).next().is_none());
 }
 
+/// Words for a reason are found by its code, and filled with its values in the order of their names.
+#[test]
+fn every_reason_has_its_words() {
+    let locales = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("locales");
+    let phrases = vramscope_phrases::read(&locales).expect("the page's phrases");
+    let words: Vec<_> = phrases.iter().filter(|phrase| phrase.subject == "unshared").collect();
+    assert_eq!(words.len(), Unshared::ALL.len());
+    for (phrase, (code, args)) in words.iter().zip(Unshared::ALL) {
+        let mut gaps = args.to_vec();
+        gaps.push("message");
+        gaps.sort_unstable();
+        assert_eq!(
+            (phrase.key.as_str(), &phrase.gaps[..]),
+            (*code, &gaps.iter().map(|gap| gap.to_string()).collect::<Vec<_>>()[..])
+        );
+    }
+}
+
 /// A first visit waits for no code of several GPUs, and a run that they share does.
 #[test]
 fn the_chunk_is_fetched_for_several_alone() {
@@ -193,7 +218,14 @@ fn the_chunk_is_fetched_for_several_alone() {
     ask(Slot::Setups, Ask::Setups(vec![entries(&[(Key::World, "2")])]));
     host.receive(here);
     assert_eq!(host.need(), Some(Need::Several), "of the comparison");
-    assert!(matches!(host.step(), Some(Reply::Answered { slot: Slot::Run, answer: Some(_), .. })));
+    assert!(matches!(
+        host.step(),
+        Some(Reply::Answered {
+            slot: Slot::Run,
+            answer: Some(_),
+            ..
+        })
+    ));
     host.take(Order::Ask {
         id: 2,
         slot: Slot::Run,
@@ -201,5 +233,12 @@ fn the_chunk_is_fetched_for_several_alone() {
     });
     assert!(host.step().is_none() && !host.is_busy());
     host.receive(Here::all());
-    assert!(matches!(host.step(), Some(Reply::Answered { id: 2, answer: Some(_), .. })));
+    assert!(matches!(
+        host.step(),
+        Some(Reply::Answered {
+            id: 2,
+            answer: Some(_),
+            ..
+        })
+    ));
 }

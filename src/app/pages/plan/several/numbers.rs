@@ -56,17 +56,18 @@ impl Following {
     fn ask(self, simulation: Simulation) {
         let entries = simulation.entries.get_value();
         let mut fresh = Vec::new();
-        self.engine.ask(Slot::Numbers, Ask::Numbers(entries), move |answer, progress| {
-            if let Some(Answer::OnNumber(number)) = answer {
-                fresh.extend(number.open());
-            }
-            let is_complete = progress.is_complete();
-            let is_first = self.found.with_untracked(|found| found.len() < fresh.len());
-            if is_complete || is_first {
-                self.found.try_set(fresh.clone());
-            }
-            self.is_waiting.try_set(!is_complete);
-        });
+        self.engine
+            .ask(Slot::Numbers, Ask::Numbers(entries), move |answer, progress| {
+                if let Some(Answer::OnNumber(number)) = answer {
+                    fresh.extend(number.open());
+                }
+                let is_complete = progress.is_complete();
+                let is_first = self.found.with_untracked(|found| found.len() < fresh.len());
+                if is_complete || is_first {
+                    self.found.try_set(fresh.clone());
+                }
+                self.is_waiting.try_set(!is_complete);
+            });
     }
 
     fn stop(self) {
@@ -89,7 +90,11 @@ pub fn NumbersPanel() -> impl IntoView {
     let explain = move || t_string!(i18n, several.explain, strategy = strategy());
     let cards = part(move || {
         let all = found.get();
-        let most = all.iter().filter_map(|on| on.found.as_ref().ok()).map(|found| found.needed()).max();
+        let most = all
+            .iter()
+            .filter_map(|on| on.found.as_ref().ok())
+            .map(|found| found.needed())
+            .max();
         let cards = all.into_iter().map(|on| view! { <Card on most /> });
         Some(cards.collect_view().into_any())
     });
@@ -99,7 +104,9 @@ pub fn NumbersPanel() -> impl IntoView {
             refused.map(|why| words::refusal(i18n, why)).collect()
         });
         reasons.dedup();
-        let lines = reasons.into_iter().map(|why| view! { <p class="muted small">{why}</p> });
+        let lines = reasons
+            .into_iter()
+            .map(|why| view! { <p class="muted small">{why}</p> });
         Some(lines.collect_view().into_any())
     });
     view! {

@@ -44,5 +44,10 @@ fn stage(run: &RunView) -> Option<String> {
     let warning = run.warnings.iter().find(|warning| warning.code == "stages")?;
     let (_, most) = warning.args.iter().find(|(name, _)| name == "most")?;
     let digits = |c: char| c.is_ascii_digit();
-    Some(most.chars().skip_while(|c| !digits(*c)).take_while(|c| digits(*c)).collect())
+    Some(
+        most.chars()
+            .skip_while(|c| !digits(*c))
+            .take_while(|c| digits(*c))
+            .collect(),
+    )
 }

@@ -29,7 +29,14 @@ pub fn Options() -> impl IntoView {
     let offloads = Memo::new(move |_| {
         let mut all = offloads(strategy.get()).to_vec();
         let entered = store.text(Key::Offload);
-        all.extend(Key::Offload.choices().iter().filter(|word| **word == entered && !all.contains(*word)).copied().collect::<Vec<_>>());
+        all.extend(
+            Key::Offload
+                .choices()
+                .iter()
+                .filter(|word| **word == entered && !all.contains(*word))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
         all
     });
     let is_timed = Memo::new(move |_| !strategy.get().is_deepspeeds());
@@ -41,7 +48,7 @@ pub fn Options() -> impl IntoView {
             <Select key=Key::Offload choices=offloads />
         </Show>
         <Show when=move || is_timed.get()>
-            <Entry key=Key::Link placeholder="50" />
+            <Entry key=Key::Link placeholder="auto" />
         </Show>
     }
 }

@@ -100,7 +100,12 @@ impl Row {
             .map(|(phase, ms)| segment(class(phase), phase_name(i18n, phase), ms, scale))
             .collect();
         if self.filling > 0.0 {
-            segments.push(segment("time-filling", t_string!(i18n, time.filling), self.filling, scale));
+            segments.push(segment(
+                "time-filling",
+                t_string!(i18n, time.filling),
+                self.filling,
+                scale,
+            ));
         }
         if self.wait > 0.0 {
             segments.push(segment("time-wait", t_string!(i18n, time.wait), self.wait, scale));
@@ -208,7 +213,10 @@ const fn exact(timing: &Timing, phase: Phase) -> f64 {
 
 fn step(i18n: Words, timing: &Timing) -> Explained {
     if timing.communication.is_some() {
-        let parts = timing.phases.into_iter().chain((timing.filling_ms() > 0.0).then_some(timing.filling_ms()));
+        let parts = timing
+            .phases
+            .into_iter()
+            .chain((timing.filling_ms() > 0.0).then_some(timing.filling_ms()));
         return Explained {
             name: t_string!(i18n, time.step).to_owned(),
             result: span(timing.step_ms),
