@@ -146,7 +146,7 @@ impl NumbersWork {
             };
         };
         let mut numbers = NUMBERS.to_vec();
-        numbers.extend(subject.gpus().checked_sub(1).map(|others| others + 1));
+        numbers.push(subject.gpus().max(1));
         numbers.sort_unstable();
         numbers.dedup();
         Self {
