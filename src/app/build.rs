@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Subjects whose phrases are found by the names of what is declared: entries, their values, and routes.
-const FOUND_BY_NAME: [&str; 4] = ["choice", "help", "nav", "setup"];
+/// Subjects whose phrases are found by the names of what is declared: entries, their values, routes, and reasons.
+const FOUND_BY_NAME: [&str; 5] = ["choice", "help", "nav", "setup", "unshared"];
 
 /// Generates a module per subject with a place per phrase; a phrase with placeholders becomes a type that names them.
 fn code(phrases: &[Phrase]) -> String {

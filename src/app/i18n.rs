@@ -124,11 +124,16 @@ impl Words {
 
     /// Text of a phrase with its placeholders filled in; reactive.
     pub fn filled<F: Filled<String>>(self, phrase: F) -> String {
-        let values = phrase.values();
+        self.filled_at(F::PLACE, &phrase.values())
+    }
+
+    /// Text of a phrase that was found by its name, with values for its placeholders in the order of their names;
+    /// reactive.
+    pub fn filled_at(self, place: PhraseIndex, values: &[String]) -> String {
         let mut text = String::new();
-        pieces(self.phrase(F::PLACE), &mut |piece| match piece {
+        pieces(self.phrase(place), &mut |piece| match piece {
             Piece::Text(piece) => text.push_str(piece),
-            Piece::Gap(number) => text.push_str(&values[number]),
+            Piece::Gap(number) => text.extend(values.get(number).map(String::as_str)),
         });
         text
     }

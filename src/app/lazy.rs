@@ -45,6 +45,12 @@ pub enum Lazy {
     Sweep,
     /// Time of a step.
     Time,
+    /// Controls of several GPUs.
+    Sharing,
+    /// Which of several GPUs the figures are of.
+    OfOne,
+    /// The setup on other numbers of GPUs.
+    Numbers,
 }
 
 /// A page, as soon as its chunk is there.

@@ -12,9 +12,10 @@ use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
-use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
+use crate::pages::plan::{Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
 use crate::pages::plans::MakeFit;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
+use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
 
 /// Fetches the chunk of a part of the page, unless it is there.
@@ -26,6 +27,9 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::MakeFit => Box::pin(make_fit()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
+        Lazy::Sharing => Box::pin(sharing()),
+        Lazy::OfOne => Box::pin(of_one()),
+        Lazy::Numbers => Box::pin(numbers()),
     }
 }
 
@@ -39,6 +43,11 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
             Need::Plan => here.plan = Some(plan_work().await.ok()?),
             Need::Closer => here.closer = Some(closer_work().await.ok()?),
             Need::Timer => here.timer = Some(time_work().await.ok()?),
+            Need::Several => {
+                let several = several_work().await.ok()?;
+                several.provide();
+                here.several = Some(several);
+            }
             Need::Recorder => here.recorder = Some(recorder_work().await.ok()?),
             // That is of one question (`Pump::unpack`).
             Need::Unpacked => {}
@@ -79,6 +88,26 @@ fn time() -> Fetched<MakeView> {
 #[wasm_split(plan, fallible)]
 fn sweep() -> Fetched<MakeView> {
     Ok(|| view! { <SweepPanel /> }.into_any())
+}
+
+#[wasm_split(several, fallible)]
+fn sharing() -> Fetched<MakeView> {
+    Ok(|| view! { <Sharing /> }.into_any())
+}
+
+#[wasm_split(several, fallible)]
+fn of_one() -> Fetched<MakeView> {
+    Ok(|| view! { <OfOne /> }.into_any())
+}
+
+#[wasm_split(several, fallible)]
+fn numbers() -> Fetched<MakeView> {
+    Ok(|| view! { <NumbersPanel /> }.into_any())
+}
+
+#[wasm_split(several, fallible)]
+fn several_work() -> Fetched<Several> {
+    Ok(Several::own())
 }
 
 #[wasm_split(attention, fallible)]

@@ -11,7 +11,7 @@ pub use refusal::{refusal, setup as setup_refusal};
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::{Outside, Part, Phase, SegmentLayout, Warning};
-use vramscope_engine::setup::Kind as Form;
+use vramscope_engine::setup::{Kind as Form, Strategy};
 use vramscope_engine::tape::{Component, Kind, Why};
 
 use crate::i18n::{Words, phrases, t_string};
@@ -63,11 +63,15 @@ pub fn part(i18n: Words, part: Part) -> String {
     }
 }
 
-/// Name of a card, with the memory limit if one is set.
+/// Name of a card, with the number of such cards that share the run, and the memory limit if one is set.
 pub fn card(i18n: Words, card: &Card) -> String {
+    let name = match card.gpus {
+        1 => card.name.clone(),
+        gpus => format!("{gpus} × {}", card.name),
+    };
     match card.limit {
-        Some(limit) => t_string!(i18n, verdict.limited, card = card.name.clone(), limit = gib(limit)),
-        None => card.name.clone(),
+        Some(limit) => t_string!(i18n, verdict.limited, card = name, limit = gib(limit)),
+        None => name,
     }
 }
 
@@ -146,6 +150,7 @@ fn title(key: Key, value: &str) -> Option<&'static str> {
             Form::Choice(choices) => choices.title_of(value),
             _ => None,
         },
+        Key::Strategy => Strategy::CHOICES.title_of(value),
         _ => None,
     }
 }
@@ -179,6 +184,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotProbability => t_string!(i18n, problem.not_probability, given = given, used = used).to_string(),
         Problem::NotNamedCounts => t_string!(i18n, problem.not_named_counts, given = given, used = used).to_string(),
         Problem::NotAmount => t_string!(i18n, problem.not_amount, given = given, used = used).to_string(),
+        Problem::NotRate => t_string!(i18n, problem.not_rate, given = given, used = used).to_string(),
         Problem::NotGib => t_string!(i18n, problem.not_gib, given = given, used = used).to_string(),
         Problem::NotSetups => t_string!(i18n, problem.not_setups, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),

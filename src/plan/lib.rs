@@ -29,4 +29,4 @@ pub use optimizers::named as optimizer_named;
 pub use recommend::{Judge, Recommended, Settled};
 pub use sweep::{Needed, Point, Refusal, Sweep};
 pub use vramscope_engine::setup::Change;
-pub use what_if::{Effect, Now, Tried, WhatIf};
+pub use what_if::{Effect, Now, SimulateSeveral, Tried, WhatIf};

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::axis::Axis;
 use vramscope_engine::device::Device;
 use vramscope_engine::model::ModelError;
+use vramscope_engine::setup::Parallel;
+use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Model, Setup, SimulateError, simulate_on};
@@ -61,6 +63,8 @@ pub struct Sweep<M> {
     axis: Axis,
     room: (&'static Device, Room<'static>),
     beyond: Bytes,
+    /// Several GPUs that share each run.
+    parallel: Option<Parallel>,
     values: std::vec::IntoIter<u64>,
     ran: bool,
 }
@@ -81,9 +85,16 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
             axis,
             room,
             beyond,
+            parallel: None,
             values: values.into_iter(),
             ran: false,
         }
+    }
+
+    /// The same sweep where several GPUs share each run; that of one GPU for none.
+    #[must_use]
+    pub fn on_several(self, parallel: Option<Parallel>) -> Self {
+        Self { parallel, ..self }
     }
 
     /// Upper bound of the number of remaining values.
@@ -99,10 +110,14 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
         let setup = self.axis.set(&self.setup, value);
         let model = (self.model)(&setup)?;
         let gpu = device.gpu().unwrap_or_default();
-        let report = simulate_on(&model, &setup, gpu)?;
+        let report = match &self.parallel {
+            None => simulate_on(&model, &setup, gpu)?,
+            Some(parallel) => simulate_parallel(&model, &setup, parallel, gpu)?,
+        };
+        let gpus = self.parallel.map_or(1, |parallel| parallel.world);
         Ok(Needed {
             allocated: report.peak_allocated,
-            needed: Fit::of(&report, room).needed,
+            needed: Fit::of_each(&report, room, gpus).needed,
         })
     }
 }

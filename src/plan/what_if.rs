@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::changes;
 use vramscope_engine::report::{Phase, StepBytes};
-use vramscope_engine::setup::Change;
+use vramscope_engine::setup::{Change, Parallel};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room, Verdict};
@@ -41,6 +41,9 @@ pub struct Tried {
     pub effect: Result<Effect, SimulateError>,
 }
 
+/// Simulates a step on one of several GPUs; [`simulate_parallel`](vramscope_engine::simulate::simulate_parallel).
+pub type SimulateSeveral = fn(&Model, &Setup, &Parallel, Gpu) -> Result<Report, SimulateError>;
+
 /// Tries every single change that applies to a setup. Each [`next`](Iterator::next) simulates one.
 pub struct WhatIf {
     model: Model,
@@ -48,6 +51,8 @@ pub struct WhatIf {
     gpu: Gpu,
     room: Option<Room<'static>>,
     now: Now,
+    /// Several GPUs that share the run, and what simulates one of them.
+    several: Option<(Parallel, SimulateSeveral)>,
     changes: std::vec::IntoIter<Change>,
 }
 
@@ -61,16 +66,35 @@ impl WhatIf {
             gpu,
             room,
             now,
+            several: None,
             changes,
+        }
+    }
+
+    /// The same changes where several GPUs share the run. What simulates one of them is given, so that only a frontend
+    /// that needs its code contains it.
+    #[must_use]
+    pub fn on_several(self, parallel: Parallel, simulate: SimulateSeveral) -> Self {
+        Self {
+            several: Some((parallel, simulate)),
+            ..self
+        }
+    }
+
+    fn simulate(&self, setup: &Setup) -> Result<Report, SimulateError> {
+        match &self.several {
+            None => simulate_on(&self.model, setup, self.gpu),
+            Some((parallel, simulate)) => simulate(&self.model, setup, parallel, self.gpu),
         }
     }
 
     /// Tries the next change; returns its effect, and the report if it can run.
     pub fn try_next(&mut self) -> Option<(Tried, Option<Report>)> {
         let change = self.changes.next()?;
-        let (effect, report) = match simulate_on(&self.model, &change.apply(&self.setup), self.gpu) {
+        let (effect, report) = match self.simulate(&change.apply(&self.setup)) {
             Ok(report) => {
-                let verdict = self.room.map(|room| Fit::of(&report, room).verdict);
+                let gpus = self.several.map_or(1, |(parallel, _)| parallel.world);
+                let verdict = self.room.map(|room| Fit::of_each(&report, room, gpus).verdict);
                 (Ok(self.now.effect(&report, verdict)), Some(report))
             }
             Err(why) => (Err(why), None),

@@ -14,6 +14,7 @@ use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
 use vramscope_engine::Setup;
 use vramscope_engine::order::sort_by;
+use vramscope_engine::setup::Parallel;
 
 /// Breakdown of the time of a step.
 #[derive(Debug, Clone, Serialize)]
@@ -71,6 +72,9 @@ pub struct TimeAnswer<'a> {
 /// ([`report::EstimateDocument`](vramscope_engine::report::Answer)) or of a recorded step ([`recording::RecordedDocument`](vramscope_engine::recording::Answer)).
 #[derive(Debug, Clone, Serialize)]
 pub struct Estimate<'a, M> {
+    /// Several GPUs that share the step, of which this is one; `None` for a single GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<Parallel>,
     /// Memory of the step, and the verdict on it.
     #[serde(flatten)]
     pub memory: M,
@@ -203,7 +207,7 @@ impl TimedRun<'_> {
             bound: step.bound(),
             step_ms_without_host: step.whole(setup, |phase| step.phase(phase).busy) * 1e3,
             step_ms_without_gpu: step.whole(setup, |phase| step.phase(phase).host) * 1e3,
-            communication: (self.gpus() > 1).then(|| communication(&time)),
+            communication: (self.gpus() > 1).then(|| time.communication()),
             ways: self.ways(costs),
             data: self.data(&time),
             bottlenecks: self.bottlenecks(costs),
@@ -250,15 +254,18 @@ impl TimedRun<'_> {
 /// Largest number of workers considered.
 const MOST_WORKERS: u64 = 32;
 
-fn communication(time: &RunTime) -> CommunicationAnswer {
-    let ParallelTime { traffic, exposed, .. } = &time.parallel_time;
-    CommunicationAnswer {
-        exposed_ms: exposed * 1e3,
-        total_ms: traffic.seconds * 1e3,
-        calls: traffic.calls,
-        bytes_sent: traffic.bytes as u64,
-        bytes_to_and_from_host: traffic.host_bytes as u64,
-        filling_ms: time.parallel_time.waiting * 1e3,
+impl RunTime {
+    /// Communication of one of several GPUs.
+    pub fn communication(&self) -> CommunicationAnswer {
+        let ParallelTime { traffic, exposed, .. } = &self.parallel_time;
+        CommunicationAnswer {
+            exposed_ms: exposed * 1e3,
+            total_ms: traffic.seconds * 1e3,
+            calls: traffic.calls,
+            bytes_sent: traffic.bytes as u64,
+            bytes_to_and_from_host: traffic.host_bytes as u64,
+            filling_ms: self.parallel_time.waiting * 1e3,
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod delivery;
 mod diagnose;
 mod embed;
 mod export;
+mod gpus;
 mod keyboard;
 mod languages;
 mod links;

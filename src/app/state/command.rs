@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::several::parallel;
 use super::{Draft, Form, Key, Scope};
 
 /// Returns the command for a draft without errors, for any POSIX shell. A pasted configuration is passed through
@@ -19,6 +20,7 @@ pub fn command(good: &Draft) -> String {
         key.in_setup() || is_other
     };
     words.extend(flags(good, is_flag));
+    words.extend(several(good));
     let command = words.join(" ");
     match config {
         "" => command,
@@ -40,6 +42,25 @@ pub fn recorded_command(good: &Draft, file: &str) -> String {
     words.join(" ")
 }
 
+/// Formats the entries of several GPUs; none for one.
+fn several(good: &Draft) -> Vec<String> {
+    let Some(parallel) = parallel(good) else {
+        return Vec::new();
+    };
+    let mut flags = vec![
+        format!("--strategy {}", parallel.strategy.name()),
+        format!("--world {}", parallel.world),
+    ];
+    if parallel.mp {
+        flags.push("--mp".into());
+    }
+    if parallel.offload.is_any() {
+        flags.push(format!("--offload={}", parallel.offload.word()));
+    }
+    flags.extend(flag(Key::Link, good.get(Key::Link)));
+    flags
+}
+
 /// Formats the entries that differ from their defaults: those that match, and those of the time.
 fn flags(good: &Draft, is_flag: impl Fn(Key) -> bool) -> impl Iterator<Item = String> {
     let keys = Key::all().filter(move |&key| is_flag(key) || key.scope() == Scope::Time);
@@ -53,6 +74,8 @@ impl Key {
         match self {
             Self::NewTokens => good.get(Self::Phase) == "generate",
             Self::PricePerHour | Self::Watts => good.has(Self::Samples),
+            // Follows the strategy, without which it means nothing.
+            Self::Link => false,
             _ => true,
         }
     }
@@ -139,6 +162,32 @@ mod tests {
         assert!(of(&priced).ends_with(flags), "{}", of(&priced));
         assert!(!of(&[(Key::Watts, "700")]).contains("watts"), "it needs the samples");
         assert!(of(&[(Key::LimitGib, "23.50")]).ends_with("--gpu 'H100 SXM' --limit-gib 23.5"));
+    }
+
+    #[test]
+    fn several_gpus_name_their_strategy() {
+        let eight = [
+            (Key::Model, "gpt2"),
+            (Key::World, "8"),
+            (Key::Link, "50"),
+            (Key::Samples, "1000"),
+        ];
+        let base = "vramscope estimate gpt2 --gpu 'H100 SXM'";
+        let shared = "--strategy fsdp --world 8 --link 50.0";
+        assert_eq!(of(&eight), format!("{base} --samples 1000 {shared}"));
+        let offloaded = [
+            (Key::Strategy, "deepspeed2"),
+            (Key::Offload, "optimizer"),
+            (Key::Mp, "true"),
+        ];
+        let shared = of(&[&eight[..2], &offloaded[..]].concat());
+        assert_eq!(
+            shared,
+            format!("{base} --strategy deepspeed2 --world 8 --mp --offload=optimizer")
+        );
+        assert_eq!(of(&[&eight[..1], &offloaded[..]].concat()), base, "of one GPU");
+        let evaluated = of(&[&eight[..2], &[(Key::Phase, "evaluate")]].concat());
+        assert_eq!(evaluated, format!("{base} --phase evaluate"));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub enum Form {
     Probability,
     /// A number of at least 0; may be empty.
     Amount,
+    /// A number above 0; may be empty.
+    Rate,
     /// An amount of memory in GiB; may be empty.
     Gib,
     /// `true` or `false`.
@@ -72,6 +74,7 @@ impl Form {
             | Self::Sizes
             | Self::NamedCounts
             | Self::Amount
+            | Self::Rate
             | Self::Gib
                 if text.is_empty() =>
             {
@@ -84,6 +87,7 @@ impl Form {
             Self::NamedCounts => named_counts(text).map(|counts| named_text(&counts).into()),
             Self::Probability => probability(text),
             Self::Amount => read_number(text).map_or(Err(Problem::NotAmount), |n| Ok(Value::from(n))),
+            Self::Rate => rate(text),
             Self::Gib => gib(text),
             Self::ModelSwitch if matches!(text, "" | "model") => Ok(Value::Null),
             Self::Switch | Self::ModelSwitch => text.parse::<bool>().map(Value::from).map_err(|_| Problem::NotSwitch),
@@ -190,6 +194,13 @@ fn probability(text: &str) -> Result<Value, Problem> {
         .map_or(Err(Problem::NotProbability), |p| Ok(Value::from(p)))
 }
 
+fn rate(text: &str) -> Result<Value, Problem> {
+    let text: String = text.chars().map(plain_digit).collect();
+    read_number(&text)
+        .filter(|rate| *rate > 0.0 && rate.is_finite())
+        .map_or(Err(Problem::NotRate), |rate| Ok(Value::from(rate)))
+}
+
 /// Parses a positive number of GiB up to 2⁵⁰ bytes, more than any device has.
 fn gib(text: &str) -> Result<Value, Problem> {
     let text: String = text.chars().map(plain_digit).collect();
@@ -250,6 +261,13 @@ mod tests {
             assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");
         }
         assert_eq!(Form::Amount.read("-1"), Err(Problem::NotAmount));
+        assert_eq!(
+            (Form::Rate.read("50"), Form::Rate.read("")),
+            (Ok(json!(50.0)), Ok(Value::Null))
+        );
+        for text in ["0", "-1", "400 Gbit/s"] {
+            assert_eq!(Form::Rate.read(text), Err(Problem::NotRate), "{text}");
+        }
         assert_eq!(Form::Gib.read(" 23.5 "), Ok(json!(23.5)));
         assert_eq!(Form::Gib.read(""), Ok(Value::Null));
         for text in ["0", "-3", "24 GiB", "1048577"] {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::Setup;
-use vramscope_engine::setup::Setting;
+use vramscope_engine::setup::{Setting, Strategy};
 use vramscope_plan::Axis;
 
 use super::{Form, Widget};
@@ -117,6 +117,16 @@ keys! {
     /// Tokens to generate.
     NewTokens = "new_tokens", Form::Count, "128", Run;
     settings;
+    /// Number of GPUs that share a training step; one alone has no strategy.
+    World = "world", Form::Count, "1", Run;
+    /// Strategy by which they share it.
+    Strategy = "strategy", Form::Choice(Strategy::CHOICES.names), "fsdp", Run;
+    /// FSDP2's mixed precision.
+    Mp = "mp", Form::Switch, "false", Run;
+    /// What the strategy keeps in the memory of the host.
+    Offload = "offload", Form::Choice(&["false", "true", "optimizer", "optimizer,param"]), "false", Run;
+    /// Network between the GPUs (GB/s).
+    Link = "link", Form::Rate, "", Time;
     /// Data pipeline, stage by stage.
     Data = "data", Form::Text, "", Time;
     /// Samples of the whole run.
@@ -221,6 +231,11 @@ impl Key {
     /// Returns true if the value is part of the training setup, under the same name in a case file.
     pub const fn in_setup(self) -> bool {
         matches!(self, Self::Setting(_))
+    }
+
+    /// Returns true if the value says how many GPUs share a run, or how.
+    pub const fn shares(self) -> bool {
+        matches!(self, Self::World | Self::Strategy | Self::Mp | Self::Offload)
     }
 
     /// Returns true if the value affects a run or its fit: setup, model, card or task.

@@ -9,6 +9,7 @@ mod matching;
 mod pins;
 mod reading;
 mod route;
+mod several;
 mod url;
 mod widget;
 
@@ -21,5 +22,6 @@ pub use matching::rank;
 pub use pins::Pins;
 pub use reading::{FieldError, Problem, Reading, Source, Task};
 pub use route::Route;
+pub use several::world;
 pub use url::{Address, UrlProblem};
 pub use widget::Widget;

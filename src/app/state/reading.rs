@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use vramscope_engine::Setup;
-use vramscope_engine::setup::Setting;
+use vramscope_engine::setup::{Parallel, Setting};
 use vramscope_engine::units::Bytes;
 
-use super::{Draft, Key, Scope};
+use super::{Draft, Key, Scope, several};
 
 /// Reasons why a text does not have the format of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub enum Problem {
     NotProbability,
     /// Not a number of at least 0.
     NotAmount,
+    /// Not a number above 0.
+    NotRate,
     /// Not an amount of memory.
     NotGib,
     /// Neither `true` nor `false`.
@@ -88,6 +90,8 @@ pub struct Reading {
     pub task: Task,
     /// The training setup.
     pub setup: Setup,
+    /// Several GPUs that share a training step; `None` for one.
+    pub parallel: Option<Parallel>,
     /// Invalid texts.
     pub errors: Vec<FieldError>,
     /// The draft with invalid texts replaced; the next reading falls back to it.
@@ -118,6 +122,7 @@ impl Reading {
             limit: limit(&good),
             task: task(&good),
             setup: setup(&good),
+            parallel: several::parallel(&good),
             errors,
             good,
         }

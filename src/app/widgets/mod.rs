@@ -14,7 +14,7 @@ mod switch;
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox};
 pub use control::Control;
-pub use field::{ErrorText, error_of};
+pub use field::{ErrorText, Field, control_id, described_by, error_of};
 pub use files::{OpenFiles, dropped, read_text};
 pub use help::{Help, HelpButton};
 pub use number::{Entry, Number, stepped};

@@ -1,11 +1,12 @@
 //! Translates the reasons why there is no run.
 
-use vramscope_engine::simulate::{Missing, NoFlash, SimulateError};
+use vramscope_engine::order::sort_by_key;
+use vramscope_engine::simulate::{Missing, NoFlash, SimulateError, Unshared};
 use vramscope_engine::tape::Failure;
 use vramscope_plan::Refusal;
 
 use super::label;
-use crate::i18n::{Words, t_string};
+use crate::i18n::{Words, phrases, t_string};
 use crate::state::Key;
 
 /// Explains why there is no run. English uses the engine's own text; so do all languages for a configuration that
@@ -58,9 +59,22 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         }
         E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message, model),
         E::NoGeneration { model } => t_string!(i18n, refusal.no_generation, message, model),
-        // Never reached on the page, which simulates one GPU, sets no allocator limit and searches no batch here.
-        E::LengthsDecide | E::OutOfMemory(_) | E::Parallel(_) => message,
+        E::Parallel(why) => unshared(i18n, why),
+        // Never reached on the page, which sets no allocator limit and searches no batch here.
+        E::LengthsDecide | E::OutOfMemory(_) => message,
     }
+}
+
+/// Explains why GPUs cannot share a run. The phrase is found by the reason's code.
+fn unshared(i18n: Words, why: Unshared) -> String {
+    let Some(place) = phrases::unshared::named(&why.code) else {
+        return why.message;
+    };
+    let mut values = why.args;
+    values.push(("message".into(), why.message));
+    sort_by_key(&mut values, |(name, _)| name.clone());
+    let values: Vec<String> = values.into_iter().map(|(_, value)| value).collect();
+    i18n.filled_at(place, &values)
 }
 
 /// Explains a number that is beyond its limit.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use vramscope_engine::report::{BreakdownNode, LiveTensor, Report};
 
+use crate::state::{Draft, Key, world};
+
 /// File formats that a run can be saved as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Export {
@@ -15,13 +17,18 @@ pub enum Export {
 }
 
 impl Export {
-    /// File name.
-    pub const fn file_name(self) -> &'static str {
-        match self {
-            Self::Json => "vramscope.json",
-            Self::Breakdown => "vramscope-breakdown.csv",
-            Self::Tensors => "vramscope-tensors.csv",
-        }
+    /// File name for a run of these entries. A table has no place for the GPUs that share the run, so its name says it.
+    pub fn file_name(self, entries: &Draft) -> String {
+        let shared = match world(entries) {
+            1 => String::new(),
+            gpus => format!("-{}-{gpus}", entries.get(Key::Strategy)),
+        };
+        let rest = match self {
+            Self::Json => ".json",
+            Self::Breakdown => "-breakdown.csv",
+            Self::Tensors => "-tensors.csv",
+        };
+        format!("vramscope{shared}{rest}")
     }
 
     /// Media type.
@@ -103,7 +110,6 @@ fn quoted(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{Draft, Key};
     use crate::worker::run::Subject;
 
     fn report() -> Report {
@@ -129,6 +135,15 @@ mod tests {
             let table = file.table(&report).expect("it is a table");
             assert_eq!(sum(&table, column), peak);
         }
+    }
+
+    #[test]
+    fn a_file_is_named_after_the_gpus_that_share_the_run() {
+        let mut entries = Draft::default();
+        assert_eq!(Export::Breakdown.file_name(&entries), "vramscope-breakdown.csv");
+        entries.set(Key::World, "8");
+        assert_eq!(Export::Tensors.file_name(&entries), "vramscope-fsdp-8-tensors.csv");
+        assert_eq!(Export::Json.file_name(&entries), "vramscope-fsdp-8.json");
     }
 
     #[test]

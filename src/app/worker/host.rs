@@ -72,6 +72,18 @@ impl Work {
             ) => begin(&entries),
             (Ask::Sweep(entries), Here { sweep: Some(begin), .. }) => begin(&entries),
             (
+                Ask::Strategies(entries),
+                Here {
+                    several: Some(several), ..
+                },
+            ) => (several.strategies)(&entries),
+            (
+                Ask::Numbers(entries),
+                Here {
+                    several: Some(several), ..
+                },
+            ) => (several.numbers)(&entries),
+            (
                 Ask::Batches(entries),
                 Here {
                     batches: Some(begin), ..
@@ -233,6 +245,8 @@ impl Host {
             | Ask::RecordedBatches { .. }
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
+            | Ask::Strategies(_)
+            | Ask::Numbers(_)
             | Ask::Prefetch(_)
             | Ask::Attention(_)
             | Ask::Sweep(_)
@@ -246,7 +260,8 @@ impl Host {
     /// Reads entries to run, or returns the chunk that their model needs first.
     fn read(&self, draft: &Draft) -> Result<Result<Subject, Refusal>, Need> {
         let reading = Reading::of(draft, &Draft::default());
-        if let Some(need) = Need::to_read(&reading.source, self.here) {
+        let several = Need::to_share(&reading, self.here);
+        if let Some(need) = Need::to_read(&reading.source, self.here).or(several) {
             return Err(need);
         }
         let read = Subject::of(reading);

@@ -1,6 +1,7 @@
 //! Work that the host runs from lazily loaded chunks, because the first view of a page does not need it.
 
 use vramscope_engine::model::LazyGroup;
+use vramscope_engine::report::derivation::{Derivation, Quantity};
 
 use super::attention::AttentionWork;
 use super::batches::BatchWork;
@@ -9,6 +10,7 @@ use super::plans::PlanWork;
 use super::played::Recorder;
 use super::protocol::{Answer, Ask};
 use super::run::{Subject, model};
+use super::several::Several;
 use super::slices::{Kept, Parts};
 use super::sweep::SweepWork;
 use crate::state::{Draft, Reading, Source};
@@ -49,8 +51,10 @@ pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
         }
         Ask::Derive { quantity, changed, .. } => {
             let quantity = quantity.open()?;
-            let now = kept.subject.as_ref()?.explained(&kept.ran.report, kept.card.as_ref());
+            let subject = kept.subject.as_ref()?;
+            let now = subject.explained(&kept.ran.report, kept.card.as_ref());
             let found = match changed {
+                None if counts_weights(&quantity) && subject.holds_shards() => whole(subject, &quantity)?,
                 None => now.derivation(&quantity)?,
                 Some(entries) => {
                     let subject = Subject::read(entries).ok()?;
@@ -64,6 +68,21 @@ pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
         }
         _ => None,
     }
+}
+
+/// Derives a count of the whole model's weights, of which one of several GPUs holds shards: from the same setup on one.
+fn whole(subject: &Subject, quantity: &Quantity) -> Option<Derivation> {
+    let alone = subject.alone();
+    let ran = alone.run().ok()?;
+    alone.explained(&ran.report, None).derivation(quantity)
+}
+
+const fn counts_weights(quantity: &Quantity) -> bool {
+    use Quantity as Q;
+    matches!(
+        quantity,
+        Q::Params | Q::PartParams(_) | Q::Trainable | Q::PartTrainable(_)
+    )
 }
 
 /// Fetches a chunk and adds it to those that are there; nothing where it could not be fetched.
@@ -102,6 +121,8 @@ pub enum Need {
     Timer,
     /// Code of a group of models outside the first download.
     Models(LazyGroup),
+    /// Chunk of [`Several`].
+    Several,
     /// [`Recorder`].
     Recorder,
     /// A recording, unpacked.
@@ -120,6 +141,7 @@ impl Need {
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
             Ask::Recorded { .. } => Some(Self::Recorder),
+            Ask::Strategies(_) | Ask::Numbers(_) => Some(Self::Several),
             _ => None,
         };
         let runs = match ask {
@@ -127,6 +149,8 @@ impl Need {
             | Ask::Sweep(entries)
             | Ask::Batches(entries)
             | Ask::Plan(entries)
+            | Ask::Strategies(entries)
+            | Ask::Numbers(entries)
             | Ask::WhatIf { entries, .. }
             | Ask::Derive {
                 changed: Some(entries), ..
@@ -150,7 +174,14 @@ impl Need {
     /// Chunk that running the entries' model needs and that is not loaded.
     fn to_run(entries: &Draft, here: Here) -> Option<Self> {
         let reading = Reading::of(entries, &Draft::default());
-        Self::to_read(&reading.source, here).or_else(|| Self::models(model(&reading).ok()?.lazy_group(), here))
+        Self::to_read(&reading.source, here)
+            .or_else(|| Self::to_share(&reading, here))
+            .or_else(|| Self::models(model(&reading).ok()?.lazy_group(), here))
+    }
+
+    /// Chunk that running one of several GPUs needs and that is not loaded.
+    pub fn to_share(reading: &Reading, here: Here) -> Option<Self> {
+        (reading.parallel.is_some() && !here.has(Self::Several)).then_some(Self::Several)
     }
 
     /// Chunk of a group of models, if it is not loaded.
@@ -174,6 +205,8 @@ pub struct Here {
     pub closer: Option<Closer>,
     /// [`time::begin`](super::time::begin), once its chunk is loaded.
     pub timer: Option<Timer>,
+    /// [`Several`], once its chunk is loaded.
+    pub several: Option<Several>,
     /// True for each group of models whose code is loaded, in the order of [`LazyGroup::ALL`].
     pub models: [bool; LazyGroup::ALL.len()],
     /// Replay of recordings.
@@ -191,6 +224,7 @@ impl Here {
             plan: Some(plan),
             closer: Some(closer),
             timer: Some(super::time::begin),
+            several: Some(Several::own()),
             models: [true; LazyGroup::ALL.len()],
             recorder: Some(super::played::recorder()),
         }
@@ -210,6 +244,7 @@ impl Here {
             Need::Plan => self.plan.is_some(),
             Need::Closer => self.closer.is_some(),
             Need::Timer => self.timer.is_some(),
+            Need::Several => self.several.is_some(),
             Need::Models(group) => self.models[group as usize],
             Need::Recorder => self.recorder.is_some(),
             Need::Unpacked => false,

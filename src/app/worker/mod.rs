@@ -9,6 +9,7 @@ pub mod attention;
 pub mod batches;
 #[cfg(target_arch = "wasm32")]
 mod client;
+mod clocks;
 mod coded;
 mod export;
 mod host;
@@ -26,6 +27,7 @@ mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
 mod setups;
+pub mod several;
 pub mod slices;
 pub mod sweep;
 mod time;

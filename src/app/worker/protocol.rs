@@ -10,6 +10,7 @@ use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
 use super::recorded::{Changed, Packed, RecordedAnswer};
+use super::several::{Offered, OnNumber};
 use super::timing::{NoTime, Timing};
 use super::view::{Details, Live, RunView, Summary};
 use crate::state::Draft;
@@ -32,8 +33,12 @@ pub enum Slot {
     Prefetch,
     /// Time breakdown of the run's step.
     Time,
+    /// Strategies that several GPUs can take.
+    Strategies,
     /// Setups compared side by side.
     Setups,
+    /// The setup on other numbers of GPUs.
+    Numbers,
     /// Single changes to the setup.
     WhatIf,
     /// Curves of the attention page.
@@ -109,6 +114,11 @@ pub enum Ask {
     },
     /// Figures of each setup, in order: one [`Answer::Setup`] each.
     Setups(Vec<Draft>),
+    /// Strategies that several GPUs can take for these entries: [`Answer::Strategies`], or no answer if they describe no
+    /// model.
+    Strategies(Draft),
+    /// Figures of these entries on a few numbers of GPUs: one [`Answer::OnNumber`] each.
+    Numbers(Draft),
     /// Runs of each set of entries, in order: one [`Answer::Prefetch`] each.
     Prefetch(Vec<Draft>),
     /// Effects of single changes: one [`Answer::Tried`] each.
@@ -213,6 +223,10 @@ pub enum Answer {
     Live(Live),
     /// Figures of one setup, or the reason for having none.
     Setup(Result<Box<Summary>, Refusal>),
+    /// All strategies, each with the reason why the entries cannot take it, if there is one.
+    Strategies(Coded<Vec<Offered>>),
+    /// The entries on one number of GPUs.
+    OnNumber(Coded<OnNumber>),
     /// A prefetched run, if it succeeded; the host does not keep it.
     Prefetch(Option<Box<RunView>>),
     /// Effect of one change.

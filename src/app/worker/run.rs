@@ -11,6 +11,7 @@ use vramscope_engine::verdict::Room;
 use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
+use super::several;
 use super::view::{Card, Inputs, RunView};
 use crate::state::{Draft, Reading, Source, Task};
 
@@ -65,7 +66,10 @@ impl Subject {
         let (model, setup) = (&self.model, &self.reading.setup);
         let passed = match self.reading.task {
             Task::Train => {
-                let report = simulate_on(model, setup, self.gpu())?;
+                let report = match &self.reading.parallel {
+                    None => simulate_on(model, setup, self.gpu())?,
+                    Some(parallel) => several::simulate(model, setup, parallel, self.gpu())?,
+                };
                 return Ok(Ran { report, pass: None });
             }
             Task::Generate { new_tokens } => generate(model, setup, new_tokens, self.gpu()),
@@ -90,7 +94,30 @@ impl Subject {
     /// Compares a report with the card.
     pub fn card(&self, report: &Report) -> Result<Card, String> {
         let device = self.device.clone();
-        device.map(|device| Card::of(device, self.reading.limit, report, 1))
+        device.map(|device| Card::of(device, self.reading.limit, report, self.gpus()))
+    }
+
+    /// Returns true if each of several GPUs holds shards of the parameters that it runs.
+    pub fn holds_shards(&self) -> bool {
+        let parallel = self.reading.parallel;
+        parallel.is_some_and(|parallel| parallel.strategy.shards_parameters())
+    }
+
+    /// The same entries on one GPU.
+    pub fn alone(&self) -> Self {
+        Self {
+            model: self.model.clone(),
+            reading: Reading {
+                parallel: None,
+                ..self.reading.clone()
+            },
+            device: self.device.clone(),
+        }
+    }
+
+    /// Number of GPUs that share the run.
+    pub fn gpus(&self) -> u64 {
+        self.reading.parallel.map_or(1, |parallel| parallel.world)
     }
 
     /// Number of tokens to generate; `None` for other tasks.

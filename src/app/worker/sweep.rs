@@ -33,6 +33,8 @@ pub struct SweepWork {
     sweep: Option<Sweep<Remake>>,
     axis: Axis,
     unit: u64,
+    /// Number of GPUs that share each run.
+    gpus: u64,
     cards: VecDeque<(&'static Device, Room<'static>)>,
     /// Values of the curve that ran, each with the memory it needs.
     ran: Vec<(u64, Bytes)>,
@@ -49,6 +51,7 @@ impl SweepWork {
             sweep: None,
             axis: Axis::BATCH,
             unit: 1,
+            gpus: 1,
             cards: VecDeque::new(),
             ran: Vec::new(),
             ended: true,
@@ -71,6 +74,7 @@ impl SweepWork {
             false => (card, Room::Card(card)),
         });
         let cards = cards.collect();
+        let parallel = reading.parallel;
         let remake: Remake = Box::new(move |setup| {
             let reading = Reading {
                 setup: setup.clone(),
@@ -78,8 +82,10 @@ impl SweepWork {
             };
             model(&reading).map_err(vramscope_engine::model::ModelError)
         });
+        let sweep = Sweep::new(remake, setup, axis, (device, own_room), beyond, values);
         Self {
-            sweep: Some(Sweep::new(remake, setup, axis, (device, own_room), beyond, values)),
+            sweep: Some(sweep.on_several(parallel)),
+            gpus: parallel.map_or(1, |parallel| parallel.world),
             axis,
             unit,
             cards,
@@ -96,13 +102,13 @@ impl SweepWork {
         let most = self.axis.most();
         let mut found = None;
         let ran = &self.ran;
-        let sweep = &mut self.sweep;
+        let (sweep, gpus) = (&mut self.sweep, self.gpus);
         let highest = ran.last().map_or(0, |last| last.0);
         let mut fits = |value: u64| {
             // The curve was computed for the selected card, so for another one it is off by a little, at most by what
             // lies outside the allocator. Far from the card's limit it still answers without a simulation.
             let outside = match card.1 {
-                Room::Card(device) => outside::total(device),
+                Room::Card(device) => outside::terms(device, gpus).iter().map(|term| term.bytes).sum(),
                 Room::Allocator(_) => Bytes::ZERO,
             };
             let margin = Bytes::new(room.get() / 10) + outside;

@@ -1,26 +1,25 @@
 //! Computes the time of a run's step in slices, once its memory is on screen.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::Played;
 use vramscope_engine::report::outside;
+use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::Recording;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
-use vramscope_time::{
-    Asked, CardKernels, Clock, Estimate, Expense, Feed, H200, Measured, Origin, Phase, RunTime, TimedRun, time_recorded,
-};
+use vramscope_time::{Asked, Estimate, Expense, Feed, Phase, RunTime, StepTime, TimedRun, time_recorded};
 
+use super::clocks::{Chosen, basis, clock, other_card, recorded_clock};
 use super::coded::Coded;
 use super::export::pretty;
 use super::protocol::{Answer, Ask, TimeEntries};
 use super::run::Subject;
 use super::slices::{Kept, Parts, Recorded};
-use super::timing::{Basis, KernelTime, Line, NoTime, RunBill, Timing};
+use super::timing::{Communication, KernelTime, Line, NoTime, RunBill, Timing};
 use crate::state::{Draft, Key};
 
 /// Starts answering a question that needs a run's time; yields no answer if the run is no longer kept.
@@ -59,6 +58,8 @@ struct Question {
     /// Error in the entered data pipeline.
     wrong: Option<String>,
     expense: Expense,
+    /// Bytes per second of the network between several GPUs, if entered.
+    network: Option<f64>,
 }
 
 impl Question {
@@ -76,58 +77,17 @@ impl Question {
                 price_per_hour: number(Key::PricePerHour).and_then(|n| n.as_f64()),
                 watts: number(Key::Watts).and_then(|n| n.as_f64()),
             },
+            network: number(Key::Link).and_then(|n| n.as_f64()).map(|gb| gb * 1e9),
         }
     }
-}
-
-/// The clock in use, and the user's own card if one is selected.
-struct Chosen {
-    clock: Clock,
-    mine: Option<Mine>,
-}
-
-/// The card that the user marked as theirs.
-struct Mine {
-    device: String,
-    date: Option<String>,
-    /// True if it is the card being planned for.
-    is_meant: bool,
-}
-
-/// Returns the clock of a card; `None` if its data sheet lacks the rates. The user's measured kernels are used if they
-/// were measured on a card of this model.
-fn chosen(device: &'static Device, mine: Option<&str>) -> Option<Rc<Chosen>> {
-    type Known = (&'static str, Option<String>, Rc<Chosen>);
-    thread_local!(static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) });
-    let known = KNOWN.with_borrow(|known| {
-        let (name, text, chosen) = known.as_ref()?;
-        (*name == device.name && text.as_deref() == mine).then(|| chosen.clone())
-    });
-    if known.is_some() {
-        return known;
-    }
-    let own = Measured::read(H200).ok()?;
-    // Unreadable kernels were stored by another version of the page; ignore them.
-    let kernels = mine.and_then(|text| CardKernels::read(text).ok());
-    let whose = kernels.as_ref().map(|kernels| Mine {
-        device: kernels.device.clone(),
-        date: kernels.date.clone(),
-        is_meant: device.is_called(&kernels.device),
-    });
-    let given = kernels.filter(|kernels| device.is_called(&kernels.device));
-    let given = given.map(|kernels| kernels.measured(&own));
-    let chosen = Rc::new(Chosen {
-        clock: Clock::of(device, own, given)?,
-        mine: whose,
-    });
-    KNOWN.set(Some((&device.name, mine.map(str::to_owned), chosen.clone())));
-    Some(chosen)
 }
 
 /// Computes a run's time in three slices: recording, time, bottlenecks.
 struct TimeWork {
     run: u32,
     setup: Setup,
+    /// Several GPUs that share the run.
+    parallel: Option<Parallel>,
     /// Model and card that are simulated; `None` for a recording.
     simulated: Option<(Model, Gpu)>,
     question: Question,
@@ -141,18 +101,16 @@ struct TimeWork {
 
 impl TimeWork {
     fn of(run: u32, subject: &Subject, entries: &TimeEntries) -> Self {
-        let clock = subject
-            .device
-            .as_ref()
-            .ok()
-            .and_then(|device| chosen(device, entries.card.as_deref()));
+        let question = Question::of(&entries.entered);
+        let clock = clock(subject, entries, question.network);
         Self {
             run,
             setup: subject.reading.setup.clone(),
+            parallel: subject.reading.parallel,
             simulated: Some((subject.model.clone(), subject.gpu())),
-            question: Question::of(&entries.entered),
-            left: if clock.is_some() { 3 } else { 1 },
-            clock: clock.ok_or(NoTime(subject.reading.gpu.clone())),
+            question,
+            left: if clock.is_ok() { 3 } else { 1 },
+            clock,
             recording: None,
             untimed: Vec::new(),
             timing: None,
@@ -165,10 +123,11 @@ impl TimeWork {
         Self {
             run: kept.id,
             setup: recorded.setup.clone(),
+            parallel: None,
             simulated: None,
             question: Question::of(&entries.entered),
             left: if clock.is_some() { 2 } else { 1 },
-            clock: clock.ok_or_else(|| NoTime(recorded.about.header.gpu.name.clone())),
+            clock: clock.ok_or_else(|| NoTime::Card(recorded.about.header.gpu.name.clone())),
             recording: Some(recorded.work.clone()),
             untimed: untimed.map(|(name, count)| ((*name).to_owned(), *count)).collect(),
             timing: None,
@@ -178,14 +137,15 @@ impl TimeWork {
     fn record(&self, chosen: &Chosen) -> Option<Recording> {
         let (model, gpu) = self.simulated.as_ref()?;
         // The setup was simulated before, so nothing is refused now.
-        let run = TimedRun::record(model, &self.setup, None, *gpu, chosen.clock.network()).ok()?;
+        let network = chosen.clock.network();
+        let run = TimedRun::record(model, &self.setup, self.parallel.as_ref(), *gpu, network).ok()?;
         Some(run.into_recording())
     }
 
     /// Runs a query on the recording.
     fn ask<T>(&mut self, chosen: &Chosen, ask: impl FnOnce(&TimedRun<'_>) -> T) -> Option<T> {
-        let setup = &self.setup;
-        let mut run = TimedRun::of(self.recording.take()?, (setup, None), chosen.clock.network());
+        let (setup, parallel) = (&self.setup, self.parallel.as_ref());
+        let mut run = TimedRun::of(self.recording.take()?, (setup, parallel), chosen.clock.network());
         run.feed(self.question.feed.as_ref().map(|feed| feed.of_batch(setup.batch)));
         let told = ask(&run);
         self.recording = Some(run.into_recording());
@@ -211,8 +171,10 @@ impl TimeWork {
                 step_ms: time.step * 1e3,
                 range_ms: range.map(|ends| ends.map(|seconds| seconds * 1e3)),
                 interval_ms: time.interval() * 1e3,
+                phases: whole(run, &time, |step, phase| step.phase(phase).total * 1e3),
                 lines: lines(run, &time),
-                idle_share: run.counted(&time).idle_share(),
+                communication: (run.gpus() > 1).then(|| communication(run.gpus(), &time)),
+                idle_share: time.parallel_time.idle_share(),
                 samples_per_s: throughput.samples_per_s,
                 tokens_per_s: throughput.tokens_per_s,
                 flops: throughput.flops,
@@ -234,16 +196,37 @@ impl TimeWork {
     }
 }
 
+/// A value of each phase over the whole step: of the last micro-batch and the update, and of the micro-batches before.
+fn whole(run: &TimedRun<'_>, time: &RunTime, of: impl Fn(&StepTime, Phase) -> f64) -> [f64; 3] {
+    let before = run.setup().accum.max(1) - 1;
+    Phase::ALL.map(|phase| {
+        let quiet = match &time.parallel_time.before {
+            Some(step) if phase != Phase::Optimizer => before as f64 * of(step, phase),
+            _ => 0.0,
+        };
+        quiet + of(&time.parallel_time.last, phase)
+    })
+}
+
 /// GPU and host time of each phase.
 fn lines(run: &TimedRun<'_>, time: &RunTime) -> [Line; 3] {
-    Phase::ALL.map(|phase| {
-        let of = run.counted(time).phase(phase);
-        Line {
-            busy_ms: of.busy * 1e3,
-            host_ms: of.host * 1e3,
-            launches: of.launches,
-        }
+    let busy = whole(run, time, |step, phase| step.phase(phase).busy * 1e3);
+    let host = whole(run, time, |step, phase| step.phase(phase).host * 1e3);
+    [0, 1, 2].map(|at| Line {
+        busy_ms: busy[at],
+        host_ms: host[at],
     })
+}
+
+fn communication(gpus: u64, time: &RunTime) -> Communication {
+    let of = time.communication();
+    Communication {
+        gpus,
+        exposed_ms: of.exposed_ms,
+        total_ms: of.total_ms,
+        bytes_sent: of.bytes_sent,
+        filling_ms: of.filling_ms,
+    }
 }
 
 /// GPU time by kind of kernel, longest first.
@@ -257,25 +240,6 @@ fn by_kernel(run: &TimedRun<'_>, time: &RunTime) -> Vec<KernelTime> {
             launches: part.launches,
         })
         .collect()
-}
-
-fn basis(chosen: &Chosen) -> Basis {
-    let measured = chosen.clock.measured();
-    let (card, software) = (measured.card.clone(), measured.software.clone());
-    match (chosen.clock.origin(), &chosen.mine) {
-        (Origin::Given, Some(mine)) => Basis::MyCard {
-            card,
-            date: mine.date.clone(),
-        },
-        (Origin::DataSheet, _) => Basis::DataSheet { from: card },
-        _ => Basis::Measured { card, software },
-    }
-}
-
-/// Name of the user's card if it differs from the card being planned for.
-fn other_card(chosen: &Chosen) -> Option<String> {
-    let mine = chosen.mine.as_ref().filter(|mine| !mine.is_meant)?;
-    Some(mine.device.clone())
 }
 
 impl Parts for TimeWork {
@@ -308,12 +272,6 @@ impl Parts for TimeWork {
     }
 }
 
-/// Returns the clock of the card that a recorded step is held against.
-fn recorded_clock(kept: &Kept, entries: &TimeEntries) -> Option<Rc<Chosen>> {
-    let device = Device::by_name(&kept.card.as_ref()?.name).ok()?;
-    chosen(device, entries.card.as_deref())
-}
-
 /// The full answer to a recording as JSON, same as the command line's `--format json`.
 fn recorded_document(kept: &Kept, recorded: &Recorded, entries: &TimeEntries) -> String {
     let question = Question::of(&entries.entered);
@@ -337,6 +295,7 @@ fn recorded_document(kept: &Kept, recorded: &Recorded, entries: &TimeEntries) ->
     });
     let (ms, time) = time.unzip();
     pretty(&Estimate {
+        parallel: None,
         memory: played.answer(target, device.map_or(Bytes::ZERO, outside::total)),
         ms,
         time,
@@ -350,10 +309,11 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
         return pretty(&figures.answer((model, setup), subject.new_tokens()));
     }
     let question = Question::of(&entries.entered);
-    let device = subject.device.as_ref().ok();
-    let chosen = device.and_then(|device| chosen(device, entries.card.as_deref()));
+    let parallel = subject.reading.parallel;
+    let chosen = clock(subject, entries, question.network).ok();
     let time = chosen.as_ref().and_then(|chosen| {
-        let mut run = TimedRun::record(model, setup, None, subject.gpu(), chosen.clock.network()).ok()?;
+        let network = chosen.clock.network();
+        let mut run = TimedRun::record(model, setup, parallel.as_ref(), subject.gpu(), network).ok()?;
         run.feed(question.feed.map(|feed| feed.of_batch(setup.batch)));
         let asked = Asked {
             sources: chosen.clock.sources(),
@@ -368,6 +328,7 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
         .map(|(room, card)| (room.name(), &card.fit));
     let (ms, time) = time.unzip();
     pretty(&Estimate {
+        parallel,
         memory: kept.ran.report.answer((model, setup), target, subject.outside()),
         ms,
         time,

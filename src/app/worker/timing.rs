@@ -22,8 +22,12 @@ pub struct Timing {
     pub range_ms: Option<[f64; 2]>,
     /// Milliseconds from the start of one step to the start of the next.
     pub interval_ms: f64,
-    /// GPU and host time of forward and backward of a micro-batch, and of the update.
+    /// Milliseconds of forward, backward and update, over all micro-batches.
+    pub phases: [f64; 3],
+    /// GPU and host time of forward, backward and update, over all micro-batches.
     pub lines: [Line; 3],
+    /// Communication with other GPUs; `None` for a single GPU.
+    pub communication: Option<Communication>,
     /// Share of the step in which the GPU is idle.
     pub idle_share: f64,
     /// Samples per second, including the wait for data.
@@ -60,6 +64,21 @@ pub struct Timing {
     pub bottlenecks: Option<Vec<Bottleneck>>,
 }
 
+/// Communication of one of several GPUs in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Communication {
+    /// Number of GPUs.
+    pub gpus: u64,
+    /// Milliseconds that the step waits for it.
+    pub exposed_ms: f64,
+    /// Milliseconds of all of it, one after the other.
+    pub total_ms: f64,
+    /// Bytes that the GPU sends.
+    pub bytes_sent: u64,
+    /// Milliseconds that a stage of a pipeline waits while the pipeline fills and drains.
+    pub filling_ms: f64,
+}
+
 /// GPU and host time of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Line {
@@ -67,8 +86,6 @@ pub struct Line {
     pub busy_ms: f64,
     /// Milliseconds in which the host issues work.
     pub host_ms: f64,
-    /// Kernels launched.
-    pub launches: u64,
 }
 
 /// Totals of a run, from [`Bill`]. That type skips unknown fields when serialized, which the wire format cannot decode.
@@ -136,30 +153,29 @@ pub enum Basis {
     },
 }
 
-/// Too little is known about this card to compute its time.
+/// Reason why a step has no time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoTime(pub String);
+pub enum NoTime {
+    /// Too little is known about the card of this name.
+    Card(String),
+    /// The time of DeepSpeed's step is not estimated.
+    DeepSpeed,
+}
 
 impl Timing {
-    /// Scales per-phase values to the whole step: forward and backward of all micro-batches, and one update.
-    pub fn whole(&self, [forward, backward, optimizer]: [f64; 3]) -> [f64; 3] {
-        let n = self.micro_batches as f64;
-        [n * forward, n * backward, optimizer]
-    }
-
-    /// Milliseconds of each phase, over all micro-batches.
-    pub fn phases(&self) -> [f64; 3] {
-        self.whole([self.ms.forward, self.ms.backward, self.ms.optimizer])
-    }
-
     /// Milliseconds in which the GPU computes in each phase, over all micro-batches.
     pub fn busy(&self) -> [f64; 3] {
-        self.whole(self.lines.map(|line| line.busy_ms))
+        self.lines.map(|line| line.busy_ms)
     }
 
     /// Milliseconds that the host takes to issue each phase, over all micro-batches.
     pub fn host_line(&self) -> [f64; 3] {
-        self.whole(self.lines.map(|line| line.host_ms))
+        self.lines.map(|line| line.host_ms)
+    }
+
+    /// Milliseconds that a stage waits while its pipeline fills and drains; 0 without a pipeline.
+    pub fn filling_ms(&self) -> f64 {
+        self.communication.map_or(0.0, |with| with.filling_ms)
     }
 
     /// Returns true if the host's time exceeds the GPU's.

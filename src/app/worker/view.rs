@@ -104,6 +104,8 @@ pub struct Card {
     pub name: String,
     /// Bytes that the allocator may reserve, if the user limits them.
     pub limit: Option<Bytes>,
+    /// Number of such cards that share the run, of which the fit is one's.
+    pub gpus: u64,
     /// Fit of the run.
     pub fit: Fit,
 }
@@ -118,6 +120,7 @@ impl Card {
                 Room::Allocator(limit) => Some(limit),
                 Room::Card(_) => None,
             },
+            gpus,
             fit: Fit::of_each(report, room, gpus),
         }
     }

@@ -5,6 +5,7 @@ use vramscope_plan::{Now, Tried, WhatIf};
 
 use super::protocol::{Answer, Tested};
 use super::run::{Ran, Subject};
+use super::several;
 use super::slices::Parts;
 use super::view::RunView;
 use crate::state::Draft;
@@ -19,6 +20,10 @@ impl WhatIfWork {
         Self(subject.map(|subject| {
             let (model, setup) = (subject.model.clone(), subject.reading.setup.clone());
             let changes = WhatIf::new(model, setup, subject.gpu(), subject.room(), now);
+            let changes = match subject.reading.parallel {
+                None => changes,
+                Some(parallel) => changes.on_several(parallel, several::simulate),
+            };
             (subject, changes)
         }))
     }

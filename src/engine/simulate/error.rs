@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::unshared::Unshared;
 use crate::allocator::OutOfMemory;
 use crate::model::NoFlash;
 use crate::tape::Failure;
@@ -214,7 +215,7 @@ pub enum SimulateError {
     OutOfMemory(String),
     /// The GPUs cannot share the run as the setup asks.
     #[error("{0}")]
-    Parallel(String),
+    Parallel(Unshared),
 }
 
 /// Part that a choice of trained parameters needs and the model lacks.

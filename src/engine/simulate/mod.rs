@@ -29,6 +29,7 @@ mod steps;
 mod storages;
 mod trial;
 mod trl;
+mod unshared;
 mod warnings;
 mod work;
 
@@ -45,8 +46,8 @@ pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluat
 pub use parallel::units::{ROOT, Unit, Units};
 
 pub use parallel::{
-    base_of_parts, can_share, distinct_stages, own as own_parameters, pipeline_stages, record_parallel_notes, shard,
-    share, tensor_parts, work_of_one as parallel_work,
+    base_of_parts, can_share, can_train, distinct_stages, own as own_parameters, pipeline_stages,
+    record_parallel_notes, shard, share, tensor_parts, work_of_one as parallel_work,
 };
 pub use parallel::{record_parallel, simulate_parallel};
 pub use pass::{ModelShare, PassRecorder, record_update, record_update_input};
@@ -58,6 +59,7 @@ pub use steps::{Notes, Recording, Step, StepMarks, record, record_notes, record_
 pub use trial::{
     ORDERS, SegmentOrder, Stopped, Trial, attempt, attempt_recorded, stops_in_orders, stops_in_some_order,
 };
+pub use unshared::Unshared;
 pub use warnings::of_report as report_warnings;
 pub use work::Work;
 

@@ -66,7 +66,7 @@ impl ParallelTime {
     }
 
     /// Share of the step in which the GPU computes nothing.
-    pub(super) fn idle_share(&self) -> f64 {
+    pub fn idle_share(&self) -> f64 {
         let waits = self.waiting / (self.last.total() + self.waiting);
         if waits > 0.0 {
             waits + (1.0 - waits) * self.last.idle_share()

@@ -5,6 +5,7 @@ use vramscope_engine::device::{Device, DeviceKind, Vendor};
 use vramscope_engine::format::grouped;
 use vramscope_engine::setup::Group;
 
+use super::gpus::GpusGroup;
 use super::model_source::ModelSource;
 use super::settings::{FoldedSettings, Settings, Shown};
 use crate::charts::tick_label;
@@ -30,6 +31,7 @@ pub fn Controls() -> impl IntoView {
                     <Entry key=Key::LimitGib placeholder="23.5" />
                 </Folded>
             </CardChoice>
+            <GpusGroup />
             <section class="group">
                 <h2>{t!(i18n, plan.batch)}</h2>
                 <Segments key=Key::Phase />

@@ -61,7 +61,8 @@ pub fn SaveButtons(
         let Some(run) = untrack(|| simulation.id()) else { return };
         engine.ask(Slot::Export, ask.run((run, file)), move |answer, _| {
             if let Some(Answer::File(text)) = answer {
-                save_text(&text, file.media_type(), file.file_name());
+                let entries = simulation.entries.get_value();
+                save_text(&text, file.media_type(), &file.file_name(&entries));
             }
         });
     };

@@ -75,15 +75,34 @@ impl Following {
 pub fn LargestBatchCard() -> impl IntoView {
     let store = Store::get();
     let reading = store.reading();
+    let gpus = Memo::new(move |_| reading.with(|r| r.parallel.map(|parallel| parallel.world)));
     // The entered batch does not matter: it is what the search varies.
     let ask = Memo::new(move |_| {
         let mut entries = reading.with(Reading::entries);
         entries.set(Setting::Batch, "");
-        Some(Ask::Batches(entries))
+        gpus.get().is_none().then_some(Ask::Batches(entries))
     });
     let chosen = Memo::new(move |_| reading.with(|reading| reading.setup.batch));
     let pick = Callback::new(move |batch: u64| store.set(Setting::Batch, batch.to_string()));
-    view! { <LargestBatch ask chosen pick /> }
+    let alone = move || gpus.get().is_none();
+    view! {
+        <Show when=alone fallback=move || not_for_several(gpus)>
+            <LargestBatch ask chosen pick />
+        </Show>
+    }
+}
+
+/// Says that the search is for one GPU.
+fn not_for_several(gpus: Memo<Option<u64>>) -> AnyView {
+    let i18n = use_i18n();
+    let words = move || t_string!(i18n, sweep.batch_several, gpus = gpus.get().unwrap_or(1).to_string());
+    view! {
+        <section class="card largest-batch" data-testid="largest-batch-card">
+            <h2>{t!(i18n, sweep.batch_title)}</h2>
+            <p class="muted small">{words}</p>
+        </section>
+    }
+    .into_any()
 }
 
 /// Shows the largest micro-batch that trains on the card or under the limit, and what stops the next one.

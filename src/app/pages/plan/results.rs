@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
 use super::export::ExportCard;
+use super::gpus::SharedNote;
 use super::in_sight::InSight;
 use super::make_fit::MakeFitPlace;
 use super::memory_bar::MemoryBar;
@@ -88,6 +89,7 @@ fn Ran(trains: bool) -> impl IntoView {
             </div>
             <MemoryBar />
             {trains.then(|| view! { <MakeFitPlace /> })}
+            <SharedNote />
         </section>
         <Contents of=sections.collect() />
         <Pinned />
@@ -107,6 +109,7 @@ fn Ran(trains: bool) -> impl IntoView {
                     </section>
                 }
             })}
+        {trains.then(|| view! { <InSight of=Lazy::Numbers testid="numbers-place" /> })}
         <div id=Section::Timeline.id()>
             <TimelinePanel />
         </div>

@@ -84,9 +84,9 @@ pub fn differing(i18n: Words, plan: &Plan, choice: &Choice) -> String {
     own.map(|(_, value)| value).collect::<Vec<_>>().join(" · ")
 }
 
-/// Link to the plan page with a setup; `None` for several GPUs, which that page does not simulate.
-pub fn planner(store: Store, choice: &Choice) -> Option<String> {
-    choice.parallel.is_none().then(|| with(store.address(), choice))
+/// Link to the plan page with a setup.
+pub fn planner(store: Store, choice: &Choice) -> String {
+    with(store.address(), choice)
 }
 
 /// Link to the plan page with a setup of another model and card.
@@ -106,5 +106,6 @@ fn with(mut address: Address, choice: &Choice) -> String {
     for key in Key::all().filter(|key| key.scope() == Scope::Plan) {
         address.draft.set(key, key.default_text());
     }
+    address.draft.share(choice.parallel.as_ref());
     address.to_fragment()
 }

@@ -69,7 +69,7 @@ pub fn Front() -> impl IntoView {
     })
 }
 
-/// List of the setups, each a link to the planner if it can be opened there.
+/// List of the setups, each a link to the planner.
 #[component]
 fn Choices(choices: Memo<Vec<Choice>>, here: Memo<Option<f64>>) -> impl IntoView {
     let i18n = use_i18n();
@@ -79,17 +79,14 @@ fn Choices(choices: Memo<Vec<Choice>>, here: Memo<Option<f64>>) -> impl IntoView
         let row = |choice: Choice| {
             let at = memory(&choice);
             let words = words(i18n, &plan, &choice);
-            let text = match planner(store, &choice) {
-                Some(href) => view! { <a href=href>{words}</a> }.into_any(),
-                None => view! { <span>{words}</span> }.into_any(),
-            };
+            let href = planner(store, &choice);
             view! {
                 <li
                     data-testid="plan-front-row"
                     data-value=choice.peak_reserved.map(|b| b.get().to_string())
                     class:plans-here=move || here.get() == Some(at)
                 >
-                    {text}
+                    <a href=href>{words}</a>
                 </li>
             }
         };

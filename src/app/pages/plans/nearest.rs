@@ -40,9 +40,9 @@ pub fn NearestCard() -> impl IntoView {
                 }
             })
             .collect();
-        let link = planner(store, &nearest.choice).map(|href| {
-            view! { <a class="tool" href=href data-testid="nearest-open">{t!(i18n, recommend.open_planner)}</a> }
-        });
+        let href = planner(store, &nearest.choice);
+        let link =
+            view! { <a class="tool" href=href data-testid="nearest-open">{t!(i18n, recommend.open_planner)}</a> };
         let words = t_string!(
             i18n,
             recommend.short,

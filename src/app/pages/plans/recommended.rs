@@ -25,9 +25,8 @@ pub fn Recommended() -> impl IntoView {
             .into_iter()
             .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> })
             .collect();
-        let link = planner(store, best).map(|href| {
-            view! { <a class="tool" href=href data-testid="plan-open">{t!(i18n, recommend.open_planner)}</a> }
-        });
+        let href = planner(store, best);
+        let link = view! { <a class="tool" href=href data-testid="plan-open">{t!(i18n, recommend.open_planner)}</a> };
         let reserved = best.peak_reserved.unwrap_or(best.live);
         let value = serde_json::to_string(best).unwrap_or_default();
         let view = view! {

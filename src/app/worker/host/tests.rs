@@ -179,7 +179,7 @@ fn the_time_of_a_run_comes_first_without_and_then_with_what_it_waits_for() {
     assert_eq!(waits[0].resource, Resource::Data);
     assert!((whole.interval_ms - 900.0).abs() < 1.0 && whole.wait_ms() > 0.0);
     assert_eq!(whole.bill.map(|bill| bill.samples), Some(1000));
-    let phases: f64 = whole.phases().iter().sum();
+    let phases: f64 = whole.phases.iter().sum();
     assert!((phases / whole.step_ms - 1.0).abs() < 1e-9);
     host.take(ask(3, Slot::Time, time(7)));
     assert_eq!(finish(&mut host), [(3, None)], "there is no such run");

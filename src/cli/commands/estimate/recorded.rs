@@ -140,7 +140,12 @@ fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Aga
             let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
             let (ms, time) = time.unzip();
             let memory = played.answer(target, outside);
-            output::print_json(&Answer { memory, ms, time })
+            output::print_json(&Answer {
+                parallel: None,
+                memory,
+                ms,
+                time,
+            })
         }
         Format::Jsonl => {
             let ms = time.map(|(ms, _)| ms);

@@ -58,7 +58,12 @@ impl Estimate {
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
                 let (ms, time) = time.unzip();
                 let memory = report.answer((&model, &setup), target, outside);
-                output::print_json(&EstimateDocument { memory, ms, time })
+                output::print_json(&EstimateDocument {
+                    parallel,
+                    memory,
+                    ms,
+                    time,
+                })
             }
             Format::Jsonl => output::print_json_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
         }

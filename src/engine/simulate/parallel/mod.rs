@@ -25,7 +25,7 @@ pub use tensor::parts as tensor_parts;
 pub use zero::own;
 
 use super::steps::{Notes, Recording, Share, record_shared};
-use super::{SimulateError, check, played};
+use super::{SimulateError, check, played, unshared as why};
 use crate::setup::{Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
@@ -103,8 +103,7 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     };
     let base = base(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        let why = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
-        return Err(SimulateError::Parallel(why.to_owned()));
+        return Err(why::deepspeed_time());
     }
     record_named(model, &base, (parallel, gpu), notes)
 }
@@ -166,8 +165,7 @@ fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> 
     if setup.images > 0 || !model.takes().parts {
         return Ok(());
     }
-    let why = "several GPUs are simulated for samples with images; set `images` to at least 1";
-    Err(SimulateError::Parallel(why.to_owned()))
+    Err(why::idle_tower())
 }
 
 /// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.
@@ -175,9 +173,16 @@ fn refuse_sharded_experts(model: &Model, setup: &Setup, parallel: &Parallel) -> 
     if !model.adapts_experts(setup) || !(parallel.strategy.shards_parameters() || parallel.is_in_parts()) {
         return Ok(());
     }
-    let why = "adapters on experts are simulated with `strategy` ddp, ddp_view and zero1; take one of these, or \
-               `lora_targets` attention with `lora_experts` targets";
-    Err(SimulateError::Parallel(why.to_owned()))
+    Err(why::adapted_experts())
+}
+
+/// Checks that GPUs can share a setup of a model by this strategy, without simulating it.
+///
+/// # Errors
+/// Returns those errors of [`simulate_parallel`] that are known before the step is recorded.
+pub fn can_train(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
+    check::check(model, setup)?;
+    base(model, setup, parallel).map(drop)
 }
 
 /// Returns true if a setup can be shared by this strategy, for some model.
@@ -186,14 +191,13 @@ pub fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
 }
 
 fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
-    let refuse = |why: &str| Err(SimulateError::Parallel(why.to_owned()));
     let strategy = parallel.strategy;
     refuse_options(parallel)?;
     if parallel.mp && setup.precision.autocast().is_some() {
-        return refuse("`mp` takes the place of autocast; set `precision` to fp32 or bf16");
+        return Err(why::mp_autocast());
     }
     if setup.trainer != TrainerKind::Loop {
-        return refuse("several GPUs are simulated with `trainer` loop");
+        return Err(why::loop_alone());
     }
     if strategy.is_deepspeeds() {
         return deepspeed::refuse(setup, parallel);
@@ -210,20 +214,19 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
     );
     if (sharded || strategy == Strategy::Zero1) && !stateless {
-        return refuse("sharded states are simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm");
+        return Err(why::sharded_states());
     }
     if sharded && (setup.accum > 1 || setup.clip || setup.ema) {
-        return refuse("FSDP2 is simulated without `accum`, `clip` and `ema`; leave them out");
+        return Err(why::fsdp_extras());
     }
     if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
-        return refuse("FSDP2 is simulated with `zero_grad` to_none");
+        return Err(why::fsdp_zero_grad());
     }
     Ok(())
 }
 
 /// Refuses numbers out of range, and options of other strategies.
 fn refuse_options(parallel: &Parallel) -> Result<(), SimulateError> {
-    let refuse = |why: &str| Err(SimulateError::Parallel(why.to_owned()));
     let Parallel {
         strategy,
         world,
@@ -235,28 +238,22 @@ fn refuse_options(parallel: &Parallel) -> Result<(), SimulateError> {
     } = *parallel;
     let least = if strategy.is_deepspeeds() { 1 } else { 2 };
     if !(least..=MOST_GPUS).contains(&world) {
-        return Err(SimulateError::Parallel(format!(
-            "`world` is {world}; several GPUs are {least} to {MOST_GPUS}"
-        )));
+        return Err(why::world(&least, &MOST_GPUS, &world));
     }
     if !(1..=MOST_BUCKET).contains(&bucket) {
-        return Err(SimulateError::Parallel(format!(
-            "`bucket` is {bucket} MB; it must be between 1 and {MOST_BUCKET}"
-        )));
+        return Err(why::bucket(&bucket, &MOST_BUCKET));
     }
     if offload.is_deepspeeds() && !strategy.is_deepspeeds() {
-        return refuse(
-            "`offload` in words is DeepSpeed's; set `strategy` to deepspeed1 or deepspeed2, or `offload` to true",
-        );
+        return Err(why::deepspeed_offload());
     }
     if zero != Zero::default() && !strategy.is_deepspeeds() {
-        return refuse("`zero` is of DeepSpeed; set `strategy` to deepspeed0, 1 or 2, or leave it out");
+        return Err(why::deepspeed_keys());
     }
     if (mp || offload == Offload::Shards) && !strategy.shards_parameters() {
-        return refuse("`mp` and `offload` true are of FSDP2; set `strategy` to fsdp or leave them out");
+        return Err(why::fsdp_options());
     }
     if stage.is_some() && !strategy.is_pipeline() {
-        return refuse("`stage` is of a pipeline; set `strategy` to pipeline or leave it out");
+        return Err(why::stage_elsewhere());
     }
     Ok(())
 }

@@ -28,6 +28,7 @@
 use super::super::SimulateError;
 use super::super::count::count;
 use super::super::steps::{Notes, record_shared};
+use super::super::unshared as why;
 use crate::order::sort_by_key;
 use crate::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
 use crate::tape::{Gpu, Stage};
@@ -102,27 +103,14 @@ pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<
 /// # Errors
 /// When pipelines are not simulated for the model, or the stages would have different numbers of blocks.
 pub fn stages(model: &Model, world: u64) -> Result<(), SimulateError> {
-    let refuse = |why: String| Err(SimulateError::Parallel(why));
     let Some(text) = model.config.family().support().pipeline else {
-        return refuse(format!(
-            "pipeline parallelism is not simulated for {}: it is for Llama and Qwen2 decoders, alone or in LLaVA-1.5 and \
-             SmolVLM; set `strategy` to fsdp",
-            model.name
-        ));
+        return Err(why::pipeline_model(&model.name));
     };
     if text.tie_word_embeddings {
-        return refuse(format!(
-            "the head of {} is its table of tokens, and the last stage of a pipeline has no table: PyTorch does not keep \
-             two copies alike; set `strategy` to fsdp or tensor",
-            model.name
-        ));
+        return Err(why::pipeline_tied(&model.name));
     }
     if !text.layers.is_multiple_of(world) {
-        return refuse(format!(
-            "`world` is {world}, and the model's {} blocks are not a multiple of it; a pipeline is simulated with as \
-             many blocks in each stage, so take a number that divides them",
-            text.layers
-        ));
+        return Err(why::pipeline_blocks(&text.layers, &world));
     }
     Ok(())
 }
@@ -134,37 +122,28 @@ pub(super) fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateE
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
     );
     let world = parallel.world;
-    let why = if parallel.stage.is_some_and(|stage| stage >= world) {
-        format!(
-            "`stage` is {}; the stages of {world} GPUs are 0 to {}",
-            parallel.stage.unwrap_or(0),
-            world - 1
-        )
+    let why = if let Some(stage) = parallel.stage.filter(|stage| *stage >= world) {
+        why::stage_beyond(&(world - 1), &stage, &world)
     } else if parallel.strategy == Strategy::Pipeline && setup.accum < world {
-        format!(
-            "`accum` is {}, the micro-batches of a step; Schedule1F1B takes at least as many as there are stages, {world}",
-            setup.accum
-        )
+        why::pipeline_accum(&setup.accum, &world)
     } else if !simulated {
-        "pipeline parallelism is simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm".to_owned()
+        why::pipeline_optim()
     } else if !matches!(setup.freeze, Freeze::None | Freeze::Vision) {
-        "pipeline parallelism is simulated with `freeze` none or vision".to_owned()
+        why::pipeline_freeze()
     } else if setup.precision == Precision::AmpFp16 {
-        "pipeline parallelism is simulated without GradScaler; set `precision` to bf16, amp-bf16 or fp32".to_owned()
+        why::pipeline_scaler()
     } else if setup.loss != Loss::Full {
-        "pipeline parallelism is simulated with `loss` full".to_owned()
+        why::pipeline_loss()
     } else if setup.clip || setup.ema {
-        "pipeline parallelism is simulated without `clip` and `ema`; leave them out".to_owned()
+        why::pipeline_extras()
     } else if setup.zero_grad != ZeroGrad::ToNone {
-        "pipeline parallelism is simulated with `zero_grad` to_none".to_owned()
+        why::pipeline_zero_grad()
     } else if !setup.lengths.is_empty() || !setup.image_sizes.is_empty() {
-        "pipeline parallelism is simulated with samples of one length and images of one size: leave `lengths` and \
-         `image_sizes` out"
-            .to_owned()
+        why::pipeline_ragged()
     } else if setup.use_cache == Some(true) {
-        "pipeline parallelism is simulated with `use_cache` off".to_owned()
+        why::pipeline_cache()
     } else {
         return Ok(());
     };
-    Err(SimulateError::Parallel(why))
+    Err(why)
 }

@@ -10,7 +10,7 @@
 //! Sources: `transformers/distributed/tensor_parallel.py`, `mixin.py`, `configuration_utils.py` and each model's
 //! `base_model_tp_plan` of transformers 5.17; `torch/distributed/tensor/` of PyTorch 2.11.
 
-use super::super::SimulateError;
+use super::super::{SimulateError, unshared as why};
 use crate::model::answers::TensorPlan;
 use crate::setup::{Freeze, Loss, Optimizer};
 use crate::{Model, Setup};
@@ -35,7 +35,7 @@ pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, Si
 pub fn parts(model: &Model, world: u64) -> Result<(), SimulateError> {
     match model.config.family().support().tensor_parallel {
         Some(plan) => divides(plan, world),
-        None => Err(no_plan(model)),
+        None => Err(why::tensor_model(&model.name)),
     }
 }
 
@@ -45,26 +45,17 @@ pub(super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
         setup.optim,
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
     );
-    let why = if !simulated {
-        "tensor parallelism is simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm"
+    if !simulated {
+        Err(why::tensor_optim())
     } else if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) {
-        "tensor parallelism is simulated without adapters; set `freeze` to none, vision or all-but-connector"
+        Err(why::tensor_adapters())
     } else if setup.loss != Loss::Full {
-        "tensor parallelism is simulated with `loss` full"
+        Err(why::tensor_loss())
     } else if setup.clip || setup.ema {
-        "tensor parallelism is simulated without `clip` and `ema`; leave them out"
+        Err(why::tensor_extras())
     } else {
-        return Ok(());
-    };
-    Err(SimulateError::Parallel(why.to_owned()))
-}
-
-fn no_plan(model: &Model) -> SimulateError {
-    SimulateError::Parallel(format!(
-        "tensor parallelism is not simulated for {}: it is for Llama, Mistral and Qwen2 decoders, alone or in LLaVA, \
-         Qwen2-VL, Qwen2.5-VL, InternVL and SmolVLM; set `strategy` to fsdp",
-        model.name
-    ))
+        Ok(())
+    }
 }
 
 /// Checks that each GPU gets whole heads and an equal part of everything else that is split.
@@ -80,9 +71,6 @@ fn divides(TensorPlan { text, splits_head }: TensorPlan<'_>, world: u64) -> Resu
         .find(|(_, size, cut)| *cut && !size.is_multiple_of(world))
     {
         None => Ok(()),
-        Some((name, size, _)) => Err(SimulateError::Parallel(format!(
-            "`world` is {world}, and the model's `{name}` of {size} cannot be shared by so many GPUs; tensor parallelism \
-             takes a number that divides it"
-        ))),
+        Some((name, size, _)) => Err(why::tensor_parts(&name, &size, &world)),
     }
 }

@@ -10,7 +10,7 @@ use crate::charts::{Bar, Segment, part_class};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::pages::plan::shown::shown;
 use crate::pages::plan::verdict::{Icon, headline};
-use crate::state::{Draft, Key};
+use crate::state::{Draft, Key, world};
 use crate::words;
 use crate::worker::view::Summary;
 
@@ -136,6 +136,8 @@ pub fn Differences(all: Vec<Column>) -> impl IntoView {
         let first = values.next();
         values.any(|value| Some(value) != first)
     };
+    // A strategy means something for several GPUs alone.
+    let differs = |key: &Key| differs(key) || *key == Key::Strategy && differs(&Key::World);
     let keys: Vec<_> = Key::all().filter(|key| key.decides_run()).filter(differs).collect();
     let alike = keys.is_empty().then(|| {
         view! {
@@ -169,6 +171,7 @@ pub fn Differences(all: Vec<Column>) -> impl IntoView {
 
 fn value(i18n: Words, entries: &Draft, key: Key) -> String {
     match entries.get(key) {
+        _ if key.shares() && key != Key::World && world(entries) == 1 => "—".to_owned(),
         "" => t_string!(i18n, compare.default).to_string(),
         text => shown(i18n, key, text.chars().take(40).collect()),
     }

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use vramscope_time::Phase;
 
 use super::explained::{Explained, Number, span};
-use super::source;
+use super::{figures, source};
 use crate::charts::{Bar, Segment};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::worker::timing::Timing;
@@ -20,8 +20,9 @@ pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
             name: t_string!(i18n, time.step),
             explained: step(i18n, &timing),
             testid: "step-ms",
-            ms: timing.phases(),
+            ms: timing.phases,
             value: timing.step_ms,
+            filling: timing.filling_ms(),
             wait: timing.wait_ms(),
             decides: false,
         },
@@ -31,6 +32,7 @@ pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
             testid: "gpu-ms",
             ms: timing.busy(),
             value: timing.busy().iter().sum(),
+            filling: 0.0,
             wait: 0.0,
             decides: !timing.host_decides(),
         },
@@ -40,6 +42,7 @@ pub fn Lines(timing: Arc<Timing>) -> impl IntoView {
             testid: "host-ms",
             ms: timing.host_line(),
             value: timing.host_line().iter().sum(),
+            filling: 0.0,
             wait: 0.0,
             decides: timing.host_decides(),
         },
@@ -73,7 +76,9 @@ struct Row {
     ms: [f64; 3],
     /// Milliseconds that are shown beside the bar.
     value: f64,
-    /// Milliseconds of waiting for data after the phases.
+    /// Milliseconds in which a pipeline fills and drains, after the phases.
+    filling: f64,
+    /// Milliseconds of waiting for data after that.
     wait: f64,
     /// True if the step takes as long as this line.
     decides: bool,
@@ -94,6 +99,14 @@ impl Row {
             .zip(self.ms)
             .map(|(phase, ms)| segment(class(phase), phase_name(i18n, phase), ms, scale))
             .collect();
+        if self.filling > 0.0 {
+            segments.push(segment(
+                "time-filling",
+                t_string!(i18n, time.filling),
+                self.filling,
+                scale,
+            ));
+        }
         if self.wait > 0.0 {
             segments.push(segment("time-wait", t_string!(i18n, time.wait), self.wait, scale));
         }
@@ -114,19 +127,24 @@ impl Row {
 
 /// The phases, and the wait for data if there is one, with their times.
 fn legend(i18n: Words, timing: &Timing) -> impl IntoView + use<> {
-    let phases = Phase::ALL.into_iter().zip(timing.phases()).enumerate();
+    let phases = Phase::ALL.into_iter().zip(timing.phases).enumerate();
     let parts: Vec<_> = phases
         .map(|(at, (phase, ms))| {
             let explained = phase_told(i18n, timing, at, phase_name(i18n, phase), ms);
             view! { <Part class=class(phase) name=phase_name(i18n, phase) explained key=key(phase) ms=exact(timing, phase) /> }
         })
         .collect();
+    let filling = timing.filling_ms();
+    let fills = (filling > 0.0).then(|| {
+        let explained = figures::filling(i18n, timing);
+        view! { <Part class="time-filling" name=t_string!(i18n, time.filling) explained key="filling" ms=filling /> }
+    });
     let wait = timing.wait_ms();
     let waits = (wait > 0.0).then(|| {
         let explained = wait_told(i18n, timing);
         view! { <Part class="time-wait" name=t_string!(i18n, time.wait) explained key="wait" ms=wait /> }
     });
-    view! { {parts} {waits} }
+    view! { {parts} {fills} {waits} }
 }
 
 /// Says whether the GPU or the host decides, and for which share of the time the GPU is idle or busy.
@@ -194,6 +212,19 @@ const fn exact(timing: &Timing, phase: Phase) -> f64 {
 }
 
 fn step(i18n: Words, timing: &Timing) -> Explained {
+    if timing.communication.is_some() {
+        let parts = timing
+            .phases
+            .into_iter()
+            .chain((timing.filling_ms() > 0.0).then_some(timing.filling_ms()));
+        return Explained {
+            name: t_string!(i18n, time.step).to_owned(),
+            result: span(timing.step_ms),
+            formula: t_string!(i18n, time.f_step_several).to_owned(),
+            numbers: parts.map(span).collect::<Vec<_>>().join(" + "),
+            source: t_string!(i18n, time.s_several).to_owned(),
+        };
+    }
     let [forward, backward, optimizer] = [timing.ms.forward, timing.ms.backward, timing.ms.optimizer].map(span);
     Explained {
         name: t_string!(i18n, time.step).to_owned(),
@@ -233,7 +264,10 @@ fn phase_told(i18n: Words, timing: &Timing, at: usize, name: &str, ms: f64) -> E
     Explained {
         name: name.to_owned(),
         result: span(ms),
-        formula: t_string!(i18n, time.f_phase).to_owned(),
+        formula: match timing.communication {
+            Some(_) => t_string!(i18n, time.f_phase_several).to_owned(),
+            None => t_string!(i18n, time.f_phase).to_owned(),
+        },
         numbers: format!("{} + {}", span(busy), span((ms - busy).max(0.0))),
         source: t_string!(i18n, time.s_lines).to_owned(),
     }

@@ -14,7 +14,9 @@ use crate::widgets::{Entry, Number};
 pub fn RunEntries() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let open = untrack(|| Key::all().any(|key| key.scope() == Scope::Time && store.has(key)));
+    // The network between GPUs stands beside their number.
+    let is_here = |key: Key| key.scope() == Scope::Time && key != Key::Link;
+    let open = untrack(|| Key::all().any(|key| is_here(key) && store.has(key)));
     let Shown(timing) = expect_context();
     let note = part(move || {
         let timing = timing.get()?;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use vramscope_engine::format::grouped;
+use vramscope_engine::format::{exact, gib, grouped};
+use vramscope_engine::units::Bytes;
 
 use super::explained::{Explained, Number, span};
 use crate::i18n::{Words, t_string, use_i18n};
-use crate::worker::timing::{RunBill, Timing};
+use crate::worker::timing::{Communication, RunBill, Timing};
 
 /// Shows the throughput of a step, and the duration and cost of the whole run.
 #[component]
@@ -17,6 +18,9 @@ pub fn Figures(timing: Arc<Timing>) -> impl IntoView {
     all.push(samples(i18n, &timing));
     all.extend(tokens(i18n, &timing));
     all.push(utilisation(i18n, &timing));
+    if let Some(with) = timing.communication {
+        all.extend(communication(i18n, &timing, with));
+    }
     if let Some(bill) = timing.bill {
         all.extend(run(i18n, &timing, bill));
     }
@@ -84,6 +88,47 @@ fn utilisation(i18n: Words, timing: &Timing) -> Figure {
         source: t_string!(i18n, time.s_rate).to_owned(),
     };
     ("flops-utilisation", timing.flops_utilisation, explained)
+}
+
+/// Wait for other GPUs, and what is sent to them.
+fn communication(i18n: Words, timing: &Timing, with: Communication) -> [Figure; 2] {
+    let told = |name: &str, result: String, formula: &str, numbers: String| Explained {
+        name: name.to_owned(),
+        result,
+        formula: formula.to_owned(),
+        numbers,
+        source: t_string!(i18n, time.s_several).to_owned(),
+    };
+    let waits = told(
+        t_string!(i18n, time.exposed),
+        span(with.exposed_ms),
+        t_string!(i18n, time.f_exposed),
+        format!("{} − {}", span(timing.step_ms), span(timing.step_ms - with.exposed_ms)),
+    );
+    let bytes = Bytes::new(with.bytes_sent);
+    let sent = told(
+        t_string!(i18n, time.sent),
+        gib(bytes),
+        t_string!(i18n, time.f_sent),
+        exact(bytes),
+    );
+    [
+        ("exposed-ms", with.exposed_ms, waits),
+        ("bytes-sent", with.bytes_sent as f64, sent),
+    ]
+}
+
+/// Explains the time in which a pipeline fills and drains.
+pub fn filling(i18n: Words, timing: &Timing) -> Explained {
+    let (stages, filling) = (timing.communication.map_or(1, |with| with.gpus), timing.filling_ms());
+    let turn = filling / stages.saturating_sub(1).max(1) as f64;
+    Explained {
+        name: t_string!(i18n, time.filling).to_owned(),
+        result: span(filling),
+        formula: t_string!(i18n, time.f_filling).to_owned(),
+        numbers: format!("({stages} − 1) × {}", span(turn)),
+        source: t_string!(i18n, time.s_several).to_owned(),
+    }
 }
 
 fn run(i18n: Words, timing: &Timing, bill: RunBill) -> Vec<Figure> {

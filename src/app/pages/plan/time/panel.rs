@@ -31,8 +31,11 @@ pub fn TimePanel() -> impl IntoView {
     let body = part(move || {
         Some(match times.now.get() {
             None => view! { <p class="muted" role="status">{t!(i18n, time.working)}</p> }.into_any(),
-            Some(Err(NoTime(card))) => {
-                let words = t_string!(i18n, time.no_card, card = card).to_string();
+            Some(Err(why)) => {
+                let words = match why {
+                    NoTime::Card(card) => t_string!(i18n, time.no_card, card = card),
+                    NoTime::DeepSpeed => t_string!(i18n, time.no_deepspeed).to_owned(),
+                };
                 view! { <p class="muted" role="status" data-testid="no-time">{words}</p> }.into_any()
             }
             Some(Ok(timing)) => view! {
