@@ -39,6 +39,8 @@ pub enum Lazy {
     Compare,
     /// Explanation of a number.
     Explanation,
+    /// Setups that fit.
+    MakeFit,
     /// Need of memory against one entry of the setup.
     Sweep,
     /// Time of a step.

@@ -13,6 +13,7 @@ use wasm_split_helpers::wasm_split;
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
 use crate::pages::plan::{Compare, ExplanationPanel, SweepPanel, TimePanel};
+use crate::pages::plans::MakeFit;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
 use crate::worker::{Recorder, begin_time, recorder};
 
@@ -22,6 +23,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Page(route) => pages::load(route),
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
+        Lazy::MakeFit => Box::pin(make_fit()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
     }
@@ -62,6 +64,11 @@ fn compare() -> Fetched<MakeView> {
 #[wasm_split(plan, fallible)]
 fn explanation() -> Fetched<MakeView> {
     Ok(|| view! { <ExplanationPanel /> }.into_any())
+}
+
+#[wasm_split(recommend, fallible)]
+fn make_fit() -> Fetched<MakeView> {
+    Ok(|| view! { <MakeFit /> }.into_any())
 }
 
 #[wasm_split(time, fallible)]

@@ -4,8 +4,8 @@ use strsim::levenshtein;
 
 use crate::order::sort_short_by_key;
 
-/// Returns the names nearest to `given`, nearest first, at most five: those that contain it or are contained in it, and
-/// those within two edits or a third of its length.
+/// Returns the names nearest to `given`, nearest first, at most five: those that contain it or are contained in it,
+/// those within two edits or a third of its length, and those that begin as it does, with or without an owner before `/`.
 pub fn suggest<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 5;
     let wanted: String = given.to_ascii_lowercase().chars().take(100).collect();
@@ -18,12 +18,22 @@ pub fn suggest<'a>(given: &str, names: &[&'a str]) -> Vec<&'a str> {
         let lower = name.to_ascii_lowercase();
         let distance = levenshtein(&wanted, &lower);
         let contained = wanted.len() >= 3 && (lower.contains(&wanted) || wanted.contains(&lower));
-        if contained || distance <= edits {
+        let own = lower.rsplit('/').next().unwrap_or(&lower);
+        let begins = [lower.as_str(), own].map(|name| same_beginning(&wanted, name));
+        let is_alike = begins
+            .into_iter()
+            .any(|same| same >= 4 && same * 2 >= wanted.chars().count());
+        if contained || distance <= edits || is_alike {
             ranked.push((distance, name));
         }
     }
     sort_short_by_key(&mut ranked, |&suggest| suggest);
     ranked.into_iter().take(MOST).map(|(_, name)| name).collect()
+}
+
+/// Number of characters with which both begin.
+fn same_beginning(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
@@ -46,5 +56,6 @@ mod tests {
         assert_eq!(suggest("gtp2", &names), ["gpt2"]);
         assert_eq!(suggest("gpt2-medum", &names), ["gpt2-medium", "gpt2"]);
         assert!(suggest("zzzzzz", &names).is_empty());
+        assert_eq!(suggest("llama-9b", &names), ["llama3.2-1b"]);
     }
 }

@@ -56,6 +56,32 @@ pub struct Plan {
     pub refused: Vec<String>,
 }
 
+impl Plan {
+    /// The setup nearest to what was asked: the recommended one.
+    pub fn nearest_fit(&self) -> Option<&Choice> {
+        self.recommended.as_ref().or(self.front.first())
+    }
+
+    /// The setup with the most samples per second, of those that train the same parameters as was asked, if there are
+    /// any. `None` without times.
+    pub fn fastest(&self) -> Option<&Choice> {
+        let all = || self.recommended.iter().chain(&self.front);
+        let same = all().filter(|choice| choice.setup.freeze == self.asked.freeze);
+        let rate = |choice: &&Choice| choice.samples_per_s.unwrap_or_default();
+        let fastest = same.max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let fastest = fastest.or_else(|| all().max_by(|a, b| rate(a).total_cmp(&rate(b))));
+        fastest.filter(|choice| choice.samples_per_s.is_some())
+    }
+
+    /// The setup that reserves least memory.
+    pub fn smallest(&self) -> Option<&Choice> {
+        self.recommended
+            .iter()
+            .chain(&self.front)
+            .min_by_key(|choice| choice.reserved())
+    }
+}
+
 /// A setup and the memory and time it takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
@@ -89,6 +115,13 @@ pub struct Choice {
     /// The next larger micro-batch and whether it trains, if it was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_batch: Option<(u64, bool)>,
+}
+
+impl Choice {
+    /// Peak of reserved bytes, or of live bytes if the setup was not replayed.
+    pub fn reserved(&self) -> Bytes {
+        self.peak_reserved.unwrap_or(self.live)
+    }
 }
 
 /// One difference from the asked setup, compared with the recommended setup without it.

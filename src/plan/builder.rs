@@ -18,7 +18,7 @@ pub struct PlanBuilder {
     plan: Plan,
     /// Results of the search, consumed by the first step.
     found: Option<Found>,
-    /// Setups of the front that have not been replayed, in reverse order.
+    /// Setups of the front that have not been replayed, the next one last.
     waiting: Vec<Candidate>,
     settled: Option<Settled>,
     most: usize,
@@ -49,6 +49,7 @@ impl PlanBuilder {
             not_searched: not_searched(space),
             refused: found.refused.clone(),
         };
+        ends_first(&mut waiting, space.asked());
         waiting.reverse();
         Self {
             plan,
@@ -83,7 +84,9 @@ impl PlanBuilder {
                 Some(settled) => Some(settled),
                 None => judge.settle(&candidate)?,
             };
-            self.plan.front.extend(settled.map(Choice::from));
+            if let Some(settled) = settled {
+                show(&mut self.plan.front, settled.into());
+            }
         } else if !self.has_climbed {
             self.has_climbed = true;
             self.climb(judge);
@@ -123,6 +126,43 @@ impl PlanBuilder {
             .map(|ladder| ladder.rungs.iter().map(rung).collect())
             .unwrap_or_default();
     }
+}
+
+/// Moves the fastest setup of a front that trains the parameters that were asked for, and the smallest, behind its
+/// first, the nearest, so that these three are replayed however many there are.
+fn ends_first(front: &mut Vec<Candidate>, asked: &Setup) {
+    let same = front.iter().filter(|one| one.setup.freeze == asked.freeze);
+    let slowness = Candidate::seconds_a_sample;
+    let fastest = same.min_by(|a, b| slowness(a).total_cmp(&slowness(b)));
+    let smallest = front.iter().min_by_key(|one| one.peak);
+    let mut first: Vec<Candidate> = Vec::new();
+    for end in [front.first(), fastest, smallest].into_iter().flatten() {
+        if !first.contains(end) {
+            first.push(end.clone());
+        }
+    }
+    front.retain(|one| !first.contains(one));
+    front.splice(0..0, first);
+}
+
+/// Adds a setup to those shown, the nearest first, unless one of them is at least as good in everything that is shown of
+/// it; removes those that it beats. The front knows live bytes alone, so that reserved bytes may decide otherwise.
+fn show(shown: &mut Vec<Choice>, new: Choice) {
+    let measures = |of: &Choice| {
+        let rate = of.samples_per_s.unwrap_or_default();
+        (of.distance, -rate, of.reserved())
+    };
+    let beats = |one: &Choice, other: &Choice| {
+        let (one, other) = (measures(one), measures(other));
+        one.0 <= other.0 && one.1 <= other.1 && one.2 <= other.2
+    };
+    if shown.iter().any(|one| beats(one, &new)) {
+        return;
+    }
+    shown.retain(|one| !beats(&new, one));
+    let order = |of: &Choice| (measures(of).0, measures(of).1);
+    let at = shown.iter().take_while(|one| order(one) <= order(&new)).count();
+    shown.insert(at, new);
 }
 
 /// Options that this version cannot simulate, and so cannot search.

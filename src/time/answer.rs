@@ -20,6 +20,10 @@ use vramscope_engine::order::sort_by;
 pub struct TimeAnswer<'a> {
     /// Milliseconds of the whole step with all micro-batches, once its data is available.
     pub step_ms: f64,
+    /// Shortest and longest milliseconds that such a step should take, nine times in ten; `None` where no spread is known:
+    /// for several GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_ms_interval: Option<[f64; 2]>,
     /// Samples per second over all GPUs, including the wait for data.
     pub samples_per_s: f64,
     /// Text positions per second, including image tokens; `None` for models without text.
@@ -189,6 +193,9 @@ impl TimedRun<'_> {
         let roof = Roof::of(costs, self.computed_in());
         let answer = TimeAnswer {
             step_ms: time.step * 1e3,
+            step_ms_interval: self
+                .interval(&time, costs)
+                .map(|ends| ends.map(|seconds| seconds * 1e3)),
             samples_per_s,
             tokens_per_s,
             flops_utilisation,

@@ -19,6 +19,6 @@ pub fn elapsed(
     costs: &Costs<'_>,
 ) -> Result<Seconds, Refused> {
     let pace = costs.pace.alone();
-    let alone = Costs::new(costs.rates, costs.kernels, &pace);
+    let alone = costs.with_pace(&pace);
     Ok(Seconds::new(span(&work(call, algorithm, length, gpu)?, &alone).total))
 }

@@ -1,4 +1,4 @@
-//! Chooses the source of a card's kernel times: measurements on it, or its data sheet.
+//! Chooses the source of a card's kernel times: measurements on it, or on another card and both data sheets.
 
 use super::communication::Link;
 use super::cost::Costs;
@@ -12,7 +12,11 @@ use vramscope_engine::device::Device;
 pub struct Clock {
     rates: Rates,
     measured: Measured,
+    /// Rates of the card whose kernels were measured, if it is another one.
+    from: Option<Rates>,
     origin: Origin,
+    /// True if the pace is that of the host that runs the step: the given measurement's own.
+    has_host: bool,
     link: Link,
     /// True if the collectives were measured over this link.
     has_collectives: bool,
@@ -26,37 +30,48 @@ pub enum Origin {
     Given,
     /// The measurement that ships with the program.
     Own,
-    /// The card's data sheet.
+    /// Measurements on another card, carried to this one by both data sheets.
     DataSheet,
 }
 
 impl Clock {
-    /// Creates the clock of a card: from the given kernels, or from our `own` if they are of this card, else from the
-    /// data sheet. The host's pace is our own unless the given measurement has one. `None` if the data sheet lacks
-    /// rates.
+    /// Creates the clock of a card: from the given kernels, else from our `own`. Kernels of another card are carried to
+    /// this one by both data sheets. The host's pace is our own unless the given measurement has one. `None` if the data
+    /// sheet lacks rates.
     pub fn of(card: &Device, own: Measured, given: Option<Measured>) -> Option<Self> {
         let rates = Rates::of(card)?;
         let is_own = card.is_called(&own.card);
-        let (origin, measured) = match given {
+        let is_given = given.is_some();
+        let measured = match given {
             Some(mut given) => {
                 if is_own && given.collectives.is_empty() {
                     given.collectives = own.collectives;
                 }
-                (Origin::Given, given)
+                given
             }
-            None if is_own => (Origin::Own, own),
-            None => (Origin::DataSheet, own),
+            None => own,
         };
-        let kernels = match origin {
-            Origin::DataSheet => format!("the data sheet of {}", card.name),
-            _ => format!("kernels measured on {} through {}", measured.card, measured.software),
+        // Kernels of a card that nobody describes count as this card's.
+        let other = Device::all().iter().find(|device| device.is_called(&measured.card));
+        let from = other.filter(|other| *other != card).and_then(Rates::of);
+        let origin = match (from, is_given) {
+            (Some(_), _) => Origin::DataSheet,
+            (None, true) => Origin::Given,
+            (None, false) => Origin::Own,
+        };
+        let kernels = format!("kernels measured on {} through {}", measured.card, measured.software);
+        let kernels = match from {
+            Some(_) => format!("{kernels}, carried to {} by the data sheets of both", card.name),
+            None => kernels,
         };
         let host = format!("single operations measured on a host with an {}", measured.host);
         Some(Self {
             link: Link::of(card).unwrap_or_else(|| Link::pcie(rates.pcie)),
             has_collectives: origin != Origin::DataSheet,
             rates,
+            has_host: is_given && measured.has_host,
             measured,
+            from,
             origin,
             sources: [kernels, host],
         })
@@ -77,8 +92,12 @@ impl Clock {
 
     /// Costs of each kernel and host operation.
     pub fn costs(&self) -> Costs<'_> {
-        let kernels = (self.origin != Origin::DataSheet).then_some(&self.measured.kernels);
-        Costs::new(self.rates, kernels, &self.measured.pace)
+        let costs = Costs::new(self.rates, Some(&self.measured.kernels), &self.measured.pace);
+        let costs = if self.has_host { costs.here() } else { costs };
+        match self.from {
+            Some(from) => costs.carried(from),
+            None => costs,
+        }
     }
 
     /// Interconnect of several such cards.
@@ -132,7 +151,20 @@ mod tests {
         let of = |card: &str| Clock::of(device(card), own(), None).expect("its data sheet is known");
         assert_eq!(of("H200").origin(), Origin::Own);
         assert_eq!(of("RTX 4090").origin(), Origin::DataSheet);
-        assert!(of("RTX 4090").costs().kernels.is_none());
+        assert_eq!(
+            of("RTX 4090").sources()[0],
+            format!(
+                "kernels measured on NVIDIA H200 through {}, carried to RTX 4090 by the data sheets of both",
+                own().software
+            )
+        );
+        let record = Record::read(include_str!("../../tests/data/records/h100.json")).expect("a record");
+        let given = Some(Measured::of_record(&record, &own()));
+        let of = |card: &str| Clock::of(device(card), own(), given.clone()).expect("its data sheet is known");
+        assert_eq!(
+            [of("H100").origin(), of("H200").origin()],
+            [Origin::Given, Origin::DataSheet]
+        );
     }
 
     #[test]

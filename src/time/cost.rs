@@ -4,10 +4,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::carry::Carry;
 use super::kernels::Kernels;
 use super::pace::Pace;
 use super::rates::{Rates, flops};
 use super::resource::Resource;
+use super::spread::{Source, Spreads};
+use super::tally::{LABELS, kind};
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::work::{Class, HostOp, Launch};
 
@@ -22,6 +25,8 @@ pub(super) struct Price {
     pub host: f64,
     /// Time of the GPU to run it.
     pub gpu: f64,
+    /// Spread of that time.
+    pub spread: f64,
 }
 
 /// Sources of times: a card's data sheet, kernels measured on it, and a host's pace.
@@ -32,6 +37,12 @@ pub struct Costs<'a> {
     pub kernels: Option<&'a Kernels>,
     /// Pace of the host.
     pub pace: &'a Pace,
+    /// Carries the kernels' times from another card.
+    carry: Option<Carry>,
+    /// How many times as long kernels take.
+    slower: f64,
+    /// True if the pace was measured on the host that runs the step.
+    has_host: bool,
     /// Kernels that are bound by this resource take no time.
     without: Option<Resource>,
     known: RefCell<HashMap<Key, Price, Mixed>>,
@@ -83,10 +94,20 @@ impl<'a> Costs<'a> {
             rates,
             kernels,
             pace,
+            carry: None,
+            slower: 1.0,
+            has_host: false,
             without: None,
             known: RefCell::default(),
             host_ops: RefCell::default(),
         }
+    }
+
+    /// These costs with kernels that were measured on a card of these rates.
+    #[must_use]
+    pub fn carried(mut self, from: Rates) -> Self {
+        self.carry = Some(Carry { from, to: self.rates });
+        self
     }
 
     /// These kernel times with another host's pace.
@@ -94,14 +115,40 @@ impl<'a> Costs<'a> {
     where
         'a: 'b,
     {
-        Costs::new(self.rates, self.kernels, pace)
+        Costs {
+            carry: self.carry,
+            slower: self.slower,
+            has_host: self.has_host,
+            without: self.without,
+            ..Costs::new(self.rates, self.kernels, pace)
+        }
+    }
+
+    /// These costs, with a pace that was measured on the host that runs the step.
+    #[must_use]
+    pub fn here(mut self) -> Self {
+        self.has_host = true;
+        self
+    }
+
+    /// These costs if all kernels took `times` as long.
+    pub(super) fn with_slower_kernels(&self, times: f64) -> Self {
+        Self {
+            slower: times,
+            ..self.with_pace(self.pace)
+        }
+    }
+
+    /// Spread of the host's pace.
+    pub(super) fn spread_of_host(&self) -> f64 {
+        Spreads::get().host.of(self.has_host)
     }
 
     /// These costs if kernels bound by `resource` took no time.
     pub(super) fn without(&self, resource: Resource) -> Self {
         Self {
             without: Some(resource),
-            ..Self::new(self.rates, self.kernels, self.pace)
+            ..self.with_pace(self.pace)
         }
     }
 
@@ -118,7 +165,8 @@ impl<'a> Costs<'a> {
     /// Seconds of a copy of `bytes` between the host's pinned memory and the card.
     pub fn transfer(&self, to_host: bool, bytes: u64) -> f64 {
         let measured = self.kernels.and_then(|kernels| kernels.transfer(to_host, bytes));
-        measured.unwrap_or_else(|| self.rates.transfer(bytes))
+        let here = |seconds| self.carry.map_or(seconds, |carry| carry.transfer(seconds));
+        measured.map_or_else(|| self.rates.transfer(bytes), here)
     }
 
     /// Seconds of a kernel.
@@ -154,13 +202,19 @@ impl<'a> Costs<'a> {
             return price;
         }
         let measured = self.kernels.and_then(|kernels| kernels.time(launch));
+        let (time, source) = match (measured, self.carry) {
+            (Some(time), None) => (time, Source::Measured),
+            (Some(time), Some(carry)) => (carry.kernel(launch, time), carry.source()),
+            (None, _) => (self.rates.time(launch), Source::Published),
+        };
         let gpu = match self.without {
             Some(resource) if resource == self.resource(launch) => 0.0,
-            _ => measured.unwrap_or_else(|| self.rates.time(launch)),
+            _ => time * self.slower,
         };
         let price = Price {
             host: self.pace.launch(launch),
             gpu,
+            spread: Spreads::get().kernel(LABELS[kind(launch.class)], source),
         };
         self.known.borrow_mut().insert(key, price);
         price

@@ -44,6 +44,15 @@ impl Kernels {
         }
     }
 
+    /// Seconds of a kernel that a file of measured kernels would name so.
+    #[cfg(test)]
+    pub(super) fn named(&self, kind: &str, dtype: DType, extents: &[u64]) -> Option<f64> {
+        match place_of(kind, dtype, extents) {
+            Location::Field(class, extents, shared) => self.time(&sized(class, dtype, extents, shared)),
+            Location::Curve(name, x) => self.curves.get(&(name, dtype.width()))?.at(x as f64),
+        }
+    }
+
     /// Seconds of a copy between the host's pinned memory and the card, if measured.
     pub fn transfer(&self, to_host: bool, bytes: u64) -> Option<f64> {
         let name = if to_host { "to_host" } else { "to_device" };
@@ -73,7 +82,7 @@ impl Kernels {
 }
 
 /// A launch of which only class, dtype and extents are known.
-fn sized(class: Class, dtype: DType, extents: [u64; 4], shared: u64) -> Launch {
+pub(super) fn sized(class: Class, dtype: DType, extents: [u64; 4], shared: u64) -> Launch {
     let [a, b, c, d] = extents;
     let elements = match class {
         Class::Matmul(_) => [d * (a * c + c * b), d * a * b],

@@ -9,6 +9,7 @@ mod answer;
 mod attention;
 mod bottleneck;
 mod card;
+mod carry;
 mod clock;
 pub mod communication;
 mod cost;
@@ -16,6 +17,7 @@ mod expense;
 mod feed;
 mod host;
 mod interpolate;
+mod interval;
 mod kernels;
 mod kinds;
 mod measured;
@@ -30,6 +32,9 @@ mod resource;
 mod roofline;
 mod run;
 mod several;
+mod spread;
+#[cfg(test)]
+mod spreads_of_records;
 mod step;
 mod tally;
 #[cfg(test)]

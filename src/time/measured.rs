@@ -28,6 +28,8 @@ pub struct Measured {
     pub kernels: Kernels,
     /// The host's pace.
     pub pace: Pace,
+    /// True if the pace is that of the machine's own host, probed through PyTorch or measured in full.
+    pub has_host: bool,
     /// Times of collectives between several such cards.
     pub collectives: Collectives,
 }
@@ -75,6 +77,7 @@ impl Measured {
         }
         Ok(Self {
             collectives,
+            has_host: true,
             card: file.card,
             software: file.software,
             host: file.host,
@@ -107,6 +110,7 @@ impl Measured {
         let by = host.software.as_deref().unwrap_or("the processor's speed alone");
         Self {
             pace: self.pace.on(host),
+            has_host: host.software.is_some(),
             host: format!("{}, scaled to {processor} by {by}", self.host),
             ..self
         }
@@ -120,6 +124,7 @@ impl Measured {
             host: pace_of.host.clone(),
             kernels,
             pace: pace_of.pace.clone(),
+            has_host: false,
             collectives: Collectives::default(),
         }
     }

@@ -6,7 +6,7 @@ use vramscope_engine::attention::Algorithm;
 use vramscope_engine::dtype::DType;
 
 /// A point of a file of measured kernels: kind, dtype, extents, seconds.
-type Point = (&'static str, DType, Vec<u64>, f64);
+pub(super) type Point = (&'static str, DType, Vec<u64>, f64);
 
 impl Kernels {
     /// Takes the kernels of a benchmark record that a training step launches. Missing ones come from the data sheet.
@@ -38,7 +38,7 @@ pub(super) fn points(record: &Record) -> Vec<Point> {
 }
 
 /// Kinds, dtypes and extents of a kernel in the format of a file of measured kernels.
-fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
+pub(super) fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
     if kernel.class == Class::DeviceCopy {
         // A copy counts as elements of either width.
         let bytes = kernel.shape.bytes.unwrap_or(0);

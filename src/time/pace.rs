@@ -34,6 +34,18 @@ impl Pace {
         self.us.get(name).or_else(word).copied()
     }
 
+    /// The pace of a host that takes `times` as long for everything.
+    #[must_use]
+    pub(super) fn slower(&self, times: f64) -> Self {
+        let slower = |us: &BTreeMap<String, f64>| us.iter().map(|(name, us)| (name.clone(), us * times)).collect();
+        Self {
+            us: slower(&self.us),
+            alone_us: slower(&self.alone_us),
+            sharded_us: slower(&self.sharded_us),
+            latency_us: self.latency_us * times,
+        }
+    }
+
     /// The pace of an optimizer whose parameters are `DTensor`s, FSDP2's shards.
     #[must_use]
     pub fn sharded(&self) -> Self {

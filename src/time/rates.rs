@@ -24,9 +24,12 @@ const FLASH_SHARE_ON_HOPPER: f64 = 0.35;
 /// abstract); cuDNN's are about as fast (section 4.1 there).
 const HOPPER_SHARE: f64 = 0.75;
 
+/// Hopper's generation of compute capability.
+const HOPPER: u64 = 9;
+
 /// Seconds of a nearly empty kernel that is launched without waiting: 3.8 µs ("Getting Started with CUDA Graphs",
 /// NVIDIA developer blog, 2019).
-const LATENCY: f64 = 3.8e-6;
+pub(super) const LATENCY: f64 = 3.8e-6;
 
 /// Rate of PCI Express 4.0 with 16 lanes, the default for a card without data (bytes per second, one direction).
 const PCIE: f64 = 32e9;
@@ -42,7 +45,10 @@ pub struct Rates {
     pub bytes: f64,
     /// PCI Express between card and host in one direction, bytes per second.
     pub pcie: f64,
-    pub(super) hopper: bool,
+    /// Multiprocessors × clock, in hertz: the rate of kernels that neither products nor memory bound.
+    pub(super) issue: f64,
+    /// NVIDIA's generation; `None` for cards that CUDA does not drive.
+    pub(super) generation: Option<u64>,
 }
 
 impl Rates {
@@ -53,7 +59,8 @@ impl Rates {
         single: 67e12,
         bytes: 4.8e12,
         pcie: 64e9,
-        hopper: true,
+        issue: 67e12 / (2.0 * 128.0),
+        generation: Some(HOPPER),
     };
 
     /// Rates from a card's data sheet, if it states them.
@@ -65,7 +72,8 @@ impl Rates {
             single,
             bytes: device.bandwidth()?.as_gb_per_s() * 1e9,
             pcie: device.pcie().map_or(PCIE, |rate| rate.as_gb_per_s() * 1e9),
-            hopper: device.gpu().unwrap_or_default().capability.0 >= 9,
+            issue: single / (2.0 * lanes(device)),
+            generation: device.compute_capability.map(|capability| capability.major.into()),
         })
     }
 
@@ -82,7 +90,7 @@ impl Rates {
 
     /// Seconds at the data sheet's rates times the published shares that kernels reach.
     pub fn time(&self, launch: &Launch) -> f64 {
-        let compute = flops(launch) / (self.peak(launch.dtype) * self.share(launch));
+        let compute = flops(launch) / self.reached(launch);
         let memory = launch.bytes() as f64 / (self.bytes * BANDWIDTH_SHARE);
         compute.max(memory).max(LATENCY)
     }
@@ -92,16 +100,36 @@ impl Rates {
         LATENCY + bytes as f64 / (self.pcie * BANDWIDTH_SHARE)
     }
 
+    /// Operations per second that large kernels of this kind reach.
+    pub(super) fn reached(&self, launch: &Launch) -> f64 {
+        self.peak(launch.dtype) * self.share(launch)
+    }
+
+    /// Returns true for Hopper and what came later.
+    fn is_hopper(&self) -> bool {
+        // A card of which nothing is known counts as the reference.
+        self.generation.unwrap_or(HOPPER) >= HOPPER
+    }
+
     fn share(&self, launch: &Launch) -> f64 {
         match launch.class {
             Class::Attention(fused) => match fused.backend {
                 _ if launch.dtype == DType::F32 => MATMUL_SHARE,
-                SdpaBackend::Cudnn if self.hopper => HOPPER_SHARE,
-                _ if self.hopper => FLASH_SHARE_ON_HOPPER,
+                SdpaBackend::Cudnn if self.is_hopper() => HOPPER_SHARE,
+                _ if self.is_hopper() => FLASH_SHARE_ON_HOPPER,
                 _ => FLASH_SHARES[usize::from(fused.backward)],
             },
             _ => MATMUL_SHARE,
         }
+    }
+}
+
+/// Multiply-adds in fp32 that a multiprocessor does in one clock (CUDA C++ Programming Guide, "Arithmetic Instructions":
+/// 64 up to 8.0, 128 since). Cards that CUDA does not drive count as those of today.
+fn lanes(device: &Device) -> f64 {
+    match device.gpu().map(|gpu| gpu.capability) {
+        Some((7, _) | (8, 0)) => 64.0,
+        _ => 128.0,
     }
 }
 

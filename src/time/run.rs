@@ -91,6 +91,11 @@ impl<'a> TimedRun<'a> {
         self.recording
     }
 
+    /// The recorded step.
+    pub(super) const fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
     /// Sets the pipeline for data loading, if any; its step takes the time of the run's step.
     pub fn feed(&mut self, data: Option<Pipeline>) {
         self.data = data;

@@ -34,7 +34,7 @@ impl Tally {
                 .get(launch.scope as usize)
                 .map_or(Component::Run, |s| s.component),
         };
-        let (label, component) = (label(launch.class), component as usize);
+        let (label, component) = (kind(launch.class), component as usize);
         let share = Share {
             seconds: seconds * times as f64,
             launches: times,
@@ -78,8 +78,11 @@ impl Share {
     }
 }
 
+/// Number of kinds of kernels.
+pub(super) const KINDS: usize = 12;
+
 /// Kinds of kernels in a report, in sorted order.
-const LABELS: [&str; 12] = [
+pub(super) const LABELS: [&str; KINDS] = [
     "convolution",
     "copies",
     "elementwise",
@@ -95,7 +98,7 @@ const LABELS: [&str; 12] = [
 ];
 
 /// Index into [`LABELS`] of a kernel's kind.
-const fn label(class: Class) -> usize {
+pub(super) const fn kind(class: Class) -> usize {
     match class {
         Class::Convolution | Class::ConvolutionBackward => 0,
         Class::Cat | Class::Gather | Class::MaskedScatter | Class::HostCopy => 1,

@@ -156,7 +156,7 @@ impl Lines {
     ) {
         match item {
             WorkItem::Launch(launch) => {
-                let Price { host, gpu } = costs.price(launch);
+                let Price { host, gpu, .. } = costs.price(launch);
                 if !self.in_optimizer {
                     self.work(host, out);
                 }
@@ -204,7 +204,7 @@ impl Lines {
         for item in items {
             match item {
                 WorkItem::Launch(launch) => {
-                    let Price { host, gpu } = costs.price(launch);
+                    let Price { host, gpu, .. } = costs.price(launch);
                     seen(launch, gpu, times);
                     if !self.in_optimizer {
                         round.push(TimelineEntry::Host(host));

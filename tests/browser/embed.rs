@@ -174,6 +174,7 @@ async fn the_embed_code_shows_what_is_entered() {
     with_page("#/?model=gpt2&batch=4&freeze=lora", async |page| {
         let stub = "navigator.clipboard.writeText = async (text) => { window.copied = text }";
         page.driver.execute(stub, vec![]).await?;
+        page.click("share").await?;
         page.click("copy-embed").await?;
         let copied: String = page.driver.execute("return window.copied", vec![]).await?.convert()?;
         let wanted = format!(

@@ -43,7 +43,7 @@ async fn tab_goes_through_the_page_and_the_focus_is_always_seen() {
             assert_eq!(hidden, "", "the focus is not seen");
             reached.push(focused(page).await?);
         }
-        for testid in ["copy-link", "language", "model", "gpu", "batch", "seq", "optim", "peak-allocated", "timeline"] {
+        for testid in ["share", "language", "model", "gpu", "batch", "seq", "optim", "peak-allocated", "timeline"] {
             assert!(reached.iter().any(|r| r == testid), "{testid} is not in {reached:?}");
         }
         Ok(())

@@ -20,6 +20,7 @@ mod languages;
 mod links;
 mod loading;
 mod look;
+mod make_fit;
 mod offline;
 mod page;
 mod reading;

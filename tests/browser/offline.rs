@@ -153,6 +153,7 @@ async fn an_offer_to_install_is_taken_up_by_a_press_once() {
                 "the browser's own banner is held back"
             );
             page.until("the button", shown, |n| *n == 1).await?;
+            page.click("share").await?;
             page.click("install").await?;
             page.until("the button is gone", shown, |n| *n == 0).await?;
             assert_eq!(answer::<u32>(page, "return window.prompts").await?, 1, "offer {number}");

@@ -60,6 +60,9 @@ fn same(shown: f64, said: &Value) {
 pub async fn as_said(page: &Page, said: &Value) -> WebDriverResult<()> {
     let time = &said["time"];
     same(number(page, "step-ms").await?, &time["step_ms"]);
+    if !time["step_ms_interval"].is_null() {
+        same(number(page, "step-ms-low").await?, &time["step_ms_interval"][0]);
+    }
     same(number(page, "samples-per-s").await?, &time["samples_per_s"]);
     same(number(page, "flops-utilisation").await?, &time["flops_utilisation"]);
     if !time["tokens_per_s"].is_null() {

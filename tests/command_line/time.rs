@@ -38,6 +38,32 @@ fn what_a_step_waits_for_is_named_with_what_its_end_would_give() {
 }
 
 #[test]
+fn a_step_on_one_gpu_has_an_interval() {
+    let ends = |card: &str| {
+        let ran = run(&[
+            "estimate", "gpt2", "--batch", "64", "--seq", "512", "--gpu", card, "--format", "json",
+        ]);
+        let told: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let time = &told["time"];
+        let [low, high] = [0, 1].map(|end| number(&time["step_ms_interval"][end]));
+        let step = number(&time["step_ms"]);
+        assert!(low < step && step < high, "{time}");
+        [low / step, high / step]
+    };
+    // A card that was not measured is known less well than one that was, and one of another generation still less.
+    let [h200, h100, a100] = ["h200", "h100", "a100-80g"].map(ends);
+    assert!(
+        h100[1] > h200[1] && a100[1] > h100[1] && h100[0] < h200[0],
+        "{h200:?} {h100:?} {a100:?}"
+    );
+    let several = answer(&["--strategy", "ddp", "--world", "4"]);
+    assert!(several["time"]["step_ms_interval"].is_null());
+    let said = run(GPT2.iter().chain(&["--gpu", "h100"]));
+    assert!(said.stdout.contains("nine times in ten"), "{}", said.stdout);
+    assert!(said.stdout.contains("carried to H100 SXM"), "{}", said.stdout);
+}
+
+#[test]
 fn a_slow_link_is_waited_for() {
     let exposed = |more: &[&str]| {
         let strategy = ["--strategy", "ddp", "--world", "8"];

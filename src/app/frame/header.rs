@@ -1,19 +1,18 @@
-//! Page header: name, routes, copy buttons, theme and language menus.
+//! Page header: name, routes, undo, the menus of sharing, theme and language.
 
 use leptos::prelude::*;
 
-use super::embed_code::CopyEmbedCode;
-use super::install::InstallButton;
+use super::share::ShareMenu;
+use super::steps::UndoButtons;
 use crate::i18n::{Locale, Words, phrases, t, t_string, use_i18n};
 use crate::part::text;
-use crate::shell::{CopyButton, CurrentTheme, Store, Theme, language};
+use crate::shell::{CurrentTheme, Store, Theme, language};
 use crate::state::Route;
 
-/// Header with name, copy buttons, theme and language menus.
+/// Header with name, routes, undo, and the menus of sharing, theme and language.
 #[component]
 pub fn Header() -> impl IntoView {
     let i18n = use_i18n();
-    let store = Store::get();
     view! {
         <header class="head">
             <h1 class="brand">
@@ -23,16 +22,8 @@ pub fn Header() -> impl IntoView {
             <Pages />
             <p class="tagline">{t!(i18n, page.tagline)}</p>
             <div class="head-tools">
-                <InstallButton />
-                <CopyEmbedCode />
-                <CopyButton
-                    testid="copy-link"
-                    label=|i18n| t_string!(i18n, header.copy_link)
-                    text=move || {
-                        store.write_url();
-                        window().location().href().unwrap_or_default()
-                    }
-                />
+                <UndoButtons />
+                <ShareMenu />
                 <ThemeMenu />
                 <LanguageMenu />
             </div>

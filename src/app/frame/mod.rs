@@ -8,6 +8,8 @@ mod header;
 mod host;
 mod install;
 mod notices;
+mod share;
+mod steps;
 mod update;
 
 use crate::i18n::Language;

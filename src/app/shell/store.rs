@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
+use super::History;
 use crate::events::{Pending, listen};
 use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
 
@@ -30,7 +31,10 @@ pub struct Store {
     reading: Memo<Reading>,
     prefetch: RwSignal<Option<Prefetch>>,
     /// Fragment to write once the entries have settled.
-    wanted: StoredValue<Option<String>>,
+    wanted: StoredValue<Option<Address>>,
+    /// Address at the last read or write.
+    written: StoredValue<Address>,
+    history: History,
     resting: Pending,
     /// Fragment at the last read or write. If the URL now differs, a navigation is in progress whose event has not
     /// arrived yet, and it must not be overwritten.
@@ -41,7 +45,7 @@ impl Store {
     /// Reads the URL, keeps it synchronised and provides the store to all components below.
     pub fn provide() -> Self {
         let (address, problems) = read_address();
-        let draft = RwSignal::new(address.draft);
+        let draft = RwSignal::new(address.draft.clone());
         let store = Self {
             draft,
             route: RwSignal::new(address.route),
@@ -52,12 +56,14 @@ impl Store {
             }),
             prefetch: RwSignal::new(None),
             wanted: StoredValue::new(None),
+            written: StoredValue::new(address),
+            history: History::begin(),
             resting: Pending::new(),
             seen: StoredValue::new(fragment()),
         };
         provide_context(store);
         Effect::new(move || {
-            store.wanted.set_value(Some(store.address().to_fragment()));
+            store.wanted.set_value(Some(store.address()));
             store.resting.begin(REST, move || store.write_url());
         });
         listen(&window(), "hashchange", move |_| store.read_url());
@@ -70,10 +76,21 @@ impl Store {
     pub fn write_url(self) {
         let wanted = self.wanted.try_update_value(Option::take).flatten();
         let is_where_it_was = self.seen.try_with_value(|seen| *seen == fragment()).unwrap_or(false);
-        if let Some(wanted) = wanted.filter(|_| is_where_it_was) {
-            write_url(&wanted);
+        let Some(wanted) = wanted.filter(|_| is_where_it_was) else {
+            return;
+        };
+        let new = wanted.to_fragment();
+        if fragment() != new {
+            let changed = self.written.with_value(|written| {
+                let is_elsewhere = wanted.route != written.route;
+                let changed = wanted.draft.changed(&written.draft);
+                // Steps in a frame would come before those of the page around it.
+                (!wanted.draft.has(Key::Embed) && (is_elsewhere || !changed.is_empty())).then_some(changed)
+            });
+            self.history.write(&new, changed);
             self.seen.set_value(fragment());
         }
+        self.written.set_value(wanted);
     }
 
     /// Returns the store that the page provides.
@@ -125,6 +142,11 @@ impl Store {
         self.route
     }
 
+    /// Steps through the setups of this visit.
+    pub fn history(self) -> History {
+        self.history
+    }
+
     /// Parts of the URL that could not be used.
     pub fn problems(self) -> RwSignal<Vec<UrlProblem>> {
         self.problems
@@ -143,6 +165,8 @@ impl Store {
         self.wanted.set_value(None);
         self.seen.set_value(fragment());
         let (address, problems) = read_address();
+        self.history.follow();
+        self.written.set_value(address.clone());
         self.problems.set(problems);
         self.route.set(address.route);
         if self.draft.with_untracked(|d| *d != address.draft) {
@@ -156,14 +180,6 @@ pub(super) fn read_address() -> (Address, Vec<UrlProblem>) {
     let (mut address, problems) = Address::read(&fragment());
     address.read_query(&window().location().search().unwrap_or_default());
     (address, problems)
-}
-
-fn write_url(wanted: &str) {
-    if fragment() != wanted {
-        let history = window().history();
-        // If a frame forbids changing the history, the page still works.
-        let _ = history.and_then(|h| h.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(wanted)));
-    }
 }
 
 fn fragment() -> String {

@@ -46,6 +46,15 @@ impl Draft {
         self.0.extend(setup.only(keys).0);
     }
 
+    /// Keys whose texts differ between two drafts, in order.
+    pub fn changed(&self, other: &Self) -> Vec<Key> {
+        let mut keys: Vec<Key> = self.0.keys().chain(other.0.keys()).copied().collect();
+        keys.retain(|key| self.0.get(key) != other.0.get(key));
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
     /// Iterates over the keys that differ from their defaults, in order.
     pub fn entries(&self) -> impl Iterator<Item = (Key, &str)> {
         self.0.iter().map(|(k, v)| (*k, v.as_str()))

@@ -200,6 +200,8 @@ impl TimeWork {
             let time = run.time(&costs);
             let throughput = run.throughput(&time, &costs);
             let data = run.data(&time);
+            // Kernels without a rule count as copies at least: nobody knows how much longer they take.
+            let range = run.interval(&time, &costs).filter(|_| untimed.is_empty());
             Timing {
                 run: id,
                 ms: time.parallel_time.milliseconds(),
@@ -207,6 +209,7 @@ impl TimeWork {
                 samples: run.samples(),
                 positions: run.setup().seq,
                 step_ms: time.step * 1e3,
+                range_ms: range.map(|ends| ends.map(|seconds| seconds * 1e3)),
                 interval_ms: time.interval() * 1e3,
                 lines: lines(run, &time),
                 idle_share: run.counted(&time).idle_share(),
@@ -264,7 +267,7 @@ fn basis(chosen: &Chosen) -> Basis {
             card,
             date: mine.date.clone(),
         },
-        (Origin::DataSheet, _) => Basis::DataSheet,
+        (Origin::DataSheet, _) => Basis::DataSheet { from: card },
         _ => Basis::Measured { card, software },
     }
 }
@@ -318,7 +321,8 @@ fn recorded_document(kept: &Kept, recorded: &Recorded, entries: &TimeEntries) ->
     let time = chosen.as_ref().map(|chosen| {
         let step = (&recorded.setup, recorded.work.clone());
         let feed = |batch| Some(question.feed.as_ref()?.of_batch(batch));
-        time_recorded(step, &chosen.clock, question.expense, feed)
+        let is_whole = recorded.about.untimed.is_empty();
+        time_recorded(step, is_whole, &chosen.clock, question.expense, feed)
     });
     let played = Played {
         about: recorded.about.clone(),

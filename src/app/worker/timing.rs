@@ -18,6 +18,8 @@ pub struct Timing {
     pub positions: u64,
     /// Milliseconds of the whole step, once its data is ready.
     pub step_ms: f64,
+    /// Shortest and longest milliseconds of the step, nine times in ten; `None` if its spread is not known.
+    pub range_ms: Option<[f64; 2]>,
     /// Milliseconds from the start of one step to the start of the next.
     pub interval_ms: f64,
     /// GPU and host time of forward and backward of a micro-batch, and of the update.
@@ -127,8 +129,11 @@ pub enum Basis {
         /// Software stack that launched the kernels.
         software: String,
     },
-    /// Data sheet of the card being planned for.
-    DataSheet,
+    /// Kernels of another card, carried by the data sheets of both.
+    DataSheet {
+        /// Name of the measured card as its driver reports it.
+        from: String,
+    },
 }
 
 /// Too little is known about this card to compute its time.

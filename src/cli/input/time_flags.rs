@@ -12,7 +12,8 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Time")]
 pub struct TimeFlags {
     /// Kernels measured on the card, from which the time of a step is estimated: a record of `vramscope bench`, or
-    /// a file made through PyTorch [default: for an H200 those that come with the program; else the data sheet]
+    /// a file made through PyTorch [default: those of an H200 that come with the program, carried to other cards by
+    /// the data sheets of both]
     #[arg(long, visible_alias = "record", value_name = "FILE", value_parser = Source::parse)]
     pub kernels: Option<Source>,
     /// Between GPUs: GB/s of each in one direction over a network [default: what the card's data sheet says of NVLink

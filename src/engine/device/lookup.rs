@@ -134,17 +134,12 @@ fn ambiguous(name: &str, several: &[&Device]) -> DeviceError {
 
 fn unknown(name: &str) -> DeviceError {
     let names: Vec<&str> = Device::all().iter().map(|d| d.name.as_str()).collect();
-    let close = suggest(name, &names);
-    let (label, list) = if close.is_empty() {
-        ("known", names)
-    } else {
-        ("did you mean", close)
+    let close = suggest(name, &names).join(", ");
+    let others = match close.as_str() {
+        "" => format!("`vramscope gpus` lists the {} that are known", names.len()),
+        close => format!("did you mean: {close}"),
     };
-    DeviceError(format!(
-        "no card is named \"{}\"; {label}: {}",
-        shorten(name),
-        list.join(", ")
-    ))
+    DeviceError(format!("no card is named \"{}\"; {others}", shorten(name)))
 }
 
 fn shorten(name: &str) -> String {

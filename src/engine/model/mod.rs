@@ -204,16 +204,14 @@ fn parse(text: &str) -> Result<Map<String, Value>, ModelError> {
 
 fn unknown(name: &str) -> ModelError {
     let names = Model::catalogue();
-    let close = suggest(name, &names);
-    let (label, list) = if close.is_empty() {
-        ("known", names)
-    } else {
-        ("did you mean", close)
-    };
     let given: String = name.chars().take(60).collect();
+    let close = suggest(name, &names).join(", ");
+    let others = match close.as_str() {
+        "" => format!("{} are known by name, which `vramscope models` lists", names.len()),
+        close => format!("did you mean: {close}"),
+    };
     ModelError(format!(
-        "no model is named \"{given}\"; {label}: {}; or give a config.json",
-        list.join(", ")
+        "no model is named \"{given}\"; {others}; any other is read from its config.json"
     ))
 }
 

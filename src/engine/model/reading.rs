@@ -26,16 +26,14 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<ModelConfig, ModelErro
 /// Makes the error for a `model_type` that is not read: the nearest one that is, and the next step.
 fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
     let names: Vec<&'static str> = model_types().map(|model_type| model_type.name).collect();
-    let supported = names.join(", ");
     let Some(name) = named else {
-        return ModelError(format!(
-            "`model_type` is missing; a config.json states one of {supported}"
-        ));
+        return ModelError("`model_type` is missing; a config.json states one, such as \"llama\"".into());
     };
     let nearest = nearest(object, name, &names);
     ModelError(format!(
         "model_type \"{}\" is not supported, and no other is read in its place: its layers may differ (nearest: \
-         \"{nearest}\"). Write \"{nearest}\" only where both build the same layers; supported: {supported}",
+         \"{nearest}\"). Write \"{nearest}\" only where both build the same layers; `vramscope record --model \
+         config.json` records any model without a GPU",
         shorten(name)
     ))
 }

@@ -88,9 +88,9 @@ settings! {
     /// Pixels `[height, width]` of each image of a sample, if they differ; `images`, `image` and `grid` then follow
     /// from them.
     ImageSizes(image_sizes: Vec<[u64; 2]> = Vec::new()) {
-        about: "Pixels of each image of a sample where they differ, such as 480x640,300x200; images, image and grid \
-                follow",
-        example: "480x640, 300x200",
+        about: "Pixels of each image of a sample, height by width, such as 720x1280 or 480x640,300x200; images, image \
+                and grid follow",
+        example: "720x1280",
         group: Group::ImageSizes,
         needs: Needs::Parts,
         export: Export::OfSamples,
@@ -190,7 +190,7 @@ settings! {
     /// Adapters on the fused weights of experts.
     LoraExperts(lora_experts: ExpertAdapters = ExpertAdapters::default()) {
         about: "Adapters on experts: what peft makes of lora_targets, or all fused weights (target_parameters)",
-        group: Group::Adapters,
+        group: Group::Finer,
         depends: Depends::Adapters,
         is_of_training: true,
     }

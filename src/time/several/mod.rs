@@ -152,14 +152,14 @@ fn play(
             zero::update(&mut replayer, recording, parallel);
         }
         Strategy::Fsdp | Strategy::FsdpNoReshard => {
-            let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
+            let sharded = costs.with_pace(&sharded);
             fsdp::step(&mut replayer, recording, (setup, parallel), &sharded);
         }
         Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut replayer, recording, costs),
         // `parallel_work` refuses them.
         Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3 => {}
         Strategy::Tensor => {
-            let sharded = Costs::new(costs.rates, costs.kernels, &sharded);
+            let sharded = costs.with_pace(&sharded);
             tensor::step(&mut replayer, recording, &sharded);
         }
     }

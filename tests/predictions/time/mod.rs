@@ -1,6 +1,7 @@
 //! Time of steps, against measurements.
 
 mod course;
+mod intervals;
 mod on_h100;
 mod several;
 mod steps;

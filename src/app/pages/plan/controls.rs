@@ -2,12 +2,14 @@
 
 use leptos::prelude::*;
 use vramscope_engine::device::{Device, DeviceKind, Vendor};
+use vramscope_engine::format::grouped;
 use vramscope_engine::setup::Group;
 
 use super::model_source::ModelSource;
 use super::settings::{FoldedSettings, Settings, Shown};
 use crate::charts::tick_label;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::part::text;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::Key;
@@ -36,8 +38,9 @@ pub fn Controls() -> impl IntoView {
                 </Show>
                 <Settings of=Group::Batch shown />
                 <Settings of=Group::Images shown />
-                <Settings of=Group::Grid shown />
-                <FoldedSettings name=FoldedName::ImageSizes of=&[Group::ImageSizes] shown />
+                <Settings of=Group::ImageSizes shown />
+                <ImagePositions />
+                <FoldedSettings name=FoldedName::ImageSizes of=&[Group::Grid] shown />
                 <FoldedSettings name=FoldedName::Lengths of=&[Group::Lengths] shown />
             </section>
             <section class="group">
@@ -51,6 +54,19 @@ pub fn Controls() -> impl IntoView {
             </section>
         </form>
     }
+}
+
+/// What the images of a sample become: positions of the sequence.
+#[component]
+fn ImagePositions() -> impl IntoView {
+    let i18n = use_i18n();
+    let words = Simulation::get().text(move |run| {
+        let positions = run.inputs.image_tokens.filter(|positions| *positions > 0);
+        positions.map_or_else(String::new, |positions| {
+            t_string!(i18n, plan.image_positions, positions = grouped(positions)).to_string()
+        })
+    });
+    view! { <p class="muted small image-positions">{text(move || words.get())}</p> }
 }
 
 /// Name of a collapsible group.

@@ -1,5 +1,7 @@
 //! Part of the page that loads when it becomes visible.
 
+use std::rc::Rc;
+
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -15,7 +17,7 @@ pub fn InSight(of: Lazy, testid: &'static str) -> impl IntoView {
     let place = NodeRef::<html::Div>::new();
     Effect::new(move || {
         if let Some(element) = place.get() {
-            watch(&element, seen);
+            watch(&element, move |is_seen| _ = is_seen.then(|| seen.try_set(true)));
         }
     });
     view! {
@@ -27,21 +29,30 @@ pub fn InSight(of: Lazy, testid: &'static str) -> impl IntoView {
     }
 }
 
-/// Sets `seen` when an element first becomes visible, or at once if the browser cannot tell.
-fn watch(element: &web_sys::Element, seen: RwSignal<bool>) {
+/// True while an element is visible, and before it is known.
+pub fn while_in_sight(of: NodeRef<html::Div>) -> RwSignal<bool> {
+    let seen = RwSignal::new(true);
+    Effect::new(move || {
+        if let Some(element) = of.get() {
+            watch(&element, move |is_seen| _ = seen.try_set(is_seen));
+        }
+    });
+    seen
+}
+
+/// Tells when an element becomes visible or is no longer, or once that it is if the browser cannot tell.
+fn watch(element: &web_sys::Element, tell: impl Fn(bool) + 'static) {
+    let tell = Rc::new(tell);
+    let hear = tell.clone();
     let notice = Closure::<dyn Fn(js_sys::Array)>::new(move |entries: js_sys::Array| {
-        let any = entries.iter().any(|entry| {
-            entry
-                .dyn_into::<web_sys::IntersectionObserverEntry>()
-                .is_ok_and(|entry| entry.is_intersecting())
-        });
-        if any {
-            seen.try_set(true);
+        let last = entries.iter().last();
+        let last = last.and_then(|entry| entry.dyn_into::<web_sys::IntersectionObserverEntry>().ok());
+        if let Some(entry) = last {
+            hear(entry.is_intersecting());
         }
     });
     let Ok(observer) = IntersectionObserver::new(notice.as_ref().unchecked_ref()) else {
-        seen.set(true);
-        return;
+        return tell(true);
     };
     observer.observe(element);
     let kept = StoredValue::new_local((observer, notice));

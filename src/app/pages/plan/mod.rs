@@ -8,8 +8,10 @@ mod explain;
 mod export;
 mod in_sight;
 mod instant;
+mod intro;
 mod largest_batch;
 mod live;
+mod make_fit;
 mod memory_bar;
 mod model_source;
 mod numbers;
@@ -17,6 +19,7 @@ mod peak;
 mod phases;
 mod pin;
 mod results;
+mod sections;
 mod settings;
 mod shown;
 mod sweep;
@@ -41,12 +44,15 @@ pub use controls::{CardChoice, Controls, Folded, FoldedName};
 pub use explain::ExplanationPanel;
 use explain::{Explanation, ExplanationPlace};
 pub use export::SaveButtons;
+use intro::Intro;
 pub use largest_batch::LargestBatch;
+pub use make_fit::MakeFitOpen;
 pub use memory_bar::MemoryBar;
 pub use model_source::{ModelSource, ModelTabs};
 pub use peak::Peak;
 use results::Results;
 pub use results::{BreakdownCard, Figures};
+pub use shown::shown;
 
 pub use sweep::SweepPanel;
 pub use time::{TimeCard, TimePanel, time_entries};
@@ -82,6 +88,7 @@ pub fn PlanPage() -> impl IntoView {
     Simulation::provide(Store::get());
     Explanation::provide();
     view! {
+        <Intro />
         <div class="plan" {..dropped(taken())}>
             <Controls />
             <Results />

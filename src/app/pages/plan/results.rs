@@ -1,16 +1,18 @@
 //! Results of the plan page.
 
+use leptos::html;
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
-
 use super::export::ExportCard;
 use super::in_sight::InSight;
+use super::make_fit::MakeFitPlace;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
 use super::peak::Peak;
 use super::phases::Phases;
 use super::pin::{PinButton, Pinned};
+use super::sections::{Contents, Section, StickyVerdict};
 use super::time::TimeCard;
 use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
@@ -72,32 +74,56 @@ impl Shown {
 #[component]
 fn Ran(trains: bool) -> impl IntoView {
     let i18n = use_i18n();
+    let headline = NodeRef::<html::Div>::new();
+    let sections = Section::ALL
+        .into_iter()
+        .filter(|section| trains || !section.is_of_training());
     view! {
+        <StickyVerdict of=headline />
         <section class="card headline">
-            <div class="headline-row">
+            <div class="headline-row" node_ref=headline>
                 <VerdictLine />
                 <Peak />
                 <PinButton />
             </div>
             <MemoryBar />
+            {trains.then(|| view! { <MakeFitPlace /> })}
         </section>
+        <Contents of=sections.collect() />
         <Pinned />
-        <Figures trains />
-        <TimeCard />
         <Warnings />
+        <div id=Section::Figures.id()>
+            <Figures trains />
+        </div>
+        <div id=Section::Time.id()>
+            <TimeCard />
+        </div>
         {trains
             .then(|| {
                 view! {
-                    <section class="card">
+                    <section class="card" id=Section::WhatIf.id()>
                         <h2>{t!(i18n, what_if.title)}</h2>
                         <WhatIf />
                     </section>
                 }
             })}
-        <TimelinePanel />
-        <BreakdownCard />
-        {trains.then(|| view! { <InSight of=Lazy::Sweep testid="sweep-place" /> })}
-        <ExportCard />
+        <div id=Section::Timeline.id()>
+            <TimelinePanel />
+        </div>
+        <div id=Section::Breakdown.id()>
+            <BreakdownCard />
+        </div>
+        {trains
+            .then(|| {
+                view! {
+                    <div id=Section::Sweep.id()>
+                        <InSight of=Lazy::Sweep testid="sweep-place" />
+                    </div>
+                }
+            })}
+        <div id=Section::Export.id()>
+            <ExportCard />
+        </div>
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) fn headline(i18n: Words, card: &Card) -> String {
     }
 }
 
-fn detail(i18n: Words, fit: &Fit) -> String {
+pub(super) fn detail(i18n: Words, fit: &Fit) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
     if fit.needed > fit.room {
         let short = gib(fit.short());

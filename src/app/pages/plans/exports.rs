@@ -11,7 +11,7 @@ use crate::part::part;
 use crate::shell::CopyButton;
 
 /// Name of the tool, which is not translated, and of its file.
-const fn names(form: ExportFormat) -> (&'static str, &'static str) {
+pub(super) const fn names(form: ExportFormat) -> (&'static str, &'static str) {
     match form {
         ExportFormat::HfPython => ("transformers.TrainingArguments (Python)", "training_args.py"),
         ExportFormat::HfYaml => ("transformers.TrainingArguments (YAML)", "training_args.yaml"),

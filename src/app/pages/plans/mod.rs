@@ -1,11 +1,13 @@
 //! `/recommend`: recommends setups for given hardware, with reasons.
 
 mod controls;
+mod copy_export;
 mod course_cards;
 mod entries;
 mod exports;
 mod front;
 mod ladder;
+mod make_fit;
 mod nearest;
 mod page;
 mod ready;
@@ -24,6 +26,7 @@ use course_cards::CourseCards;
 use exports::Exports;
 use front::Front;
 use ladder::Ladder;
+pub use make_fit::MakeFit;
 use nearest::NearestCard;
 use page::PlansState;
 use ready::Ready;

@@ -47,7 +47,13 @@ impl PlansState {
 
     /// Starts a new search.
     pub fn search(self) {
-        let entries = self.entries.get_untracked();
+        self.search_with(|_| ());
+    }
+
+    /// Starts a new search for entries that are changed first.
+    pub fn search_with(self, change: impl FnOnce(&mut Draft)) {
+        let mut entries = self.entries.get_untracked();
+        change(&mut entries);
         self.asked.set(entries.clone());
         self.at_work.set(true);
         self.news.set(Some(Arc::default()));

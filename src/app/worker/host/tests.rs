@@ -173,6 +173,8 @@ fn the_time_of_a_run_comes_first_without_and_then_with_what_it_waits_for() {
         .collect();
     let [first, whole] = &told[..] else { panic!("{told:?}") };
     assert!(first.bottlenecks.is_none() && first.step_ms > 0.0);
+    let [low, high] = first.range_ms.expect("its spread is known");
+    assert!(low < first.step_ms && first.step_ms < high);
     let waits = whole.bottlenecks.as_ref().expect("it comes with the second");
     assert_eq!(waits[0].resource, Resource::Data);
     assert!((whole.interval_ms - 900.0).abs() < 1.0 && whole.wait_ms() > 0.0);

@@ -122,9 +122,11 @@ fn play(source: &Source, run: RecordedRun) -> Result<Played, Failure> {
 /// Plays a run, and writes what came out.
 fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Against<'_>) -> Result<(), Failure> {
     let expense = against.time.expense()?;
+    let is_whole = run.about.untimed.is_empty();
     let step = (&run.setup(), run.take_work());
     let clock = against.clock.as_ref();
-    let time = clock.map(|clock| time_recorded(step, clock, expense, |batch| against.time.data(batch)));
+    let feed = |batch| against.time.data(batch);
+    let time = clock.map(|clock| time_recorded(step, is_whole, clock, expense, feed));
     let played = &play(source, run)?;
     let (target, outside) = (against.fit(played), against.outside);
     match format {

@@ -66,15 +66,22 @@ fn row(name: &str, ms: f64, longest: f64, width: usize) -> String {
 }
 
 fn whole(time: &TimeAnswer<'_>) -> String {
-    let mut parts = vec![
-        format!("{} a step", Seconds::new(time.step_ms / 1e3)),
-        format!("{:.1} samples a second", time.samples_per_s),
-    ];
+    let mut parts = vec![step(time), format!("{:.1} samples a second", time.samples_per_s)];
     if let Some(tokens) = time.tokens_per_s {
         parts.push(format!("{} tokens a second", grouped(tokens as u64)));
     }
     parts.push(format!("{:.0}% of the card's FLOP/s", 100.0 * time.flops_utilisation));
     parts.join(" · ")
+}
+
+/// Formats the time of a step and its interval.
+fn step(time: &TimeAnswer<'_>) -> String {
+    let span = |ms: f64| Seconds::new(ms / 1e3);
+    let step = format!("{} a step", span(time.step_ms));
+    match time.step_ms_interval {
+        Some([low, high]) => format!("{step} ({} to {} nine times in ten)", span(low), span(high)),
+        None => step,
+    }
 }
 
 fn bound(time: &TimeAnswer<'_>) -> String {

@@ -13,7 +13,8 @@ use crate::worker::timing::{RunBill, Timing};
 #[component]
 pub fn Figures(timing: Arc<Timing>) -> impl IntoView {
     let i18n = use_i18n();
-    let mut all = vec![samples(i18n, &timing)];
+    let mut all: Vec<Figure> = range(i18n, &timing).into_iter().collect();
+    all.push(samples(i18n, &timing));
     all.extend(tokens(i18n, &timing));
     all.push(utilisation(i18n, &timing));
     if let Some(bill) = timing.bill {
@@ -36,6 +37,19 @@ pub fn Figures(timing: Arc<Timing>) -> impl IntoView {
 
 /// Name in tests, exact value and derivation of a figure.
 type Figure = (&'static str, f64, Explained);
+
+/// Interval of the step's time, if its spread is known.
+fn range(i18n: Words, timing: &Timing) -> Option<Figure> {
+    let [low, high] = timing.range_ms?;
+    let explained = Explained {
+        name: t_string!(i18n, time.range).to_owned(),
+        result: format!("{} – {}", span(low), span(high)),
+        formula: t_string!(i18n, time.f_range).to_owned(),
+        numbers: span(timing.step_ms),
+        source: t_string!(i18n, time.s_range).to_owned(),
+    };
+    Some(("step-ms-low", low, explained))
+}
 
 fn samples(i18n: Words, timing: &Timing) -> Figure {
     let explained = Explained {

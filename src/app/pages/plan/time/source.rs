@@ -20,7 +20,7 @@ pub fn Sources(timing: Arc<Timing>) -> impl IntoView {
         .other_card
         .clone()
         .map(|card| t_string!(i18n, time.other_card, card = card));
-    let measure = (timing.basis == Basis::DataSheet).then(|| {
+    let measure = matches!(timing.basis, Basis::DataSheet { .. }).then(|| {
         view! {
             <button
                 type="button"
@@ -49,7 +49,7 @@ const fn basis_name(basis: &Basis) -> &'static str {
     match basis {
         Basis::MyCard { .. } => "my-card",
         Basis::Measured { .. } => "measured",
-        Basis::DataSheet => "data-sheet",
+        Basis::DataSheet { .. } => "data-sheet",
     }
 }
 
@@ -62,10 +62,10 @@ pub fn kernel_source(i18n: Words, timing: &Timing) -> String {
             t_string!(i18n, time.from_mine, card = card, date = day)
         }
         Basis::Measured { card, software } => t_string!(i18n, time.from_measured, card = card, software = software),
-        Basis::DataSheet => {
+        Basis::DataSheet { from } => {
             let card = untrack(|| Simulation::get().card()).and_then(Result::ok);
             let name = card.map(|card| card.name).unwrap_or_default();
-            t_string!(i18n, time.from_sheet, card = name)
+            t_string!(i18n, time.from_sheet, card = name, from = from)
         }
     }
 }

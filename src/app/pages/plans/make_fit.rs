@@ -1,0 +1,207 @@
+//! Three setups that fit, nearest, fastest and smallest, searched for in place beside a verdict that says no.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use vramscope_engine::format::gib;
+use vramscope_engine::setup::Setting;
+use vramscope_engine::units::{Bytes, Seconds};
+use vramscope_plan::{Choice, Plan};
+
+use super::copy_export::CopyExport;
+use super::entries::name;
+use super::page::PlansState;
+use super::refused::refused;
+use super::searched::Progress;
+use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::pages::plan::{MakeFitOpen, shown};
+use crate::part::part;
+use crate::shell::Store;
+use crate::simulation::Simulation;
+use crate::state::Key;
+use crate::words;
+
+/// Searches at once, and shows what was found.
+#[component]
+pub fn MakeFit() -> impl IntoView {
+    let i18n = use_i18n();
+    let state = PlansState::provide();
+    let is_open = expect_context::<MakeFitOpen>().0;
+    // Setups differ in how samples are divided over micro-batches, and keep how many a step has.
+    state.search_with(|draft| {
+        let number = |setting: Setting| draft.get(setting).parse::<u64>().unwrap_or(1);
+        let samples = number(Setting::Batch) * number(Setting::Accum);
+        draft.set(Key::Effective, samples.to_string());
+        draft.set(Key::Open, "");
+    });
+    let found = part(move || {
+        let news = state.news.get()?;
+        if let Some(why) = &news.refused {
+            return Some(view! { <p class="refusal-message" role="alert">{refused(i18n, why)}</p> }.into_any());
+        }
+        let plan = news.plan.clone().filter(|_| news.is_whole)?;
+        Some(match Three::of(&plan) {
+            Some(three) => view! { <Found plan=Arc::new(plan) three /> }.into_any(),
+            None => nothing(i18n, &plan),
+        })
+    });
+    view! {
+        <section class="make-fit" aria-label=move || t_string!(i18n, make_fit.go) data-testid="make-fit-panel">
+            <div class="make-fit-head">
+                <h3>{t!(i18n, make_fit.title)}</h3>
+                <button type="button" class="tool" data-testid="make-fit-close" on:click=move |_| is_open.set(false)>
+                    {t!(i18n, make_fit.close)}
+                </button>
+            </div>
+            <Progress />
+            {found}
+        </section>
+    }
+}
+
+/// The setups to choose from, each with what distinguishes it.
+struct Three(Vec<(Choice, Vec<Virtue>)>);
+
+/// What distinguishes a setup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Virtue {
+    /// Changes least of what was asked.
+    Nearest,
+    /// Takes the least time for a sample.
+    Fastest,
+    /// Needs the least memory.
+    Smallest,
+}
+
+impl Three {
+    /// Chooses among the setups of a plan, each once; `None` if none fits.
+    fn of(plan: &Plan) -> Option<Self> {
+        let mut three: Vec<(Choice, Vec<Virtue>)> = Vec::new();
+        for (choice, virtue) in [
+            (plan.nearest_fit(), Virtue::Nearest),
+            (plan.fastest(), Virtue::Fastest),
+            (plan.smallest(), Virtue::Smallest),
+        ] {
+            let Some(choice) = choice else { continue };
+            match three.iter_mut().find(|(known, _)| known.setup == choice.setup) {
+                Some((_, virtues)) => virtues.push(virtue),
+                None => three.push((choice.clone(), vec![virtue])),
+            }
+        }
+        (!three.is_empty()).then_some(Self(three))
+    }
+}
+
+#[component]
+fn Found(plan: Arc<Plan>, three: Three) -> impl IntoView {
+    let i18n = use_i18n();
+    let cards = three.0.into_iter();
+    let cards = cards.map(|(choice, virtues)| view! { <Setup plan=plan.clone() choice virtues /> });
+    view! {
+        <ul class="make-fit-setups">{cards.collect_view()}</ul>
+        <p class="muted small">{t!(i18n, make_fit.estimate)}</p>
+    }
+}
+
+/// A setup: what distinguishes it, what it changes, what it costs, and the button that applies it.
+#[component]
+fn Setup(plan: Arc<Plan>, choice: Choice, virtues: Vec<Virtue>) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let changes = Arc::new(changes(&plan, &choice));
+    let card = Simulation::get().card().and_then(Result::ok);
+    let room = card.map_or(plan.limit, |card| card.fit.room);
+    let rows = changes.iter().map(|(setting, from, to)| {
+        let key = Key::Setting(*setting);
+        let change = format!("{} → {}", shown(i18n, key, from.clone()), shown(i18n, key, to.clone()));
+        view! { <div><dt>{name(i18n, key.name())}</dt><dd>{change}</dd></div> }
+    });
+    let rows: Vec<_> = rows.collect();
+    let applied = {
+        let changes = changes.clone();
+        Memo::new(move |_| changes.iter().all(|(setting, _, to)| store.text(*setting) == *to))
+    };
+    let apply = move |_| {
+        store.edit(|draft| {
+            changes
+                .iter()
+                .for_each(|(setting, _, to)| draft.set(*setting, to.clone()))
+        })
+    };
+    let value = serde_json::to_string(&choice).unwrap_or_default();
+    let figures = figures(i18n, &plan, &choice, room);
+    let words = virtues
+        .iter()
+        .map(|virtue| virtue.name(i18n))
+        .collect::<Vec<_>>()
+        .join(" · ");
+    view! {
+        <li class="make-fit-setup" data-testid="make-fit-setup" data-value=value>
+            <h4>{words}</h4>
+            <dl>{rows}</dl>
+            <p class="muted small">{figures}</p>
+            <button type="button" class="primary" data-testid="make-fit-apply" disabled=move || applied.get() on:click=apply>
+                {move || match applied.get() {
+                    true => t_string!(i18n, make_fit.applied),
+                    false => t_string!(i18n, make_fit.apply),
+                }}
+            </button>
+            <Show when=move || applied.get()>
+                <CopyExport plan=plan.clone() choice=choice.clone() />
+            </Show>
+        </li>
+    }
+}
+
+impl Virtue {
+    fn name(self, i18n: Words) -> &'static str {
+        match self {
+            Self::Nearest => t_string!(i18n, make_fit.nearest),
+            Self::Fastest => t_string!(i18n, make_fit.fastest),
+            Self::Smallest => t_string!(i18n, make_fit.smallest),
+        }
+    }
+}
+
+/// Settings in which a setup differs from what was asked, each with both texts.
+fn changes(plan: &Plan, choice: &Choice) -> Vec<(Setting, String, String)> {
+    let of = |setting: &Setting| {
+        let (from, to) = (setting.of(&plan.asked).text(), setting.of(&choice.setup).text());
+        (from != to).then_some((*setting, from, to))
+    };
+    Setting::ALL.iter().filter_map(of).collect()
+}
+
+/// Memory and time of a setup. Memory is counted as in the verdict: with what lies outside PyTorch, of all that the card
+/// has.
+fn figures(i18n: Words, plan: &Plan, choice: &Choice, room: Bytes) -> String {
+    let outside = room.saturating_sub(plan.limit);
+    let (needed, room) = (gib(choice.reserved() + outside), gib(room));
+    let mut all = vec![t_string!(i18n, make_fit.needs, needed = needed, room = room).to_string()];
+    if let (Some(ms), Some(rate)) = (choice.step_ms, choice.samples_per_s) {
+        let step = Seconds::new(ms / 1e3).to_string();
+        all.push(t_string!(i18n, make_fit.speed, step = step, rate = format!("{rate:.2}")).to_string());
+    }
+    if choice.distance == 0 {
+        all.push(t_string!(i18n, recommend.same).to_string());
+    }
+    all.join(" · ")
+}
+
+/// Says how far the nearest setup is, and what kinds of tensors take its memory.
+fn nothing(i18n: Words, plan: &Plan) -> AnyView {
+    let nearest = plan.nearest.as_ref().map(|nearest| {
+        let phase = words::phase(i18n, nearest.phase);
+        t_string!(i18n, recommend.short, short = gib(nearest.short), phase = phase).to_string()
+    });
+    view! {
+        <p data-testid="make-fit-nothing">
+            <strong>{t!(i18n, recommend.nothing)}</strong>
+            " "
+            {nearest}
+            " "
+            {t!(i18n, make_fit.elsewhere)}
+        </p>
+    }
+    .into_any()
+}
