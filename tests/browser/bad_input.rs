@@ -135,7 +135,7 @@ async fn refusals_are_in_the_persons_language_and_name_what_was_given() {
         for (entries, parts) in [
             (
                 "model=gpt2&batch=0",
-                ["must be between", "微批大小", "微批次大小", "65536"],
+                ["must be between", "微批次大小", "微批次大小", "65536"],
             ),
             (
                 "model=llava-1.5-7b&images=4&seq=2048",

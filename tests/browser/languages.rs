@@ -12,7 +12,7 @@ async fn a_language_is_chosen_by_hand_and_remembered() {
         page.go("").await?;
         page.until("remembered", verdict, |t| t.contains("需要")).await?;
         page.choose("language", "zh-TW").await?;
-        page.until("traditional", verdict, |t| t.contains("餘") || t.contains("缺"))
+        page.until("traditional", verdict, |t| t.contains("還剩") || t.contains("超出"))
             .await?;
         let lang: String = page
             .driver

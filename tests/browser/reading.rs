@@ -271,7 +271,7 @@ async fn what_a_change_does_opens_two_peaks_and_each_of_them_its_segments() {
         let then = Some(now.checked_add_signed(bytes).expect("bytes").to_string());
         page.until("the peak of the change", || derived(page), |found| *found == then)
             .await?;
-        assert!(page.text("derivation").await?.contains("changed setup"));
+        assert!(page.text("derivation").await?.contains("after the change"));
         Ok(())
     })
     .await;

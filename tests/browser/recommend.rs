@@ -193,7 +193,7 @@ async fn what_makes_no_question_is_said_in_the_persons_language() {
     with_page("#/recommend?model=gpt2&gpus=2&effective=3", async |page| {
         page.click("plan-go").await?;
         let said = || page.text("plan-refused");
-        page.until("English", said, |text| text.contains("3 samples a step on 2 GPUs"))
+        page.until("English", said, |text| text.contains("3 samples per step (GPUs: 2"))
             .await?;
         page.choose("language", "zh-CN").await?;
         page.until("Chinese", said, |text| text.contains("每步 3 个样本"))

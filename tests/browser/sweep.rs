@@ -179,7 +179,7 @@ async fn the_largest_micro_batch_is_the_command_lines() {
         )
         .await?;
         page.choose("language", "zh-TW").await?;
-        page.until("words", || page.text("largest-batch"), |text| text.contains("可以訓練"))
+        page.until("words", || page.text("largest-batch"), |text| text.contains("放得下"))
             .await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())

@@ -78,7 +78,7 @@ fn where_nothing_fits_it_is_told_what_stands_in_the_way() {
     ]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("NOTHING FITS"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("What stands in the way"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("What takes the memory"), "{}", ran.stdout);
     assert!(ran.stdout.contains("weights"), "{}", ran.stdout);
 }
 
@@ -87,9 +87,9 @@ fn a_plan_is_told_in_words_with_its_ladder() {
     let ran = run(GPT2.iter().chain(&["--effective", "64"]));
     for words in [
         "RUN",
-        "What is changed, and why",
-        "The ladder",
-        "takes off the phase",
+        "Changes and reasons",
+        "Step by step until it fits",
+        "lowers the peak",
         "Searched",
         "Not searched",
     ] {

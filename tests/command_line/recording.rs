@@ -113,7 +113,7 @@ fn a_recording_is_told_in_words() {
         "recorded without a GPU for NVIDIA H200",
         "train.py --batch 2",
         "FITS",
-        "Peak of each phase",
+        "Peak per phase",
         "Time of a step",
         "cuBLAS workspace",
         "workspaces · the library keeps it",

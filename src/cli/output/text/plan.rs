@@ -123,12 +123,12 @@ fn reason_words(reason: &Reason) -> String {
     if let Some(seconds) = reason.seconds {
         let time = Seconds::new(seconds.abs());
         parts.push(match seconds > 0.0 {
-            true => format!("costs {time} a sample"),
-            false => format!("is {time} a sample faster"),
+            true => format!("costs {time} per sample"),
+            false => format!("is {time} per sample faster"),
         });
     }
     if reason.needed {
-        parts.push("it does not fit without".to_owned());
+        parts.push("does not fit without it".to_owned());
     }
     format!("{}. {}", parts.join(", "), why(key, to))
 }
@@ -189,16 +189,16 @@ fn ladder(plan: &Plan, width: usize) -> String {
     if plan.ladder.len() < 2 {
         return String::new();
     }
-    let mut out = format!("{STRONG}The ladder{STRONG:#}: the usual measures in order, until it trains\n");
+    let mut out = format!("{STRONG}Step by step until it fits{STRONG:#}: the usual changes, in order\n");
     for step in &plan.ladder {
         let label = match (&step.key, &step.to) {
             (Some(key), Some(to)) => format!("  {key} {to}"),
-            _ => "  as asked".to_owned(),
+            _ => "  your setup".to_owned(),
         };
         let note = match (step.trains, step.kept) {
-            (true, _) => "trains",
+            (true, _) => "fits",
             (_, true) => "",
-            _ => "left out",
+            _ => "skipped",
         };
         out += &bar(&label, step.peak.unwrap_or_default(), highest.max(plan.planned), note);
         let phase = step
@@ -212,7 +212,7 @@ fn ladder(plan: &Plan, width: usize) -> String {
         out += &format!("{QUIET}    {change}{phase}{QUIET:#}\n");
     }
     out += &paragraph(
-        "A measure saves only what it takes off the phase that holds the peak; one that saves nothing there is left out.",
+        "A change saves memory only if it lowers the peak phase; others are skipped.",
         width,
     );
     if let Some(offer) = &plan.offer {
@@ -224,12 +224,12 @@ fn ladder(plan: &Plan, width: usize) -> String {
 fn offered(offer: &LadderStep) -> String {
     let (key, to) = (offer.key.as_deref().unwrap_or(""), offer.to.as_deref().unwrap_or(""));
     let rest = if offer.trains {
-        "with it alone the setup trains"
+        "It is enough by itself"
     } else {
-        "alone it is not enough"
+        "It is not enough by itself"
     };
     format!(
-        "What helps most by itself, whatever its place in the order: {key} {to}, {}; {rest}.",
+        "Largest single saving: {key} {to}, {}. {rest}.",
         difference(offer.difference)
     )
 }
