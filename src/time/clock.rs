@@ -15,7 +15,7 @@ pub struct Clock {
     /// Rates of the card whose kernels were measured, if it is another one.
     from: Option<Rates>,
     origin: Origin,
-    /// True if the pace is that of the host that runs the step: the given measurement's own.
+    /// True if the pace is that of the host that runs the step: of a given measurement of this card.
     has_host: bool,
     link: Link,
     /// True if the collectives were measured over this link.
@@ -69,7 +69,7 @@ impl Clock {
             link: Link::of(card).unwrap_or_else(|| Link::pcie(rates.pcie)),
             has_collectives: origin != Origin::DataSheet,
             rates,
-            has_host: is_given && measured.has_host,
+            has_host: is_given && measured.has_host && from.is_none(),
             measured,
             from,
             origin,
