@@ -1,6 +1,19 @@
 //! Parses and formats numbers for the course's data and its readers.
 
-/// Parses a plain decimal such as `0.85` or `7000000000`; `None` for signs, commas and anything else.
+/// Most digits that a number may have: as many as fit in 128 bits whatever they are.
+const DIGITS: usize = 38;
+
+/// Whole numbers from here on need not be exact in a float.
+const EXACT: u128 = 1 << 53;
+
+/// Most decimals: greater powers of ten are not exact in a float.
+const DECIMALS: usize = 22;
+
+/// Parses a plain decimal such as `0.85` or `7000000000`; `None` for signs, commas and anything else, for more than 38
+/// digits, and for a fraction with more digits than a float holds (15, or 16).
+///
+/// The standard library's parser is exact beyond that and takes 12 KB of the page, most of it a table of powers of five.
+/// Here both parts of a quotient are exact, and so the quotient is the float that is nearest to the text.
 ///
 /// ```
 /// use vramscope_course::read_number;
@@ -8,9 +21,22 @@
 /// assert_eq!(read_number("1,5"), None);
 /// ```
 pub fn read(text: &str) -> Option<f64> {
-    let is_plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    // Reject numbers that are too large for a float.
-    text.parse().ok().filter(|value: &f64| is_plain && value.is_finite())
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let has_digits = text.bytes().any(|b| b.is_ascii_digit());
+    let digits = [whole.trim_start_matches('0'), fraction].concat();
+    if !has_digits || digits.len() > DIGITS || fraction.len() > DECIMALS {
+        return None;
+    }
+    let mut units: u128 = 0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        units = units * 10 + u128::from(digit.to_digit(10)?);
+    }
+    if fraction.is_empty() {
+        return Some(units as f64);
+    }
+    let scale = (0..fraction.len()).fold(1.0, |scale, _| scale * 10.0);
+    (units < EXACT).then(|| units as f64 / scale)
 }
 
 /// Formats a number for reading: separated thousands, at most `decimals` decimals without trailing zeros, and a true
@@ -42,13 +68,28 @@ pub fn write(value: f64, decimals: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_number_is_the_standard_librarys(whole in "[0-9]{0,20}", fraction in "[0-9]{0,20}") {
+            let text = format!("{whole}.{fraction}");
+            match read(&text) {
+                Some(value) => prop_assert_eq!(Ok(value), text.parse()),
+                None => prop_assert!(text == "." || text.len() > 16, "{}", text),
+            }
+        }
+    }
 
     #[test]
     fn only_plain_decimals_are_numbers() {
         assert_eq!(read("7000000000"), Some(7e9));
         assert_eq!(read(".5"), Some(0.5));
         assert_eq!(read("2."), Some(2.0));
+        assert_eq!(read("007.500"), Some(7.5));
+        assert_eq!(read("0.000"), Some(0.0));
         for text in ["", ".", "-1", "1e9", "1.2.3", "0x10", "NaN", "inf", &"9".repeat(400)] {
             assert_eq!(read(text), None, "{text}");
         }

@@ -3,14 +3,16 @@
 /// Rank of a name for what was typed, the smaller the better: the number of typed words that begin no part of the name.
 /// `None` if a word is not in the name at all.
 ///
-/// Case, spaces and punctuation do not count, so `qwen 2.5 vl`, `qwen2.5-vl` and `Qwen25VL` are the same.
+/// Case, spaces and punctuation do not count, so `qwen 2.5 vl`, `qwen2.5-vl` and `Qwen25VL` are the same. That is of ASCII,
+/// which names of models and cards are; all other characters count as letters, and keep their case. Unicode's tables of
+/// cases and letters would take 6 KB of the page.
 pub fn rank(typed: &str, name: &str) -> Option<usize> {
-    let name = name.to_lowercase();
+    let name = name.to_ascii_lowercase();
     let whole = folded(&name);
     let starts = starts(&name);
     let mut rank = 0;
     for word in typed
-        .to_lowercase()
+        .to_ascii_lowercase()
         .split_whitespace()
         .map(folded)
         .filter(|word| !word.is_empty())
@@ -25,7 +27,12 @@ pub fn rank(typed: &str, name: &str) -> Option<usize> {
 
 /// Letters and digits alone.
 fn folded(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).collect()
+    text.chars().filter(|&c| is_letter(c) || c.is_ascii_digit()).collect()
+}
+
+/// Returns true for a letter of ASCII and for whatever is beyond ASCII.
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphabetic() || !c.is_ascii()
 }
 
 /// Positions in the folded name at which a part begins: after punctuation, and where digits follow letters, so that a size
@@ -34,8 +41,8 @@ fn starts(name: &str) -> Vec<usize> {
     let (mut starts, mut at) = (Vec::new(), 0);
     let mut before = ' ';
     for c in name.chars() {
-        if c.is_alphanumeric() {
-            if !before.is_alphanumeric() || (c.is_ascii_digit() && before.is_alphabetic()) {
+        if is_letter(c) || c.is_ascii_digit() {
+            if !before.is_ascii_digit() && (!is_letter(before) || c.is_ascii_digit()) {
                 starts.push(at);
             }
             at += c.len_utf8();

@@ -6,7 +6,10 @@ use crate::tape::{Tape, Tensor};
 
 /// Splits parameters into those with weight decay and those without (`Trainer.get_decay_parameter_names`), each in order.
 pub(super) fn by_decay(t: &Tape, params: Vec<Tensor>) -> [Vec<Tensor>; 2] {
-    let paths: Vec<String> = params.iter().map(|param| t.path_of(param).to_lowercase()).collect();
+    let paths: Vec<String> = params
+        .iter()
+        .map(|param| t.path_of(param).to_ascii_lowercase())
+        .collect();
     let known: HashSet<&str> = paths.iter().map(String::as_str).collect();
     // Of the modules with a weight of one dimension, only a layer norm has a bias too.
     let is_of_layer_norm = |param: &Tensor, path: &str| {
