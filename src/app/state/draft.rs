@@ -36,8 +36,12 @@ impl Draft {
 
     /// Returns a copy with the entries of matching keys only.
     pub fn only(&self, keys: impl Fn(Key) -> bool) -> Self {
-        let kept = self.0.iter().filter(|(key, _)| keys(**key));
-        Self(kept.map(|(key, text)| (*key, text.clone())).collect())
+        let mut only = Self::default();
+        // `collect` would sort: with a sort of its own, 3 KB of the program.
+        for (key, text) in self.0.iter().filter(|(key, _)| keys(**key)) {
+            only.0.insert(*key, text.clone());
+        }
+        only
     }
 
     /// Replaces all matching keys by their values in `setup`, including its defaults.

@@ -180,11 +180,12 @@ impl SmallBins {
 impl Index {
     fn new(blocks: &[SmallBlock], bin: usize, first: u32) -> Self {
         let next = |&id: &u32| Some(blocks[id as usize].after).filter(|after| *after != NONE);
-        let all = std::iter::successors(Some(first), next);
-        Self {
-            bin,
-            blocks: all.map(|id| (blocks[id as usize].address, id)).collect(),
+        let mut of_bin = BTreeMap::new();
+        // They come by address; `collect` would sort them, with a sort of its own, 4 KB of the page's program.
+        for id in std::iter::successors(Some(first), next) {
+            of_bin.insert(blocks[id as usize].address, id);
         }
+        Self { bin, blocks: of_bin }
     }
 
     /// Returns the last block before an address, or [`NONE`].

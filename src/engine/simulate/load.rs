@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use super::Replayer;
 use crate::allocator::{CachingAllocator, Options};
 use crate::dtype::DType;
+use crate::order::sort_by;
 use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::{Tape, Tensor};
 
@@ -20,7 +21,7 @@ pub(super) fn load(t: &Tape, from: usize, params: &[Tensor]) {
         .iter()
         .filter_map(|param| Some((param.storage().id()?, t.path_of(param))));
     let mut named: Vec<(StorageId, String)> = named.collect();
-    named.sort_by(|a, b| natural(&a.1, &b.1));
+    sort_by(&mut named, |a, b| natural(&a.1, &b.1));
     named.dedup_by_key(|(id, _)| *id);
     // A number that is copied to the GPU and back.
     drop(t.empty([], DType::I64, "probe"));

@@ -2,6 +2,7 @@
 
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
+use vramscope_engine::order::sort_by_key;
 
 use super::ComboOption;
 use crate::shell::Store;
@@ -35,7 +36,7 @@ impl Search {
         let mut found: Vec<_> = self.options.get().into_iter().filter_map(ranked).collect();
         // Groups stay together: only options without one are ordered.
         if found.iter().all(|(_, option)| option.group.is_empty()) {
-            found.sort_by_key(|(rank, _)| *rank);
+            sort_by_key(&mut found, |(rank, _)| *rank);
         }
         found.into_iter().map(|(_, option)| option).collect()
     }
