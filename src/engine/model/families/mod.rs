@@ -118,7 +118,7 @@ macro_rules! families {
     };
 }
 
-// LLaVA and decoders like Llama's: those that need no other group.
+// LLaVA and decoders like Llama's, of which most are read with a group (`decoders::group`).
 families! {
     FIRST_ROWS, FIRST:
     llava::LlavaConfig,
@@ -260,7 +260,7 @@ pub(crate) fn model_types() -> impl Iterator<Item = &'static ModelType> {
 /// Names of models, family by family, each with the group of families that its file needs.
 pub(crate) fn model_names() -> impl Iterator<Item = (Option<LazyGroup>, Name)> {
     let of_families = rows().flat_map(|(group, _, row)| row.names.iter().map(move |name| (group, *name)));
-    of_families.chain(decoders::entries().map(|entry| (None, entry.name())))
+    of_families.chain(decoders::model_names())
 }
 
 /// Entries of a group of families whose code is there; none otherwise.
@@ -269,7 +269,8 @@ pub(crate) fn entries(group: Option<LazyGroup>) -> impl Iterator<Item = &'static
         .unwrap_or_default()
         .iter()
         .flat_map(|code| code.facts.catalogue);
-    let decoders = group.is_none().then(decoders::entries);
+    let has_decoders = matches!(group, None | Some(LazyGroup::Blocks));
+    let decoders = has_decoders.then(decoders::entries);
     of_families.chain(decoders.into_iter().flatten())
 }
 

@@ -5,8 +5,8 @@
 pub(crate) mod blocks;
 
 use super::catalogue;
-use super::decoder::DecoderConfig;
 use super::decoder::causal_lm::CausalLm;
+use super::decoder::{DecoderConfig, DecoderFamily};
 use super::families::llava::LlavaConfig;
 use super::families::{self, Code, decoders};
 use super::forward::Forward;
@@ -21,7 +21,7 @@ pub enum LazyGroup {
     Images,
     /// Language models whose modules are not Llama's.
     Text,
-    /// Blocks of decoders that have some of their own in place of Llama's, alone or inside other models.
+    /// Most decoders like Llama's, alone or inside other models, and the blocks of those that have some of their own.
     Blocks,
 }
 
@@ -38,9 +38,13 @@ impl LazyGroup {
     pub fn of_config(text: &str) -> Option<Self> {
         let config = parse(text).ok()?;
         let of_text = families::known_text(&config);
-        of_text
-            .or_else(|| families::known(config.get("model_type")?.as_str()?))?
-            .group
+        let known = of_text.or_else(|| families::known(config.get("model_type")?.as_str()?))?;
+        let of_decoder = || {
+            let inside = config.get("text_config").and_then(|text| text.get("model_type"));
+            let own = decoders::group(known.model_type.name);
+            own.or_else(|| decoders::group(inside?.as_str()?))
+        };
+        known.group.or_else(of_decoder)
     }
 
     /// Code of the group's families, which is linked in.
@@ -64,6 +68,20 @@ impl LazyGroup {
     }
 }
 
+/// Decoders that are not always there, which are linked in.
+#[cfg(not(feature = "lazy-models"))]
+pub(super) fn decoders() -> Option<&'static [DecoderFamily]> {
+    Some(decoders::LATER)
+}
+
+/// Decoders that are not always there, if a group that has them was provided.
+#[cfg(feature = "lazy-models")]
+pub(super) fn decoders() -> Option<&'static [DecoderFamily]> {
+    DECODERS.get().copied()
+}
+
+#[cfg(feature = "lazy-models")]
+static DECODERS: std::sync::OnceLock<&[DecoderFamily]> = std::sync::OnceLock::new();
 #[cfg(feature = "lazy-models")]
 static IMAGES: std::sync::OnceLock<&[Code]> = std::sync::OnceLock::new();
 #[cfg(feature = "lazy-models")]
@@ -75,15 +93,15 @@ pub struct LazyModels(Handle);
 
 #[cfg_attr(not(feature = "lazy-models"), expect(dead_code))]
 enum Handle {
-    Images(&'static [Code]),
+    Images(&'static [Code], &'static [DecoderFamily]),
     Text(&'static [Code]),
-    Blocks(Blocks),
+    Blocks(Blocks, &'static [DecoderFamily]),
 }
 
 impl LazyModels {
     /// Returns the code of [`LazyGroup::Images`]. The caller's part of the program contains it.
     pub const fn images() -> Self {
-        Self(Handle::Images(families::IMAGES))
+        Self(Handle::Images(families::IMAGES, decoders::LATER))
     }
 
     /// Returns the code of [`LazyGroup::Text`]. The caller's part of the program contains it.
@@ -93,7 +111,7 @@ impl LazyModels {
 
     /// Returns the code of [`LazyGroup::Blocks`]. The caller's part of the program contains it.
     pub const fn blocks() -> Self {
-        Self(Handle::Blocks(Blocks::OWN))
+        Self(Handle::Blocks(Blocks::OWN, decoders::LATER))
     }
 
     /// Makes the group available from now on.
@@ -101,9 +119,15 @@ impl LazyModels {
         // A second call provides the same code, so its error is ignored.
         #[cfg(feature = "lazy-models")]
         match self.0 {
-            Handle::Images(codes) => drop(IMAGES.set(codes)),
+            Handle::Images(codes, decoders) => {
+                IMAGES.set(codes).ok();
+                DECODERS.set(decoders).ok();
+            }
             Handle::Text(codes) => drop(TEXT.set(codes)),
-            Handle::Blocks(blocks) => blocks::provide(blocks),
+            Handle::Blocks(blocks, decoders) => {
+                blocks::provide(blocks);
+                DECODERS.set(decoders).ok();
+            }
         }
     }
 }

@@ -27,12 +27,10 @@ impl Registered for DecoderConfig {
     const FACTS: &'static Facts = &FACTS;
 
     fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
-        match named(model_type) {
-            Some(family) if OF_WHOLE.contains(&model_type) => {
-                Self::read(&s.nested("text_config", family.name())?, family)
-            }
-            Some(family) => Self::read(s, family),
-            None => unreachable!("the registry asks for one of these types"),
+        let family = named(model_type)?;
+        match OF_WHOLE.contains(&model_type) {
+            true => Self::read(&s.nested("text_config", family.name())?, family),
+            false => Self::read(s, family),
         }
     }
 }

@@ -71,26 +71,39 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::block::Block;
 use crate::model::decoder::{DecoderConfig, DecoderFamily};
-use crate::model::facts::{Entry, ModelType};
+use crate::model::facts::{Entry, ModelType, Name, names};
+use crate::model::lazy::{self, LazyGroup};
 use crate::nn::Builder;
 
-/// Makes the table of all decoders from rows of a module, and the block that its family has of its own, if any.
+/// Makes the tables of decoders from rows of a module, and the block that its family has of its own, if any: those that
+/// are always there, and those that are loaded with [`LazyGroup::Blocks`] and with [`LazyGroup::Images`], where any can be
+/// the language model.
 macro_rules! decoders {
-    ($($module:ident $(with $block:ident)?),+ $(,)?) => {
-        /// Decoders in the order in which messages list their types.
-        static DECODERS: &[DecoderFamily] = &[$($module::FAMILY),+];
+    (first: $($first:ident),+; later: $($later:ident $(with $block:ident)?),+ $(,)?) => {
+        /// Decoders that are always there.
+        static FIRST: &[DecoderFamily] = &[$($first::FAMILY),+];
 
-        /// The decoders' types, in the same order.
-        const MODEL_TYPES: &[ModelType] = &[$($module::FAMILY.model_type),+];
+        /// All others. Whatever refers to this table contains them.
+        pub(crate) static LATER: &[DecoderFamily] = &[$($later::FAMILY),+];
+
+        /// The decoders' types, in the order in which messages list them.
+        const MODEL_TYPES: &[ModelType] = &[$($first::FAMILY.model_type,)+ $($later::FAMILY.model_type),+];
+
+        /// Names of the models of [`LATER`], family by family.
+        static LATER_NAMES: &[&[Name]] = &[$({
+            const ENTRIES: &[Entry] = $later::FAMILY.catalogue;
+            const NAMES: [Name; ENTRIES.len()] = names(ENTRIES);
+            &NAMES
+        }),+];
 
         /// Types of decoders with blocks of their own, and the names of these.
-        const WITH_BLOCKS: &[(&str, &str)] = &[$($(($module::FAMILY.name(), stringify!($block)),)?)+];
+        const WITH_BLOCKS: &[(&str, &str)] = &[$($(($later::FAMILY.name(), stringify!($block)),)?)+];
 
         /// Makes the block of this index of a decoder with blocks of its own; `None` for one that has Llama's. Only
         /// [`crate::model::lazy`] calls this: whatever does contains the code of all these blocks.
         pub(crate) fn own_block(b: &Builder, c: &DecoderConfig, index: usize) -> Option<Rc<dyn Block>> {
-            $($(if *c.family == $module::FAMILY {
-                return Some(Rc::new($module::$block::new(b, c, index)));
+            $($(if *c.family == $later::FAMILY {
+                return Some(Rc::new($later::$block::new(b, c, index)));
             })?)+
             None
         }
@@ -98,12 +111,10 @@ macro_rules! decoders {
 }
 
 decoders! {
-    llama,
-    mistral,
+    first: llama, mistral, qwen2, qwen3;
+    later:
     ministral,
     ministral3,
-    qwen2,
-    qwen3,
     gemma,
     gemma2,
     gemma3_text,
@@ -171,24 +182,56 @@ pub(crate) fn has_own_blocks(family: &DecoderFamily) -> bool {
 /// Types of whole models whose language model alone is simulated: its configuration is their `text_config`.
 const OF_WHOLE: &[&str] = &[emu3::FAMILY.name()];
 
-/// Finds the decoder of a `model_type`.
-fn named(model_type: &str) -> Option<&'static DecoderFamily> {
-    DECODERS.iter().find(|family| family.name() == model_type)
+/// Decoders whose code is there.
+fn loaded() -> impl Iterator<Item = &'static DecoderFamily> {
+    FIRST.iter().chain(lazy::decoders().unwrap_or_default())
 }
 
-/// Models known by name, family by family.
+/// Finds the decoder of a `model_type`, one of the registry's.
+///
+/// # Errors
+/// If its code is not there.
+fn named(model_type: &str) -> Result<&'static DecoderFamily, ModelError> {
+    loaded()
+        .find(|family| family.name() == model_type)
+        .ok_or_else(|| ModelError::not_loaded(model_type))
+}
+
+/// Group that reading a decoder of this type needs; `None` if it needs none, or is no decoder.
+pub(crate) fn group(model_type: &str) -> Option<LazyGroup> {
+    let later = &MODEL_TYPES[FIRST.len()..];
+    later
+        .iter()
+        .any(|known| known.name == model_type)
+        .then_some(LazyGroup::Blocks)
+}
+
+/// Names of models, family by family, each with the group that its file needs.
+pub(super) fn model_names() -> impl Iterator<Item = (Option<LazyGroup>, Name)> {
+    let first = FIRST.iter().flat_map(|family| family.catalogue);
+    let later = LATER_NAMES.iter().copied().flatten();
+    first
+        .map(|entry| (None, entry.name()))
+        .chain(later.map(|name| (Some(LazyGroup::Blocks), *name)))
+}
+
+/// Models known by name, family by family, of those decoders whose code is there.
 pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
-    DECODERS.iter().flat_map(|family| family.catalogue)
+    loaded().flat_map(|family| family.catalogue)
 }
 
 /// Reads the decoder inside a vision-language configuration; `default` is its `model_type` if unstated.
 pub(crate) fn read_text(s: &Section, default: &str) -> Result<DecoderConfig, ModelError> {
     let given = s.optional_text("model_type")?.unwrap_or(default);
-    let stands_alone =
-        |family: &&DecoderFamily| family.stands_in || family.is_eager() || OF_WHOLE.contains(&family.name());
-    match named(given).filter(|family| !stands_alone(family)) {
-        Some(family) => DecoderConfig::read(s, family),
-        None => Err(s.wrong("model_type", &given.into(), DECODER_NAMES)),
+    let wrong = || Err(s.wrong("model_type", &given.into(), DECODER_NAMES));
+    if !MODEL_TYPES.iter().any(|known| known.name == given) {
+        return wrong();
+    }
+    let family = named(given)?;
+    let stands_alone = family.stands_in || family.is_eager() || OF_WHOLE.contains(&given);
+    match stands_alone {
+        true => wrong(),
+        false => DecoderConfig::read(s, family),
     }
 }
 
