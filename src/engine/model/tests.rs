@@ -135,6 +135,18 @@ fn llava_may_hold_a_gemma() {
 }
 
 #[test]
+fn a_name_needs_the_code_that_its_file_needs() {
+    for name in Model::catalogue() {
+        let file = Model::catalogue_config(name).expect("it is linked in");
+        assert_eq!(LazyGroup::of_name(name), LazyGroup::of_config(file), "{name}");
+    }
+    for (text, group) in [("llama", None), ("qwen3_moe", Some(LazyGroup::Blocks))] {
+        let config = json!({"model_type": "llava", "text_config": {"model_type": text}});
+        assert_eq!(LazyGroup::of_config(&config.to_string()), group, "{text}");
+    }
+}
+
+#[test]
 fn a_tied_language_model_ties_llava() {
     let llava: LlavaConfig = of_type(Model::from_catalogue("tinyllava-1.5b"));
     assert!(llava.text.tie_word_embeddings);
