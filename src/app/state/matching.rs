@@ -5,7 +5,7 @@
 ///
 /// Case, spaces and punctuation do not count, so `qwen 2.5 vl`, `qwen2.5-vl` and `Qwen25VL` are the same. That is of ASCII,
 /// which names of models and cards are; all other characters count as letters, and keep their case. Unicode's tables of
-/// cases and letters would take 6 KB of the page.
+/// cases and letters are 19 KB of the program, uncompressed.
 pub fn rank(typed: &str, name: &str) -> Option<usize> {
     let name = name.to_ascii_lowercase();
     let whole = folded(&name);

@@ -181,7 +181,7 @@ impl Index {
     fn new(blocks: &[SmallBlock], bin: usize, first: u32) -> Self {
         let next = |&id: &u32| Some(blocks[id as usize].after).filter(|after| *after != NONE);
         let mut of_bin = BTreeMap::new();
-        // They come by address; `collect` would sort them, with a sort of its own, 4 KB of the page's program.
+        // They come by address; `collect` would sort them, with a sort of its own, 4 KB uncompressed.
         for id in std::iter::successors(Some(first), next) {
             of_bin.insert(blocks[id as usize].address, id);
         }
