@@ -149,10 +149,7 @@ fn what_was_chosen_stays_on_every_number() {
     let all = numbers(&entries(&chosen));
     assert_eq!(all.iter().map(|on| on.gpus).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
     assert_eq!(all[4].entries, entries(&chosen));
-    assert_eq!(
-        all[0].entries,
-        entries(&chosen[1..].iter().copied().collect::<Vec<_>>())
-    );
+    assert_eq!(all[0].entries, entries(&chosen[1..]));
     assert_eq!(numbers(&all[0].entries)[2], all[2], "the way back");
     let shared = Subject::read(&all[2].entries).expect("it is read").reading.parallel;
     let wanted = Parallel {
