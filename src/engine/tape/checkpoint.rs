@@ -122,7 +122,8 @@ impl Tape {
                 Saved::Promised(Promise { frame, index })
             }
             Some(Hook::Recompute(frame)) => {
-                let kept = t.detach();
+                // What a recomputation saves is another tensor, which keeps the memory that a parameter has now.
+                let kept = t.detach_owner();
                 t.storage().keep_for_backward(Why::NeededBy(node));
                 self.put(&frame, kept.clone());
                 Saved::Kept(kept)

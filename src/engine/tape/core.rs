@@ -12,6 +12,7 @@ use super::failure::Failure;
 #[cfg(not(target_family = "wasm"))]
 use super::follow::Follower;
 use super::gpu::Gpu;
+use super::hooks::ModuleWatcher;
 use super::kind::{Component, Kind};
 use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
 use super::recorded::WorkspaceSizes;
@@ -70,6 +71,12 @@ pub(super) struct Core {
     failure: RefCell<Option<Failure>>,
     /// Runs after each gradient of a backward.
     pub(super) gradient_hook: RefCell<Option<GradientHook>>,
+    /// Told of modules as they run.
+    pub(super) watcher: RefCell<Option<Rc<dyn ModuleWatcher>>>,
+    /// Modules that have a parameter of another.
+    pub(super) ties: RefCell<Vec<(ScopeId, Tensor)>>,
+    /// True if linear maps are those of DeepSpeed's stage 3.
+    pub(super) linear_of_zero3: Cell<bool>,
     /// Type that a library gives parameters once the model is made.
     pub(super) recast: Cell<Option<DType>>,
     /// Shape of the GPU, on which some temporaries depend.
@@ -133,6 +140,9 @@ impl Tape {
             follower: RefCell::new(None),
             failure: RefCell::new(None),
             gradient_hook: RefCell::new(None),
+            watcher: RefCell::new(None),
+            ties: RefCell::default(),
+            linear_of_zero3: Cell::new(false),
             recast: Cell::new(None),
             gpu,
         }))
@@ -370,6 +380,7 @@ impl Tape {
     /// Ends the recording and returns the log.
     pub fn finish(self) -> Log {
         self.on_gradient(None);
+        self.watch_modules(None);
         self.0.workspaces.borrow_mut().clear();
         self.0.log.take()
     }

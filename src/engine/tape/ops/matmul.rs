@@ -1,6 +1,6 @@
 //! Matrix products, and the preparation of operands by `linear` and `matmul`.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::super::autograd::Recording;
 use super::super::core::Tape;
@@ -106,7 +106,44 @@ impl Tape {
         self.without_autocast(|| self.linear_cast(&x, &weight, bias.as_ref()))
     }
 
+    /// Makes linear maps DeepSpeed's from now on (`LinearFunctionForZeroStage3` in `deepspeed/runtime/zero/linear.py`).
+    pub fn set_linear_of_zero3(&self) {
+        self.0.linear_of_zero3.set(true);
+    }
+
+    /// `LinearFunctionForZeroStage3`: keeps input, weight and bias whether a gradient needs them or not, and the weight
+    /// itself rather than a view of it, whose memory would outlive its release.
+    fn linear_of_zero3(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        let inputs: SmallVec<[&Tensor; 3]> = [Some(x), Some(weight), bias].into_iter().flatten().collect();
+        let mut rec = self.record("LinearFunctionForZeroStage3Backward", &inputs);
+        let out = self.no_grad(|| {
+            let columns = self.transpose(weight, 0, 1);
+            match bias.filter(|_| x.dim() == 2) {
+                Some(bias) => self.addmm(bias, x, &columns),
+                None => self.matmul_cast(x, &columns),
+            }
+        });
+        inputs.iter().for_each(|input| rec.save(self, input));
+        rec.finish(self, out, |t, bw| {
+            let (g, x, weight) = (bw.grad(), &bw.saved[0], &bw.saved[1]);
+            t.no_grad(|| {
+                let of_input = bw.want(0, || t.matmul(g, weight).detach());
+                let of_weight = bw.want(1, || {
+                    let rows = t.reshape(g, flattened(g));
+                    t.matmul(&t.transpose(&rows, 0, 1), &t.reshape(x, flattened(x)))
+                });
+                let of_bias = bw.saved.get(2).and_then(|bias| bw.want(2, || t.sum_to(g, bias.shape())));
+                let mut grads = smallvec![of_input, of_weight];
+                grads.extend(bw.saved.get(2).map(|_| of_bias));
+                grads
+            })
+        })
+    }
+
     fn linear_cast(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        if self.0.linear_of_zero3.get() {
+            return self.linear_of_zero3(x, weight, bias);
+        }
         let Some(bias) = bias else {
             return self.matmul_cast(x, &self.transpose(weight, 0, 1));
         };

@@ -28,8 +28,11 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if parallel.offload.is_any() && parallel.strategy == Strategy::Deepspeed0 {
         return refuse("stage 0 offloads nothing; set `strategy` to deepspeed1 or deepspeed2, or leave `offload` out");
     }
-    if parallel.strategy == Strategy::Deepspeed3 {
-        return refuse("ZeRO stage 3 of DeepSpeed is not simulated; set `strategy` to deepspeed2, or to fsdp");
+    if parallel.strategy == Strategy::Deepspeed3 && parallel.offload.is_any() {
+        return refuse("stage 3 is simulated without offloading; leave `offload` out, or set `strategy` to deepspeed2");
+    }
+    if parallel.strategy == Strategy::Deepspeed3 && setup.freeze == Freeze::Lora {
+        return refuse("stage 3 is simulated without adapters; set `strategy` to deepspeed2, or `freeze` to none");
     }
     let size = parallel.zero.reduce_bucket_size;
     if !(1..=MOST_BUCKET).contains(&size) {
@@ -37,7 +40,7 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
             "`zero.reduce_bucket_size` is {size}; it must be between 1 and {MOST_BUCKET}"
         )));
     }
-    if !parallel.zero.contiguous_gradients {
+    if !parallel.zero.contiguous_gradients && parallel.strategy != Strategy::Deepspeed3 {
         return refuse("`zero.contiguous_gradients` false is not simulated; leave it out");
     }
     Ok(())

@@ -42,7 +42,11 @@ pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
 
 /// `is_invalid_grad_norm(norm)`, which the host reads.
 pub(super) fn is_invalid(t: &Tape) -> Tensor {
-    let finite = is_finite(t, DType::F32);
+    is_invalid_as(t, DType::F32)
+}
+
+fn is_invalid_as(t: &Tape, dtype: DType) -> Tensor {
+    let finite = is_finite(t, dtype);
     let not = value(t, DType::Bool, "is not finite");
     drop(finite);
     let negative = value(t, DType::Bool, "is negative");
@@ -91,11 +95,15 @@ pub(super) fn mask_invalid(t: &Tape) {
 
 /// `combine_grad_norm_groups` of norms of so many groups.
 pub(super) fn combined(t: &Tape, groups: u64) -> Tensor {
-    let stacked = t.empty([groups], DType::F32, "norms of groups");
-    let invalid = is_invalid(t);
-    let norm = reduced(t, &stacked, (DType::F32, DType::F32.width()), "norm of all");
-    let infinity = value(t, DType::F32, "infinity");
-    let out = value(t, DType::F32, "total norm");
+    combined_as(t, groups, DType::F32)
+}
+
+fn combined_as(t: &Tape, groups: u64, dtype: DType) -> Tensor {
+    let stacked = t.empty([groups], dtype, "norms of groups");
+    let invalid = is_invalid_as(t, dtype);
+    let norm = reduced(t, &stacked, (dtype, dtype.width()), "norm of all");
+    let infinity = value(t, dtype, "infinity");
+    let out = value(t, dtype, "total norm");
     drop((infinity, stacked, invalid, norm));
     out
 }
@@ -137,4 +145,49 @@ pub(super) fn weight_norm(t: &Tape, gradients: &[Tensor]) {
     }
     let summed = t.empty([1], DType::F32, "sum of squares over the GPUs");
     drop((summed, norm, total));
+}
+
+/// `get_grad_norm_direct` of the gradients of a group, in double.
+pub(super) fn norm_of_parts(t: &Tape, parts: &[Tensor]) -> Tensor {
+    let double = |name| value(t, DType::F64, name);
+    let norms: Vec<Tensor> = parts.iter().map(|part| double_norm(t, part)).collect();
+    let squares = {
+        let _stacked = t.empty([norms.len() as u64], DType::F64, "norms of gradients");
+        t.empty([norms.len() as u64], DType::F64, "squares of norms")
+    };
+    let sum = reduced(t, &squares, (DType::F64, DType::F64.width()), "sum of squares");
+    drop(squares);
+    let root = double("norm of a group");
+    let infinite = value(t, DType::Bool, "is infinite");
+    let nan = value(t, DType::Bool, "is no number");
+    let either = value(t, DType::Bool, "is either");
+    let replacement = value(t, DType::F32, "-1");
+    let out = double("norm or -1");
+    drop((replacement, either, nan, infinite, root, sum, norms));
+    out
+}
+
+/// `combine_grad_norm_groups` of norms in double.
+pub(super) fn combined_doubles(t: &Tape, groups: u64) -> Tensor {
+    combined_as(t, groups, DType::F64)
+}
+
+/// `is_invalid_grad_norm(norm)` of a norm in double.
+pub(super) fn is_invalid_double(t: &Tape) -> Tensor {
+    is_invalid_as(t, DType::F64)
+}
+
+/// `unscale_and_clip_grads` by a norm in double.
+pub(super) fn clip_double(t: &Tape) {
+    let scalar = |name| value(t, DType::F64, name);
+    let norm = scalar("norm / scale");
+    let shifted = scalar("norm + 1e-6");
+    drop(norm);
+    let ratio = scalar("norm / limit");
+    drop(shifted);
+    let clamped = scalar("clamped ratio");
+    drop(ratio);
+    let combined = scalar("combined scale");
+    let factor = scalar("1 / combined scale");
+    drop((factor, combined, clamped));
 }

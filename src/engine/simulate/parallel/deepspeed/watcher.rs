@@ -1,0 +1,186 @@
+//! Hooks around modules of ZeRO stage 3 (`deepspeed/runtime/zero/parameter_offload.py`).
+//!
+//! DeepSpeed puts a function of autograd before and after each module. Backward runs nodes from the last to the first, so
+//! these come between the nodes of the module and those around it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use super::coordinator::{Coordinator, Module};
+use super::shards::Shards;
+use crate::setup::Zero;
+use crate::tape::log::ScopeId;
+use crate::tape::{ModuleWatcher, Tape};
+
+/// A run of a module's forward.
+struct Call {
+    module: usize,
+    /// Number of the first node of the graph that it makes.
+    start: u64,
+    /// True if a gradient leaves it through its input.
+    passes: bool,
+}
+
+/// One end of a module's forward, before the node `at`.
+#[derive(Clone, Copy)]
+struct End {
+    at: u64,
+    call: usize,
+    is_exit: bool,
+}
+
+/// Tells the coordinator of modules.
+pub(super) struct Watcher {
+    pub coordinator: RefCell<Coordinator>,
+    /// Modules by their paths.
+    known: RefCell<HashMap<String, usize>>,
+    calls: RefCell<Vec<Call>>,
+    /// Calls that are not over.
+    running: RefCell<Vec<usize>>,
+    /// Ends of calls that backward has not come to.
+    ends: RefCell<Vec<End>>,
+    /// Calls that backward is in.
+    open: RefCell<Vec<usize>>,
+    /// True if an operation used a parameter that was not gathered for its module.
+    missed: Cell<bool>,
+}
+
+impl Watcher {
+    pub fn new(t: &Tape, shards: Shards, zero: Zero) -> Self {
+        let (mut known, mut modules) = (HashMap::new(), Vec::new());
+        for (at, shard) in shards.list.iter().enumerate() {
+            let path = t.path_of_scope(shard.scope);
+            let module = *known.entry(path).or_insert_with(|| {
+                modules.push(Module::default());
+                modules.len() - 1
+            });
+            modules[module].params.push(at);
+        }
+        Self {
+            coordinator: RefCell::new(Coordinator::new(shards, modules, zero)),
+            known: RefCell::new(known),
+            calls: RefCell::default(),
+            running: RefCell::default(),
+            ends: RefCell::default(),
+            open: RefCell::default(),
+            missed: Cell::new(false),
+        }
+    }
+
+    /// Adds a parameter of another module to one.
+    pub fn share(&self, path: &str, at: usize) {
+        let module = self.module(path.to_owned());
+        self.coordinator.borrow_mut().modules[module].params.push(at);
+    }
+
+    /// Returns true if an operation used a parameter that was not gathered for its module.
+    pub fn has_missed(&self) -> bool {
+        self.missed.get()
+    }
+
+    fn module(&self, path: String) -> usize {
+        *self.known.borrow_mut().entry(path).or_insert_with(|| {
+            let modules = &mut self.coordinator.borrow_mut().modules;
+            modules.push(Module::default());
+            modules.len() - 1
+        })
+    }
+
+    /// The forward of the whole model begins.
+    pub fn begin(&self, t: &Tape, is_first: bool) {
+        self.calls.borrow_mut().clear();
+        self.ends.borrow_mut().clear();
+        self.open.borrow_mut().clear();
+        self.coordinator.borrow_mut().reset(t, is_first);
+        self.enters(t, 0);
+    }
+
+    /// The forward of the whole model is over.
+    pub fn end(&self, t: &Tape) {
+        self.leaves(t, 0);
+    }
+
+    fn come_to(&self, t: &Tape, end: End, node: Option<u64>) {
+        let (module, start, passes) = {
+            let call = &self.calls.borrow()[end.call];
+            (call.module, call.start, call.passes)
+        };
+        if end.is_exit {
+            if node.is_some_and(|node| node >= start) {
+                self.open.borrow_mut().push(end.call);
+                self.coordinator.borrow_mut().fetch(t, module, false);
+            }
+            return;
+        }
+        let mut open = self.open.borrow_mut();
+        if open.last() == Some(&end.call) {
+            open.pop();
+            if passes {
+                self.coordinator.borrow_mut().release(t, module, false);
+            }
+        }
+    }
+}
+
+impl ModuleWatcher for Watcher {
+    fn enters(&self, t: &Tape, scope: ScopeId) {
+        let module = self.module(t.path_of_scope(scope));
+        t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
+        if t.is_in_backward() {
+            return;
+        }
+        let start = t.next_node();
+        let mut calls = self.calls.borrow_mut();
+        calls.push(Call {
+            module,
+            start,
+            passes: false,
+        });
+        let call = calls.len() - 1;
+        self.running.borrow_mut().push(call);
+        self.ends.borrow_mut().push(End {
+            at: start,
+            call,
+            is_exit: false,
+        });
+    }
+
+    fn leaves(&self, t: &Tape, scope: ScopeId) {
+        let module = self.module(t.path_of_scope(scope));
+        t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true));
+        if t.is_in_backward() {
+            return;
+        }
+        if let Some(call) = self.running.borrow_mut().pop() {
+            self.ends.borrow_mut().push(End {
+                at: t.next_node(),
+                call,
+                is_exit: true,
+            });
+        }
+    }
+
+    fn reaches(&self, t: &Tape, node: Option<u64>) -> Option<usize> {
+        let end = {
+            let mut ends = self.ends.borrow_mut();
+            let is_next = |end: &End| node.is_none_or(|node| end.at > node);
+            ends.last().copied().filter(is_next)?;
+            ends.pop()?
+        };
+        t.in_scope(0, || self.come_to(t, end, node));
+        Some(if end.is_exit { usize::MAX } else { end.call })
+    }
+
+    fn leaves_by(&self, node: u64) -> Option<usize> {
+        let call = *self.open.borrow().last()?;
+        let call_of = &mut self.calls.borrow_mut()[call];
+        (call_of.start > node).then(|| {
+            call_of.passes = true;
+            call
+        })
+    }
+
+    fn misses(&self) {
+        self.missed.set(true);
+    }
+}
