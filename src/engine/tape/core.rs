@@ -5,6 +5,7 @@ mod scopes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::allocations::Allocations;
 use super::autocast::AutocastState;
 use super::checkpoint::Hook;
 use super::dims::Dims;
@@ -303,10 +304,10 @@ impl Tape {
         self.0.log.borrow().events.len()
     }
 
-    /// Rewrites the log; `f` gets all events, and the number of storages.
-    pub fn revise(&self, f: impl FnOnce(&mut [Event], usize)) {
+    /// Rewrites the log; `f` gets all events, and the descriptions of storages.
+    pub fn revise(&self, f: impl FnOnce(&mut [Event], &Allocations)) {
         let log = &mut *self.0.log.borrow_mut();
-        f(&mut log.events, log.allocations.len());
+        f(&mut log.events, &log.allocations);
     }
 
     /// Reads the log so far.

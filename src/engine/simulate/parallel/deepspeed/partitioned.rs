@@ -161,8 +161,8 @@ impl EngineOptimizer for Partitioned {
             group.optimizer.step(t);
             group.master.clear_grad();
         }
-        drop((total, last, norms));
         self.watcher.coordinator.borrow_mut().shards.gather_persistent(t);
+        drop((total, last, norms));
     }
 
     fn streams(&self) -> Vec<(StorageId, u32)> {

@@ -8,12 +8,12 @@ fn value(t: &Tape, dtype: DType, name: &'static str) -> Tensor {
     t.empty([], dtype, name)
 }
 
-/// `torch.isfinite(x)` of one value: `(x.abs() != inf) * (x == x)`.
-fn is_finite(t: &Tape, dtype: DType) -> Tensor {
-    let abs = value(t, dtype, "abs");
-    let differs = value(t, DType::Bool, "is not infinite");
-    let same = value(t, DType::Bool, "is a number");
-    let out = value(t, DType::Bool, "is finite");
+/// `torch.isfinite(x)` of so many values: `(x.abs() != inf) * (x == x)`.
+fn is_finite(t: &Tape, count: u64, dtype: DType) -> Tensor {
+    let abs = t.empty([count], dtype, "abs");
+    let differs = t.empty([count], DType::Bool, "is not infinite");
+    let same = t.empty([count], DType::Bool, "is a number");
+    let out = t.empty([count], DType::Bool, "is finite");
     drop((same, differs, abs));
     out
 }
@@ -29,7 +29,7 @@ fn reduced(t: &Tape, x: &Tensor, (dtype, accumulator): (DType, u64), name: &'sta
 pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
     let bounds = ["amax", "amin"].map(|name| {
         let bound = reduced(t, x, (x.dtype(), x.dtype().width()), name);
-        let finite = is_finite(t, x.dtype());
+        let finite = is_finite(t, 1, x.dtype());
         drop(bound);
         finite
     });
@@ -42,15 +42,16 @@ pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
 
 /// `is_invalid_grad_norm(norm)`, which the host reads.
 pub(super) fn is_invalid(t: &Tape) -> Tensor {
-    is_invalid_as(t, DType::F32)
+    are_invalid(t, 1, DType::F32)
 }
 
-fn is_invalid_as(t: &Tape, dtype: DType) -> Tensor {
-    let finite = is_finite(t, dtype);
-    let not = value(t, DType::Bool, "is not finite");
+/// Whether any of so many norms is invalid.
+fn are_invalid(t: &Tape, count: u64, dtype: DType) -> Tensor {
+    let finite = is_finite(t, count, dtype);
+    let not = t.empty([count], DType::Bool, "is not finite");
     drop(finite);
-    let negative = value(t, DType::Bool, "is negative");
-    let either = value(t, DType::Bool, "is invalid");
+    let negative = t.empty([count], DType::Bool, "is negative");
+    let either = t.empty([count], DType::Bool, "is invalid");
     drop((not, negative));
     let any = value(t, DType::Bool, "any");
     drop(either);
@@ -100,7 +101,7 @@ pub(super) fn combined(t: &Tape, groups: u64) -> Tensor {
 
 fn combined_as(t: &Tape, groups: u64, dtype: DType) -> Tensor {
     let stacked = t.empty([groups], dtype, "norms of groups");
-    let invalid = is_invalid_as(t, dtype);
+    let invalid = are_invalid(t, groups, dtype);
     let norm = reduced(t, &stacked, (dtype, dtype.width()), "norm of all");
     let infinity = value(t, dtype, "infinity");
     let out = value(t, dtype, "total norm");
@@ -111,7 +112,17 @@ fn combined_as(t: &Tape, groups: u64, dtype: DType) -> Tensor {
 /// `unscale_and_clip_grads` of one gradient in place, by a total norm and a loss scale of 1.
 pub(super) fn clip(t: &Tape) {
     drop(is_invalid(t));
-    let scalar = |name| value(t, DType::F32, name);
+    scaled(t, DType::F32);
+}
+
+/// `unscale_and_clip_grads` of stage 3, by a norm in double.
+pub(super) fn clip_double(t: &Tape) {
+    scaled(t, DType::F64);
+}
+
+/// Multiplies a gradient in place by a limit over a norm.
+fn scaled(t: &Tape, dtype: DType) {
+    let scalar = |name| value(t, dtype, name);
     let norm = scalar("norm / scale");
     let shifted = scalar("norm + 1e-6");
     drop(norm);
@@ -174,20 +185,5 @@ pub(super) fn combined_doubles(t: &Tape, groups: u64) -> Tensor {
 
 /// `is_invalid_grad_norm(norm)` of a norm in double.
 pub(super) fn is_invalid_double(t: &Tape) -> Tensor {
-    is_invalid_as(t, DType::F64)
-}
-
-/// `unscale_and_clip_grads` by a norm in double.
-pub(super) fn clip_double(t: &Tape) {
-    let scalar = |name| value(t, DType::F64, name);
-    let norm = scalar("norm / scale");
-    let shifted = scalar("norm + 1e-6");
-    drop(norm);
-    let ratio = scalar("norm / limit");
-    drop(shifted);
-    let clamped = scalar("clamped ratio");
-    drop(ratio);
-    let combined = scalar("combined scale");
-    let factor = scalar("1 / combined scale");
-    drop((factor, combined, clamped));
+    are_invalid(t, 1, DType::F64)
 }
