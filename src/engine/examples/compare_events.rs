@@ -25,7 +25,7 @@ use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
 
 /// Events that are printed before and after the first difference.
-const AROUND: usize = 100;
+const AROUND: usize = 6;
 
 /// Bytes of the smallest tensors of a whole step that are compared: scalars, and numbers of a few samples, are smaller.
 const LEAST_OF_STEP: u64 = 40;

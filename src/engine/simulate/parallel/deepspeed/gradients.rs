@@ -2,6 +2,7 @@
 
 use super::group::part_of;
 use super::shards::Shards;
+use super::values;
 use crate::dtype::DType;
 use crate::setup::Parallel;
 use crate::tape::log::StorageId;
@@ -23,8 +24,12 @@ pub(super) struct Gradients {
     elements: u64,
     /// Parameters in the bucket.
     waiting: Vec<usize>,
-    /// This GPU's parts of all gradients.
-    pub flat: Tensor,
+    /// This GPU's parts of all gradients; `None` if the host keeps them.
+    flat: Option<Tensor>,
+    /// Norms of the gradients that were copied to the host in this step.
+    norms: Vec<Tensor>,
+    /// True if gradients that are reduced are those of the whole step.
+    pub is_boundary: bool,
     /// Storages made on another stream than the model's.
     pub streams: Vec<(StorageId, u32)>,
 }
@@ -47,7 +52,9 @@ impl Gradients {
             bucket,
             elements: 0,
             waiting: Vec::new(),
-            flat: of_gradients(parts, "this GPU's gradients"),
+            flat: (!parallel.offload.is_any()).then(|| of_gradients(parts, "this GPU's gradients")),
+            norms: Vec::new(),
+            is_boundary: true,
             streams: Vec::new(),
         }
     }
@@ -80,8 +87,55 @@ impl Gradients {
             }
         };
         self.elements = 0;
-        waiting.iter().for_each(|&at| shards.list[at].param.clear_grad());
-        drop(averaged);
+        let mut last = None;
+        for &at in &waiting {
+            let shard = &shards.list[at];
+            if self.flat.is_none() {
+                last.replace(self.hand_over(t, shard.part.min(shard.elements)));
+            }
+            shard.param.clear_grad();
+        }
+        drop((last, averaged));
+    }
+
+    /// Copies a part of a gradient to the host by way of another copy on the GPU; at the end of a step after its norm is
+    /// taken (`_offload_grad_partition_at_boundary`).
+    fn hand_over(&mut self, t: &Tape, elements: u64) -> Tensor {
+        let copy = t.empty([elements], DType::Bf16, "copy of a gradient");
+        self.note(std::slice::from_ref(&copy));
+        if self.is_boundary {
+            let square = {
+                let _norm = values::double_norm(t, &copy);
+                values::double(t, "square of a norm")
+            };
+            let root = values::double(t, "norm of a gradient");
+            drop(square);
+            self.note(std::slice::from_ref(&root));
+            self.norms.push(root);
+            drop(t.empty([elements], DType::F32, "gradient in fp32"));
+        }
+        copy
+    }
+
+    /// What the GPU does of an update on the host: it sums norms of each group.
+    pub fn sum_norms(&mut self, t: &Tape, groups: &[usize]) {
+        for group in groups {
+            let mut total = None;
+            for _ in 0..*group {
+                let square = values::double(t, "square of a norm");
+                total.get_or_insert_with(|| values::double(t, "sum of squares"));
+                drop(square);
+            }
+            let summed = t.empty([1], DType::F32, "sum of squares over the GPUs");
+            let root = t.empty([], DType::F32, "norm of a group");
+            values::mask_invalid(t);
+            drop((total, summed, root));
+        }
+    }
+
+    /// Drops the norms of a step.
+    pub fn forget_norms(&mut self) {
+        self.norms.clear();
     }
 
     /// `__avg_scatter_contiguous_grads`: the bucket, multiplied by 1, and parts that are filled up with zeros.
@@ -131,6 +185,9 @@ impl Gradients {
 
     /// A view of so many of this GPU's elements.
     pub fn part(&self, t: &Tape, elements: u64) -> Tensor {
-        part_of(t, &self.flat, elements)
+        match &self.flat {
+            Some(flat) => part_of(t, flat, elements),
+            None => t.empty([elements], DType::Bf16, "part of a gradient"),
+        }
     }
 }

@@ -96,7 +96,7 @@ fn initialize(t: &Tape, params: &[Tensor], setup: &Setup, parallel: &Parallel) -
     let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match parallel.strategy {
         Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, params, setup, boundary))),
         Strategy::Deepspeed3 => {
-            let partitioned = Partitioned::new(t, params, (setup, parallel));
+            let partitioned = Partitioned::new(t, params, (setup, parallel), boundary);
             watcher = Some(partitioned.watcher());
             Rc::new(RefCell::new(partitioned))
         }

@@ -1,5 +1,6 @@
 //! ZeRO stage 3: parameters, gradients and states in parts (`DeepSpeedZeroOptimizer_Stage3`).
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::super::super::engine::EngineOptimizer;
@@ -11,7 +12,7 @@ use super::watcher::Watcher;
 use crate::Setup;
 use crate::dtype::DType;
 use crate::optim::Optimizer;
-use crate::setup::Parallel;
+use crate::setup::{Freeze, Parallel};
 use crate::tape::log::StorageId;
 use crate::tape::{Tape, Tensor};
 
@@ -19,43 +20,53 @@ use crate::tape::{Tape, Tensor};
 struct SubGroup {
     /// Elements of each parameter's part.
     parts: Vec<u64>,
-    /// The parts in fp32.
-    master: Tensor,
-    optimizer: Optimizer,
+    /// The parts in fp32, with the client's optimizer; `None` if the host has them.
+    master: Option<(Tensor, Optimizer)>,
+}
+
+impl SubGroup {
+    fn elements(&self) -> u64 {
+        self.parts.iter().sum()
+    }
 }
 
 /// The optimizer around the client's.
 pub(super) struct Partitioned {
     watcher: Rc<Watcher>,
-    /// Parts of all trained parameters.
-    flat: Tensor,
+    /// Parts of all trained parameters; `None` if the host has them.
+    flat: Option<Tensor>,
     groups: Vec<SubGroup>,
     gradients: Gradients,
     /// Norm of the last step's gradients, which the engine keeps.
     norm: Option<Tensor>,
     clips: bool,
     steps: u64,
-    _tracker: Tensor,
+    is_boundary: Rc<Cell<bool>>,
+    _tracker: Option<Tensor>,
 }
 
 impl Partitioned {
-    pub fn new(t: &Tape, params: &[Tensor], (setup, parallel): (&Setup, &Parallel)) -> Self {
-        let zero = parallel.zero;
-        let form = (zero.stage3_param_persistence_threshold, parallel.overlaps());
+    pub fn new(
+        t: &Tape,
+        params: &[Tensor],
+        (setup, parallel): (&Setup, &Parallel),
+        is_boundary: Rc<Cell<bool>>,
+    ) -> Self {
+        let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
         let ties = t.take_ties();
-        let mut shards = Shards::new(t, params, parallel.world, form);
-        let tracker = t.empty([1], DType::Bool, "is any invalid");
+        let mut shards = Shards::new(t, params, parallel);
+        let tracker = (!offloads).then(|| t.empty([1], DType::Bool, "is any invalid"));
         let flat = shards.defragment(t);
         let sizes: Vec<u64> = shards.trained().map(|at| shards.list[at].part).collect();
-        let groups = groups(t, setup, divided(&sizes, zero.sub_group_size));
-        let largest = groups.iter().map(|group| group.master.numel()).max().unwrap_or_default();
-        drop(t.empty([largest], DType::F32, "gradients in fp32"));
+        let groups = groups(t, setup, divided(&sizes, zero.sub_group_size), offloads);
+        let largest = groups.iter().map(SubGroup::elements).max().unwrap_or_default();
+        drop((!offloads).then(|| t.empty([largest], DType::F32, "gradients in fp32")));
         let gradients = Gradients::new(t, &shards, parallel);
         for at in shards.trained() {
             let whole = shards.list[at].part * parallel.world;
             drop((parallel.world > 1).then(|| t.empty([whole], DType::Bf16, "gathered parameter")));
         }
-        let watcher = Rc::new(Watcher::new(t, shards, zero));
+        let watcher = Rc::new(Watcher::new(shards, zero, wrappers(setup)));
         for (scope, weight) in ties {
             let at = params.iter().position(|param| param.is(&weight));
             at.iter().for_each(|&at| watcher.share(&t.path_of_scope(scope), at));
@@ -70,8 +81,41 @@ impl Partitioned {
             norm: None,
             clips: setup.clip,
             steps: 0,
+            is_boundary,
             _tracker: tracker,
         }
+    }
+
+    /// Returns true if the host has states and weights in fp32.
+    fn offloads(&self) -> bool {
+        self.groups.iter().any(|group| group.master.is_none())
+    }
+
+    /// Updates the groups, one after the other; returns what lives until the step is over.
+    fn update(&mut self, t: &Tape) -> Vec<Tensor> {
+        let of_group = |group: &SubGroup| {
+            let parts = group.parts.iter().map(|&elements| self.gradients.part(t, elements));
+            values::norm_of_parts(t, &parts.collect::<Vec<Tensor>>())
+        };
+        let mut held: Vec<Tensor> = self.groups.iter().map(of_group).collect();
+        held.push(values::combined_doubles(t, held.len() as u64));
+        drop(values::is_invalid_double(t));
+        held.extend(self.norm.replace(values::double(t, "norm / scale")));
+        for group in &mut self.groups {
+            let (elements, count) = (group.elements(), group.parts.len());
+            let Some((master, optimizer)) = &mut group.master else {
+                continue;
+            };
+            let together = (count > 1).then(|| t.empty([elements], DType::Bf16, "this GPU's gradients"));
+            master.hold_gradient(t);
+            drop(together);
+            if self.clips {
+                values::clip_double(t);
+            }
+            optimizer.step(t);
+            master.clear_grad();
+        }
+        held
     }
 
     /// What tells the parameters of modules.
@@ -96,19 +140,24 @@ fn divided(sizes: &[u64], least: u64) -> Vec<Vec<u64>> {
     groups
 }
 
+/// Modules that peft puts around a model: `PeftModel` and `LoraModel`.
+fn wrappers(setup: &Setup) -> usize {
+    if setup.freeze == Freeze::Lora { 2 } else { 0 }
+}
+
 /// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned.
-fn groups(t: &Tape, setup: &Setup, divided: Vec<Vec<u64>>) -> Vec<SubGroup> {
+fn groups(t: &Tape, setup: &Setup, divided: Vec<Vec<u64>>, offloads: bool) -> Vec<SubGroup> {
     let mut converted = None;
     let mut groups = Vec::new();
     for parts in divided {
         let elements = parts.iter().sum();
-        converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
-        let master = t.require_grad(&master(t, elements));
-        groups.push(SubGroup {
-            parts,
-            optimizer: Optimizer::new(setup.optim, std::slice::from_ref(&master)),
-            master,
+        let master = (!offloads).then(|| {
+            converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
+            let master = t.require_grad(&master(t, elements));
+            let optimizer = Optimizer::new(setup.optim, std::slice::from_ref(&master));
+            (master, optimizer)
         });
+        groups.push(SubGroup { parts, master });
     }
     groups
 }
@@ -125,6 +174,7 @@ impl EngineOptimizer for Partitioned {
     fn gradient(&mut self, t: &Tape, param: &Tensor) {
         let coordinator = self.watcher.coordinator.borrow();
         let shards = &coordinator.shards;
+        self.gradients.is_boundary = self.is_boundary.get();
         if let Some(at) = shards.list.iter().position(|shard| shard.param.is(param)) {
             self.gradients.put(t, shards, at);
         }
@@ -132,6 +182,7 @@ impl EngineOptimizer for Partitioned {
 
     fn after_backward(&mut self, t: &Tape) {
         let mut coordinator = self.watcher.coordinator.borrow_mut();
+        self.gradients.is_boundary = self.is_boundary.get();
         self.gradients.reduce(t, &coordinator.shards);
         coordinator.release_leftovers(t);
     }
@@ -139,30 +190,17 @@ impl EngineOptimizer for Partitioned {
     fn step(&mut self, t: &Tape) {
         self.steps += 1;
         self.watcher.coordinator.borrow_mut().shards.release_all(t);
-        let norms: Vec<Tensor> = self
-            .groups
-            .iter()
-            .map(|group| {
-                let parts = group.parts.iter().map(|&elements| self.gradients.part(t, elements));
-                values::norm_of_parts(t, &parts.collect::<Vec<Tensor>>())
-            })
-            .collect();
-        let total = values::combined_doubles(t, norms.len() as u64);
-        drop(values::is_invalid_double(t));
-        let last = self.norm.replace(t.empty([], DType::F64, "norm / scale"));
-        for group in &mut self.groups {
-            let together = (group.parts.len() > 1)
-                .then(|| t.empty([group.master.numel()], DType::Bf16, "this GPU's gradients"));
-            group.master.hold_gradient(t);
-            drop(together);
-            if self.clips {
-                values::clip_double(t);
+        let held = match self.offloads() {
+            true => {
+                let groups: Vec<usize> = self.groups.iter().map(|group| group.parts.len()).collect();
+                self.gradients.sum_norms(t, &groups);
+                self.gradients.forget_norms();
+                Vec::new()
             }
-            group.optimizer.step(t);
-            group.master.clear_grad();
-        }
+            false => self.update(t),
+        };
         self.watcher.coordinator.borrow_mut().shards.gather_persistent(t);
-        drop((total, last, norms));
+        drop(held);
     }
 
     fn streams(&self) -> Vec<(StorageId, u32)> {
@@ -172,6 +210,6 @@ impl EngineOptimizer for Partitioned {
     }
 
     fn weights(&self) -> Vec<(Tensor, bool)> {
-        self.watcher.coordinator.borrow().shards.memory(&self.flat)
+        self.watcher.coordinator.borrow().shards.memory(self.flat.as_ref())
     }
 }

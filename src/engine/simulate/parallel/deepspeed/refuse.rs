@@ -28,12 +28,6 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if parallel.offload.is_any() && parallel.strategy == Strategy::Deepspeed0 {
         return refuse("stage 0 offloads nothing; set `strategy` to deepspeed1 or deepspeed2, or leave `offload` out");
     }
-    if parallel.strategy == Strategy::Deepspeed3 && parallel.offload.is_any() {
-        return refuse("stage 3 is simulated without offloading; leave `offload` out, or set `strategy` to deepspeed2");
-    }
-    if parallel.strategy == Strategy::Deepspeed3 && setup.freeze == Freeze::Lora {
-        return refuse("stage 3 is simulated without adapters; set `strategy` to deepspeed2, or `freeze` to none");
-    }
     let size = parallel.zero.reduce_bucket_size;
     if !(1..=MOST_BUCKET).contains(&size) {
         return Err(SimulateError::Parallel(format!(

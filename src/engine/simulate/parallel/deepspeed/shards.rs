@@ -1,9 +1,11 @@
 //! Parameters of ZeRO stage 3: each GPU keeps a part of each, and has all of one while a module uses it
 //! (`deepspeed/runtime/zero/partition_parameters.py`).
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::dtype::DType;
+use crate::setup::{Offload, Parallel};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Kind, Tape, Tensor, Why};
 
@@ -19,8 +21,10 @@ enum Status {
 pub(super) struct Shard {
     /// The parameter that the model has, whose memory is lent.
     pub param: Tensor,
-    /// Module that has it.
+    /// Scope in which it was made.
     pub scope: ScopeId,
+    /// Path of the module that has it.
+    pub module: String,
     /// Elements of it.
     pub elements: u64,
     /// Elements of each GPU's part.
@@ -48,6 +52,8 @@ pub(super) struct Shards {
     pub list: Vec<Shard>,
     world: u64,
     overlaps: bool,
+    /// True if the host keeps the parts (`offload_param`).
+    on_host: bool,
     /// Storages made on another stream than the model's.
     pub streams: Vec<(StorageId, u32)>,
     /// Elements that were gathered and not released in this pass, but for those that persist.
@@ -58,12 +64,17 @@ pub(super) struct Shards {
 
 impl Shards {
     /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole.
-    pub fn new(t: &Tape, params: &[Tensor], world: u64, (threshold, overlaps): (u64, bool)) -> Self {
+    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel) -> Self {
+        let (world, threshold) = (parallel.world, parallel.zero.stage3_param_persistence_threshold);
+        let on_host = parallel.offload == Offload::OptimizerAndParameters;
+        let paths: Vec<String> = params.iter().map(|param| t.path_of(param)).collect();
+        let mut modules = modules(&paths).into_iter();
         let mut parts = Vec::new();
         let cut = |param: &Tensor| {
             let elements = param.numel();
             let shard = Shard {
                 scope: t.scope_of(param),
+                module: modules.next().unwrap_or_default(),
                 elements,
                 part: elements.div_ceil(world),
                 persists: elements <= threshold,
@@ -72,7 +83,7 @@ impl Shards {
                 gather: None,
                 param: param.clone(),
             };
-            parts.push(part(t, shard.scope, shard.part));
+            parts.extend((!on_host).then(|| part(t, shard.scope, shard.part)));
             t.give_up(param);
             shard
         };
@@ -80,7 +91,8 @@ impl Shards {
         Self {
             list,
             world,
-            overlaps,
+            overlaps: parallel.overlaps(),
+            on_host,
             streams: Vec::new(),
             available: 0,
             parts,
@@ -88,14 +100,17 @@ impl Shards {
     }
 
     /// `defragment`: moves the parts of trained parameters into one buffer, by way of the host.
-    pub fn defragment(&mut self, t: &Tape) -> Tensor {
+    pub fn defragment(&mut self, t: &Tape) -> Option<Tensor> {
+        if self.on_host {
+            return None;
+        }
         let trained: Vec<usize> = self.trained().collect();
         let elements = trained.iter().map(|&at| self.list[at].part).sum::<u64>();
         trained.iter().for_each(|&at| t.give_up(&self.parts[at]));
         t.forget_freed();
         let flat = part(t, 0, elements);
         trained.iter().for_each(|&at| t.lend(&self.parts[at], &flat));
-        flat
+        Some(flat)
     }
 
     /// Trained parameters.
@@ -104,12 +119,29 @@ impl Shards {
     }
 
     /// Memory in which the parts lie, and true if it is of trained parameters.
-    pub fn memory(&self, flat: &Tensor) -> Vec<(Tensor, bool)> {
-        let frozen = |at: &usize| !self.list[*at].param.requires_grad();
-        let kept = (0..self.list.len()).filter(frozen);
-        let mut memory: Vec<(Tensor, bool)> = kept.map(|at| (self.parts[at].clone(), false)).collect();
-        memory.push((flat.clone(), true));
+    pub fn memory(&self, flat: Option<&Tensor>) -> Vec<(Tensor, bool)> {
+        let kept = self.parts.iter().zip(&self.list).filter(|(_, shard)| !shard.param.requires_grad());
+        let mut memory: Vec<(Tensor, bool)> = kept.map(|(part, _)| (part.clone(), false)).collect();
+        memory.extend(flat.map(|flat| (flat.clone(), true)));
         memory
+    }
+
+    /// Copies of parts that the host keeps, on the GPU.
+    fn copies(&mut self, t: &Tape, params: &[usize]) -> Vec<Tensor> {
+        let copied = params.iter().filter(|_| self.on_host);
+        let copies: Vec<Tensor> = copied
+            .map(|&at| t.empty([self.list[at].part], DType::Bf16, "copy of a part"))
+            .collect();
+        copies.iter().for_each(|copy| self.note(copy));
+        copies
+    }
+
+    /// Lends a parameter its only part, or a copy of it.
+    fn lend_whole(&mut self, t: &Tape, at: usize) {
+        match self.on_host {
+            true => self.take(t, at, self.list[at].elements),
+            false => t.lend(&self.list[at].param, &self.parts[at]),
+        }
     }
 
     /// Returns true if a parameter is neither whole nor about to be.
@@ -125,17 +157,19 @@ impl Shards {
         self.available += params.iter().map(|&at| self.list[at].elements as i64).sum::<i64>();
         let buffer = match (self.world, &params[..]) {
             (1, _) => {
-                params.iter().for_each(|&at| t.lend(&self.list[at].param, &self.parts[at]));
+                params.iter().for_each(|&at| self.lend_whole(t, at));
                 None
             }
             (_, [_]) => {
                 self.take(t, first, self.list[first].part * self.world);
+                drop(self.copies(t, &params));
                 None
             }
             _ => {
                 let elements = params.iter().map(|&at| self.list[at].part).sum::<u64>() * self.world;
                 let buffer = t.empty([elements], DType::Bf16, "gathered parameters");
                 self.note(&buffer);
+                drop(self.copies(t, &params));
                 Some(buffer)
             }
         };
@@ -211,17 +245,40 @@ impl Shards {
 
     /// `_allgather_params_coalesced` of those that persist, at the end of a step.
     pub fn gather_persistent(&mut self, t: &Tape) {
-        for at in 0..self.list.len() {
-            if !self.list[at].persists || !self.is_away(at) {
-                continue;
-            }
+        let is_wanted = |at: &usize| self.list[*at].persists && self.is_away(*at);
+        let wanted: Vec<usize> = (0..self.list.len()).filter(is_wanted).collect();
+        let own = self.streams.len();
+        let copies = match (self.world, &wanted[..]) {
+            (1, _) | (_, [_]) => Vec::new(),
+            _ => self.copies(t, &wanted),
+        };
+        for &at in &wanted {
             match self.world {
-                1 => t.lend(&self.list[at].param, &self.parts[at]),
+                1 => self.lend_whole(t, at),
                 world => self.take(t, at, self.list[at].part * world),
             }
             self.list[at].status = Status::Here;
         }
+        if wanted.len() == 1 && self.world > 1 {
+            drop(self.copies(t, &wanted));
+        }
+        drop(copies);
+        // This gather is none of the coordinator's, which has a stream.
+        self.streams.truncate(own);
     }
+}
+
+/// Modules of parameters with these paths: peft puts a map that it adapts into another as `base_layer`.
+fn modules(paths: &[String]) -> Vec<String> {
+    let adapted: HashSet<&str> = paths.iter().filter_map(|path| path.strip_suffix(".lora_A.weight")).collect();
+    let module = |path: &String| {
+        let own = path.rsplit_once('.').map_or("", |(module, _)| module);
+        match adapted.contains(own) {
+            true => format!("{own}.base_layer"),
+            false => own.to_owned(),
+        }
+    };
+    paths.iter().map(module).collect()
 }
 
 /// Memory for a part of parameters.

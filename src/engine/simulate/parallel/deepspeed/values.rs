@@ -8,6 +8,11 @@ fn value(t: &Tape, dtype: DType, name: &'static str) -> Tensor {
     t.empty([], dtype, name)
 }
 
+/// A single value in double.
+pub(super) fn double(t: &Tape, name: &'static str) -> Tensor {
+    value(t, DType::F64, name)
+}
+
 /// `torch.isfinite(x)` of so many values: `(x.abs() != inf) * (x == x)`.
 fn is_finite(t: &Tape, count: u64, dtype: DType) -> Tensor {
     let abs = t.empty([count], dtype, "abs");
@@ -160,7 +165,6 @@ pub(super) fn weight_norm(t: &Tape, gradients: &[Tensor]) {
 
 /// `get_grad_norm_direct` of the gradients of a group, in double.
 pub(super) fn norm_of_parts(t: &Tape, parts: &[Tensor]) -> Tensor {
-    let double = |name| value(t, DType::F64, name);
     let norms: Vec<Tensor> = parts.iter().map(|part| double_norm(t, part)).collect();
     let squares = {
         let _stacked = t.empty([norms.len() as u64], DType::F64, "norms of gradients");
@@ -168,12 +172,12 @@ pub(super) fn norm_of_parts(t: &Tape, parts: &[Tensor]) -> Tensor {
     };
     let sum = reduced(t, &squares, (DType::F64, DType::F64.width()), "sum of squares");
     drop(squares);
-    let root = double("norm of a group");
+    let root = double(t, "norm of a group");
     let infinite = value(t, DType::Bool, "is infinite");
     let nan = value(t, DType::Bool, "is no number");
     let either = value(t, DType::Bool, "is either");
     let replacement = value(t, DType::F32, "-1");
-    let out = double("norm or -1");
+    let out = double(t, "norm or -1");
     drop((replacement, either, nan, infinite, root, sum, norms));
     out
 }

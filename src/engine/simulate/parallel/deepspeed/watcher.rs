@@ -41,16 +41,17 @@ pub(super) struct Watcher {
     ends: RefCell<Vec<End>>,
     /// Calls that backward is in.
     open: RefCell<Vec<usize>>,
+    /// Modules around the model.
+    wrappers: usize,
     /// True if an operation used a parameter that was not gathered for its module.
     missed: Cell<bool>,
 }
 
 impl Watcher {
-    pub fn new(t: &Tape, shards: Shards, zero: Zero) -> Self {
+    pub fn new(shards: Shards, zero: Zero, wrappers: usize) -> Self {
         let (mut known, mut modules) = (HashMap::new(), Vec::new());
         for (at, shard) in shards.list.iter().enumerate() {
-            let path = t.path_of_scope(shard.scope);
-            let module = *known.entry(path).or_insert_with(|| {
+            let module = *known.entry(shard.module.clone()).or_insert_with(|| {
                 modules.push(Module::default());
                 modules.len() - 1
             });
@@ -63,6 +64,7 @@ impl Watcher {
             running: RefCell::default(),
             ends: RefCell::default(),
             open: RefCell::default(),
+            wrappers,
             missed: Cell::new(false),
         }
     }
@@ -92,12 +94,12 @@ impl Watcher {
         self.ends.borrow_mut().clear();
         self.open.borrow_mut().clear();
         self.coordinator.borrow_mut().reset(t, is_first);
-        self.enters(t, 0);
+        (0..=self.wrappers).for_each(|_| self.enters(t, 0));
     }
 
     /// The forward of the whole model is over.
     pub fn end(&self, t: &Tape) {
-        self.leaves(t, 0);
+        (0..=self.wrappers).for_each(|_| self.leaves(t, 0));
     }
 
     fn come_to(&self, t: &Tape, end: End, node: Option<u64>) {
