@@ -215,11 +215,9 @@ impl Tape {
     /// Starts recording an operation on `inputs`; inactive if none of them requires grad or grad mode is off.
     pub fn record(&self, name: &'static str, inputs: &[&Tensor]) -> Recording {
         if let Some(watcher) = self.watcher() {
-            let is_absent = |x: &&Tensor| x.storage().is_absent() && x.numel() > 0;
-            if inputs.iter().any(is_absent) {
-                if std::env::var("VZ").is_ok() { eprintln!("missed {name} in {}", self.path_of_scope(self.scope_id())); }
-                watcher.misses();
-            }
+            watcher.begins(self);
+            let is_absent = |x: &&&Tensor| x.storage().is_absent() && x.numel() > 0;
+            inputs.iter().filter(is_absent).for_each(|x| watcher.misses(self, x));
         }
         let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
         if on {

@@ -21,8 +21,12 @@ pub trait ModuleWatcher {
     fn reaches(&self, t: &Tape, node: Option<u64>) -> Option<usize>;
     /// The run of a module through whose beginning a gradient for a node goes; `None` if the node is in the module.
     fn leaves_by(&self, node: u64) -> Option<usize>;
+    /// An operation begins.
+    fn begins(&self, t: &Tape);
     /// An operation uses a parameter that is not gathered.
-    fn misses(&self);
+    fn misses(&self, t: &Tape, x: &Tensor);
+    /// The result of the current module becomes a leaf that requires a gradient.
+    fn makes_leaf(&self);
 }
 
 impl Tape {
@@ -92,6 +96,14 @@ impl Tape {
         }
     }
 
+    /// `output.requires_grad_()` by a hook on the current module.
+    pub fn require_grad_of_output(&self, x: &Tensor) -> Tensor {
+        if let Some(watcher) = self.watcher() {
+            watcher.makes_leaf();
+        }
+        self.require_grad(x)
+    }
+
     /// Notes that the current module has a parameter of another, for a library that asks with [`Tape::take_ties`].
     pub fn note_tie(&self, weight: &Tensor) {
         if self.recast().is_some() {
@@ -118,6 +130,11 @@ impl Tape {
     /// Returns true if a module runs within backward: a recomputation.
     pub fn is_in_backward(&self) -> bool {
         self.0.in_backward.get()
+    }
+
+    /// Returns true if a node of the graph runs, and no recomputation.
+    pub fn is_in_backward_of_node(&self) -> bool {
+        self.0.in_backward.get() && self.0.hooks.borrow().is_empty()
     }
 
     /// Number that the next node of the graph gets.

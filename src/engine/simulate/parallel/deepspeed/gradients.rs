@@ -91,7 +91,8 @@ impl Gradients {
         for &at in &waiting {
             let shard = &shards.list[at];
             if self.flat.is_none() {
-                last.replace(self.hand_over(t, shard.part.min(shard.elements)));
+                drop(last.take());
+                last = Some(self.hand_over(t, shard.part.min(shard.elements)));
             }
             shard.param.clear_grad();
         }
@@ -128,8 +129,9 @@ impl Gradients {
             }
             let summed = t.empty([1], DType::F32, "sum of squares over the GPUs");
             let root = t.empty([], DType::F32, "norm of a group");
+            drop(total);
             values::mask_invalid(t);
-            drop((total, summed, root));
+            drop((summed, root));
         }
     }
 

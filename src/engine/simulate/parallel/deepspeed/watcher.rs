@@ -10,7 +10,7 @@ use super::coordinator::{Coordinator, Module};
 use super::shards::Shards;
 use crate::setup::Zero;
 use crate::tape::log::ScopeId;
-use crate::tape::{ModuleWatcher, Tape};
+use crate::tape::{ModuleWatcher, Tape, Tensor};
 
 /// A run of a module's forward.
 struct Call {
@@ -19,6 +19,8 @@ struct Call {
     start: u64,
     /// True if a gradient leaves it through its input.
     passes: bool,
+    /// True if its result is a leaf that requires a gradient.
+    is_leaf: bool,
 }
 
 /// One end of a module's forward, before the node `at`.
@@ -37,6 +39,8 @@ pub(super) struct Watcher {
     calls: RefCell<Vec<Call>>,
     /// Calls that are not over.
     running: RefCell<Vec<usize>>,
+    /// A module inside the current one, which it runs as a single operation, until the next begins.
+    single: Cell<Option<usize>>,
     /// Ends of calls that backward has not come to.
     ends: RefCell<Vec<End>>,
     /// Calls that backward is in.
@@ -51,17 +55,28 @@ impl Watcher {
     pub fn new(shards: Shards, zero: Zero, wrappers: usize) -> Self {
         let (mut known, mut modules) = (HashMap::new(), Vec::new());
         for (at, shard) in shards.list.iter().enumerate() {
-            let module = *known.entry(shard.module.clone()).or_insert_with(|| {
+            let module = *known.entry(shard.module.replace("..", ".")).or_insert_with(|| {
                 modules.push(Module::default());
                 modules.len() - 1
             });
             modules[module].params.push(at);
+        }
+        // peft asks for the type of `lora_A.weight` in the module around it, of which it is an external parameter.
+        for (at, shard) in shards.list.iter().enumerate() {
+            if let Some(around) = shard.module.strip_suffix(".lora_A") {
+                let module = *known.entry(around.to_owned()).or_insert_with(|| {
+                    modules.push(Module::default());
+                    modules.len() - 1
+                });
+                modules[module].params.push(at);
+            }
         }
         Self {
             coordinator: RefCell::new(Coordinator::new(shards, modules, zero)),
             known: RefCell::new(known),
             calls: RefCell::default(),
             running: RefCell::default(),
+            single: Cell::new(None),
             ends: RefCell::default(),
             open: RefCell::default(),
             wrappers,
@@ -80,7 +95,14 @@ impl Watcher {
         self.missed.get()
     }
 
+    /// A module by its path, of which a part of the model that is named in full has its own beginning twice.
     fn module(&self, path: String) -> usize {
+        let mut path = path.replace("..", ".");
+        if !self.known.borrow().contains_key(&path) {
+            let twice = path.match_indices('.').map(|(at, _)| path.split_at(at));
+            let rest = |(before, after): (&str, &str)| after[1..].starts_with(before).then(|| after[1..].to_owned());
+            path = twice.filter_map(rest).find(|rest| self.known.borrow().contains_key(rest)).unwrap_or(path);
+        }
         *self.known.borrow_mut().entry(path).or_insert_with(|| {
             let modules = &mut self.coordinator.borrow_mut().modules;
             modules.push(Module::default());
@@ -102,13 +124,49 @@ impl Watcher {
         (0..=self.wrappers).for_each(|_| self.leaves(t, 0));
     }
 
+    fn enter(&self, t: &Tape, module: usize) {
+        t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
+        if t.is_in_backward() {
+            return;
+        }
+        let start = t.next_node();
+        let mut calls = self.calls.borrow_mut();
+        calls.push(Call {
+            module,
+            start,
+            passes: false,
+            is_leaf: false,
+        });
+        let call = calls.len() - 1;
+        self.running.borrow_mut().push(call);
+        self.ends.borrow_mut().push(End {
+            at: start,
+            call,
+            is_exit: false,
+        });
+    }
+
+    fn leave(&self, t: &Tape, module: usize) {
+        t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true));
+        if t.is_in_backward() {
+            return;
+        }
+        if let Some(call) = self.running.borrow_mut().pop() {
+            self.ends.borrow_mut().push(End {
+                at: t.next_node(),
+                call,
+                is_exit: true,
+            });
+        }
+    }
+
     fn come_to(&self, t: &Tape, end: End, node: Option<u64>) {
-        let (module, start, passes) = {
+        let (module, start, passes, is_leaf) = {
             let call = &self.calls.borrow()[end.call];
-            (call.module, call.start, call.passes)
+            (call.module, call.start, call.passes, call.is_leaf)
         };
         if end.is_exit {
-            if node.is_some_and(|node| node >= start) {
+            if is_leaf || node.is_some_and(|node| node >= start) {
                 self.open.borrow_mut().push(end.call);
                 self.coordinator.borrow_mut().fetch(t, module, false);
             }
@@ -126,39 +184,42 @@ impl Watcher {
 
 impl ModuleWatcher for Watcher {
     fn enters(&self, t: &Tape, scope: ScopeId) {
-        let module = self.module(t.path_of_scope(scope));
-        t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
-        if t.is_in_backward() {
-            return;
-        }
-        let start = t.next_node();
-        let mut calls = self.calls.borrow_mut();
-        calls.push(Call {
-            module,
-            start,
-            passes: false,
-        });
-        let call = calls.len() - 1;
-        self.running.borrow_mut().push(call);
-        self.ends.borrow_mut().push(End {
-            at: start,
-            call,
-            is_exit: false,
-        });
+        self.begins(t);
+        self.enter(t, self.module(t.path_of_scope(scope)));
     }
 
     fn leaves(&self, t: &Tape, scope: ScopeId) {
-        let module = self.module(t.path_of_scope(scope));
-        t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true));
-        if t.is_in_backward() {
-            return;
+        self.begins(t);
+        self.leave(t, self.module(t.path_of_scope(scope)));
+    }
+
+    fn begins(&self, t: &Tape) {
+        if let Some(module) = self.single.take() {
+            self.leave(t, module);
         }
-        if let Some(call) = self.running.borrow_mut().pop() {
-            self.ends.borrow_mut().push(End {
-                at: t.next_node(),
-                call,
-                is_exit: true,
-            });
+    }
+
+    fn misses(&self, t: &Tape, x: &Tensor) {
+        let found = {
+            let shards = &self.coordinator.borrow().shards.list;
+            let shard = shards.iter().find(|shard| shard.param.storage().same(x.storage()));
+            shard.map(|shard| shard.module.clone())
+        };
+        let around = t.path_of_scope(t.scope_id());
+        let inside = found.filter(|path| path.starts_with(&around) && !t.is_in_backward_of_node());
+        match inside {
+            Some(path) => {
+                let module = self.module(path);
+                self.enter(t, module);
+                self.single.set(Some(module));
+            }
+            None => self.missed.set(true),
+        }
+    }
+
+    fn makes_leaf(&self) {
+        if let Some(&call) = self.running.borrow().last() {
+            self.calls.borrow_mut()[call].is_leaf = true;
         }
     }
 
@@ -180,9 +241,5 @@ impl ModuleWatcher for Watcher {
             call_of.passes = true;
             call
         })
-    }
-
-    fn misses(&self) {
-        self.missed.set(true);
     }
 }
