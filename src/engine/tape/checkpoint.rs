@@ -122,8 +122,11 @@ impl Tape {
                 Saved::Promised(Promise { frame, index })
             }
             Some(Hook::Recompute(frame)) => {
-                // What a recomputation saves is another tensor, which keeps the memory that a parameter has now.
-                let kept = t.detach_owner();
+                // `x.detach() if x.requires_grad else x`: another tensor keeps the memory that a parameter has now.
+                let kept = match t.requires_grad() {
+                    true => t.detach_owner(),
+                    false => t.detach(),
+                };
                 t.storage().keep_for_backward(Why::NeededBy(node));
                 self.put(&frame, kept.clone());
                 Saved::Kept(kept)

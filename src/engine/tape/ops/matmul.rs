@@ -124,10 +124,15 @@ impl Tape {
             }
         });
         inputs.iter().for_each(|input| rec.save(self, input));
-        rec.finish(self, out, |t, bw| {
+        let is_trained = weight.requires_grad();
+        rec.finish(self, out, move |t, bw| {
             let (g, x, weight) = (bw.grad(), &bw.saved[0], &bw.saved[1]);
             t.no_grad(|| {
-                let of_input = bw.want(0, || t.matmul(g, weight).detach());
+                let of_input = bw.want(0, || match is_trained && g.dim() > 2 {
+                    // `matmul` folds any matrix beside a trained one.
+                    true => t.view(&t.mm(&t.reshape(g, flattened(g)), weight), with_last(g, weight.size(1))).detach(),
+                    false => t.matmul(g, weight).detach(),
+                });
                 let of_weight = bw.want(1, || {
                     let rows = t.reshape(g, flattened(g));
                     t.matmul(&t.transpose(&rows, 0, 1), &t.reshape(x, flattened(x)))

@@ -28,6 +28,8 @@ pub(super) struct Gradients {
     flat: Option<Tensor>,
     /// Norms of the gradients that were copied to the host in this step.
     norms: Vec<Tensor>,
+    /// Parameters whose gradients were copied to the host in this step.
+    handed: Vec<usize>,
     /// True if gradients that are reduced are those of the whole step.
     pub is_boundary: bool,
     /// Storages made on another stream than the model's.
@@ -54,6 +56,7 @@ impl Gradients {
             waiting: Vec::new(),
             flat: (!parallel.offload.is_any()).then(|| of_gradients(parts, "this GPU's gradients")),
             norms: Vec::new(),
+            handed: Vec::new(),
             is_boundary: true,
             streams: Vec::new(),
         }
@@ -92,6 +95,7 @@ impl Gradients {
             let shard = &shards.list[at];
             if self.flat.is_none() {
                 drop(last.take());
+                self.handed.push(at);
                 last = Some(self.hand_over(t, shard.part.min(shard.elements)));
             }
             shard.param.clear_grad();
@@ -118,11 +122,11 @@ impl Gradients {
         copy
     }
 
-    /// What the GPU does of an update on the host: it sums norms of each group.
-    pub fn sum_norms(&mut self, t: &Tape, groups: &[usize]) {
+    /// What the GPU does of an update on the host: it sums norms of each group, whose parameters are given.
+    pub fn sum_norms(&mut self, t: &Tape, groups: &[Vec<usize>]) {
         for group in groups {
             let mut total = None;
-            for _ in 0..*group {
+            for _ in group.iter().filter(|at| self.handed.contains(at)) {
                 let square = values::double(t, "square of a norm");
                 total.get_or_insert_with(|| values::double(t, "sum of squares"));
                 drop(square);
@@ -138,6 +142,7 @@ impl Gradients {
     /// Drops the norms of a step.
     pub fn forget_norms(&mut self) {
         self.norms.clear();
+        self.handed.clear();
     }
 
     /// `__avg_scatter_contiguous_grads`: the bucket, multiplied by 1, and parts that are filled up with zeros.

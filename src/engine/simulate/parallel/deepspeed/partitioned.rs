@@ -192,7 +192,10 @@ impl EngineOptimizer for Partitioned {
         self.watcher.coordinator.borrow_mut().shards.release_all(t);
         let held = match self.offloads() {
             true => {
-                let groups: Vec<usize> = self.groups.iter().map(|group| group.parts.len()).collect();
+                let trained: Vec<usize> = self.watcher.coordinator.borrow().shards.trained().collect();
+                let mut rest = trained.into_iter();
+                let counts = self.groups.iter().map(|group| group.parts.len());
+                let groups: Vec<Vec<usize>> = counts.map(|count| rest.by_ref().take(count).collect()).collect();
                 self.gradients.sum_norms(t, &groups);
                 self.gradients.forget_norms();
                 Vec::new()
