@@ -26,7 +26,9 @@ pub trait ModuleWatcher {
     /// An operation uses a parameter that is not gathered.
     fn misses(&self, t: &Tape, x: &Tensor);
     /// The result of the current module becomes a leaf that requires a gradient.
-    fn makes_leaf(&self);
+    fn makes_leaf(&self, t: &Tape, leaf: &Tensor);
+    /// Place among the nodes of such a leaf; `None` for parameters.
+    fn place_of_leaf(&self, x: &Tensor) -> Option<u64>;
 }
 
 impl Tape {
@@ -98,10 +100,11 @@ impl Tape {
 
     /// `output.requires_grad_()` by a hook on the current module.
     pub fn require_grad_of_output(&self, x: &Tensor) -> Tensor {
+        let leaf = self.require_grad(x);
         if let Some(watcher) = self.watcher() {
-            watcher.makes_leaf();
+            watcher.makes_leaf(self, &leaf);
         }
-        self.require_grad(x)
+        leaf
     }
 
     /// Notes that the current module has a parameter of another, for a library that asks with [`Tape::take_ties`].

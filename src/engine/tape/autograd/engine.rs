@@ -1,5 +1,6 @@
 //! The autograd engine: runs the graph backward, node by node, in the order of PyTorch's.
 
+use super::super::hooks::ModuleWatcher;
 use super::*;
 
 impl Tape {
@@ -68,8 +69,14 @@ impl Tape {
     /// Sends a gradient to a node, or to the beginning of the module that it leaves.
     fn send(&self, edge: &Edge, grad: Option<Tensor>, ready: &mut BinaryHeap<Ready>, held: &mut Held) {
         if let Some(grad) = grad {
-            let watcher = self.watcher();
-            if let Some(module) = watcher.and_then(|watcher| watcher.leaves_by(edge.node.sequence)) {
+            let leaves_by = |watcher: Rc<dyn ModuleWatcher>| {
+                let place = match &*edge.node.action.borrow() {
+                    Action::Accumulate(leaf) => watcher.place_of_leaf(leaf).unwrap_or(u64::MAX),
+                    Action::Apply(_) => edge.node.sequence,
+                };
+                watcher.leaves_by(place)
+            };
+            if let Some(module) = self.watcher().and_then(leaves_by) {
                 return held.put(self, module, edge, grad);
             }
             receive(self, edge, grad);

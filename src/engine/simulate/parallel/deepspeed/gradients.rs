@@ -30,6 +30,8 @@ pub(super) struct Gradients {
     norms: Vec<Tensor>,
     /// Parameters whose gradients were copied to the host in this step.
     handed: Vec<usize>,
+    /// Micro-batches of this step so far.
+    passes: u64,
     /// True if gradients that are reduced are those of the whole step.
     pub is_boundary: bool,
     /// Storages made on another stream than the model's.
@@ -57,6 +59,7 @@ impl Gradients {
             flat: (!parallel.offload.is_any()).then(|| of_gradients(parts, "this GPU's gradients")),
             norms: Vec::new(),
             handed: Vec::new(),
+            passes: 0,
             is_boundary: true,
             streams: Vec::new(),
         }
@@ -139,10 +142,16 @@ impl Gradients {
         }
     }
 
+    /// A micro-batch begins.
+    pub fn begin_pass(&mut self) {
+        self.passes += 1;
+    }
+
     /// Drops the norms of a step.
     pub fn forget_norms(&mut self) {
         self.norms.clear();
         self.handed.clear();
+        self.passes = 0;
     }
 
     /// `__avg_scatter_contiguous_grads`: the bucket, multiplied by 1, and parts that are filled up with zeros.

@@ -140,9 +140,9 @@ fn divided(sizes: &[u64], least: u64) -> Vec<Vec<u64>> {
     groups
 }
 
-/// Modules that peft puts around a model: `PeftModel` and `LoraModel`.
+/// Modules that run around a model: of peft `PeftModel`, and `LoraModel`, which calls the model's forward and not the model.
 fn wrappers(setup: &Setup) -> usize {
-    if setup.freeze == Freeze::Lora { 2 } else { 0 }
+    usize::from(setup.freeze == Freeze::Lora)
 }
 
 /// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned.
@@ -164,6 +164,7 @@ fn groups(t: &Tape, setup: &Setup, divided: Vec<Vec<u64>>, offloads: bool) -> Ve
 
 impl EngineOptimizer for Partitioned {
     fn before_forward(&mut self, t: &Tape) {
+        self.gradients.begin_pass();
         self.watcher.begin(t, self.steps == 0);
     }
 
@@ -185,6 +186,7 @@ impl EngineOptimizer for Partitioned {
         self.gradients.is_boundary = self.is_boundary.get();
         self.gradients.reduce(t, &coordinator.shards);
         coordinator.release_leftovers(t);
+        self.watcher.forget();
     }
 
     fn step(&mut self, t: &Tape) {

@@ -19,6 +19,8 @@ struct Call {
     start: u64,
     /// True if a gradient leaves it through its input.
     passes: bool,
+    /// True if it gets its input by position: a function is put before no other.
+    is_by_position: bool,
     /// True if its result is a leaf that requires a gradient.
     is_leaf: bool,
 }
@@ -45,6 +47,8 @@ pub(super) struct Watcher {
     ends: RefCell<Vec<End>>,
     /// Calls that backward is in.
     open: RefCell<Vec<usize>>,
+    /// Leaves that are results of modules, each with its place among the nodes.
+    leaves: RefCell<Vec<(Tensor, u64)>>,
     /// Modules around the model.
     wrappers: usize,
     /// True if an operation used a parameter that was not gathered for its module.
@@ -79,6 +83,7 @@ impl Watcher {
             single: Cell::new(None),
             ends: RefCell::default(),
             open: RefCell::default(),
+            leaves: RefCell::default(),
             wrappers,
             missed: Cell::new(false),
         }
@@ -113,10 +118,16 @@ impl Watcher {
     /// The forward of the whole model begins.
     pub fn begin(&self, t: &Tape, is_first: bool) {
         self.calls.borrow_mut().clear();
+        self.leaves.borrow_mut().clear();
         self.ends.borrow_mut().clear();
         self.open.borrow_mut().clear();
         self.coordinator.borrow_mut().reset(t, is_first);
         (0..=self.wrappers).for_each(|_| self.enters(t, 0));
+    }
+
+    /// Forgets the pass that is over.
+    pub fn forget(&self) {
+        self.leaves.borrow_mut().clear();
     }
 
     /// The forward of the whole model is over.
@@ -124,7 +135,7 @@ impl Watcher {
         (0..=self.wrappers).for_each(|_| self.leaves(t, 0));
     }
 
-    fn enter(&self, t: &Tape, module: usize) {
+    fn enter(&self, t: &Tape, module: usize, is_by_position: bool) {
         t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
         if t.is_in_backward() {
             return;
@@ -135,6 +146,7 @@ impl Watcher {
             module,
             start,
             passes: false,
+            is_by_position,
             is_leaf: false,
         });
         let call = calls.len() - 1;
@@ -185,7 +197,10 @@ impl Watcher {
 impl ModuleWatcher for Watcher {
     fn enters(&self, t: &Tape, scope: ScopeId) {
         self.begins(t);
-        self.enter(t, self.module(t.path_of_scope(scope)));
+        let path = t.path_of_scope(scope);
+        // transformers calls it by the names of its arguments alone.
+        let is_by_position = !path.ends_with("self_attn");
+        self.enter(t, self.module(path), is_by_position);
     }
 
     fn leaves(&self, t: &Tape, scope: ScopeId) {
@@ -210,14 +225,15 @@ impl ModuleWatcher for Watcher {
         match inside {
             Some(path) => {
                 let module = self.module(path);
-                self.enter(t, module);
+                self.enter(t, module, true);
                 self.single.set(Some(module));
             }
             None => self.missed.set(true),
         }
     }
 
-    fn makes_leaf(&self) {
+    fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
+        self.leaves.borrow_mut().push((leaf.clone(), t.next_node()));
         if let Some(&call) = self.running.borrow().last() {
             self.calls.borrow_mut()[call].is_leaf = true;
         }
@@ -235,11 +251,21 @@ impl ModuleWatcher for Watcher {
     }
 
     fn leaves_by(&self, node: u64) -> Option<usize> {
-        let call = *self.open.borrow().last()?;
-        let call_of = &mut self.calls.borrow_mut()[call];
-        (call_of.start > node).then(|| {
-            call_of.passes = true;
-            call
-        })
+        let mut calls = self.calls.borrow_mut();
+        for &call in self.open.borrow().iter().rev() {
+            if calls[call].start <= node {
+                return None;
+            }
+            if calls[call].is_by_position {
+                calls[call].passes = true;
+                return Some(call);
+            }
+        }
+        None
+    }
+
+    fn place_of_leaf(&self, x: &Tensor) -> Option<u64> {
+        let leaves = self.leaves.borrow();
+        leaves.iter().find(|(leaf, _)| leaf.is(x)).map(|(_, place)| *place)
     }
 }
