@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use super::core::{GradientHook, Tape};
-use super::log::ScopeId;
 use super::kind::Kind;
+use super::log::ScopeId;
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
@@ -102,6 +102,8 @@ impl Tape {
     pub fn require_grad_of_output(&self, x: &Tensor) -> Tensor {
         let leaf = self.require_grad(x);
         if let Some(watcher) = self.watcher() {
+            // The function that is put after it is a node.
+            self.0.sequence.set(self.next_node() + 1);
             watcher.makes_leaf(self, &leaf);
         }
         leaf

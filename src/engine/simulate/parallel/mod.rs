@@ -172,7 +172,11 @@ fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> 
 
 /// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.
 fn refuse_sharded_experts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
-    if !model.adapts_experts(setup) || !(parallel.strategy.shards_parameters() || parallel.is_in_parts() || parallel.strategy == Strategy::Deepspeed3) {
+    if !model.adapts_experts(setup)
+        || !(parallel.strategy.shards_parameters()
+            || parallel.is_in_parts()
+            || parallel.strategy == Strategy::Deepspeed3)
+    {
         return Ok(());
     }
     let why = "adapters on experts are simulated with `strategy` ddp, ddp_view and zero1; take one of these, or \

@@ -57,7 +57,9 @@ impl Tape {
     fn pass_ends(&self, ready: &mut BinaryHeap<Ready>, held: &mut Held) {
         let Some(watcher) = self.watcher() else { return };
         while let Some(passed) = watcher.reaches(self, ready.peek().map(|Ready(node)| node.sequence)) {
-            let (out, kept) = std::mem::take(&mut held.0).into_iter().partition(|(at, _, _)| *at == passed);
+            let (out, kept) = std::mem::take(&mut held.0)
+                .into_iter()
+                .partition(|(at, _, _)| *at == passed);
             held.0 = kept;
             let out: Vec<(usize, Edge, Tensor)> = out;
             for (_, edge, grad) in out {

@@ -130,14 +130,19 @@ impl Tape {
             t.no_grad(|| {
                 let of_input = bw.want(0, || match is_trained && g.dim() > 2 {
                     // `matmul` folds any matrix beside a trained one.
-                    true => t.view(&t.mm(&t.reshape(g, flattened(g)), weight), with_last(g, weight.size(1))).detach(),
+                    true => t
+                        .view(&t.mm(&t.reshape(g, flattened(g)), weight), with_last(g, weight.size(1)))
+                        .detach(),
                     false => t.matmul(g, weight).detach(),
                 });
                 let of_weight = bw.want(1, || {
                     let rows = t.reshape(g, flattened(g));
                     t.matmul(&t.transpose(&rows, 0, 1), &t.reshape(x, flattened(x)))
                 });
-                let of_bias = bw.saved.get(2).and_then(|bias| bw.want(2, || t.sum_to(g, bias.shape())));
+                let of_bias = bw
+                    .saved
+                    .get(2)
+                    .and_then(|bias| bw.want(2, || t.sum_to(g, bias.shape())));
                 let mut grads = smallvec![of_input, of_weight];
                 grads.extend(bw.saved.get(2).map(|_| of_bias));
                 grads

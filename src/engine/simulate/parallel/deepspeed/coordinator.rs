@@ -115,11 +115,15 @@ impl Coordinator {
 
     /// Takes the parameters that a module uses now out of the queue, unless they were fetched ahead.
     fn discard(&mut self, wanted: &[usize]) {
-        let new = wanted.iter().filter(|&&at| self.fetched_for[at].is_none_or(|step| step < self.step));
+        let new = wanted
+            .iter()
+            .filter(|&&at| self.fetched_for[at].is_none_or(|step| step < self.step));
         let count = new.count();
         let mut discarded: Vec<usize> = Vec::new();
         while discarded.len() < count {
-            let Some((at, step)) = self.queue.pop_front() else { break };
+            let Some((at, step)) = self.queue.pop_front() else {
+                break;
+            };
             self.fetched_for[at] = Some(step);
             use_for(&mut discarded, at);
         }
@@ -134,7 +138,9 @@ impl Coordinator {
         let most = room.min(self.zero.stage3_prefetch_bucket_size as i64);
         let (mut ahead, mut elements) = (Vec::new(), 0);
         while elements < most {
-            let Some((at, step)) = self.queue.pop_front() else { break };
+            let Some((at, step)) = self.queue.pop_front() else {
+                break;
+            };
             let known = self.fetched_for[at].map_or(step, |known| known.max(step));
             self.fetched_for[at] = Some(known);
             if self.shards.is_away(at) && !ahead.contains(&at) {
@@ -176,9 +182,8 @@ impl Coordinator {
         if let Some(known) = self.released.get(&key) {
             return known.clone();
         }
-        let is_over = |at: &usize| {
-            !self.shards.list[*at].persists && self.fetched_for[*at].is_none_or(|step| step <= self.step)
-        };
+        let is_over =
+            |at: &usize| !self.shards.list[*at].persists && self.fetched_for[*at].is_none_or(|step| step <= self.step);
         let mut freed: Vec<usize> = self.modules[module].params.iter().copied().filter(is_over).collect();
         let mut traversed = 0;
         for &next in self.order.iter().skip(self.step) {

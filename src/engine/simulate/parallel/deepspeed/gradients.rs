@@ -46,7 +46,9 @@ impl Gradients {
             x.storage().classify(Kind::Gradient, Why::Gradient);
             x
         };
-        let bucket = zero.contiguous_gradients.then(|| of_gradients(zero.reduce_bucket_size, "bucket of gradients"));
+        let bucket = zero
+            .contiguous_gradients
+            .then(|| of_gradients(zero.reduce_bucket_size, "bucket of gradients"));
         let parts = shards.trained().map(|at| shards.list[at].part).sum();
         Self {
             world: parallel.world,
@@ -97,9 +99,8 @@ impl Gradients {
         for &at in &waiting {
             let shard = &shards.list[at];
             if self.flat.is_none() {
-                drop(last.take());
                 self.handed.push(at);
-                last = Some(self.hand_over(t, shard.part.min(shard.elements)));
+                self.hand_over(t, shard.part.min(shard.elements), &mut last);
             }
             shard.param.clear_grad();
         }
@@ -107,22 +108,27 @@ impl Gradients {
     }
 
     /// Copies a part of a gradient to the host by way of another copy on the GPU; at the end of a step after its norm is
-    /// taken (`_offload_grad_partition_at_boundary`).
-    fn hand_over(&mut self, t: &Tape, elements: u64) -> Tensor {
+    /// taken (`_offload_grad_partition_at_boundary`). A sum with the host's gradients has a name of its own, which holds
+    /// the last until the next.
+    fn hand_over(&mut self, t: &Tape, elements: u64, last: &mut Option<Tensor>) {
+        if self.passes == 1 {
+            drop(last.take());
+        }
         let copy = t.empty([elements], DType::Bf16, "copy of a gradient");
         self.note(std::slice::from_ref(&copy));
-        if self.is_boundary {
-            let square = {
-                let _norm = values::double_norm(t, &copy);
-                values::double(t, "square of a norm")
-            };
-            let root = values::double(t, "norm of a gradient");
-            drop(square);
-            self.note(std::slice::from_ref(&root));
-            self.norms.push(root);
-            drop(t.empty([elements], DType::F32, "gradient in fp32"));
+        drop(last.replace(copy.clone()));
+        if !self.is_boundary {
+            return;
         }
-        copy
+        let square = {
+            let _norm = values::double_norm(t, &copy);
+            values::double(t, "square of a norm")
+        };
+        let root = values::double(t, "norm of a gradient");
+        drop(square);
+        self.note(std::slice::from_ref(&root));
+        self.norms.push(root);
+        drop(t.empty([elements], DType::F32, "gradient in fp32"));
     }
 
     /// What the GPU does of an update on the host: it sums norms of each group, whose parameters are given.
@@ -160,7 +166,9 @@ impl Gradients {
         if self.world > 1 {
             made.push(t.empty([self.elements], DType::Bf16, "averaged gradients"));
         }
-        let short = waiting.iter().filter(|&&at| shards.list[at].part > shards.list[at].elements);
+        let short = waiting
+            .iter()
+            .filter(|&&at| shards.list[at].part > shards.list[at].elements);
         made.extend(short.map(|&at| t.empty([shards.list[at].part], DType::Bf16, "part with zeros")));
         self.note(&made);
         made

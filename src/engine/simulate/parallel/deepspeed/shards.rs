@@ -120,7 +120,11 @@ impl Shards {
 
     /// Memory in which the parts lie, and true if it is of trained parameters.
     pub fn memory(&self, flat: Option<&Tensor>) -> Vec<(Tensor, bool)> {
-        let kept = self.parts.iter().zip(&self.list).filter(|(_, shard)| !shard.param.requires_grad());
+        let kept = self
+            .parts
+            .iter()
+            .zip(&self.list)
+            .filter(|(_, shard)| !shard.param.requires_grad());
         let mut memory: Vec<(Tensor, bool)> = kept.map(|(part, _)| (part.clone(), false)).collect();
         memory.extend(flat.map(|flat| (flat.clone(), true)));
         memory
@@ -270,7 +274,10 @@ impl Shards {
 
 /// Modules of parameters with these paths: peft puts a map that it adapts into another as `base_layer`.
 fn modules(paths: &[String]) -> Vec<String> {
-    let adapted: HashSet<&str> = paths.iter().filter_map(|path| path.strip_suffix(".lora_A.weight")).collect();
+    let adapted: HashSet<&str> = paths
+        .iter()
+        .filter_map(|path| path.strip_suffix(".lora_A.weight"))
+        .collect();
     let module = |path: &String| {
         let own = path.rsplit_once('.').map_or("", |(module, _)| module);
         match adapted.contains(own) {

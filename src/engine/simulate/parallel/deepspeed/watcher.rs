@@ -106,7 +106,10 @@ impl Watcher {
         if !self.known.borrow().contains_key(&path) {
             let twice = path.match_indices('.').map(|(at, _)| path.split_at(at));
             let rest = |(before, after): (&str, &str)| after[1..].starts_with(before).then(|| after[1..].to_owned());
-            path = twice.filter_map(rest).find(|rest| self.known.borrow().contains_key(rest)).unwrap_or(path);
+            path = twice
+                .filter_map(rest)
+                .find(|rest| self.known.borrow().contains_key(rest))
+                .unwrap_or(path);
         }
         *self.known.borrow_mut().entry(path).or_insert_with(|| {
             let modules = &mut self.coordinator.borrow_mut().modules;
@@ -233,7 +236,7 @@ impl ModuleWatcher for Watcher {
     }
 
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
-        self.leaves.borrow_mut().push((leaf.clone(), t.next_node()));
+        self.leaves.borrow_mut().push((leaf.clone(), t.next_node() - 1));
         if let Some(&call) = self.running.borrow().last() {
             self.calls.borrow_mut()[call].is_leaf = true;
         }
