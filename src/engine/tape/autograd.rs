@@ -216,8 +216,11 @@ impl Tape {
     pub fn record(&self, name: &'static str, inputs: &[&Tensor]) -> Recording {
         if let Some(watcher) = self.watcher() {
             watcher.begins(self);
-            let is_absent = |x: &&&Tensor| x.storage().is_absent() && x.numel() > 0;
-            inputs.iter().filter(is_absent).for_each(|x| watcher.misses(self, x));
+            let is_managed = |x: &&&Tensor| x.storage().is_managed() && x.numel() > 0;
+            inputs
+                .iter()
+                .filter(is_managed)
+                .for_each(|x| watcher.uses(self, x));
         }
         let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
         if on {

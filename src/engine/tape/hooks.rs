@@ -23,8 +23,8 @@ pub trait ModuleWatcher {
     fn leaves_by(&self, node: u64) -> Option<usize>;
     /// An operation begins.
     fn begins(&self, t: &Tape);
-    /// An operation uses a parameter that is not gathered.
-    fn misses(&self, t: &Tape, x: &Tensor);
+    /// An operation uses a tensor whose memory is lent, or that has none.
+    fn uses(&self, t: &Tape, x: &Tensor);
     /// The result of the current module becomes a leaf that requires a gradient.
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor);
     /// Place among the nodes of such a leaf; `None` for parameters.

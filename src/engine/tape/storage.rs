@@ -103,9 +103,10 @@ impl Storage {
         self.0.lender.borrow().as_ref().unwrap_or(self).clone()
     }
 
-    /// Returns true if there is no memory.
-    pub(super) fn is_absent(&self) -> bool {
-        self.0.id.get().is_none() && self.0.pieces.is_none()
+    /// Returns true if the memory is lent, or there is none.
+    pub(super) fn is_managed(&self) -> bool {
+        let is_absent = self.0.id.get().is_none() && self.0.pieces.is_none();
+        is_absent || self.0.lender.borrow().is_some()
     }
 
     /// Returns true if both are the same memory.

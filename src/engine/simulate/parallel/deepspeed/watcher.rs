@@ -41,6 +41,8 @@ pub(super) struct Watcher {
     calls: RefCell<Vec<Call>>,
     /// Calls that are not over.
     running: RefCell<Vec<usize>>,
+    /// Modules whose forward runs.
+    stack: RefCell<Vec<usize>>,
     /// A module inside the current one, which it runs as a single operation, until the next begins.
     single: Cell<Option<usize>>,
     /// Ends of calls that backward has not come to.
@@ -80,6 +82,7 @@ impl Watcher {
             known: RefCell::new(known),
             calls: RefCell::default(),
             running: RefCell::default(),
+            stack: RefCell::default(),
             single: Cell::new(None),
             ends: RefCell::default(),
             open: RefCell::default(),
@@ -139,6 +142,7 @@ impl Watcher {
     }
 
     fn enter(&self, t: &Tape, module: usize, is_by_position: bool) {
+        self.stack.borrow_mut().push(module);
         t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
         if t.is_in_backward() {
             return;
@@ -162,6 +166,7 @@ impl Watcher {
     }
 
     fn leave(&self, t: &Tape, module: usize) {
+        self.stack.borrow_mut().pop();
         t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true));
         if t.is_in_backward() {
             return;
@@ -217,22 +222,24 @@ impl ModuleWatcher for Watcher {
         }
     }
 
-    fn misses(&self, t: &Tape, x: &Tensor) {
+    fn uses(&self, t: &Tape, x: &Tensor) {
         let found = {
-            let shards = &self.coordinator.borrow().shards.list;
-            let shard = shards.iter().find(|shard| shard.param.storage().same(x.storage()));
-            shard.map(|shard| shard.module.clone())
-        };
-        let around = t.path_of_scope(t.scope_id());
-        let inside = found.filter(|path| path.starts_with(&around) && !t.is_in_backward_of_node());
-        match inside {
-            Some(path) => {
-                let module = self.module(path);
-                self.enter(t, module, true);
-                self.single.set(Some(module));
+            let coordinator = self.coordinator.borrow();
+            let shards = coordinator.shards.list.iter().enumerate();
+            let mut same = shards.filter(|(_, shard)| shard.param.storage().same(x.storage()));
+            let Some((at, shard)) = same.next() else { return };
+            let has = |module: &usize| coordinator.modules[*module].params.contains(&at);
+            if self.stack.borrow().iter().any(has) || t.is_in_backward_of_node() {
+                return;
             }
-            None => self.missed.set(true),
+            shard.module.clone()
+        };
+        if !found.starts_with(&t.path_of_scope(t.scope_id())) {
+            return self.missed.set(true);
         }
+        let module = self.module(found);
+        self.enter(t, module, true);
+        self.single.set(Some(module));
     }
 
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
@@ -243,6 +250,9 @@ impl ModuleWatcher for Watcher {
     }
 
     fn reaches(&self, t: &Tape, node: Option<u64>) -> Option<usize> {
+        // A recomputation that has stopped leaves no modules.
+        self.stack.borrow_mut().clear();
+        self.single.set(None);
         let end = {
             let mut ends = self.ends.borrow_mut();
             let is_next = |end: &End| node.is_none_or(|node| end.at > node);
