@@ -21,7 +21,10 @@ DEADLINE_SECONDS = 600
 
 
 def record(line: dict[str, Any], path: str) -> None:
-    """Two steps of a line, as `configurations.py run` measures them; of ZeRO's stage 3, which gathers ahead once it has seen two passes, three."""
+    """Two steps of a line, as `configurations.py run` measures them.
+
+    ZeRO's stage 3 gathers ahead once it has seen two passes, so three steps of it.
+    """
     import vramscope
 
     steps = 3 if line["case"].get("strategy") == "deepspeed3" else 2

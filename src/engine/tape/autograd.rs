@@ -217,10 +217,7 @@ impl Tape {
         if let Some(watcher) = self.watcher() {
             watcher.begins(self);
             let is_managed = |x: &&&Tensor| x.storage().is_managed() && x.numel() > 0;
-            inputs
-                .iter()
-                .filter(is_managed)
-                .for_each(|x| watcher.uses(self, x));
+            inputs.iter().filter(is_managed).for_each(|x| watcher.uses(self, x));
         }
         let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
         if on {

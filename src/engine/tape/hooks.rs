@@ -25,6 +25,8 @@ pub trait ModuleWatcher {
     fn begins(&self, t: &Tape);
     /// An operation uses a tensor whose memory is lent, or that has none.
     fn uses(&self, t: &Tape, x: &Tensor);
+    /// A module asks a parameter of another for its type.
+    fn asks(&self, t: &Tape, x: &Tensor);
     /// The result of the current module becomes a leaf that requires a gradient.
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor);
     /// Place among the nodes of such a leaf; `None` for parameters.
@@ -107,6 +109,14 @@ impl Tape {
             watcher.makes_leaf(self, &leaf);
         }
         leaf
+    }
+
+    /// Type of a parameter of another module, which a library gathers for the current one when it is asked for.
+    pub fn type_of(&self, x: &Tensor) -> DType {
+        if let Some(watcher) = self.watcher() {
+            watcher.asks(self, x);
+        }
+        x.dtype()
     }
 
     /// Notes that the current module has a parameter of another, for a library that asks with [`Tape::take_ties`].

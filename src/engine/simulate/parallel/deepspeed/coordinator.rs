@@ -113,6 +113,16 @@ impl Coordinator {
         self.step += 1;
     }
 
+    /// `ZeROOrderedDict.__getitem__`: a parameter of another module that is away is gathered, and is one of this module's
+    /// from then on (`register_external_parameter`).
+    pub fn ask(&mut self, t: &Tape, at: usize, module: usize) {
+        if self.shards.is_away(at) && !self.modules[module].params.contains(&at) {
+            self.modules[module].params.push(at);
+            self.modules[module].params.sort_unstable();
+            t.in_scope(0, || self.shards.gather_at_once(t, at));
+        }
+    }
+
     /// Takes the parameters that a module uses now out of the queue, unless they were fetched ahead.
     fn discard(&mut self, wanted: &[usize]) {
         let new = wanted

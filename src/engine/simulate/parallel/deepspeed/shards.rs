@@ -247,6 +247,15 @@ impl Shards {
         }
     }
 
+    /// Gathers a parameter and waits for it (`param.all_gather()`).
+    pub fn gather_at_once(&mut self, t: &Tape, at: usize) {
+        match self.world {
+            1 => self.lend_whole(t, at),
+            world => self.take(t, at, self.list[at].part * world),
+        }
+        self.list[at].status = Status::Here;
+    }
+
     /// `_allgather_params_coalesced` of those that persist, at the end of a step.
     pub fn gather_persistent(&mut self, t: &Tape) {
         let is_wanted = |at: &usize| self.list[*at].persists && self.is_away(*at);
@@ -256,13 +265,7 @@ impl Shards {
             (1, _) | (_, [_]) => Vec::new(),
             _ => self.copies(t, &wanted),
         };
-        for &at in &wanted {
-            match self.world {
-                1 => self.lend_whole(t, at),
-                world => self.take(t, at, self.list[at].part * world),
-            }
-            self.list[at].status = Status::Here;
-        }
+        wanted.iter().for_each(|&at| self.gather_at_once(t, at));
         if wanted.len() == 1 && self.world > 1 {
             drop(self.copies(t, &wanted));
         }

@@ -242,6 +242,16 @@ impl ModuleWatcher for Watcher {
         self.single.set(Some(module));
     }
 
+    fn asks(&self, t: &Tape, x: &Tensor) {
+        let mut coordinator = self.coordinator.borrow_mut();
+        let mut shards = coordinator.shards.list.iter();
+        let at = shards.position(|shard| shard.param.storage().same(x.storage()));
+        let around = self.stack.borrow().last().copied();
+        if let Some((at, around)) = at.zip(around) {
+            coordinator.ask(t, at, around);
+        }
+    }
+
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
         self.leaves.borrow_mut().push((leaf.clone(), t.next_node() - 1));
         if let Some(&call) = self.running.borrow().last() {
