@@ -3,8 +3,8 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::super::core::Tape;
+use super::super::dims::Dims;
 use super::super::tensor::Tensor;
-use super::matmul::{flattened, with_last};
 
 impl Tape {
     /// Makes linear maps DeepSpeed's from now on (`LinearFunctionForZeroStage3` in `deepspeed/runtime/zero/linear.py`).
@@ -50,4 +50,15 @@ impl Tape {
             })
         })
     }
+}
+
+pub(super) fn flattened(x: &Tensor) -> Dims {
+    Dims::new(&[x.numel() / x.last().max(1), x.last()])
+}
+
+pub(super) fn with_last(x: &Tensor, last: u64) -> Dims {
+    let mut shape = *x.shape();
+    let d = shape.len() - 1;
+    shape[d] = last;
+    shape
 }

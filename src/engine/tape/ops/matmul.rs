@@ -7,6 +7,7 @@ use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
 use super::super::work::{Class, Layout, WorkItem};
+use super::linear_zero3::{flattened, with_last};
 use crate::dtype::DType;
 
 /// cuBLAS workspace of one handle and stream: 32 MiB on Hopper, 8.125 MiB before
@@ -383,17 +384,6 @@ fn layout(a_transposed: bool, b_transposed: bool) -> Layout {
 fn folds(a: &Tensor) -> bool {
     let (shape, strides) = (a.shape(), a.strides());
     (0..a.dim() - 2).all(|i| strides[i] == strides[i + 1] * shape[i + 1])
-}
-
-pub(super) fn flattened(x: &Tensor) -> Dims {
-    Dims::new(&[x.numel() / x.last().max(1), x.last()])
-}
-
-pub(super) fn with_last(x: &Tensor, last: u64) -> Dims {
-    let mut shape = *x.shape();
-    let d = shape.len() - 1;
-    shape[d] = last;
-    shape
 }
 
 fn with_tail(lead: &[u64], n: u64, m: u64) -> Dims {
