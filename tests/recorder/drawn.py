@@ -21,10 +21,14 @@ DEADLINE_SECONDS = 600
 
 
 def record(line: dict[str, Any], path: str) -> None:
-    """Two steps of a line, as `configurations.py run` measures them."""
+    """Two steps of a line, as `configurations.py run` measures them.
+
+    ZeRO's stage 3 gathers ahead once it has seen two passes, so three steps of it.
+    """
     import vramscope
 
-    with vramscope.recording(path, gpu="h200", steps=2):
+    steps = 3 if line["case"].get("strategy") == "deepspeed3" else 2
+    with vramscope.recording(path, gpu="h200", steps=steps):
         import configurations
         import measure
 

@@ -143,7 +143,7 @@ impl Run {
                 Checkpointing::Language | Checkpointing::None => true,
             };
         if must && !x.requires_grad() {
-            t.require_grad(&x)
+            t.require_grad_of_output(&x)
         } else {
             x
         }

@@ -200,6 +200,7 @@ impl Builder {
             self.tape
                 .as_kind(Kind::Weight, || self.tape.empty(*weight.shape(), weight.dtype(), name)),
         );
+        self.tape.note_tie(weight);
         weight.clone()
     }
 

@@ -103,7 +103,7 @@ pub(super) struct Lora {
 impl Lora {
     /// `result + lora_B(lora_A(dropout(x))) * scaling`, cast back to the type of the base layer.
     pub fn forward(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
-        let mut result = base();
+        let mut result = t.watched("base_layer", base);
         let dtype = result.dtype();
         // `_cast_input_dtype`
         let x = t.to_dtype(x, self.a.dtype());
@@ -134,10 +134,10 @@ impl Lora {
 
     /// `lora_B(lora_A(dropout(x))) * scaling`.
     fn delta(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let dropped = t.dropout(x, self.dropout);
-        let low = t.linear(&dropped, &self.a, None);
+        let dropped = t.watched("lora_dropout", || t.dropout(x, self.dropout));
+        let low = t.watched("lora_A", || t.linear(&dropped, &self.a, None));
         drop(dropped);
-        let high = t.linear(&low, &self.b, None);
+        let high = t.watched("lora_B", || t.linear(&low, &self.b, None));
         drop(low);
         t.scale(&high)
     }

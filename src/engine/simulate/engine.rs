@@ -8,6 +8,10 @@ use crate::tape::{Tape, Tensor};
 
 /// The optimizer of an engine, around the client's.
 pub(super) trait EngineOptimizer {
+    /// The forward of a micro-batch begins.
+    fn before_forward(&mut self, _: &Tape) {}
+    /// The forward of a micro-batch is over.
+    fn after_forward(&mut self, _: &Tape) {}
     /// A parameter's gradient was made.
     fn gradient(&mut self, t: &Tape, param: &Tensor);
     /// The backward of a micro-batch is over.
@@ -52,6 +56,16 @@ impl Engine {
     /// Tells the engine if a micro-batch is the last of its step.
     pub fn begin(&self, is_last: bool) {
         self.is_boundary.set(is_last);
+    }
+
+    /// Forward pre-hooks of the whole model.
+    pub fn before_forward(&self, t: &Tape) {
+        t.no_grad(|| self.optimizer.borrow_mut().before_forward(t));
+    }
+
+    /// Forward hooks of the whole model.
+    pub fn after_forward(&self, t: &Tape) {
+        t.no_grad(|| self.optimizer.borrow_mut().after_forward(t));
     }
 
     /// Divides a loss by the number of micro-batches, and multiplies it by the loss scale, which is 1

@@ -106,7 +106,9 @@ impl Trainer {
         let before_forward = t.mark();
         t.reach(Mark::BeforeForward);
         self.work.before_forward = t.work_mark();
+        self.engine.iter().for_each(|engine| engine.before_forward(t));
         let loss = self.output(t, &batch);
+        self.engine.iter().for_each(|engine| engine.after_forward(t));
         let after_forward = t.mark();
         t.reach(Mark::AfterForward);
         self.work.after_forward = t.work_mark();

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::repeated::Repeated;
 use super::steps::{Step, StepMarks};
+use crate::order::sort_by_key;
 use crate::tape::log::{Event, StorageId};
-use crate::tape::{Mark, Replaced, RestMarks};
+use crate::tape::{Allocations, Mark, Replaced, RestMarks};
 
 /// Positions of the forwards and backwards of one step.
 #[derive(Debug, Clone, Copy)]
@@ -52,15 +53,16 @@ pub(super) enum Parts {
 }
 
 impl Parts {
-    /// Renames states that an update after the first makes anew to one id, in the events of a run with `allocations`
-    /// storages.
-    pub fn name_states(&self, events: &mut [Event], allocations: usize) {
+    /// Renames states that an update after the first makes anew to one id, in the events of a run with these storages.
+    pub fn name_states(&self, events: &mut [Event], allocations: &Allocations) {
         match self {
             Self::Shared {
                 passes,
                 ends: [first, second, _],
-            } => rename(events, passes.end, *first..*second, allocations),
-            Self::Separate([first, second]) => rename(events, first.0.start, second.0.start..second.1[1], allocations),
+            } => rename(events, passes.end, *first..*second, (allocations, false)),
+            Self::Separate([first, second]) => {
+                rename(events, first.0.start, second.0.start..second.1[1], (allocations, true));
+            }
         }
     }
 
@@ -100,10 +102,12 @@ fn note<'a>(fates: &mut [Fate], events: impl IntoIterator<Item = &'a Event>) {
 }
 
 /// Gives a state that the second update makes anew, dropping the first update's, a single id, so that each step after
-/// it replaces its own. `from` is the position at which such states were first made.
-fn rename(events: &mut [Event], from: usize, second: Range<usize>, allocations: usize) {
+/// it replaces its own. `from` is the position at which such states were first made. States of a whole step are freed in
+/// another order than they are made in: those of one name and size belong together.
+fn rename(events: &mut [Event], from: usize, second: Range<usize>, (of, by_name): (&Allocations, bool)) {
     let end = second.end;
     let second = &events[second];
+    let allocations = of.len();
     let mut fates = vec![0; allocations];
     note(&mut fates, second);
     let only = |fate: Fate| {
@@ -112,7 +116,13 @@ fn rename(events: &mut [Event], from: usize, second: Range<usize>, allocations: 
         let fates = &fates;
         ids.filter(move |&id| fates[id as usize] == fate)
     };
-    let replaced: Vec<(StorageId, StorageId)> = only(DIES).zip(only(BORN)).collect();
+    let [mut old, mut new]: [Vec<StorageId>; 2] = [only(DIES).collect(), only(BORN).collect()];
+    if by_name {
+        let name = |id: &StorageId| (of[*id as usize].name, of[*id as usize].scope, of[*id as usize].bytes);
+        sort_by_key(&mut old, name);
+        sort_by_key(&mut new, name);
+    }
+    let replaced: Vec<(StorageId, StorageId)> = old.into_iter().zip(new).collect();
     if replaced.is_empty() {
         return;
     }

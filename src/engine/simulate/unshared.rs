@@ -53,15 +53,16 @@ reasons! {
     deepspeed_bucket(most, size) = "`zero.reduce_bucket_size` is {size}; it must be between 1 and {most}";
     deepspeed_contiguous() = "`zero.contiguous_gradients` false is not simulated; leave it out";
     deepspeed_extras() = "DeepSpeed is simulated without `ema`, and with `zero_grad` to_none";
-    deepspeed_keys() = "`zero` is of DeepSpeed; set `strategy` to deepspeed0, 1 or 2, or leave it out";
-    deepspeed_offload() = "`offload` in words is DeepSpeed's; set `strategy` to deepspeed1 or deepspeed2, or `offload` \
-        to true";
+    deepspeed_keys() = "`zero` is of DeepSpeed; set `strategy` to deepspeed0, 1, 2 or 3, or leave it out";
+    deepspeed_offload() = "`offload` in words is DeepSpeed's; set `strategy` to deepspeed1, 2 or 3, or `offload` to \
+        true";
     deepspeed_optim() = "DeepSpeed is simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm";
     deepspeed_parameters() = "parameters are offloaded by stage 3; set `offload` to \"optimizer\"";
     deepspeed_precision() = "DeepSpeed is simulated with `bf16: enabled` and weights in bf16; set `precision` to bf16";
     deepspeed_qlora() = "DeepSpeed is simulated without weights in 4 bits; set `freeze` to lora or none";
+    deepspeed_shared() = "stage 3 is simulated for models whose modules use their own parameters alone; set `strategy` to \
+        deepspeed2, or to fsdp";
     deepspeed_stage0() = "stage 0 offloads nothing; set `strategy` to deepspeed1 or deepspeed2, or leave `offload` out";
-    deepspeed_stage3() = "ZeRO stage 3 of DeepSpeed is not simulated; set `strategy` to deepspeed2, or to fsdp";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
     fsdp_extras() = "FSDP2 is simulated without `accum`, `clip` and `ema`; leave them out";
     fsdp_options() = "`mp` and `offload` true are of FSDP2; set `strategy` to fsdp or leave them out";
@@ -98,6 +99,8 @@ reasons! {
     tensor_optim() = "tensor parallelism is simulated for `optim` adamw, adamw_fused, adamw_loop, sgd and sgdm";
     tensor_parts(name, size, world) = "`world` is {world}, and the model's `{name}` of {size} cannot be shared by so many \
         GPUs; tensor parallelism takes a number that divides it";
+    unused_parameters() = "`strategy` zero1 is simulated where every trained parameter gets a gradient, and some of this \
+        model get none; set `freeze` to vision, or `strategy` to fsdp";
     world(least, most, world) = "`world` is {world}; several GPUs are {least} to {most}";
 }
 

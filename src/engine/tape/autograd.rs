@@ -214,6 +214,11 @@ fn with_edge(mut out: Tensor, node: Rc<Node>, slot: usize) -> Tensor {
 impl Tape {
     /// Starts recording an operation on `inputs`; inactive if none of them requires grad or grad mode is off.
     pub fn record(&self, name: &'static str, inputs: &[&Tensor]) -> Recording {
+        if let Some(watcher) = self.watcher() {
+            watcher.begins(self);
+            let is_managed = |x: &&&Tensor| x.storage().is_managed() && x.numel() > 0;
+            inputs.iter().filter(is_managed).for_each(|x| watcher.uses(self, x));
+        }
         let on = self.0.grad_enabled.get() && inputs.iter().any(|t| t.requires_grad());
         if on {
             self.host_op(HostOp::Record);

@@ -122,7 +122,11 @@ impl Tape {
                 Saved::Promised(Promise { frame, index })
             }
             Some(Hook::Recompute(frame)) => {
-                let kept = t.detach();
+                // `x.detach() if x.requires_grad else x`: another tensor keeps the memory that a parameter has now.
+                let kept = match t.requires_grad() {
+                    true => t.detach_owner(),
+                    false => t.detach(),
+                };
                 t.storage().keep_for_backward(Why::NeededBy(node));
                 self.put(&frame, kept.clone());
                 Saved::Kept(kept)

@@ -5,6 +5,7 @@ mod scopes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::allocations::Allocations;
 use super::autocast::AutocastState;
 use super::checkpoint::Hook;
 use super::dims::Dims;
@@ -12,6 +13,7 @@ use super::failure::Failure;
 #[cfg(not(target_family = "wasm"))]
 use super::follow::Follower;
 use super::gpu::Gpu;
+use super::hooks::ModuleWatcher;
 use super::kind::{Component, Kind};
 use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
 use super::recorded::WorkspaceSizes;
@@ -70,6 +72,12 @@ pub(super) struct Core {
     failure: RefCell<Option<Failure>>,
     /// Runs after each gradient of a backward.
     pub(super) gradient_hook: RefCell<Option<GradientHook>>,
+    /// Told of modules as they run.
+    pub(super) watcher: RefCell<Option<Rc<dyn ModuleWatcher>>>,
+    /// Modules that have a parameter of another.
+    pub(super) ties: RefCell<Vec<(ScopeId, Tensor)>>,
+    /// True if linear maps are those of DeepSpeed's stage 3.
+    pub(super) linear_of_zero3: Cell<bool>,
     /// Type that a library gives parameters once the model is made.
     pub(super) recast: Cell<Option<DType>>,
     /// Shape of the GPU, on which some temporaries depend.
@@ -133,6 +141,9 @@ impl Tape {
             follower: RefCell::new(None),
             failure: RefCell::new(None),
             gradient_hook: RefCell::new(None),
+            watcher: RefCell::new(None),
+            ties: RefCell::default(),
+            linear_of_zero3: Cell::new(false),
             recast: Cell::new(None),
             gpu,
         }))
@@ -293,10 +304,10 @@ impl Tape {
         self.0.log.borrow().events.len()
     }
 
-    /// Rewrites the log; `f` gets all events, and the number of storages.
-    pub fn revise(&self, f: impl FnOnce(&mut [Event], usize)) {
+    /// Rewrites the log; `f` gets all events, and the descriptions of storages.
+    pub fn revise(&self, f: impl FnOnce(&mut [Event], &Allocations)) {
         let log = &mut *self.0.log.borrow_mut();
-        f(&mut log.events, log.allocations.len());
+        f(&mut log.events, &log.allocations);
     }
 
     /// Reads the log so far.
@@ -370,6 +381,7 @@ impl Tape {
     /// Ends the recording and returns the log.
     pub fn finish(self) -> Log {
         self.on_gradient(None);
+        self.watch_modules(None);
         self.0.workspaces.borrow_mut().clear();
         self.0.log.take()
     }

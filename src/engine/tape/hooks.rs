@@ -1,11 +1,37 @@
 //! Hooks of a library that runs the training: on gradients as they are made, and on the memory of parameters, which it
 //! replaces (`param.data = …`).
 
+use std::rc::Rc;
+
 use super::core::{GradientHook, Tape};
 use super::kind::Kind;
+use super::log::ScopeId;
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
+
+/// A library that gathers and releases parameters around modules.
+pub trait ModuleWatcher {
+    /// A module's forward begins.
+    fn enters(&self, t: &Tape, module: ScopeId);
+    /// A module's forward is over.
+    fn leaves(&self, t: &Tape, module: ScopeId);
+    /// Backward comes to a node of the graph, to none at its end: passes the next end of a module before it, and returns
+    /// the module's run if backward leaves it there, another number if it enters one; `None` if there is no end.
+    fn reaches(&self, t: &Tape, node: Option<u64>) -> Option<usize>;
+    /// The run of a module through whose beginning a gradient for a node goes; `None` if the node is in the module.
+    fn leaves_by(&self, node: u64) -> Option<usize>;
+    /// An operation begins.
+    fn begins(&self, t: &Tape);
+    /// An operation uses a tensor whose memory is lent, or that has none.
+    fn uses(&self, t: &Tape, x: &Tensor);
+    /// A module asks a parameter of another for its type.
+    fn asks(&self, t: &Tape, x: &Tensor);
+    /// The result of the current module becomes a leaf that requires a gradient.
+    fn makes_leaf(&self, t: &Tape, leaf: &Tensor);
+    /// Place among the nodes of such a leaf; `None` for parameters.
+    fn place_of_leaf(&self, x: &Tensor) -> Option<u64>;
+}
 
 impl Tape {
     /// Sets the hook that runs after each gradient of a backward.
@@ -54,6 +80,81 @@ impl Tape {
             is_freed[event.storage() as usize] = true;
         }
         log.events.retain(|event| !is_freed[event.storage() as usize]);
+    }
+
+    /// Lends a tensor that has no memory the memory of another.
+    pub fn lend(&self, x: &Tensor, memory: &Tensor) {
+        x.storage().borrow(memory.storage());
+    }
+
+    /// Takes back what was lent to a tensor.
+    pub fn take_back(&self, x: &Tensor) {
+        x.storage().give_back();
+    }
+
+    /// Runs `f` as a submodule if a library is told of modules.
+    pub fn watched<R>(&self, name: &'static str, f: impl FnOnce() -> R) -> R {
+        match self.watcher() {
+            Some(_) => self.scope(name, f),
+            None => f(),
+        }
+    }
+
+    /// `output.requires_grad_()` by a hook on the current module.
+    pub fn require_grad_of_output(&self, x: &Tensor) -> Tensor {
+        let leaf = self.require_grad(x);
+        if let Some(watcher) = self.watcher() {
+            // The function that is put after it is a node.
+            self.0.sequence.set(self.next_node() + 1);
+            watcher.makes_leaf(self, &leaf);
+        }
+        leaf
+    }
+
+    /// Type of a parameter of another module, which a library gathers for the current one when it is asked for.
+    pub fn type_of(&self, x: &Tensor) -> DType {
+        if let Some(watcher) = self.watcher() {
+            watcher.asks(self, x);
+        }
+        x.dtype()
+    }
+
+    /// Notes that the current module has a parameter of another, for a library that asks with [`Tape::take_ties`].
+    pub fn note_tie(&self, weight: &Tensor) {
+        if self.recast().is_some() {
+            self.0.ties.borrow_mut().push((self.scope_id(), weight.clone()));
+        }
+    }
+
+    /// Modules that have a parameter of another.
+    pub fn take_ties(&self) -> Vec<(ScopeId, Tensor)> {
+        self.0.ties.take()
+    }
+
+    /// Sets the library that is told of modules as they run.
+    pub fn watch_modules(&self, watcher: Option<Rc<dyn ModuleWatcher>>) {
+        *self.0.watcher.borrow_mut() = watcher;
+    }
+
+    /// The library that is told of modules; none while a recomputation that has all it was started for ends.
+    pub(super) fn watcher(&self) -> Option<Rc<dyn ModuleWatcher>> {
+        let watcher = self.0.watcher.borrow().clone();
+        watcher.filter(|_| !self.0.stopped.get())
+    }
+
+    /// Returns true if a module runs within backward: a recomputation.
+    pub fn is_in_backward(&self) -> bool {
+        self.0.in_backward.get()
+    }
+
+    /// Returns true if a node of the graph runs, and no recomputation.
+    pub fn is_in_backward_of_node(&self) -> bool {
+        self.0.in_backward.get() && self.0.hooks.borrow().is_empty()
+    }
+
+    /// Number that the next node of the graph gets.
+    pub fn next_node(&self) -> u64 {
+        self.0.sequence.get()
     }
 
     /// Frees a tensor's memory: its values lie in memory of another from now on, or nowhere.

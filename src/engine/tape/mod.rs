@@ -36,6 +36,7 @@ pub use autograd::{Backward, Grads, Recording};
 pub use failure::Failure;
 pub use follow::{Mark, Rest, RestMarks, Then, Written};
 pub use gpu::Gpu;
+pub use hooks::ModuleWatcher;
 pub use kept::{Kept, Replaced};
 pub use kind::{Component, Kind};
 pub use ops::{BatchNormTensors, Cuts, LogProbs, Mask, SdpaBackend, SdpaInputs, TokenFigures};

@@ -16,11 +16,16 @@ struct Owned {
     id: Cell<Option<StorageId>>,
     /// Additional storages that are freed with it.
     pieces: Option<Box<RefCell<Vec<StorageId>>>>,
+    /// The owner of the memory, if it is lent.
+    lender: RefCell<Option<Storage>>,
     core: Rc<Core>,
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
+        if self.lender.get_mut().is_some() {
+            return;
+        }
         if let Some(id) = self.id.get() {
             self.core.log.borrow_mut().events.push(Event::free(id));
         }
@@ -37,6 +42,7 @@ impl Storage {
         Self(Rc::new(Owned {
             id: Cell::new(id),
             pieces: None,
+            lender: RefCell::default(),
             core: core.clone(),
         }))
     }
@@ -46,6 +52,7 @@ impl Storage {
         Self(Rc::new(Owned {
             id: Cell::new(None),
             pieces: Some(Box::default()),
+            lender: RefCell::default(),
             core: core.clone(),
         }))
     }
@@ -76,6 +83,30 @@ impl Storage {
     pub(super) fn take_over(&self, other: &Self) {
         self.give_up();
         self.0.id.set(other.0.id.take());
+    }
+
+    /// Takes the memory of `owner`, which both have from now on, until it is given back.
+    pub(super) fn borrow(&self, owner: &Self) {
+        self.0.id.set(owner.0.id.get());
+        *self.0.lender.borrow_mut() = Some(owner.clone());
+    }
+
+    /// Gives back what was lent, which is freed unless its owner lives elsewhere too.
+    pub(super) fn give_back(&self) {
+        self.0.id.set(None);
+        let lender = self.0.lender.borrow_mut().take();
+        drop(lender);
+    }
+
+    /// The owner of the memory: another if it is lent.
+    pub(super) fn owner(&self) -> Self {
+        self.0.lender.borrow().as_ref().unwrap_or(self).clone()
+    }
+
+    /// Returns true if the memory is lent, or there is none.
+    pub(super) fn is_managed(&self) -> bool {
+        let is_absent = self.0.id.get().is_none() && self.0.pieces.is_none();
+        is_absent || self.0.lender.borrow().is_some()
     }
 
     /// Returns true if both are the same memory.

@@ -155,6 +155,11 @@ impl Tensor {
         Self::from_parts(self.0.storage.clone(), self.0.shape, self.0.strides, self.0.dtype, None)
     }
 
+    /// Returns the memory, of its owner if it is lent, as a tensor outside the graph.
+    pub(super) fn detach_owner(&self) -> Self {
+        Self::from_parts(self.0.storage.owner(), self.0.shape, self.0.strides, self.0.dtype, None)
+    }
+
     /// Returns true if both handles are one tensor.
     pub fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)

@@ -117,7 +117,7 @@ impl Mlp {
     pub fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
         let activate = |x: Tensor| match &self.xielu {
             Some(xielu) => t.scope("act_fn", || xielu.forward(t, &x)),
-            None => nn::activate(t, self.activation, x),
+            None => t.watched("act_fn", || nn::activate(t, self.activation, x)),
         };
         // `gate` is a view of a fused projection that lives until the forward returns.
         let mut _gate = None;

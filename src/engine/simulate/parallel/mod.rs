@@ -69,6 +69,9 @@ pub fn record_parallel_notes(
         return deepspeed::record(model, (&base, parallel), gpu);
     }
     let recording = record_named(model, &base, (parallel, gpu), notes)?;
+    if parallel.strategy == Strategy::Zero1 && !zero::is_regular(&recording) {
+        return Err(why::unused_parameters());
+    }
     Ok(of_one(recording, setup, parallel))
 }
 
@@ -170,7 +173,11 @@ fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> 
 
 /// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.
 fn refuse_sharded_experts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
-    if !model.adapts_experts(setup) || !(parallel.strategy.shards_parameters() || parallel.is_in_parts()) {
+    if !model.adapts_experts(setup)
+        || !(parallel.strategy.shards_parameters()
+            || parallel.is_in_parts()
+            || parallel.strategy == Strategy::Deepspeed3)
+    {
         return Ok(());
     }
     Err(why::adapted_experts())

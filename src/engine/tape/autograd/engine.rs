@@ -1,5 +1,6 @@
 //! The autograd engine: runs the graph backward, node by node, in the order of PyTorch's.
 
+use super::super::hooks::ModuleWatcher;
 use super::*;
 
 impl Tape {
@@ -34,26 +35,59 @@ impl Tape {
         receive(self, &root, seed.clone());
         let mut ready = BinaryHeap::new();
         ready.push(Ready(root.node));
-        while let Some(Ready(node)) = ready.pop() {
+        let mut held = Held::default();
+        loop {
+            self.pass_ends(&mut ready, &mut held);
+            let Some(Ready(node)) = ready.pop() else { break };
             self.tell();
             self.comes_to(Some(node.sequence));
             let outputs = self.evaluate(&node);
             let next = std::mem::take(&mut *node.next.borrow_mut());
             for (output, edge) in outputs.into_iter().zip(next.iter()) {
                 let Some(edge) = edge else { continue };
-                if let Some(output) = output {
-                    receive(self, edge, output);
-                }
-                let left = edge.node.waits_for.get() - 1;
-                edge.node.waits_for.set(left);
-                if left == 0 {
-                    ready.push(Ready(edge.node.clone()));
-                }
+                self.send(edge, output, &mut ready, &mut held);
             }
             *node.next.borrow_mut() = next;
         }
         self.comes_to(None);
         drop(seed);
+    }
+
+    /// Passes the ends of modules that lie before the next node, whose functions run like nodes of the graph.
+    fn pass_ends(&self, ready: &mut BinaryHeap<Ready>, held: &mut Held) {
+        let Some(watcher) = self.watcher() else { return };
+        while let Some(passed) = watcher.reaches(self, ready.peek().map(|Ready(node)| node.sequence)) {
+            let (out, kept) = std::mem::take(&mut held.0)
+                .into_iter()
+                .partition(|(at, _, _)| *at == passed);
+            held.0 = kept;
+            let out: Vec<(usize, Edge, Tensor)> = out;
+            for (_, edge, grad) in out {
+                self.send(&edge, Some(grad), ready, held);
+            }
+        }
+    }
+
+    /// Sends a gradient to a node, or to the beginning of the module that it leaves.
+    fn send(&self, edge: &Edge, grad: Option<Tensor>, ready: &mut BinaryHeap<Ready>, held: &mut Held) {
+        if let Some(grad) = grad {
+            let leaves_by = |watcher: Rc<dyn ModuleWatcher>| {
+                let place = match &*edge.node.action.borrow() {
+                    Action::Accumulate(leaf) => watcher.place_of_leaf(leaf).unwrap_or(u64::MAX),
+                    Action::Apply(_) => edge.node.sequence,
+                };
+                watcher.leaves_by(place)
+            };
+            if let Some(module) = self.watcher().and_then(leaves_by) {
+                return held.put(self, module, edge, grad);
+            }
+            receive(self, edge, grad);
+        }
+        let left = edge.node.waits_for.get() - 1;
+        edge.node.waits_for.set(left);
+        if left == 0 {
+            ready.push(Ready(edge.node.clone()));
+        }
     }
 
     /// Runs one node, then releases its gradients, then its saved tensors.
@@ -173,6 +207,27 @@ fn same_layout(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape() && (0..a.dim()).all(|i| a.size(i) == 1 || a.strides()[i] == b.strides()[i])
 }
 
+/// Gradients that wait at the beginnings of modules, each with the module's run and where it goes from there.
+#[derive(Default)]
+struct Held(Vec<(usize, Edge, Tensor)>);
+
+impl Held {
+    /// Adds a gradient to one that waits for the same tensor.
+    fn put(&mut self, t: &Tape, module: usize, edge: &Edge, grad: Tensor) {
+        let is_same = |(at, other, _): &&(usize, Edge, Tensor)| {
+            *at == module && Rc::ptr_eq(&other.node, &edge.node) && other.slot == edge.slot
+        };
+        let at = self.0.iter().position(|entry| is_same(&entry));
+        let Some(at) = at else {
+            return self.0.push((module, edge.clone(), grad));
+        };
+        // The other edge is counted here, this one once both go on.
+        edge.node.waits_for.set(edge.node.waits_for.get() - 1);
+        let (module, edge, old) = self.0.remove(at);
+        self.0.insert(at, (module, edge.clone(), summed(t, &edge, old, &grad)));
+    }
+}
+
 /// Puts a gradient into the buffer of its node; adds a second one to the first, in place if nobody else holds that
 /// (`InputBuffer::accumulate`).
 fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
@@ -183,23 +238,26 @@ fn receive(tape: &Tape, edge: &Edge, grad: Tensor) {
     let slot = &mut buffer[edge.slot];
     *slot = Some(match slot.take() {
         None => grad,
-        Some(old) if old.is_ours_alone() => {
-            tape.add_in_place(&old, &grad);
-            old
-        }
-        Some(old) => {
-            // Each GPU adds a copy of its part of a whole table's gradient (`Replicate` to `Shard`).
-            let _part = tape
-                .is_part_of_whole(edge, &grad)
-                .then(|| tape.empty(*grad.shape(), grad.dtype(), "part of a gradient"));
-            let strides = dims::dense_strides_like(old.shape(), old.strides());
-            let sum = tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients");
-            if tape.works() {
-                tape.reads(&sum, &[&old, &grad]);
-            }
-            sum
-        }
+        Some(old) => summed(tape, edge, old, &grad),
     });
+}
+
+/// Adds a gradient to one that came before, in place if nobody else holds that.
+fn summed(tape: &Tape, edge: &Edge, old: Tensor, grad: &Tensor) -> Tensor {
+    if old.is_ours_alone() {
+        tape.add_in_place(&old, grad);
+        return old;
+    }
+    // Each GPU adds a copy of its part of a whole table's gradient (`Replicate` to `Shard`).
+    let _part = tape
+        .is_part_of_whole(edge, grad)
+        .then(|| tape.empty(*grad.shape(), grad.dtype(), "part of a gradient"));
+    let strides = dims::dense_strides_like(old.shape(), old.strides());
+    let sum = tape.empty_strided(*old.shape(), strides, old.dtype(), "sum of gradients");
+    if tape.works() {
+        tape.reads(&sum, &[&old, grad]);
+    }
+    sum
 }
 
 /// Counts, for each node reachable from the root, how many nodes feed it.

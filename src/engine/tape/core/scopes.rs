@@ -80,7 +80,14 @@ impl Tape {
     ) -> R {
         let parent = self.open(name, index, component);
         self.host_op(HostOp::Module);
+        let own = self.0.scope.get();
+        if let Some(watcher) = self.watcher() {
+            watcher.enters(self, own);
+        }
         let result = f();
+        if let Some(watcher) = self.watcher() {
+            watcher.leaves(self, own);
+        }
         self.0.scope.set(parent);
         result
     }

@@ -7,6 +7,7 @@ use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
 use super::super::work::{Class, Layout, WorkItem};
+use super::linear_zero3::{flattened, with_last};
 use crate::dtype::DType;
 
 /// cuBLAS workspace of one handle and stream: 32 MiB on Hopper, 8.125 MiB before
@@ -107,6 +108,9 @@ impl Tape {
     }
 
     fn linear_cast(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        if self.0.linear_of_zero3.get() {
+            return self.linear_of_zero3(x, weight, bias);
+        }
         let Some(bias) = bias else {
             return self.matmul_cast(x, &self.transpose(weight, 0, 1));
         };
@@ -132,7 +136,7 @@ impl Tape {
 
     /// `_matmul_impl`: a matrix on the right is folded into one `mm`, as is a trained one on the left, whose product is turned
     /// and copied; anything else becomes `bmm`.
-    fn matmul_cast(&self, a: &Tensor, b: &Tensor) -> Tensor {
+    pub(super) fn matmul_cast(&self, a: &Tensor, b: &Tensor) -> Tensor {
         if a.dim() == 2 && b.dim() == 2 {
             return self.mm(a, b);
         }
@@ -289,7 +293,7 @@ impl Operands {
     }
 }
 
-/// Extents m, n, k, batch of a product, and the layout of its operands.
+/// Extents m, n, k and batch of a product, and its layout.
 #[derive(Clone, Copy)]
 pub(super) struct Product {
     extents: [u64; 4],
@@ -380,17 +384,6 @@ fn layout(a_transposed: bool, b_transposed: bool) -> Layout {
 fn folds(a: &Tensor) -> bool {
     let (shape, strides) = (a.shape(), a.strides());
     (0..a.dim() - 2).all(|i| strides[i] == strides[i + 1] * shape[i + 1])
-}
-
-fn flattened(x: &Tensor) -> Dims {
-    Dims::new(&[x.numel() / x.last().max(1), x.last()])
-}
-
-fn with_last(x: &Tensor, last: u64) -> Dims {
-    let mut shape = *x.shape();
-    let d = shape.len() - 1;
-    shape[d] = last;
-    shape
 }
 
 fn with_tail(lead: &[u64], n: u64, m: u64) -> Dims {

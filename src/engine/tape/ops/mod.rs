@@ -25,6 +25,7 @@ mod in_place;
 mod index;
 mod index_rows;
 mod linalg;
+mod linear_zero3;
 mod loss;
 mod matmul;
 mod norm;

@@ -88,7 +88,7 @@ impl Gpt2 {
             mask: nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal),
             cache,
         });
-        h = t.dropout(&h, self.embedding_dropout);
+        h = t.watched("drop", || t.dropout(&h, self.embedding_dropout));
         for (i, block) in self.blocks.iter().enumerate() {
             let (block, shared) = (block.clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
@@ -164,7 +164,7 @@ impl SelfAttention {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
         let (attn, mask) = (shared.attn, shared.mask.as_ref());
         let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let qkv = self.c_attn.forward(t, x);
+        let qkv = t.watched("c_attn", || self.c_attn.forward(t, x));
         let parts = t.split(&qkv, 2, &[hidden; 3]);
         drop(qkv);
         let head = |x: &Tensor| t.transpose(&t.view(x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
@@ -201,8 +201,8 @@ impl SelfAttention {
             }
         };
         out = t.reshape(&out, [batch, seq, hidden]);
-        out = self.c_proj.forward(t, &out);
-        out = t.dropout(&out, self.residual_dropout);
+        out = t.watched("c_proj", || self.c_proj.forward(t, &out));
+        out = t.watched("resid_dropout", || t.dropout(&out, self.residual_dropout));
         (out, weights)
     }
 
@@ -217,7 +217,7 @@ impl SelfAttention {
         }
         weights = t.softmax(&weights, None);
         weights = t.to_dtype(&weights, v.dtype());
-        weights = t.dropout(&weights, self.dropout);
+        weights = t.watched("attn_dropout", || t.dropout(&weights, self.dropout));
         let out = t.matmul(&weights, v);
         (t.transpose(&out, 1, 2), Some(weights))
     }
@@ -225,9 +225,9 @@ impl SelfAttention {
 
 impl Mlp {
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = self.c_fc.forward(t, x);
-        h = nn::activate(t, self.activation, h);
-        h = self.c_proj.forward(t, &h);
-        t.dropout(&h, self.dropout)
+        let mut h = t.watched("c_fc", || self.c_fc.forward(t, x));
+        h = t.watched("act", || nn::activate(t, self.activation, h));
+        h = t.watched("c_proj", || self.c_proj.forward(t, &h));
+        t.watched("dropout", || t.dropout(&h, self.dropout))
     }
 }

@@ -35,7 +35,7 @@ impl TileEmbedding {
     /// [images, tiles, positions, hidden] → [images, tiles, positions, hidden].
     pub fn forward(&self, t: &Tape, x: &Tensor, arrangements: &Tensor) -> Tensor {
         let [images, tiles, width] = [x.size(0), x.size(1), x.size(3)];
-        let mut embeddings = self.embedding.forward(t, arrangements);
+        let mut embeddings = t.watched("embedding", || self.embedding.forward(t, arrangements));
         embeddings = t.reshape(&embeddings, [images, tiles, 1, width]);
         embeddings = t.mul(&embeddings, &t.tanh(&self.gate));
         t.add(x, &embeddings)
@@ -68,7 +68,7 @@ impl TilePositions {
             t.mul(&rest, &self.embedding)
         };
         let mut h = t.add(x, &t.view(&within, [1, 1, positions, width]));
-        let mut of_tiles = self.tile_embedding.forward(t, arrangements);
+        let mut of_tiles = t.watched("tile_embedding", || self.tile_embedding.forward(t, arrangements));
         of_tiles = t.reshape(&of_tiles, [images, tiles, positions, width]);
         let gated = nn::gated(t, &self.gate, &of_tiles);
         h = t.add(&h, &gated);

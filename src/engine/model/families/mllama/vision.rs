@@ -138,7 +138,7 @@ impl MllamaVision {
     fn embed_patches(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let shape = pixels.shape();
         let tiles = t.view(pixels, [shape[0] * shape[1] * shape[2], shape[3], shape[4], shape[5]]);
-        let tiles = t.to_dtype(&tiles, self.patch_embedding.dtype());
+        let tiles = t.to_dtype(&tiles, t.type_of(&self.patch_embedding));
         run.embedded(t, t.conv_patches(&tiles, &self.patch_embedding, None))
     }
 }

@@ -132,7 +132,7 @@ impl ClipVision {
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let images = pixels.size(0);
         let hidden = self.patch_embedding.size(0);
-        let pixels = t.to_dtype(pixels, self.patch_embedding.dtype());
+        let pixels = t.to_dtype(pixels, t.type_of(&self.patch_embedding));
         let mut patches = t.conv_patches(&pixels, &self.patch_embedding, None);
         if self.is_model {
             patches = run.embedded(t, patches);

@@ -31,7 +31,7 @@ impl PatchConv {
                 shape[3],
             ],
         );
-        let patches = t.to_dtype(&patches, self.weight.dtype());
+        let patches = t.to_dtype(&patches, t.type_of(&self.weight));
         self.forward(t, &patches)
     }
 

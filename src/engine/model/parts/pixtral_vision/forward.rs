@@ -79,7 +79,7 @@ impl PixtralVision {
         mut see: impl FnMut(&Tensor),
     ) -> Tensor {
         let images: Vec<[u64; 2]> = sizes.iter().map(|size| size.map(|n| n / self.patch)).collect();
-        let pixels = t.to_dtype(pixels, self.patch_conv.dtype());
+        let pixels = t.to_dtype(pixels, t.type_of(&self.patch_conv));
         let (embeds, embeds_of_images) = self.embed(t, run, pixels, &images);
         let (position_ids, axes) = position_ids(t, &images);
         let (cos, sin) = t.scope("patch_positional_embedding", || {

@@ -57,7 +57,7 @@ impl PatchEmbed {
         t.scope(self.name, || {
             let [c, f, h, w] = self.kernel;
             let patches = t.view(pixels, [pixels.size(0), c, f, h, w]);
-            let patches = t.to_dtype(&patches, self.weight.dtype());
+            let patches = t.to_dtype(&patches, t.type_of(&self.weight));
             let out = t.conv_patches(&patches, &self.weight, self.bias.as_ref());
             t.view(&out, [pixels.size(0), self.weight.size(0)])
         })

@@ -81,7 +81,7 @@ impl SiglipVision {
     }
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let pixels = t.to_dtype(pixels, self.patch_weight.dtype());
+        let pixels = t.to_dtype(pixels, t.type_of(&self.patch_weight));
         let patches = run.embedded(t, t.conv_patches(&pixels, &self.patch_weight, Some(&self.patch_bias)));
         drop(pixels);
         let [images, hidden] = [patches.size(0), patches.size(1)];

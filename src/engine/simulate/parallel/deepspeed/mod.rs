@@ -6,28 +6,35 @@
 //! `deepspeed/runtime/zero/` and `deepspeed/runtime/fp16/`.
 
 mod buckets;
+mod coordinator;
+mod gradients;
 mod group;
 mod host;
+mod partitioned;
 mod plain;
 mod refuse;
+mod shards;
 mod states;
 mod values;
+mod watcher;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 pub(super) use refuse::refuse;
 
-use super::super::SimulateError;
 use super::super::check::check;
 use super::super::engine::{Engine, EngineOptimizer};
 use super::super::steps::{Recording, Trainer, record_trainer};
+use super::super::{SimulateError, unshared as why};
 use crate::dtype::DType;
 use crate::setup::{AdapterType, Parallel, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::{Model, Setup};
+use partitioned::Partitioned;
 use plain::Plain;
 use states::States;
+use watcher::Watcher;
 
 /// The setup that a rank records: DeepSpeed casts adapters to bf16 with all else.
 pub(super) fn base(setup: &Setup) -> Setup {
@@ -58,7 +65,8 @@ pub(super) fn record(
     if let Some(failure) = tape.failure() {
         return Err(SimulateError::Fails(failure));
     }
-    let engine = Rc::new(initialize(&tape, &params, setup, parallel));
+    let (engine, watcher) = initialize(&tape, &params, setup, parallel);
+    let engine = Rc::new(engine);
     trainer.take_engine(engine.clone());
     let mut recording = record_trainer(tape, trainer, params);
     let weights = engine.optimizer().weights();
@@ -67,6 +75,9 @@ pub(super) fn record(
         .filter_map(|(x, trained)| Some((x.storage().id()?, *trained)));
     recording.parameters.extend(weights);
     recording.streams.extend(engine.optimizer().streams());
+    if watcher.is_some_and(|watcher| watcher.has_missed()) {
+        return Err(why::deepspeed_shared());
+    }
     match &recording.failure {
         Some(failure) => Err(SimulateError::Fails(failure.clone())),
         None => Ok(recording),
@@ -74,13 +85,19 @@ pub(super) fn record(
 }
 
 /// `deepspeed.initialize`.
-fn initialize(t: &Tape, params: &[Tensor], setup: &Setup, parallel: &Parallel) -> Engine {
+fn initialize(t: &Tape, params: &[Tensor], setup: &Setup, parallel: &Parallel) -> (Engine, Option<Rc<Watcher>>) {
     let is_boundary = Rc::new(Cell::new(true));
     let boundary = is_boundary.clone();
-    let is_plain = parallel.strategy == Strategy::Deepspeed0;
-    let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match is_plain {
-        true => Rc::new(RefCell::new(Plain::new(t, params, setup, boundary))),
-        false => Rc::new(RefCell::new(States::new(t, params, (setup, parallel), boundary))),
+    let mut watcher = None;
+    let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match parallel.strategy {
+        Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, params, setup, boundary))),
+        Strategy::Deepspeed3 => {
+            let partitioned = Partitioned::new(t, params, (setup, parallel), boundary);
+            watcher = Some(partitioned.watcher());
+            Rc::new(RefCell::new(partitioned))
+        }
+        _ => Rc::new(RefCell::new(States::new(t, params, (setup, parallel), boundary))),
     };
-    Engine::new(t, optimizer, is_boundary, !is_plain)
+    let scales = parallel.strategy != Strategy::Deepspeed0;
+    (Engine::new(t, optimizer, is_boundary, scales), watcher)
 }

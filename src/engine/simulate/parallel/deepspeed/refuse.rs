@@ -27,14 +27,11 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if parallel.offload.is_any() && parallel.strategy == Strategy::Deepspeed0 {
         return Err(why::deepspeed_stage0());
     }
-    if parallel.strategy == Strategy::Deepspeed3 {
-        return Err(why::deepspeed_stage3());
-    }
     let size = parallel.zero.reduce_bucket_size;
     if !(1..=MOST_BUCKET).contains(&size) {
         return Err(why::deepspeed_bucket(&MOST_BUCKET, &size));
     }
-    if !parallel.zero.contiguous_gradients {
+    if !parallel.zero.contiguous_gradients && parallel.strategy != Strategy::Deepspeed3 {
         return Err(why::deepspeed_contiguous());
     }
     Ok(())

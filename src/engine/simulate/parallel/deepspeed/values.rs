@@ -8,12 +8,17 @@ fn value(t: &Tape, dtype: DType, name: &'static str) -> Tensor {
     t.empty([], dtype, name)
 }
 
-/// `torch.isfinite(x)` of one value: `(x.abs() != inf) * (x == x)`.
-fn is_finite(t: &Tape, dtype: DType) -> Tensor {
-    let abs = value(t, dtype, "abs");
-    let differs = value(t, DType::Bool, "is not infinite");
-    let same = value(t, DType::Bool, "is a number");
-    let out = value(t, DType::Bool, "is finite");
+/// A single value in double.
+pub(super) fn double(t: &Tape, name: &'static str) -> Tensor {
+    value(t, DType::F64, name)
+}
+
+/// `torch.isfinite(x)` of so many values: `(x.abs() != inf) * (x == x)`.
+fn is_finite(t: &Tape, count: u64, dtype: DType) -> Tensor {
+    let abs = t.empty([count], dtype, "abs");
+    let differs = t.empty([count], DType::Bool, "is not infinite");
+    let same = t.empty([count], DType::Bool, "is a number");
+    let out = t.empty([count], DType::Bool, "is finite");
     drop((same, differs, abs));
     out
 }
@@ -29,7 +34,7 @@ fn reduced(t: &Tape, x: &Tensor, (dtype, accumulator): (DType, u64), name: &'sta
 pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
     let bounds = ["amax", "amin"].map(|name| {
         let bound = reduced(t, x, (x.dtype(), x.dtype().width()), name);
-        let finite = is_finite(t, x.dtype());
+        let finite = is_finite(t, 1, x.dtype());
         drop(bound);
         finite
     });
@@ -42,11 +47,16 @@ pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
 
 /// `is_invalid_grad_norm(norm)`, which the host reads.
 pub(super) fn is_invalid(t: &Tape) -> Tensor {
-    let finite = is_finite(t, DType::F32);
-    let not = value(t, DType::Bool, "is not finite");
+    are_invalid(t, 1, DType::F32)
+}
+
+/// Whether any of so many norms is invalid.
+fn are_invalid(t: &Tape, count: u64, dtype: DType) -> Tensor {
+    let finite = is_finite(t, count, dtype);
+    let not = t.empty([count], DType::Bool, "is not finite");
     drop(finite);
-    let negative = value(t, DType::Bool, "is negative");
-    let either = value(t, DType::Bool, "is invalid");
+    let negative = t.empty([count], DType::Bool, "is negative");
+    let either = t.empty([count], DType::Bool, "is invalid");
     drop((not, negative));
     let any = value(t, DType::Bool, "any");
     drop(either);
@@ -91,11 +101,15 @@ pub(super) fn mask_invalid(t: &Tape) {
 
 /// `combine_grad_norm_groups` of norms of so many groups.
 pub(super) fn combined(t: &Tape, groups: u64) -> Tensor {
-    let stacked = t.empty([groups], DType::F32, "norms of groups");
-    let invalid = is_invalid(t);
-    let norm = reduced(t, &stacked, (DType::F32, DType::F32.width()), "norm of all");
-    let infinity = value(t, DType::F32, "infinity");
-    let out = value(t, DType::F32, "total norm");
+    combined_as(t, groups, DType::F32)
+}
+
+fn combined_as(t: &Tape, groups: u64, dtype: DType) -> Tensor {
+    let stacked = t.empty([groups], dtype, "norms of groups");
+    let invalid = are_invalid(t, groups, dtype);
+    let norm = reduced(t, &stacked, (dtype, dtype.width()), "norm of all");
+    let infinity = value(t, dtype, "infinity");
+    let out = value(t, dtype, "total norm");
     drop((infinity, stacked, invalid, norm));
     out
 }
@@ -103,7 +117,17 @@ pub(super) fn combined(t: &Tape, groups: u64) -> Tensor {
 /// `unscale_and_clip_grads` of one gradient in place, by a total norm and a loss scale of 1.
 pub(super) fn clip(t: &Tape) {
     drop(is_invalid(t));
-    let scalar = |name| value(t, DType::F32, name);
+    scaled(t, DType::F32);
+}
+
+/// `unscale_and_clip_grads` of stage 3, by a norm in double.
+pub(super) fn clip_double(t: &Tape) {
+    scaled(t, DType::F64);
+}
+
+/// Multiplies a gradient in place by a limit over a norm.
+fn scaled(t: &Tape, dtype: DType) {
+    let scalar = |name| value(t, dtype, name);
     let norm = scalar("norm / scale");
     let shifted = scalar("norm + 1e-6");
     drop(norm);
@@ -137,4 +161,33 @@ pub(super) fn weight_norm(t: &Tape, gradients: &[Tensor]) {
     }
     let summed = t.empty([1], DType::F32, "sum of squares over the GPUs");
     drop((summed, norm, total));
+}
+
+/// `get_grad_norm_direct` of the gradients of a group, in double.
+pub(super) fn norm_of_parts(t: &Tape, parts: &[Tensor]) -> Tensor {
+    let norms: Vec<Tensor> = parts.iter().map(|part| double_norm(t, part)).collect();
+    let squares = {
+        let _stacked = t.empty([norms.len() as u64], DType::F64, "norms of gradients");
+        t.empty([norms.len() as u64], DType::F64, "squares of norms")
+    };
+    let sum = reduced(t, &squares, (DType::F64, DType::F64.width()), "sum of squares");
+    drop(squares);
+    let root = double(t, "norm of a group");
+    let infinite = value(t, DType::Bool, "is infinite");
+    let nan = value(t, DType::Bool, "is no number");
+    let either = value(t, DType::Bool, "is either");
+    let replacement = value(t, DType::F32, "-1");
+    let out = double(t, "norm or -1");
+    drop((replacement, either, nan, infinite, root, sum, norms));
+    out
+}
+
+/// `combine_grad_norm_groups` of norms in double.
+pub(super) fn combined_doubles(t: &Tape, groups: u64) -> Tensor {
+    combined_as(t, groups, DType::F64)
+}
+
+/// `is_invalid_grad_norm(norm)` of a norm in double.
+pub(super) fn is_invalid_double(t: &Tape) -> Tensor {
+    are_invalid(t, 1, DType::F64)
 }

@@ -1,0 +1,232 @@
+//! When parameters of ZeRO stage 3 are gathered and released (`deepspeed/runtime/zero/partitioned_param_coordinator.py`).
+
+use std::collections::{HashMap, VecDeque};
+
+use super::shards::Shards;
+use crate::setup::Zero;
+use crate::tape::Tape;
+
+/// What is known of the order of modules (`ZeRoTraceMode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    /// The order is being recorded: nothing is gathered ahead.
+    Recording,
+    /// The order is that of the pass before.
+    Complete,
+}
+
+/// A module.
+#[derive(Default)]
+pub(super) struct Module {
+    /// Its own parameters, in the model's order.
+    pub params: Vec<usize>,
+    /// Frozen parameters that a recomputation gathered while this was the module whose backward ran last.
+    recomputed: Vec<usize>,
+}
+
+/// Gathers parameters before modules run, and releases them after.
+pub(super) struct Coordinator {
+    pub shards: Shards,
+    pub modules: Vec<Module>,
+    zero: Zero,
+    trace: Trace,
+    /// Modules in the order in which they ran.
+    order: Vec<usize>,
+    /// Modules that ran in this pass.
+    step: usize,
+    /// Parameters to be fetched in this pass, each with the step that uses it.
+    queue: VecDeque<(usize, usize)>,
+    /// Last step of this pass for which each parameter was fetched.
+    fetched_for: Vec<Option<usize>>,
+    /// What is released after a module at a step, once it was found (`lru_cache`).
+    released: HashMap<(usize, usize), Vec<usize>>,
+    /// Modules whose backward runs.
+    active: Vec<usize>,
+    /// Passes so far.
+    passes: usize,
+}
+
+impl Coordinator {
+    pub fn new(shards: Shards, modules: Vec<Module>, zero: Zero) -> Self {
+        Self {
+            fetched_for: vec![None; shards.list.len()],
+            shards,
+            modules,
+            zero,
+            trace: Trace::Recording,
+            order: Vec::new(),
+            step: 0,
+            queue: VecDeque::new(),
+            released: HashMap::new(),
+            active: Vec::new(),
+            passes: 0,
+        }
+    }
+
+    /// `reset_step`, at the beginning of each forward. DeepSpeed records the order in the second pass and gathers ahead
+    /// from the third; `is_first` says that the pass is of the first step.
+    pub fn reset(&mut self, t: &Tape, is_first: bool) {
+        self.shards.land(t);
+        if self.trace == Trace::Recording && self.passes > 0 && (self.passes > 1 || !is_first) {
+            self.trace = Trace::Complete;
+        }
+        if self.trace == Trace::Recording {
+            self.order.clear();
+        } else {
+            let uses = self.order.iter().enumerate();
+            self.queue = uses
+                .flat_map(|(step, &module)| self.modules[module].params.iter().map(move |&at| (at, step)))
+                .collect();
+        }
+        self.passes += 1;
+        self.fetched_for.fill(None);
+        self.step = 0;
+        self.shards.available = 0;
+    }
+
+    /// `fetch_sub_module`.
+    pub fn fetch(&mut self, t: &Tape, module: usize, is_forward: bool) {
+        if !is_forward {
+            self.active.retain(|&other| other != module);
+            self.active.push(module);
+        }
+        if self.trace == Trace::Recording {
+            self.order.push(module);
+        }
+        let wanted = self.modules[module].params.clone();
+        self.shards.start(t, &wanted);
+        let is_recomputed = is_forward && t.is_in_backward();
+        for &at in &wanted {
+            use_for(&mut self.shards.list[at].users, module);
+            if let Some(&owner) = self.active.last().filter(|_| is_recomputed)
+                && !self.shards.list[at].param.requires_grad()
+            {
+                use_for(&mut self.modules[owner].recomputed, at);
+                use_for(&mut self.shards.list[at].users, owner);
+            }
+            self.shards.wait(t, at);
+        }
+        if self.trace == Trace::Complete {
+            self.discard(&wanted);
+            self.prefetch(t);
+        }
+        self.step += 1;
+    }
+
+    /// `ZeROOrderedDict.__getitem__`: a parameter of another module that is away is gathered, and is one of this module's
+    /// from then on (`register_external_parameter`).
+    pub fn ask(&mut self, t: &Tape, at: usize, module: usize) {
+        if self.shards.is_away(at) && !self.modules[module].params.contains(&at) {
+            self.modules[module].params.push(at);
+            self.modules[module].params.sort_unstable();
+            t.in_scope(0, || self.shards.gather_at_once(t, at));
+        }
+    }
+
+    /// Takes the parameters that a module uses now out of the queue, unless they were fetched ahead.
+    fn discard(&mut self, wanted: &[usize]) {
+        let new = wanted
+            .iter()
+            .filter(|&&at| self.fetched_for[at].is_none_or(|step| step < self.step));
+        let count = new.count();
+        let mut discarded: Vec<usize> = Vec::new();
+        while discarded.len() < count {
+            let Some((at, step)) = self.queue.pop_front() else {
+                break;
+            };
+            self.fetched_for[at] = Some(step);
+            use_for(&mut discarded, at);
+        }
+    }
+
+    /// Gathers what the next modules use.
+    fn prefetch(&mut self, t: &Tape) {
+        if self.zero.stage3_prefetch_bucket_size == 0 {
+            return;
+        }
+        let room = self.zero.stage3_max_live_parameters as i64 - self.shards.available;
+        let most = room.min(self.zero.stage3_prefetch_bucket_size as i64);
+        let (mut ahead, mut elements) = (Vec::new(), 0);
+        while elements < most {
+            let Some((at, step)) = self.queue.pop_front() else {
+                break;
+            };
+            let known = self.fetched_for[at].map_or(step, |known| known.max(step));
+            self.fetched_for[at] = Some(known);
+            if self.shards.is_away(at) && !ahead.contains(&at) {
+                ahead.push(at);
+                elements += self.shards.list[at].elements as i64;
+            }
+        }
+        self.shards.start(t, &ahead);
+    }
+
+    /// `release_sub_module`.
+    pub fn release(&mut self, t: &Tape, module: usize, is_forward: bool) {
+        let mut freed = match self.trace {
+            Trace::Recording => self.modules[module].params.clone(),
+            Trace::Complete => self.released_after(module),
+        };
+        let mut params = self.modules[module].params.clone();
+        if !is_forward {
+            for at in std::mem::take(&mut self.modules[module].recomputed) {
+                use_for(&mut params, at);
+                if !self.shards.list[at].persists {
+                    freed.push(at);
+                }
+            }
+            self.active.retain(|&other| other != module);
+        }
+        for at in params {
+            self.shards.list[at].users.retain(|&user| user != module);
+            if freed.contains(&at) {
+                self.shards.release(t, at);
+            }
+        }
+    }
+
+    /// `__params_to_release`: a module's parameters but those that persist, that were fetched ahead for a later use, or
+    /// that are used again soon.
+    fn released_after(&mut self, module: usize) -> Vec<usize> {
+        let key = (module, self.step);
+        if let Some(known) = self.released.get(&key) {
+            return known.clone();
+        }
+        let is_over =
+            |at: &usize| !self.shards.list[*at].persists && self.fetched_for[*at].is_none_or(|step| step <= self.step);
+        let mut freed: Vec<usize> = self.modules[module].params.iter().copied().filter(is_over).collect();
+        let mut traversed = 0;
+        for &next in self.order.iter().skip(self.step) {
+            if traversed >= self.zero.stage3_max_reuse_distance {
+                break;
+            }
+            for &at in &self.modules[next].params {
+                freed.retain(|&other| other != at);
+                traversed += self.shards.list[at].elements;
+            }
+        }
+        self.released.insert(key, freed.clone());
+        freed
+    }
+
+    /// `release_backward_leftovers`: modules whose input needs no gradient are not told that their backward is over.
+    pub fn release_leftovers(&mut self, t: &Tape) {
+        while let Some(module) = self.active.pop() {
+            let mut params = self.modules[module].params.clone();
+            params.append(&mut self.modules[module].recomputed);
+            for at in params {
+                self.shards.list[at].users.retain(|&user| user != module);
+                if !self.shards.list[at].persists {
+                    self.shards.release(t, at);
+                }
+            }
+        }
+    }
+}
+
+/// Adds to a set.
+fn use_for(set: &mut Vec<usize>, new: usize) {
+    if !set.contains(&new) {
+        set.push(new);
+    }
+}

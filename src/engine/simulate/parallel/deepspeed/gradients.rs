@@ -1,0 +1,217 @@
+//! Gradients of ZeRO stage 3: reduced in buckets, of which each GPU keeps its parts (`stage3.py`).
+
+use super::group::part_of;
+use super::shards::Shards;
+use super::values;
+use crate::dtype::DType;
+use crate::setup::Parallel;
+use crate::tape::log::StorageId;
+use crate::tape::{Kind, Tape, Tensor, Why};
+
+/// Stream of reductions, which DeepSpeed has if they overlap backward.
+const REDUCTION: u32 = 2;
+
+/// Gradients of all trained parameters.
+pub(super) struct Gradients {
+    world: u64,
+    /// Elements of a bucket.
+    size: u64,
+    scatters: bool,
+    overlaps: bool,
+    /// Memory of the bucket; `None` if gradients stay where they are made.
+    bucket: Option<Tensor>,
+    /// Elements in the bucket.
+    elements: u64,
+    /// Parameters in the bucket.
+    waiting: Vec<usize>,
+    /// This GPU's parts of all gradients; `None` if the host keeps them.
+    flat: Option<Tensor>,
+    /// Norms of the gradients that were copied to the host in this step.
+    norms: Vec<Tensor>,
+    /// Parameters whose gradients were copied to the host in this step.
+    handed: Vec<usize>,
+    /// Micro-batches of this step so far.
+    passes: u64,
+    /// True if gradients that are reduced are those of the whole step.
+    pub is_boundary: bool,
+    /// Storages made on another stream than the model's.
+    pub streams: Vec<(StorageId, u32)>,
+}
+
+impl Gradients {
+    pub fn new(t: &Tape, shards: &Shards, parallel: &Parallel) -> Self {
+        let zero = parallel.zero;
+        let of_gradients = |elements: u64, name| {
+            let x = t.as_kind(Kind::Gradient, || t.empty([elements], DType::Bf16, name));
+            x.storage().classify(Kind::Gradient, Why::Gradient);
+            x
+        };
+        let bucket = zero
+            .contiguous_gradients
+            .then(|| of_gradients(zero.reduce_bucket_size, "bucket of gradients"));
+        let parts = shards.trained().map(|at| shards.list[at].part).sum();
+        Self {
+            world: parallel.world,
+            size: zero.reduce_bucket_size,
+            scatters: zero.reduce_scatter,
+            overlaps: parallel.overlaps(),
+            bucket,
+            elements: 0,
+            waiting: Vec::new(),
+            flat: (!parallel.offload.is_any()).then(|| of_gradients(parts, "this GPU's gradients")),
+            norms: Vec::new(),
+            handed: Vec::new(),
+            passes: 0,
+            is_boundary: true,
+            streams: Vec::new(),
+        }
+    }
+
+    /// `reduce_independent_p_g_buckets_and_remove_grads`: puts a gradient into the bucket, which is reduced first if it
+    /// has no room.
+    pub fn put(&mut self, t: &Tape, shards: &Shards, at: usize) {
+        let shard = &shards.list[at];
+        if self.elements > 0 && self.elements + shard.elements > self.size {
+            self.reduce(t, shards);
+        }
+        if self.bucket.is_some() && self.elements + shard.elements <= self.size {
+            shard.param.clear_grad();
+        }
+        self.elements += shard.elements;
+        self.waiting.push(at);
+    }
+
+    /// `__reduce_and_partition_ipg_grads`: averages what waits, and keeps this GPU's parts.
+    pub fn reduce(&mut self, t: &Tape, shards: &Shards) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let averaged = match self.bucket.is_some() && self.elements <= self.size && !self.scatters {
+            true => self.all_reduced(t, shards, &waiting),
+            false => {
+                waiting.sort_unstable();
+                self.scattered(t, shards, &waiting)
+            }
+        };
+        self.elements = 0;
+        let mut last = None;
+        for &at in &waiting {
+            let shard = &shards.list[at];
+            if self.flat.is_none() {
+                self.handed.push(at);
+                self.hand_over(t, shard.part.min(shard.elements), &mut last);
+            }
+            shard.param.clear_grad();
+        }
+        drop((last, averaged));
+    }
+
+    /// Copies a part of a gradient to the host by way of another copy on the GPU; at the end of a step after its norm is
+    /// taken (`_offload_grad_partition_at_boundary`). A sum with the host's gradients has a name of its own, which holds
+    /// the last until the next.
+    fn hand_over(&mut self, t: &Tape, elements: u64, last: &mut Option<Tensor>) {
+        if self.passes == 1 {
+            drop(last.take());
+        }
+        let copy = t.empty([elements], DType::Bf16, "copy of a gradient");
+        self.note(std::slice::from_ref(&copy));
+        drop(last.replace(copy.clone()));
+        if !self.is_boundary {
+            return;
+        }
+        let square = {
+            let _norm = values::double_norm(t, &copy);
+            values::double(t, "square of a norm")
+        };
+        let root = values::double(t, "norm of a gradient");
+        drop(square);
+        self.note(std::slice::from_ref(&root));
+        self.norms.push(root);
+        drop(t.empty([elements], DType::F32, "gradient in fp32"));
+    }
+
+    /// What the GPU does of an update on the host: it sums norms of each group, whose parameters are given.
+    pub fn sum_norms(&mut self, t: &Tape, groups: &[Vec<usize>]) {
+        for group in groups {
+            let mut total = None;
+            for _ in group.iter().filter(|at| self.handed.contains(at)) {
+                let square = values::double(t, "square of a norm");
+                total.get_or_insert_with(|| values::double(t, "sum of squares"));
+                drop(square);
+            }
+            let summed = t.empty([1], DType::F32, "sum of squares over the GPUs");
+            let root = t.empty([], DType::F32, "norm of a group");
+            drop(total);
+            values::mask_invalid(t);
+            drop((summed, root));
+        }
+    }
+
+    /// A micro-batch begins.
+    pub fn begin_pass(&mut self) {
+        self.passes += 1;
+    }
+
+    /// Drops the norms of a step.
+    pub fn forget_norms(&mut self) {
+        self.norms.clear();
+        self.handed.clear();
+        self.passes = 0;
+    }
+
+    /// `__avg_scatter_contiguous_grads`: the bucket, multiplied by 1, and parts that are filled up with zeros.
+    fn all_reduced(&mut self, t: &Tape, shards: &Shards, waiting: &[usize]) -> Vec<Tensor> {
+        let mut made = Vec::new();
+        if self.world > 1 {
+            made.push(t.empty([self.elements], DType::Bf16, "averaged gradients"));
+        }
+        let short = waiting
+            .iter()
+            .filter(|&&at| shards.list[at].part > shards.list[at].elements);
+        made.extend(short.map(|&at| t.empty([shards.list[at].part], DType::Bf16, "part with zeros")));
+        self.note(&made);
+        made
+    }
+
+    /// `reduce_scatter_coalesced`: copies of the gradients with each GPU's parts together, filled up to equal sizes.
+    fn scattered(&mut self, t: &Tape, shards: &Shards, waiting: &[usize]) -> Vec<Tensor> {
+        let of = |at: usize| (shards.list[at].elements, shards.list[at].part);
+        if let [only] = waiting
+            && of(*only).0.is_multiple_of(self.world)
+        {
+            return Vec::new();
+        }
+        let mut paddings = Vec::new();
+        for gpu in 0..self.world {
+            for (elements, part) in waiting.iter().map(|&at| of(at)) {
+                let real = elements.saturating_sub(gpu * part).min(part);
+                if real < part {
+                    paddings.push(t.empty([part - real], DType::Bf16, "padding"));
+                }
+            }
+        }
+        let all = waiting.iter().map(|&at| of(at).1).sum::<u64>() * self.world;
+        let together = t.empty([all], DType::Bf16, "gradients to be summed");
+        self.note(&paddings);
+        self.note(std::slice::from_ref(&together));
+        drop(paddings);
+        vec![together]
+    }
+
+    /// Notes that tensors are made on the stream of reductions.
+    fn note(&mut self, made: &[Tensor]) {
+        if self.overlaps {
+            let ids = made.iter().filter_map(|x| x.storage().id());
+            self.streams.extend(ids.map(|id| (id, REDUCTION)));
+        }
+    }
+
+    /// A view of so many of this GPU's elements.
+    pub fn part(&self, t: &Tape, elements: u64) -> Tensor {
+        match &self.flat {
+            Some(flat) => part_of(t, flat, elements),
+            None => t.empty([elements], DType::Bf16, "part of a gradient"),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! ZeRO stage 3: parameters, gradients and states in parts (`DeepSpeedZeroOptimizer_Stage3`).
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::super::super::engine::EngineOptimizer;
+use super::gradients::Gradients;
+use super::group::master;
+use super::shards::Shards;
+use super::values;
+use super::watcher::Watcher;
+use crate::Setup;
+use crate::dtype::DType;
+use crate::optim::Optimizer;
+use crate::setup::{Freeze, Parallel};
+use crate::tape::log::StorageId;
+use crate::tape::{Tape, Tensor};
+
+/// Parameters that are updated together (`sub_group_size`).
+struct SubGroup {
+    /// Elements of each parameter's part.
+    parts: Vec<u64>,
+    /// The parts in fp32, with the client's optimizer; `None` if the host has them.
+    master: Option<(Tensor, Optimizer)>,
+}
+
+impl SubGroup {
+    fn elements(&self) -> u64 {
+        self.parts.iter().sum()
+    }
+}
+
+/// The optimizer around the client's.
+pub(super) struct Partitioned {
+    watcher: Rc<Watcher>,
+    /// Parts of all trained parameters; `None` if the host has them.
+    flat: Option<Tensor>,
+    groups: Vec<SubGroup>,
+    gradients: Gradients,
+    /// Norm of the last step's gradients, which the engine keeps.
+    norm: Option<Tensor>,
+    clips: bool,
+    steps: u64,
+    is_boundary: Rc<Cell<bool>>,
+    _tracker: Option<Tensor>,
+}
+
+impl Partitioned {
+    pub fn new(
+        t: &Tape,
+        params: &[Tensor],
+        (setup, parallel): (&Setup, &Parallel),
+        is_boundary: Rc<Cell<bool>>,
+    ) -> Self {
+        let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
+        let ties = t.take_ties();
+        let mut shards = Shards::new(t, params, parallel);
+        let tracker = (!offloads).then(|| t.empty([1], DType::Bool, "is any invalid"));
+        let flat = shards.defragment(t);
+        let sizes: Vec<u64> = shards.trained().map(|at| shards.list[at].part).collect();
+        let groups = groups(t, setup, divided(&sizes, zero.sub_group_size), offloads);
+        let largest = groups.iter().map(SubGroup::elements).max().unwrap_or_default();
+        drop((!offloads).then(|| t.empty([largest], DType::F32, "gradients in fp32")));
+        let gradients = Gradients::new(t, &shards, parallel);
+        for at in shards.trained() {
+            let whole = shards.list[at].part * parallel.world;
+            drop((parallel.world > 1).then(|| t.empty([whole], DType::Bf16, "gathered parameter")));
+        }
+        let watcher = Rc::new(Watcher::new(shards, zero, wrappers(setup)));
+        for (scope, weight) in ties {
+            let at = params.iter().position(|param| param.is(&weight));
+            at.iter().for_each(|&at| watcher.share(&t.path_of_scope(scope), at));
+        }
+        t.set_linear_of_zero3();
+        t.watch_modules(Some(watcher.clone()));
+        Self {
+            watcher,
+            flat,
+            groups,
+            gradients,
+            norm: None,
+            clips: setup.clip,
+            steps: 0,
+            is_boundary,
+            _tracker: tracker,
+        }
+    }
+
+    /// Returns true if the host has states and weights in fp32.
+    fn offloads(&self) -> bool {
+        self.groups.iter().any(|group| group.master.is_none())
+    }
+
+    /// Updates the groups, one after the other; returns what lives until the step is over.
+    fn update(&mut self, t: &Tape) -> Vec<Tensor> {
+        let of_group = |group: &SubGroup| {
+            let parts = group.parts.iter().map(|&elements| self.gradients.part(t, elements));
+            values::norm_of_parts(t, &parts.collect::<Vec<Tensor>>())
+        };
+        let mut held: Vec<Tensor> = self.groups.iter().map(of_group).collect();
+        held.push(values::combined_doubles(t, held.len() as u64));
+        drop(values::is_invalid_double(t));
+        held.extend(self.norm.replace(values::double(t, "norm / scale")));
+        for group in &mut self.groups {
+            let (elements, count) = (group.elements(), group.parts.len());
+            let Some((master, optimizer)) = &mut group.master else {
+                continue;
+            };
+            let together = (count > 1).then(|| t.empty([elements], DType::Bf16, "this GPU's gradients"));
+            master.hold_gradient(t);
+            drop(together);
+            if self.clips {
+                values::clip_double(t);
+            }
+            optimizer.step(t);
+            master.clear_grad();
+        }
+        held
+    }
+
+    /// What tells the parameters of modules.
+    pub fn watcher(&self) -> Rc<Watcher> {
+        self.watcher.clone()
+    }
+}
+
+/// `_create_fp16_sub_groups`: sizes of parts, in groups of at least so many elements.
+fn divided(sizes: &[u64], least: u64) -> Vec<Vec<u64>> {
+    if least >= sizes.iter().sum() {
+        return vec![sizes.to_vec()];
+    }
+    let (mut groups, mut open) = (Vec::new(), Vec::new());
+    for &size in sizes {
+        open.push(size);
+        if open.iter().sum::<u64>() >= least {
+            groups.push(std::mem::take(&mut open));
+        }
+    }
+    groups.extend((!open.is_empty()).then_some(open));
+    groups
+}
+
+/// Modules that run around a model: of peft `PeftModel`, and `LoraModel`, which calls the model's forward and not the model.
+fn wrappers(setup: &Setup) -> usize {
+    usize::from(setup.freeze == Freeze::Lora)
+}
+
+/// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned.
+fn groups(t: &Tape, setup: &Setup, divided: Vec<Vec<u64>>, offloads: bool) -> Vec<SubGroup> {
+    let mut converted = None;
+    let mut groups = Vec::new();
+    for parts in divided {
+        let elements = parts.iter().sum();
+        let master = (!offloads).then(|| {
+            converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
+            let master = t.require_grad(&master(t, elements));
+            let optimizer = Optimizer::new(setup.optim, std::slice::from_ref(&master));
+            (master, optimizer)
+        });
+        groups.push(SubGroup { parts, master });
+    }
+    groups
+}
+
+impl EngineOptimizer for Partitioned {
+    fn before_forward(&mut self, t: &Tape) {
+        self.gradients.begin_pass();
+        self.watcher.begin(t, self.steps == 0);
+    }
+
+    fn after_forward(&mut self, t: &Tape) {
+        self.watcher.end(t);
+    }
+
+    fn gradient(&mut self, t: &Tape, param: &Tensor) {
+        let coordinator = self.watcher.coordinator.borrow();
+        let shards = &coordinator.shards;
+        self.gradients.is_boundary = self.is_boundary.get();
+        if let Some(at) = shards.list.iter().position(|shard| shard.param.is(param)) {
+            self.gradients.put(t, shards, at);
+        }
+    }
+
+    fn after_backward(&mut self, t: &Tape) {
+        let mut coordinator = self.watcher.coordinator.borrow_mut();
+        self.gradients.is_boundary = self.is_boundary.get();
+        self.gradients.reduce(t, &coordinator.shards);
+        coordinator.release_leftovers(t);
+        self.watcher.forget();
+    }
+
+    fn step(&mut self, t: &Tape) {
+        self.steps += 1;
+        self.watcher.coordinator.borrow_mut().shards.release_all(t);
+        let held = match self.offloads() {
+            true => {
+                let trained: Vec<usize> = self.watcher.coordinator.borrow().shards.trained().collect();
+                let mut rest = trained.into_iter();
+                let counts = self.groups.iter().map(|group| group.parts.len());
+                let groups: Vec<Vec<usize>> = counts.map(|count| rest.by_ref().take(count).collect()).collect();
+                self.gradients.sum_norms(t, &groups);
+                self.gradients.forget_norms();
+                Vec::new()
+            }
+            false => self.update(t),
+        };
+        self.watcher.coordinator.borrow_mut().shards.gather_persistent(t);
+        drop(held);
+    }
+
+    fn streams(&self) -> Vec<(StorageId, u32)> {
+        let mut streams = self.watcher.coordinator.borrow().shards.streams.clone();
+        streams.extend(&self.gradients.streams);
+        streams
+    }
+
+    fn weights(&self) -> Vec<(Tensor, bool)> {
+        self.watcher.coordinator.borrow().shards.memory(self.flat.as_ref())
+    }
+}

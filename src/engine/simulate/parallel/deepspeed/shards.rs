@@ -1,0 +1,301 @@
+//! Parameters of ZeRO stage 3: each GPU keeps a part of each, and has all of one while a module uses it
+//! (`deepspeed/runtime/zero/partition_parameters.py`).
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use crate::dtype::DType;
+use crate::setup::{Offload, Parallel};
+use crate::tape::log::{ScopeId, StorageId};
+use crate::tape::{Kind, Tape, Tensor, Why};
+
+/// Whether a parameter is whole (`ZeroParamStatus`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Away,
+    InFlight,
+    Here,
+}
+
+/// A parameter.
+pub(super) struct Shard {
+    /// The parameter that the model has, whose memory is lent.
+    pub param: Tensor,
+    /// Scope in which it was made.
+    pub scope: ScopeId,
+    /// Path of the module that has it.
+    pub module: String,
+    /// Elements of it.
+    pub elements: u64,
+    /// Elements of each GPU's part.
+    pub part: u64,
+    /// True if it stays whole once it is.
+    pub persists: bool,
+    /// Modules that use it now (`ds_active_sub_modules`).
+    pub users: Vec<usize>,
+    status: Status,
+    gather: Option<Rc<Gather>>,
+}
+
+/// A gather of parameters that was started (`AllGatherCoalescedHandle`), alive until each is waited for.
+struct Gather {
+    params: Vec<usize>,
+    /// What is gathered of all, from which each is copied; `None` if the parameter itself is gathered into.
+    buffer: Option<Tensor>,
+}
+
+/// Stream of gathers, which DeepSpeed has if they overlap computing.
+const GATHER: u32 = 1;
+
+/// All parameters of the model.
+pub(super) struct Shards {
+    pub list: Vec<Shard>,
+    world: u64,
+    overlaps: bool,
+    /// True if the host keeps the parts (`offload_param`).
+    on_host: bool,
+    /// Storages made on another stream than the model's.
+    pub streams: Vec<(StorageId, u32)>,
+    /// Elements that were gathered and not released in this pass, but for those that persist.
+    pub available: i64,
+    /// Parts, which of trained parameters lie in one buffer.
+    parts: Vec<Tensor>,
+}
+
+impl Shards {
+    /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole.
+    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel) -> Self {
+        let (world, threshold) = (parallel.world, parallel.zero.stage3_param_persistence_threshold);
+        let on_host = parallel.offload == Offload::OptimizerAndParameters;
+        let paths: Vec<String> = params.iter().map(|param| t.path_of(param)).collect();
+        let mut modules = modules(&paths).into_iter();
+        let mut parts = Vec::new();
+        let cut = |param: &Tensor| {
+            let elements = param.numel();
+            let shard = Shard {
+                scope: t.scope_of(param),
+                module: modules.next().unwrap_or_default(),
+                elements,
+                part: elements.div_ceil(world),
+                persists: elements <= threshold,
+                users: Vec::new(),
+                status: Status::Away,
+                gather: None,
+                param: param.clone(),
+            };
+            parts.extend((!on_host).then(|| part(t, shard.scope, shard.part)));
+            t.give_up(param);
+            shard
+        };
+        let list = params.iter().map(cut).collect();
+        Self {
+            list,
+            world,
+            overlaps: parallel.overlaps(),
+            on_host,
+            streams: Vec::new(),
+            available: 0,
+            parts,
+        }
+    }
+
+    /// `defragment`: moves the parts of trained parameters into one buffer, by way of the host.
+    pub fn defragment(&mut self, t: &Tape) -> Option<Tensor> {
+        if self.on_host {
+            return None;
+        }
+        let trained: Vec<usize> = self.trained().collect();
+        let elements = trained.iter().map(|&at| self.list[at].part).sum::<u64>();
+        trained.iter().for_each(|&at| t.give_up(&self.parts[at]));
+        t.forget_freed();
+        let flat = part(t, 0, elements);
+        trained.iter().for_each(|&at| t.lend(&self.parts[at], &flat));
+        Some(flat)
+    }
+
+    /// Trained parameters.
+    pub fn trained(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.list.len()).filter(|at| self.list[*at].param.requires_grad())
+    }
+
+    /// Memory in which the parts lie, and true if it is of trained parameters.
+    pub fn memory(&self, flat: Option<&Tensor>) -> Vec<(Tensor, bool)> {
+        let kept = self
+            .parts
+            .iter()
+            .zip(&self.list)
+            .filter(|(_, shard)| !shard.param.requires_grad());
+        let mut memory: Vec<(Tensor, bool)> = kept.map(|(part, _)| (part.clone(), false)).collect();
+        memory.extend(flat.map(|flat| (flat.clone(), true)));
+        memory
+    }
+
+    /// Copies of parts that the host keeps, on the GPU.
+    fn copies(&mut self, t: &Tape, params: &[usize]) -> Vec<Tensor> {
+        let copied = params.iter().filter(|_| self.on_host);
+        let copies: Vec<Tensor> = copied
+            .map(|&at| t.empty([self.list[at].part], DType::Bf16, "copy of a part"))
+            .collect();
+        copies.iter().for_each(|copy| self.note(copy));
+        copies
+    }
+
+    /// Lends a parameter its only part, or a copy of it.
+    fn lend_whole(&mut self, t: &Tape, at: usize) {
+        match self.on_host {
+            true => self.take(t, at, self.list[at].elements),
+            false => t.lend(&self.list[at].param, &self.parts[at]),
+        }
+    }
+
+    /// Returns true if a parameter is neither whole nor about to be.
+    pub fn is_away(&self, at: usize) -> bool {
+        self.list[at].status == Status::Away
+    }
+
+    /// Starts to gather those of `wanted` that are away (`all_gather_coalesced`).
+    pub fn start(&mut self, t: &Tape, wanted: &[usize]) {
+        let mut params: Vec<usize> = wanted.iter().copied().filter(|&at| self.is_away(at)).collect();
+        params.sort_unstable();
+        let Some(&first) = params.first() else { return };
+        self.available += params.iter().map(|&at| self.list[at].elements as i64).sum::<i64>();
+        let buffer = match (self.world, &params[..]) {
+            (1, _) => {
+                params.iter().for_each(|&at| self.lend_whole(t, at));
+                None
+            }
+            (_, [_]) => {
+                self.take(t, first, self.list[first].part * self.world);
+                drop(self.copies(t, &params));
+                None
+            }
+            _ => {
+                let elements = params.iter().map(|&at| self.list[at].part).sum::<u64>() * self.world;
+                let buffer = t.empty([elements], DType::Bf16, "gathered parameters");
+                self.note(&buffer);
+                drop(self.copies(t, &params));
+                Some(buffer)
+            }
+        };
+        let gather = Rc::new(Gather { params, buffer });
+        for &at in &gather.params {
+            self.list[at].status = Status::InFlight;
+            self.list[at].gather = Some(gather.clone());
+        }
+    }
+
+    /// Waits for a parameter if it is in flight: all that were gathered with it are whole from then on.
+    pub fn wait(&mut self, t: &Tape, at: usize) {
+        let Some(gather) = self.list[at].gather.take() else {
+            return;
+        };
+        for &of in &gather.params {
+            if self.list[of].status != Status::InFlight {
+                continue;
+            }
+            if gather.buffer.is_some() {
+                self.take(t, of, self.list[of].elements);
+            }
+            self.list[of].status = Status::Here;
+        }
+    }
+
+    /// Gives a parameter memory for so many elements.
+    fn take(&mut self, t: &Tape, at: usize, elements: u64) {
+        let shard = &self.list[at];
+        let whole = t.in_scope(shard.scope, || {
+            t.as_kind(Kind::Weight, || t.empty([elements], DType::Bf16, "gathered parameter"))
+        });
+        whole.storage().classify(Kind::Weight, Why::Parameter);
+        t.lend(&shard.param, &whole);
+        self.note(&whole);
+    }
+
+    /// Notes that a tensor is made on the stream of gathers.
+    fn note(&mut self, x: &Tensor) {
+        if self.overlaps {
+            self.streams.extend(x.storage().id().map(|id| (id, GATHER)));
+        }
+    }
+
+    /// Releases a parameter that is whole and that no module uses (`__release_param`).
+    pub fn release(&mut self, t: &Tape, at: usize) {
+        let shard = &mut self.list[at];
+        if shard.status == Status::Here && shard.users.is_empty() {
+            t.take_back(&shard.param);
+            shard.status = Status::Away;
+            self.available -= shard.elements as i64;
+        }
+    }
+
+    /// Waits for all that is in flight, and releases it.
+    pub fn land(&mut self, t: &Tape) {
+        for at in 0..self.list.len() {
+            if self.list[at].gather.is_some() {
+                self.wait(t, at);
+                self.release(t, at);
+            }
+        }
+    }
+
+    /// `release_and_reset_all`.
+    pub fn release_all(&mut self, t: &Tape) {
+        for at in 0..self.list.len() {
+            self.wait(t, at);
+            self.list[at].users.clear();
+            self.release(t, at);
+        }
+    }
+
+    /// Gathers a parameter and waits for it (`param.all_gather()`).
+    pub fn gather_at_once(&mut self, t: &Tape, at: usize) {
+        match self.world {
+            1 => self.lend_whole(t, at),
+            world => self.take(t, at, self.list[at].part * world),
+        }
+        self.list[at].status = Status::Here;
+    }
+
+    /// `_allgather_params_coalesced` of those that persist, at the end of a step.
+    pub fn gather_persistent(&mut self, t: &Tape) {
+        let is_wanted = |at: &usize| self.list[*at].persists && self.is_away(*at);
+        let wanted: Vec<usize> = (0..self.list.len()).filter(is_wanted).collect();
+        let own = self.streams.len();
+        let copies = match (self.world, &wanted[..]) {
+            (1, _) | (_, [_]) => Vec::new(),
+            _ => self.copies(t, &wanted),
+        };
+        wanted.iter().for_each(|&at| self.gather_at_once(t, at));
+        if wanted.len() == 1 && self.world > 1 {
+            drop(self.copies(t, &wanted));
+        }
+        drop(copies);
+        // This gather is none of the coordinator's, which has a stream.
+        self.streams.truncate(own);
+    }
+}
+
+/// Modules of parameters with these paths: peft puts a map that it adapts into another as `base_layer`.
+fn modules(paths: &[String]) -> Vec<String> {
+    let adapted: HashSet<&str> = paths
+        .iter()
+        .filter_map(|path| path.strip_suffix(".lora_A.weight"))
+        .collect();
+    let module = |path: &String| {
+        let own = path.rsplit_once('.').map_or("", |(module, _)| module);
+        match adapted.contains(own) {
+            true => format!("{own}.base_layer"),
+            false => own.to_owned(),
+        }
+    };
+    paths.iter().map(module).collect()
+}
+
+/// Memory for a part of parameters.
+fn part(t: &Tape, scope: ScopeId, elements: u64) -> Tensor {
+    let part = t.in_scope(scope, || {
+        t.as_kind(Kind::Weight, || t.empty([elements], DType::Bf16, "this GPU's part"))
+    });
+    part.storage().classify(Kind::Weight, Why::Parameter);
+    part
+}
