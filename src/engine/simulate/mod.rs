@@ -98,14 +98,14 @@ pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Sim
 /// [`simulate_on`], or on several as [`simulate_parallel`].
 ///
 /// # Errors
-/// When the allocator's limit is too small for the run.
+/// When the allocator's limit is too small for the run, or the strategy is not simulated for what was recorded.
 pub fn simulate_recorded(
     model: &Model,
     (setup, parallel): (&Setup, Option<&Parallel>),
     recording: Recording,
 ) -> Result<Report, SimulateError> {
     let recording = match parallel {
-        Some(parallel) => parallel::of_one(recording, setup, parallel),
+        Some(parallel) => parallel::of_one(recording, setup, parallel)?,
         None => recording,
     };
     played(model, setup, recording)

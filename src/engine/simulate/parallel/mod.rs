@@ -69,15 +69,16 @@ pub fn record_parallel_notes(
         return deepspeed::record(model, (&base, parallel), gpu);
     }
     let recording = record_named(model, &base, (parallel, gpu), notes)?;
-    if parallel.strategy == Strategy::Zero1 && !zero::is_regular(&recording) {
-        return Err(why::unused_parameters());
-    }
-    Ok(of_one(recording, setup, parallel))
+    of_one(recording, setup, parallel)
 }
 
 /// Rewrites a recorded step of a single GPU, as [`work_of_one`] records it, for a strategy.
-pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -> Recording {
-    match parallel.strategy {
+///
+/// # Errors
+/// If the strategy is not simulated for what was recorded.
+pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -> Result<Recording, SimulateError> {
+    Ok(match parallel.strategy {
+        Strategy::Zero1 if !zero::is_regular(&recording) => return Err(why::unused_parameters()),
         Strategy::Ddp => ddp::rewrite(recording, parallel, false),
         Strategy::DdpView => ddp::rewrite(recording, parallel, true),
         Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
@@ -90,7 +91,7 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
         | Strategy::Deepspeed1
         | Strategy::Deepspeed2
         | Strategy::Deepspeed3 => recording,
-    }
+    })
 }
 
 /// Records kernels and host ops in a step of a single GPU as one of several would run it, without those that the
