@@ -41,7 +41,7 @@ fn divided(units: u128, decimals: u32) -> f64 {
     // more bit, so that what is not halfway between two floats is not rounded as if it were. Powers of two are exact.
     let (shift, five) = (units.leading_zeros(), 5_u128.pow(decimals));
     let scaled = units << shift;
-    let quotient = scaled / five | u128::from(scaled % five != 0);
+    let quotient = (scaled / five) | u128::from(!scaled.is_multiple_of(five));
     let scale = (0..shift + decimals).fold(1.0, |scale, _| scale * 2.0);
     quotient as f64 / scale
 }
