@@ -3,18 +3,14 @@
 /// Most digits that a number may have: as many as fit in 128 bits whatever they are.
 const DIGITS: usize = 38;
 
-/// Whole numbers from here on need not be exact in a float.
-const EXACT: u128 = 1 << 53;
+/// Most decimals: up to here a quotient of 128 bits has more bits than a float.
+const DECIMALS: usize = 30;
 
-/// Most decimals: greater powers of ten are not exact in a float.
-const DECIMALS: usize = 22;
-
-/// Parses a plain decimal such as `0.85` or `7000000000`; `None` for signs, commas and anything else, for more than 38
-/// digits, and for a fraction with more digits than a float holds (15, or 16).
+/// Parses a plain decimal such as `0.85` or `7000000000`, to the nearest float; `None` for signs, commas and anything
+/// else, and for more than 38 digits or 30 decimals.
 ///
-/// The standard library's parser is exact beyond that, and is 18 KB of the page's program, of which 10 KB are a table of
-/// powers of five that does not compress.
-/// Here both parts of a quotient are exact, and so the quotient is the float that is nearest to the text.
+/// The standard library's parser takes any number of digits, and is 18 KB of the page's program, of which 10 KB are a
+/// table of powers of five that does not compress.
 ///
 /// ```
 /// use vramscope_course::read_number;
@@ -33,11 +29,21 @@ pub fn read(text: &str) -> Option<f64> {
     for digit in whole.chars().chain(fraction.chars()) {
         units = units * 10 + u128::from(digit.to_digit(10)?);
     }
-    if fraction.is_empty() {
-        return Some(units as f64);
+    Some(divided(units, fraction.len() as u32))
+}
+
+/// The float nearest to `units` / 10^`decimals`.
+fn divided(units: u128, decimals: u32) -> f64 {
+    if decimals == 0 || units == 0 {
+        return units as f64;
     }
-    let scale = (0..fraction.len()).fold(1.0, |scale, _| scale * 10.0);
-    (units < EXACT).then(|| units as f64 / scale)
+    // The quotient by the power of five has 58 bits or more, of which a float keeps 53; a remainder counts as one
+    // more bit, so that what is not halfway between two floats is not rounded as if it were. Powers of two are exact.
+    let (shift, five) = (units.leading_zeros(), 5_u128.pow(decimals));
+    let scaled = units << shift;
+    let quotient = (scaled / five) | u128::from(!scaled.is_multiple_of(five));
+    let scale = (0..shift + decimals).fold(1.0, |scale, _| scale * 2.0);
+    quotient as f64 / scale
 }
 
 /// Formats a number for reading: separated thousands, at most `decimals` decimals without trailing zeros, and a true
@@ -75,11 +81,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_is_the_standard_librarys(whole in "[0-9]{0,20}", fraction in "[0-9]{0,20}") {
+        fn a_float_is_read_as_it_was_written(value in 1e-12..1e18_f64) {
+            prop_assert_eq!(read(&value.to_string()), Some(value));
+        }
+
+        #[test]
+        fn a_number_is_the_standard_librarys(whole in "[0-9]{0,20}", fraction in "[0-9]{0,30}") {
             let text = format!("{whole}.{fraction}");
             match read(&text) {
                 Some(value) => prop_assert_eq!(Ok(value), text.parse()),
-                None => prop_assert!(text == "." || text.len() > 16, "{}", text),
+                None => prop_assert!(text == "." || text.len() > DIGITS, "{}", text),
             }
         }
     }
