@@ -90,7 +90,7 @@ fn a_plan_is_told_in_words_with_its_ladder() {
         "Changes and reasons",
         "Step by step until it fits",
         "lowers the peak",
-        "Searched",
+        "Setups searched",
         "Not searched",
     ] {
         assert!(ran.stdout.contains(words), "{words} in {}", ran.stdout);

@@ -98,7 +98,7 @@ fn a_record_is_shown_with_every_outcome() {
         "The run was interrupted",
         "1.393 ms",
         "789.3 TFLOP/s",
-        "does not fit: 768.00 GiB needed",
+        "does not fit: needs 768.00 GiB",
         "wrong result: its time does not count",
         "failed: the driver refused",
         "2 measured, 1 of them compared",
