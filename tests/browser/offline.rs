@@ -79,7 +79,7 @@ async fn a_newer_version_is_announced_and_taken_when_asked() {
         release(&folder);
 
         page.go("#/?model=gpt2&batch=3").await?;
-        page.until("the notice", || page.text("update"), |t| t.contains("newer version"))
+        page.until("the notice", || page.text("update"), |t| t.contains("new version"))
             .await?;
         assert!(
             !answer::<bool>(page, is_newer).await?,

@@ -170,7 +170,7 @@ async fn what_may_change_is_in_the_link_and_ready_plans_stand_below() {
 #[tokio::test]
 async fn a_plan_is_first_shown_for_a_tool_that_takes_it() {
     // The search recommends ZeRO-1, which only DeepSpeed's configuration can express.
-    const SHARED: &str = "#/recommend?model=llama3.1-8b&gpu=RTX 4090&gpus=4&seq=2048&effective=16";
+    const SHARED: &str = "#/recommend?model=qwen2.5-1.5b&gpu=RTX 4090&gpus=4&seq=1024&effective=16";
     with_page(SHARED, async |page| {
         search(page).await?;
         let export = || page.text("plan-export");

@@ -144,7 +144,7 @@ async fn a_file_that_is_no_recording_says_what_to_do() {
         let half = &recording[..recording.len() / 2];
         let wrong: [(&str, &[u8], &str); 3] = [
             ("notes.txt", b"hello", "not a recording"),
-            ("cut.vram.gz", half, "is cut"),
+            ("cut.vram.gz", half, "is incomplete"),
             ("newer.vram.gz", newer.as_bytes(), "version 7"),
         ];
         for (name, bytes, words) in wrong {

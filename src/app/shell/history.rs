@@ -23,6 +23,8 @@ impl History {
     /// Takes the browser's current entry as the first step, or as the step that it was before a reload.
     pub fn begin() -> Self {
         let place = number_of_entry().unwrap_or_default();
+        // So that it is known again when one comes back to it.
+        number_entry(place);
         Self {
             place: RwSignal::new(place),
             newest: RwSignal::new(place),
@@ -92,6 +94,13 @@ impl History {
             let _ = window().history().and_then(|history| history.forward());
         }
     }
+}
+
+/// Gives the browser's current entry a number.
+fn number_entry(place: u32) {
+    // If a frame forbids changing the history, the page still works.
+    let history = window().history();
+    let _ = history.and_then(|history| history.replace_state(&JsValue::from(place), ""));
 }
 
 /// Number that this page gave the browser's current entry.
