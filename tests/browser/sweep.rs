@@ -155,7 +155,7 @@ async fn the_largest_micro_batch_is_the_command_lines() {
         let next = page.text("largest-batch-next").await?;
         let stopped = wanted["max_batch"]
             .as_u64()
-            .map(|batch| format!("One of {} stops", batch + 1));
+            .map(|batch| format!("A micro-batch of {} runs out", batch + 1));
         assert!(next.starts_with(&stopped.expect("a number")), "{next}");
         // A lower limit leads to a smaller batch, which one click applies.
         page.click_at("details:has([data-testid=limit_gib]) summary").await?;

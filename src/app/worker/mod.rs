@@ -28,6 +28,7 @@ mod run;
 pub mod scope;
 mod setups;
 pub mod several;
+mod shared_step;
 pub mod slices;
 pub mod sweep;
 mod time;

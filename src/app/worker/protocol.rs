@@ -10,7 +10,7 @@ use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
 use super::recorded::{Changed, Packed, RecordedAnswer};
-use super::several::{Offered, OnNumber};
+use super::shared_step::{Offered, OnNumber};
 use super::timing::{NoTime, Timing};
 use super::view::{Details, Live, RunView, Summary};
 use crate::state::Draft;

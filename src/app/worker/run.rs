@@ -11,7 +11,7 @@ use vramscope_engine::verdict::Room;
 use vramscope_engine::{Case, Model, Report, simulate_on};
 
 use super::protocol::Refusal;
-use super::several;
+use super::shared_step;
 use super::view::{Card, Inputs, RunView};
 use crate::state::{Draft, Reading, Source, Task};
 
@@ -68,7 +68,7 @@ impl Subject {
             Task::Train => {
                 let report = match &self.reading.parallel {
                     None => simulate_on(model, setup, self.gpu())?,
-                    Some(parallel) => several::simulate(model, setup, parallel, self.gpu())?,
+                    Some(parallel) => shared_step::simulate(model, setup, parallel, self.gpu())?,
                 };
                 return Ok(Ran { report, pass: None });
             }

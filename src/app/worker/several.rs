@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::simulate::{SimulateError, can_train, simulate_parallel};
-#[cfg(target_arch = "wasm32")]
-use vramscope_engine::{Model, Report, Setup, tape::Gpu};
 use vramscope_plan::SimulateSeveral;
 
 use super::coded::Coded;
 use super::lazy::Begin;
 use super::protocol::{Answer, Refusal};
 use super::run::Subject;
+use super::shared_step::provide;
+pub use super::shared_step::{Offered, OnNumber, simulate};
 use super::slices::Parts;
 use super::view::Summary;
 use crate::state::{Draft, Key, Reading, Task, world};
@@ -40,48 +40,8 @@ impl Several {
 
     /// Makes the code available from now on.
     pub fn provide(self) {
-        #[cfg(target_arch = "wasm32")]
-        PROVIDED.set(self.simulate).ok();
+        provide(self.simulate);
     }
-}
-
-#[cfg(target_arch = "wasm32")]
-static PROVIDED: std::sync::OnceLock<SimulateSeveral> = std::sync::OnceLock::new();
-
-/// Simulates a step on one of several GPUs.
-///
-/// # Errors
-/// Those of [`simulate_parallel`].
-///
-/// # Panics
-/// When the code was not provided: the host fetches it before it runs such entries.
-#[cfg(target_arch = "wasm32")]
-pub fn simulate(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
-    let provided = PROVIDED.get().expect("the host fetches this code before it is used");
-    provided(model, setup, parallel, gpu)
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-pub use vramscope_engine::simulate::simulate_parallel as simulate;
-
-/// A strategy, and why a setup cannot take it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offered {
-    /// The strategy.
-    pub strategy: Strategy,
-    /// Reason why it cannot be taken, if there is one.
-    pub refusal: Option<SimulateError>,
-}
-
-/// A setup on a number of GPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OnNumber {
-    /// Number of GPUs.
-    pub gpus: u64,
-    /// Entries of that setup.
-    pub entries: Draft,
-    /// Figures of the GPU that is shown, or the reason for having none.
-    pub found: Result<Summary, Refusal>,
 }
 
 /// Strategies that entries can take, in one part; none if they describe no model or cannot run on one GPU either.

@@ -5,7 +5,7 @@ use vramscope_plan::{Now, Tried, WhatIf};
 
 use super::protocol::{Answer, Tested};
 use super::run::{Ran, Subject};
-use super::several;
+use super::shared_step;
 use super::slices::Parts;
 use super::view::RunView;
 use crate::state::Draft;
@@ -22,7 +22,7 @@ impl WhatIfWork {
             let changes = WhatIf::new(model, setup, subject.gpu(), subject.room(), now);
             let changes = match subject.reading.parallel {
                 None => changes,
-                Some(parallel) => changes.on_several(parallel, several::simulate),
+                Some(parallel) => changes.on_several(parallel, shared_step::simulate),
             };
             (subject, changes)
         }))
