@@ -2,19 +2,17 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
 use vramscope_engine::setup::{Parallel, Strategy};
-use vramscope_engine::simulate::{SimulateError, can_train, simulate_parallel};
+use vramscope_engine::simulate::{can_train, simulate_parallel};
 use vramscope_plan::SimulateSeveral;
 
 use super::coded::Coded;
 use super::lazy::Begin;
-use super::protocol::{Answer, Refusal};
+use super::protocol::Answer;
 use super::run::Subject;
 use super::shared_step::provide;
-pub use super::shared_step::{Offered, OnNumber, simulate};
+pub use super::shared_step::{Offered, OnNumber};
 use super::slices::Parts;
-use super::view::Summary;
 use crate::state::{Draft, Key, Reading, Task, world};
 
 /// Code of the chunk.
