@@ -12,7 +12,7 @@ use super::rotaries::rotaries;
 use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
-use crate::model::lazy::blocks::Blocks;
+use crate::model::lazy::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
 use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
 use crate::setup::Attention;

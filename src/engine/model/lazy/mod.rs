@@ -2,8 +2,6 @@
 //! when a model needs it: with the feature `lazy-models` only [`LazyModels`] refers to the code of these groups. Without
 //! the feature all are linked in.
 
-pub(crate) mod blocks;
-
 use super::catalogue;
 use super::decoder::causal_lm::CausalLm;
 use super::decoder::{DecoderConfig, DecoderFamily};
@@ -11,8 +9,11 @@ use super::families::llava::LlavaConfig;
 use super::families::{self, Code, decoders};
 use super::forward::Forward;
 use super::{Model, parse};
+use crate::model::decoder::block::Block;
+use crate::model::decoder::gemma::{GemmaLm, GemmaText};
+use crate::model::families::llava::forward::Llava;
 use crate::nn::Builder;
-use blocks::Blocks;
+use std::rc::Rc;
 
 /// Group of models whose code is loaded together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl LazyModels {
             }
             Handle::Text(codes) => drop(TEXT.set(codes)),
             Handle::Blocks(blocks, decoders) => {
-                blocks::provide(blocks);
+                provide(blocks);
                 DECODERS.set(decoders).ok();
             }
         }
@@ -159,4 +160,54 @@ impl Model {
 /// Returns true if a decoder has modules that are loaded with [`LazyGroup::Blocks`].
 fn needs_blocks(c: &DecoderConfig) -> bool {
     c.is_gemma() || decoders::has_own_blocks(c.family)
+}
+
+/// Constructors of modules that are not Llama's.
+#[derive(Clone, Copy)]
+pub(crate) struct Blocks {
+    /// Makes one block, by its index, of a decoder with blocks of its own.
+    pub block: fn(&Builder, &DecoderConfig, usize) -> Rc<dyn Block>,
+    /// Makes a language model of Gemma's.
+    pub gemma: fn(&Builder, &DecoderConfig) -> Box<dyn Forward>,
+    /// Makes a LLaVA with a language model of Gemma's.
+    pub llava_gemma: fn(&Builder, &LlavaConfig) -> Box<dyn Forward>,
+}
+
+impl Blocks {
+    /// All constructors: whatever refers to this constant contains the code of these modules.
+    pub const OWN: Self = Self {
+        block: |b, c, index| match decoders::own_block(b, c, index) {
+            Some(block) => block,
+            None => unreachable!("the registry names the blocks of {}", c.family.name()),
+        },
+        gemma: |b, c| Box::new(GemmaLm::new(b, c)),
+        llava_gemma: |b, c| Box::new(Llava::<GemmaText>::new(b, c)),
+    };
+
+    /// Returns the constructors, which are linked in.
+    #[cfg(not(feature = "lazy-models"))]
+    pub const fn get() -> Self {
+        Self::OWN
+    }
+
+    /// Returns the constructors that the frontend provided.
+    ///
+    /// # Panics
+    /// When none were provided: the frontend must check [`crate::Model::lazy_group`] first.
+    #[cfg(feature = "lazy-models")]
+    pub fn get() -> Self {
+        *PROVIDED
+            .get()
+            .expect("the frontend provides lazy models before it runs one")
+    }
+}
+
+#[cfg(feature = "lazy-models")]
+static PROVIDED: std::sync::OnceLock<Blocks> = std::sync::OnceLock::new();
+
+/// Makes the constructors available from now on.
+#[cfg(feature = "lazy-models")]
+fn provide(blocks: Blocks) {
+    // A second call provides the same functions, so its error is ignored.
+    PROVIDED.set(blocks).ok();
 }

@@ -9,7 +9,7 @@ use crate::model::decoder::{DecoderConfig, Modules};
 use crate::model::facts::{Facts, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::lazy::blocks::Blocks;
+use crate::model::lazy::Blocks;
 use crate::model::libraries::{AdapterMaps, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;

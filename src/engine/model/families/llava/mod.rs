@@ -12,7 +12,7 @@ use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, Override, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::lazy::blocks::Blocks;
+use crate::model::lazy::Blocks;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
