@@ -47,7 +47,7 @@ pub enum Lazy {
     Time,
     /// Controls of several GPUs.
     Sharing,
-    /// Which of several GPUs the figures are of.
+    /// Note on the GPU, of several, whose figures are shown.
     OfOne,
     /// The setup on other numbers of GPUs.
     Numbers,

@@ -40,7 +40,7 @@ fn what_a_step_waits_for_is_named_with_what_its_end_would_give() {
 #[test]
 fn a_step_on_one_gpu_has_an_interval() {
     let ends = |card: &str| {
-        let ran = run(&[
+        let ran = run([
             "estimate", "gpt2", "--batch", "64", "--seq", "512", "--gpu", card, "--format", "json",
         ]);
         let told: Value = serde_json::from_str(&ran.stdout).expect("JSON");

@@ -123,7 +123,7 @@ keys! {
     Strategy = "strategy", Form::Choice(Strategy::CHOICES.names), "fsdp", Run;
     /// FSDP2's mixed precision.
     Mp = "mp", Form::Switch, "false", Run;
-    /// What the strategy keeps in the memory of the host.
+    /// Tensors that the strategy keeps in the host's memory.
     Offload = "offload", Form::Choice(&["false", "true", "optimizer", "optimizer,param"]), "false", Run;
     /// Network between the GPUs (GB/s).
     Link = "link", Form::Rate, "", Time;

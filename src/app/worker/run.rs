@@ -3,7 +3,7 @@
 use vramscope_engine::device::{Device, REFERENCE};
 use vramscope_engine::report::derivation::{self, Derivation};
 use vramscope_engine::report::outside;
-use vramscope_engine::setup::{Setting, Strategy};
+use vramscope_engine::setup::Setting;
 use vramscope_engine::simulate::{Inference, Passed, evaluate, generate};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
@@ -99,12 +99,12 @@ impl Subject {
 
     /// Returns true if each of several GPUs holds shards of the parameters that it runs.
     pub fn holds_shards(&self) -> bool {
-        let parallel = self.reading.parallel;
-        parallel
-            .is_some_and(|parallel| parallel.strategy.shards_parameters() || parallel.strategy == Strategy::Deepspeed3)
+        self.reading
+            .parallel
+            .is_some_and(|parallel| parallel.strategy.keeps_parts_of_parameters())
     }
 
-    /// The same entries on one GPU.
+    /// Returns the entries of the same setup on one GPU.
     pub fn alone(&self) -> Self {
         Self {
             model: self.model.clone(),

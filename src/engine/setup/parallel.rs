@@ -110,6 +110,11 @@ impl Strategy {
         self.zero_stage().is_some()
     }
 
+    /// Returns true if each GPU keeps a part of the parameters alone: FSDP2, and ZeRO's third stage.
+    pub const fn keeps_parts_of_parameters(self) -> bool {
+        self.shards_parameters() || matches!(self, Self::Deepspeed3)
+    }
+
     /// Returns true if FSDP2 shards parameters.
     pub const fn shards_parameters(self) -> bool {
         matches!(self, Self::Fsdp | Self::FsdpNoReshard)

@@ -58,7 +58,7 @@ pub fn Controls() -> impl IntoView {
     }
 }
 
-/// What the images of a sample become: positions of the sequence.
+/// Shows how many positions of the sequence the images of a sample take.
 #[component]
 fn ImagePositions() -> impl IntoView {
     let i18n = use_i18n();

@@ -1,4 +1,4 @@
-//! What this page is, and examples to begin with.
+//! Introduction to the page: one sentence, and examples to begin with.
 
 use leptos::prelude::*;
 use vramscope_engine::setup::Setting;

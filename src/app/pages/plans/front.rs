@@ -97,7 +97,7 @@ fn Choices(choices: Memo<Vec<Choice>>, here: Memo<Option<f64>>) -> impl IntoView
 
 /// Bytes of a setup: reserved if the allocator was simulated, otherwise live.
 fn memory(choice: &Choice) -> f64 {
-    choice.peak_reserved.unwrap_or(choice.live).get() as f64
+    choice.reserved().get() as f64
 }
 
 /// Describes a setup: figures, distance, and differences from the request.

@@ -62,7 +62,7 @@ pub fn MakeFit() -> impl IntoView {
 /// The setups to choose from, each with what distinguishes it.
 struct Three(Vec<(Choice, Vec<Virtue>)>);
 
-/// What distinguishes a setup.
+/// Quality in which a setup is the best of those found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Virtue {
     /// Changes least of what was asked.

@@ -27,7 +27,7 @@ pub fn Recommended() -> impl IntoView {
             .collect();
         let href = planner(store, best);
         let link = view! { <a class="tool" href=href data-testid="plan-open">{t!(i18n, recommend.open_planner)}</a> };
-        let reserved = best.peak_reserved.unwrap_or(best.live);
+        let reserved = best.reserved();
         let value = serde_json::to_string(best).unwrap_or_default();
         let view = view! {
             <section class="card plans-best" data-testid="plan-recommended" data-value=value>
@@ -62,7 +62,7 @@ pub fn Room(bytes: Bytes, of: Bytes, planned: Bytes) -> impl IntoView {
 }
 
 fn figures(i18n: Words, plan: &Plan, best: &Choice) -> String {
-    let reserved = best.peak_reserved.unwrap_or(best.live);
+    let reserved = best.reserved();
     let mut all = vec![
         t_string!(
             i18n,

@@ -50,7 +50,7 @@ fn recommended(plan: &Plan, best: &Choice, width: usize) -> String {
     let style = paint::verdict(Verdict::Fits);
     let mut out = format!("{style}RUN{style:#} ");
     out += &indented(&words(best), 4, width);
-    let peak = best.peak_reserved.unwrap_or(best.live);
+    let peak = best.reserved();
     out += &bar("  reserved at most", peak, plan.limit, "");
     let mut sentences = vec![format!(
         "Stays within {} of the {} that PyTorch can have.",
@@ -173,7 +173,7 @@ fn front(plan: &Plan, width: usize) -> String {
             .samples_per_s
             .map_or_else(String::new, |rate| format!("{rate:.2}/s"));
         let label = format!("  distance {}", choice.distance);
-        out += &bar(&label, choice.peak_reserved.unwrap_or(choice.live), plan.limit, &speed);
+        out += &bar(&label, choice.reserved(), plan.limit, &speed);
         out += &indented(&format!("    {}", differing(plan, choice)), 4, width);
     }
     out

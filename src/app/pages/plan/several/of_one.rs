@@ -1,4 +1,4 @@
-//! Which of several GPUs the figures are of.
+//! Note on the GPU, of several, whose figures are shown.
 
 use leptos::prelude::*;
 use vramscope_engine::setup::Strategy;

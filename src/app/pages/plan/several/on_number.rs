@@ -64,7 +64,7 @@ fn name(i18n: Words, gpus: u64) -> String {
     }
 }
 
-/// What each GPU needs, and whether it fits.
+/// Memory that each GPU needs, with its fit on the card.
 fn needs(i18n: Words, gpus: u64, summary: &Summary, most: Option<Bytes>) -> AnyView {
     let room = summary.card.as_ref().map_or(Bytes::ZERO, |card| card.fit.room);
     let scale = most.unwrap_or(Bytes::ZERO).max(room).get().max(1) as f64;
