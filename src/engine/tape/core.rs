@@ -16,7 +16,6 @@ use super::gpu::Gpu;
 use super::hooks::ModuleWatcher;
 use super::kind::{Component, Kind};
 use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
-use super::recorded::WorkspaceSizes;
 use super::script::{Cast, Described, Script};
 use super::stack::Deduplication;
 use super::stage::Stage;
@@ -24,6 +23,7 @@ use super::storage::Storage;
 use super::tensor::Tensor;
 use super::why::Why;
 use super::work::{Class, HostOp, WorkItem};
+use super::workspace::{Workspace, WorkspaceSizes};
 use crate::dtype::DType;
 
 /// Called with a parameter once its gradient is there (`register_post_accumulate_grad_hook`).
@@ -82,14 +82,6 @@ pub(super) struct Core {
     pub(super) recast: Cell<Option<DType>>,
     /// Shape of the GPU, on which some temporaries depend.
     pub gpu: Gpu,
-}
-
-/// Key of a library's workspace, which the allocator serves once per thread that uses the library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Workspace {
-    pub lib: &'static str,
-    pub backward_thread: bool,
-    pub stream: u32,
 }
 
 impl Tape {

@@ -8,15 +8,8 @@ use super::log::{Scope, ScopeId};
 use super::storage::Storage;
 use super::tensor::Tensor;
 use super::why::Why;
+use super::workspace::WorkspaceSizes;
 use crate::dtype::DType;
-
-/// Bytes of libraries' workspaces that the environment sets (`CUBLAS_WORKSPACE_CONFIG`, `CUBLASLT_WORKSPACE_SIZE`);
-/// PyTorch's defaults for those it does not set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct WorkspaceSizes {
-    pub cublas: Option<u64>,
-    pub cublaslt: Option<u64>,
-}
 
 impl Tape {
     /// Sets the sizes of workspaces.
