@@ -19,6 +19,11 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).map(PathBuf::from).unwrap_or(here)
 }
 
+/// Folder of cargo's results.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// Folder of the built page.
 pub fn dist() -> PathBuf {
     root().join("dist")

@@ -6,6 +6,7 @@ mod dense;
 mod gallery;
 mod glue;
 mod imports;
+mod kept;
 mod markup;
 mod packed;
 mod parallel;
@@ -17,13 +18,15 @@ mod styles;
 mod words;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::commands::Build;
-use crate::{Failure, root};
+use crate::process::beside;
+use crate::{Failure, root, tools};
 use program::Program;
 use published::Published;
 
@@ -48,13 +51,15 @@ const SCRIPTS: [&str; 6] = ["fault.js", "boot.js", "worker.js", "readers.js", "o
 const APP: &str = "vramscope-app";
 const READERS: &str = "vramscope-diagnoser";
 
-/// Builds the page into `dist`, which is emptied first.
+/// Builds the page into `dist`, which is emptied first, with tools that it installs where they are missing.
 ///
 /// # Errors
-/// If a program cannot be built, a file cannot be read or written, or the page has something that a single file cannot
+/// If a tool cannot be installed, a program cannot be built, a file cannot be read or written, or the page has something that a single file cannot
 /// contain.
 pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
-    let (app, readers) = (Program::in_chunks(APP, how)?, Program::whole(READERS, how)?);
+    // The tools are for what the compiler makes. It works on one crate at a time for minutes, which leaves a core to them.
+    beside(tools::for_page, || program::compile(&[APP, READERS], how))?;
+    let (readers, app) = beside(|| Program::whole(READERS, how), || Program::in_chunks(APP, how))?;
     if dist.exists() {
         std::fs::remove_dir_all(dist)?;
     }
@@ -99,10 +104,12 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
 /// # Errors
 /// If a file cannot be read or written, or the page has something that a single file cannot contain.
 pub fn complete(dist: &Path, how: Build) -> Result<(), Failure> {
+    let day = Duration::from_secs(24 * 60 * 60);
     service_worker::write(dist)?;
     let page = single_file::of(dist, how)?;
     std::fs::write(dist.join(SINGLE_FILE), page)?;
-    packed::write(dist, how)
+    packed::write(dist, how)?;
+    Ok(kept::remove_unused_since(SystemTime::now() - day)?)
 }
 
 /// Folder of the page's scripts.

@@ -43,6 +43,22 @@ pub fn run_captured(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
+/// Does two things at once.
+///
+/// # Errors
+/// The failure of either, once both have ended.
+pub fn beside<A: Send, B>(
+    one: impl FnOnce() -> Result<A, Failure> + Send,
+    other: impl FnOnce() -> Result<B, Failure>,
+) -> Result<(A, B), Failure> {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        let one = one.join().unwrap_or_else(|_| Err(Failure::new("a thread panicked")));
+        Ok((one?, other?))
+    })
+}
+
 /// Output of a successful command; `None` if the program is missing or fails.
 pub fn output(command: &mut Command) -> Option<String> {
     let out = command.stderr(Stdio::null()).output().ok()?;

@@ -11,6 +11,7 @@ mod vulkan;
 mod wasm_opt;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 pub use axe::axe;
 pub use browser::{Browser, browser};
@@ -19,17 +20,14 @@ pub use postgres::postgres;
 pub use vulkan::vulkan;
 
 use crate::process::{cargo, output, program, run};
-use crate::{Failure, root};
+use crate::{Failure, root, target};
 use cargo_tool::CargoTool;
 
 /// Compilation target of the page.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-const WASM_SPLIT: CargoTool = CargoTool {
-    package: "wasm_split_cli_support",
-    binary: "wasm-split-cli",
-    options: &["--locked", "--features", "build-binary"],
-};
+/// Program of `src/page_tools`.
+const PAGE_TOOLS: &str = "page-tools";
 
 const NEXTEST: CargoTool = CargoTool {
     package: "cargo-nextest",
@@ -37,24 +35,24 @@ const NEXTEST: CargoTool = CargoTool {
     options: &["--locked"],
 };
 
-// Installed without `--locked`, because this package's lock file names releases that may no longer be available.
-const WASM_BINDGEN: CargoTool = CargoTool {
-    package: "wasm-bindgen-cli",
-    binary: "wasm-bindgen",
-    options: &["--bin", "wasm-bindgen"],
-};
-
 /// Folders of locally installed tools.
 pub fn local_dirs() -> Vec<PathBuf> {
     vec![home().join("bin"), home().join("node_modules/.bin")]
 }
 
-/// Installs missing tools for building the page.
+/// Installs and builds what makes the page of compiled programs.
 pub fn for_page() -> Result<(), Failure> {
-    wasm_target()?;
-    WASM_SPLIT.ensure_here("0.2.4")?;
-    WASM_BINDGEN.ensure(&locked_version("wasm-bindgen")?)?;
-    wasm_opt::ensure()
+    wasm_opt::ensure()?;
+    // Name the whole workspace, so that dependencies keep the features that tests compile them with. Bars of progress
+    // would overwrite those of the build beside this one.
+    run(cargo()
+        .args(["build", "--workspace", "--bin", PAGE_TOOLS, "--locked"])
+        .env("CARGO_TERM_PROGRESS_WHEN", "never"))
+}
+
+/// A command of the program that splits and binds the page's programs.
+pub fn page_tools() -> Command {
+    program(target().join("debug").join(PAGE_TOOLS))
 }
 
 /// Installs missing tools for running the tests.
@@ -88,18 +86,8 @@ pub fn wasm_target() -> Result<(), Failure> {
     })
 }
 
-fn cargo_rustc() -> std::process::Command {
+fn cargo_rustc() -> Command {
     program(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-}
-
-/// Version of a package in `Cargo.lock`.
-fn locked_version(package: &str) -> Result<String, Failure> {
-    let lock = std::fs::read_to_string(root().join("Cargo.lock"))?;
-    let entry = format!("name = \"{package}\"\nversion = \"");
-    lock.split_once(&entry)
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .map(|(version, _)| version.to_owned())
-        .ok_or_else(|| Failure::new(format!("Cargo.lock has no package `{package}`")))
 }
 
 /// Runs `cargo install` into the local folder, with a profile that favours compile time.

@@ -46,6 +46,6 @@ impl Build {
 /// # Errors
 /// If a tool is missing and cannot be installed, or the build fails.
 pub fn build(how: Build) -> Result<(), Failure> {
-    tools::for_page()?;
+    tools::wasm_target()?;
     page::build(&dist(), how)
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: builds the page and runs all tests.
 
-use crate::process::{cargo, output, program, run};
+use crate::process::{beside, cargo, output, program, run};
 use crate::{Failure, tools};
 
 /// Builds the published page, then runs every test, including those in the browser. The last lines printed are
@@ -14,16 +14,23 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     {
         return fast(rest);
     }
-    tools::for_tests()?;
-    tools::exports()?;
-    super::build(super::Build::Published)?;
+    // The page's programs leave a core idle for minutes: the tests' are built then.
+    beside(|| super::build(super::Build::Published), programs)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
-    // Tests' programs and the command line, which plays what the recorder's tests record and which the browser tests
-    // compare the page with.
-    run(cargo().args(["nextest", "run", "--workspace", "--locked", "--no-run"]))?;
     super::recorder::tests()?;
     portable()?;
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
+}
+
+/// Installs what tests need, and builds their programs and the command line, which plays what the recorder's tests
+/// record and which the browser tests compare the page with.
+fn programs() -> Result<(), Failure> {
+    tools::for_tests()?;
+    tools::exports()?;
+    // Bars of progress of two builds would overwrite each other.
+    run(cargo()
+        .args(["nextest", "run", "--workspace", "--locked", "--no-run"])
+        .env("CARGO_TERM_PROGRESS_WHEN", "never"))
 }
 
 /// Runs the tests that a single change is most likely to break: unit tests of the libraries, predictions against

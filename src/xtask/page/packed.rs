@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::RECORDS;
+use super::kept::kept;
 use super::parallel::for_each;
 use crate::Failure;
 use crate::commands::Build;
@@ -65,16 +66,20 @@ fn pack(path: &Path, how: Build) -> io::Result<()> {
 }
 
 fn brotli(plain: &[u8], how: Build) -> io::Result<Vec<u8>> {
+    let quality = if how == Build::Published { 11 } else { 4 };
     let options = BrotliEncoderParams {
-        quality: if how == Build::Published { 11 } else { 4 },
+        quality,
         // The largest window that every browser supports, 16 MiB, which exceeds any file of the page.
         lgwin: 24,
         size_hint: plain.len(),
         ..Default::default()
     };
-    let mut packed = Vec::new();
-    brotli::BrotliCompress(&mut &*plain, &mut packed, &options)?;
-    Ok(packed)
+    let make = || {
+        let mut packed = Vec::new();
+        brotli::BrotliCompress(&mut &*plain, &mut packed, &options)?;
+        Ok(packed)
+    };
+    kept(&format!("br{quality}"), plain, make)
 }
 
 fn gzip(plain: &[u8], how: Build) -> io::Result<Vec<u8>> {

@@ -6,7 +6,7 @@ use super::parallel::for_each;
 use super::{base64, glue, imports, sha256};
 use crate::commands::{Build, WASM_RUSTFLAGS};
 use crate::process::{cargo, program, run};
-use crate::{Failure, root, tools};
+use crate::{Failure, root, target, tools};
 
 /// Options of `wasm-opt` for a small published program. Inlining is off, since inlined code compresses worse. The
 /// page's memory starts out as zeros and has nothing at its lowest addresses.
@@ -40,12 +40,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Builds the program of a package.
+    /// Makes the program of a package that is compiled.
     ///
     /// # Errors
     /// If a tool fails.
     pub fn whole(package: &str, how: Build) -> Result<Self, Failure> {
-        let compiled = compile(package, how)?;
+        let compiled = compiled(package, how);
         let folder = Folder::of(package, &compiled)?;
         if !folder.is_done() {
             folder.empty()?;
@@ -62,18 +62,17 @@ impl Program {
         })
     }
 
-    /// Builds the program of a package and splits it at its split points (`src/app/chunk.rs`).
+    /// Makes the program of a package that is compiled, and splits it at its split points (`src/app/chunk.rs`).
     ///
     /// # Errors
     /// If a tool fails, or its output has an unexpected form.
     pub fn in_chunks(package: &str, how: Build) -> Result<Self, Failure> {
-        let compiled = compile(package, how)?;
+        let compiled = compiled(package, how);
         let folder = Folder::of(package, &compiled)?;
         let main = folder.path.join("program_bg.wasm");
         if !folder.is_done() {
             folder.empty()?;
-            let chunked = ["--target", "web", "--out-name", "program"];
-            run(program("wasm-split-cli").args([&compiled, &folder.path]).args(chunked))?;
+            run(tools::page_tools().arg("split").args([&compiled, &folder.path]))?;
             // Keep the exports that chunks share with the main module; they would be removed as internal to the linker.
             bind(&folder.path.join("program.wasm"), &folder.path, &["--keep-lld-exports"])?;
             let chunks = glue::chunks(&folder.path)?.into_iter().map(|(_, file)| file);
@@ -99,7 +98,7 @@ impl Program {
 /// Results of the steps after compilation, kept so that an unchanged program is not split and optimized again.
 struct Folder {
     path: PathBuf,
-    /// Hash of what the results depend on: the compiled program, and this one with the tools' options and versions.
+    /// Hashes of what the results depend on: the compiled program, this one with the tools' options, and the tools.
     stamp: String,
 }
 
@@ -107,11 +106,16 @@ impl Folder {
     const STAMP: &str = "stamp";
 
     fn of(package: &str, compiled: &Path) -> Result<Self, Failure> {
-        let own = std::fs::read(std::env::current_exe()?)?;
-        let both = [sha256(std::fs::read(compiled)?), sha256(own)].concat();
+        let own = std::env::current_exe()?;
+        let tools = tools::page_tools();
+        let files = [compiled, &own, Path::new(tools.get_program())];
+        let mut stamp = Vec::new();
+        for file in files {
+            stamp.extend(sha256(std::fs::read(file)?));
+        }
         Ok(Self {
-            path: target_folder().join("page").join(package),
-            stamp: base64(both),
+            path: target().join("page").join(package),
+            stamp: base64(stamp),
         })
     }
 
@@ -131,29 +135,34 @@ impl Folder {
     }
 }
 
-/// Compiles a package.
-fn compile(package: &str, how: Build) -> Result<PathBuf, Failure> {
+/// Compiles packages in one run of cargo: each takes a core for minutes when its crates are joined at the end.
+pub fn compile(packages: &[&str], how: Build) -> Result<(), Failure> {
     let mut build = cargo();
     if how == Build::Published {
         build.env(WASM_RUSTFLAGS.0, WASM_RUSTFLAGS.1);
     }
-    let (profile, target) = (how.profile(), tools::TARGET);
-    let options = ["--package", package, "--profile", profile, "--target", target];
-    run(build.args(["build", "--locked"]).args(options))?;
-    Ok(target_folder()
-        .join(target)
-        .join(profile)
-        .join(format!("{package}.wasm")))
+    build.args([
+        "build",
+        "--locked",
+        "--profile",
+        how.profile(),
+        "--target",
+        tools::TARGET,
+    ]);
+    run(build.args(packages.iter().flat_map(|package| ["--package", package])))
+}
+
+/// Path of a package's compiled program.
+fn compiled(package: &str, how: Build) -> PathBuf {
+    target()
+        .join(tools::TARGET)
+        .join(how.profile())
+        .join(format!("{package}.wasm"))
 }
 
 /// Generates the glue of a program: `program.js` and `program_bg.wasm`.
 fn bind(wasm: &Path, folder: &Path, options: &[&str]) -> Result<(), Failure> {
-    let named = ["--target", "web", "--no-typescript", "--out-name", "program"];
-    run(program("wasm-bindgen")
-        .args(named)
-        .args(options)
-        .arg("--out-dir")
-        .args([folder, wasm]))
+    run(tools::page_tools().arg("bind").args([wasm, folder]).args(options))
 }
 
 /// Optimizes files in place for publication, one process for each core.
@@ -168,8 +177,4 @@ fn optimize(files: &[PathBuf], how: Build) -> Result<(), Failure> {
             .args(OPTIMIZE)
             .args([file, file]))
     })
-}
-
-fn target_folder() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into)
 }

@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::dense::dense;
+use super::kept::kept;
 use super::markup::{Element, rewrite};
 use super::{PAGE, base64, sha256};
 use crate::commands::Build;
@@ -144,10 +145,14 @@ fn gzip(bytes: &[u8], how: Build) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::new();
     match how {
         // This is 5% denser, but takes half a minute.
-        Build::Published => zopfli::compress(options(), zopfli::Format::Gzip, bytes, &mut out)?,
-        Build::Quick => GzEncoder::new(&mut out, Compression::fast()).write_all(bytes)?,
+        Build::Published => Ok(kept("zopfli", bytes, || {
+            zopfli::compress(options(), zopfli::Format::Gzip, bytes, &mut out).map(|()| out)
+        })?),
+        Build::Quick => {
+            GzEncoder::new(&mut out, Compression::fast()).write_all(bytes)?;
+            Ok(out)
+        }
     }
-    Ok(out)
 }
 
 fn options() -> zopfli::Options {

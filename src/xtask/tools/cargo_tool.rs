@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::process::{output, program};
 
-use super::{home, install};
+use super::install;
 
 /// A program in a cargo package.
 pub struct CargoTool {
@@ -16,24 +16,6 @@ pub struct CargoTool {
 }
 
 impl CargoTool {
-    /// Installs exactly this version unless it is on the search path.
-    pub fn ensure(&self, version: &str) -> Result<(), Failure> {
-        if self.found().is_some_and(|found| found == version) {
-            return Ok(());
-        }
-        install(self, &format!("={version}"))
-    }
-
-    /// Installs exactly this version unless it was installed here, for a program that cannot print its version.
-    pub fn ensure_here(&self, version: &str) -> Result<(), Failure> {
-        let entry = format!("\"{} {version} ", self.package);
-        let installed = std::fs::read_to_string(home().join(".crates.toml")).unwrap_or_default();
-        if installed.contains(&entry) {
-            return Ok(());
-        }
-        install(self, &format!("={version}"))
-    }
-
     /// Installs the latest release of a series such as `0.9` unless one is on the search path.
     pub fn ensure_any(&self, series: &str) -> Result<(), Failure> {
         let release = format!("{series}.");
