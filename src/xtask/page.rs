@@ -58,8 +58,10 @@ const READERS: &str = "vramscope-diagnoser";
 /// contain.
 pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     // The tools are for what the compiler makes. It works on one crate at a time for minutes, which leaves a core to them.
-    beside(tools::for_page, || program::compile(&[APP, READERS], how))?;
-    let (readers, app) = beside(|| Program::whole(READERS, how), || Program::in_chunks(APP, how))?;
+    beside(tools::for_page, || program::compile(APP, how))?;
+    // Not both packages in one run of cargo: the page alone loads families on demand.
+    let readers = || program::compile(READERS, how).and_then(|()| Program::whole(READERS, how));
+    let (readers, app) = beside(readers, || Program::in_chunks(APP, how))?;
     if dist.exists() {
         std::fs::remove_dir_all(dist)?;
     }

@@ -2,13 +2,13 @@
 //! system's package manager; no binaries are downloaded from elsewhere.
 
 mod axe;
+pub mod binaryen;
 mod browser;
 mod cargo_tool;
 mod exports;
 mod postgres;
 mod system_package;
 mod vulkan;
-mod wasm_opt;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,7 +19,7 @@ pub use exports::{exports, packages_of_exports};
 pub use postgres::postgres;
 pub use vulkan::vulkan;
 
-use crate::process::{cargo, output, program, run};
+use crate::process::{cargo, find, output, program, run};
 use crate::{Failure, root, target};
 use cargo_tool::CargoTool;
 
@@ -42,7 +42,7 @@ pub fn local_dirs() -> Vec<PathBuf> {
 
 /// Installs and builds what makes the page of compiled programs.
 pub fn for_page() -> Result<(), Failure> {
-    wasm_opt::ensure()?;
+    binaryen::ensure()?;
     // Name the whole workspace, so that dependencies keep the features that tests compile them with. Bars of progress
     // would overwrite those of the build beside this one.
     run(cargo()
@@ -61,6 +61,15 @@ pub fn for_tests() -> Result<(), Failure> {
     axe()?;
     postgres();
     browser().map(drop)
+}
+
+/// Finds Node.js.
+///
+/// # Errors
+/// If it is missing.
+pub fn node() -> Result<PathBuf, Failure> {
+    find(&["node", "nodejs"])
+        .ok_or_else(|| Failure::new("there is no `node` on PATH: install Node.js 18 or later".to_owned()))
 }
 
 /// Installs the test runner if it is missing.

@@ -1,7 +1,7 @@
 //! `cargo xtask bench-wasm`: times estimates in WebAssembly.
 
-use crate::process::{cargo, find, program, run};
-use crate::{Failure, root, tools};
+use crate::process::{cargo, program, run};
+use crate::{Failure, target, tools};
 
 /// Node.js script, relative to the repository's root.
 const SCRIPT: &str = "src/xtask/commands/bench_wasm.mjs";
@@ -17,8 +17,7 @@ const EXAMPLES: [&str; 3] = ["usual_estimate", "largest_estimate", "expert_estim
 /// # Errors
 /// If Node.js is missing, or the build or an estimate fails.
 pub fn bench_wasm() -> Result<(), Failure> {
-    let node = find(&["node", "nodejs"])
-        .ok_or_else(|| Failure::new("there is no `node` on PATH: install Node.js 18 or later".to_owned()))?;
+    let node = tools::node()?;
     tools::wasm_target()?;
     let examples = EXAMPLES.map(|name| ["--example", name]);
     let (variable, flags) = super::WASM_RUSTFLAGS;
@@ -34,8 +33,7 @@ pub fn bench_wasm() -> Result<(), Failure> {
         ])
         .arg(tools::TARGET)
         .args(examples.as_flattened()))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
-    let built = target.join(tools::TARGET).join("wasm/examples");
+    let built = target().join(tools::TARGET).join("wasm/examples");
     let modules = EXAMPLES.map(|name| built.join(name).with_extension("wasm"));
     run(program(node).arg(SCRIPT).args(modules))
 }

@@ -2,32 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::parallel::for_each;
 use super::{base64, glue, imports, sha256};
 use crate::commands::{Build, WASM_RUSTFLAGS};
 use crate::process::{cargo, program, run};
 use crate::{Failure, root, target, tools};
 
-/// Options of `wasm-opt` for a small published program. Inlining is off, since inlined code compresses worse. The
-/// page's memory starts out as zeros and has nothing at its lowest addresses.
-const OPTIMIZE: [&str; 16] = [
-    "-Os",
-    "--always-inline-max-function-size=0",
-    "--one-caller-inline-max-function-size=0",
-    "--flexible-inline-max-function-size=0",
-    "--low-memory-unused",
-    "--zero-filled-memory",
-    "--strip-producers",
-    "--strip-target-features",
-    "--enable-bulk-memory",
-    "--enable-nontrapping-float-to-int",
-    "--enable-sign-ext",
-    "--enable-mutable-globals",
-    "--enable-reference-types",
-    "--enable-multivalue",
-    "--quiet",
-    "-o",
-];
+/// Script that optimizes files, relative to the repository's root.
+const OPTIMIZE: &str = "src/xtask/page/optimize.mjs";
 
 /// A program, ready for publication.
 pub struct Program {
@@ -108,7 +89,8 @@ impl Folder {
     fn of(package: &str, compiled: &Path) -> Result<Self, Failure> {
         let own = std::env::current_exe()?;
         let tools = tools::page_tools();
-        let files = [compiled, &own, Path::new(tools.get_program())];
+        let script = root().join(OPTIMIZE);
+        let files = [compiled, &own, Path::new(tools.get_program()), &script];
         let mut stamp = Vec::new();
         for file in files {
             stamp.extend(sha256(std::fs::read(file)?));
@@ -135,21 +117,21 @@ impl Folder {
     }
 }
 
-/// Compiles packages in one run of cargo: each takes a core for minutes when its crates are joined at the end.
-pub fn compile(packages: &[&str], how: Build) -> Result<(), Failure> {
+/// Compiles a package.
+pub fn compile(package: &str, how: Build) -> Result<(), Failure> {
     let mut build = cargo();
     if how == Build::Published {
         build.env(WASM_RUSTFLAGS.0, WASM_RUSTFLAGS.1);
     }
-    build.args([
-        "build",
-        "--locked",
+    let options = [
         "--profile",
         how.profile(),
         "--target",
         tools::TARGET,
-    ]);
-    run(build.args(packages.iter().flat_map(|package| ["--package", package])))
+        "--package",
+        package,
+    ];
+    run(build.args(["build", "--locked"]).args(options))
 }
 
 /// Path of a package's compiled program.
@@ -165,16 +147,11 @@ fn bind(wasm: &Path, folder: &Path, options: &[&str]) -> Result<(), Failure> {
     run(tools::page_tools().arg("bind").args([wasm, folder]).args(options))
 }
 
-/// Optimizes files in place for publication, one process for each core.
+/// Optimizes files in place for publication.
 fn optimize(files: &[PathBuf], how: Build) -> Result<(), Failure> {
     if how != Build::Published {
         return Ok(());
     }
-    for_each(files, |file| {
-        // `wasm-opt` starts as many threads as there are cores by itself, which pays for large programs alone.
-        run(program("wasm-opt")
-            .env("BINARYEN_CORES", "1")
-            .args(OPTIMIZE)
-            .args([file, file]))
-    })
+    let mut node = program(tools::node()?);
+    run(node.arg(OPTIMIZE).arg(tools::binaryen::library()).args(files))
 }
