@@ -59,8 +59,10 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     if let Some(attention) = draft.attention {
         out.put("attn", attention);
     }
-    if let Some(use_cache) = draft.use_cache {
-        out.put("use_cache", use_cache);
+    use_cache(draft, tool, takes_images, &mut out);
+    if tool == Tool::MsSwift && draft.all_logits != Some(true) {
+        out.assumed
+            .push("every position has a label: ms-swift makes no logits of those that have none".to_owned());
     }
     if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
@@ -68,11 +70,40 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
             "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square"
         ));
     }
+    if let Some(tokens) = draft.image_tokens.filter(|_| takes_images) {
+        out.missing
+            .push(format!("the size of images: at most {tokens} positions each; give --image-sizes"));
+    }
+    videos(draft, takes_images, &mut out);
     if draft.is_expandable == Some(true) {
         out.assumed
             .push("the allocator has expandable segments: add --expandable-segments".to_owned());
     }
     out
+}
+
+/// What is said of videos, which the files do not hold.
+fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
+    let named = [(0, "pixels each"), (1, "frames"), (2, "frames a second")];
+    let told: Vec<String> = named
+        .into_iter()
+        .filter_map(|(at, name)| draft.video[at].map(|value| format!("{value} {name}")))
+        .collect();
+    if takes_images && !told.is_empty() {
+        out.missing
+            .push(format!("the size of videos, where samples have any: at most {}", told.join(", ")));
+    }
+}
+
+/// Keys and values that a forward keeps. Each tool switches them off in training; `Trainer` itself, in the outermost
+/// configuration alone, which the language model of a vision-language model does not read.
+fn use_cache(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
+    match tool {
+        Tool::Transformers if takes_images => {}
+        Tool::Transformers => out.put("use_cache", draft.use_cache.unwrap_or(false)),
+        Tool::DeepSpeed | Tool::Accelerate => {}
+        _ => out.put("use_cache", false),
+    }
 }
 
 /// Liger's kernels: its fused loss is simulated, and none of the others.
@@ -105,7 +136,11 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
 }
 
 fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    let batch = draft.batch.unwrap_or(1);
+    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    // DeepSpeed finds what is missing of three numbers; beside a trainer they are the trainer's own.
+    let total = draft.total_batch.filter(|_| tool == Tool::DeepSpeed);
+    let of_total = |known: Option<u64>| total.map(|total| (total / gpus / known.unwrap_or(1)).max(1));
+    let batch = draft.batch.or_else(|| of_total(draft.accum)).unwrap_or(1);
     out.put("batch", batch);
     match draft.seq {
         Some(seq) => {
@@ -115,8 +150,7 @@ fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
         }
         None => out.missing.push("the length of samples: give --seq".to_owned()),
     }
-    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
-    let accum = match (draft.accum, tool) {
+    let accum = match (draft.accum.or_else(|| of_total(Some(batch))), tool) {
         (Some(accum), _) => accum,
         (None, Tool::MsSwift) => SWIFT_SAMPLES.div_ceil(batch.saturating_mul(gpus)),
         (None, _) => 1,
@@ -237,7 +271,10 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
 
 /// Types of weights and compute.
 fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    let [bf16, fp16] = [draft.bf16, draft.fp16].map(|flag| flag.unwrap_or(false));
+    // ms-swift takes the autocast that its weights' type suggests (`_init_mixed_precision`).
+    let of_weights = (tool == Tool::MsSwift).then(|| matches!(draft.weights, Some(Weights::Fp16 | Weights::Fp32)));
+    let bf16 = draft.bf16.or(of_weights.map(|is_fp16| !is_fp16)).unwrap_or(false);
+    let fp16 = draft.fp16.or(of_weights).unwrap_or(false);
     let adapters = draft.adapters == Some(true);
     let weights = match (tool, draft.weights) {
         (Tool::LlamaFactory, _) if draft.pure_bf16 == Some(true) => Weights::Bf16,
@@ -271,11 +308,13 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
 
 fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
-    if world > 1 || draft.zero_stage.is_some() {
+    // accelerate's default where DeepSpeed is to run and no stage is given.
+    let zero_stage = draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2));
+    if world > 1 || zero_stage.is_some() {
         out.assumed
             .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
     }
-    if let Some(stage) = draft.zero_stage {
+    if let Some(stage) = zero_stage {
         return deepspeed(draft, stage, world, out);
     }
     if world > 1 {

@@ -103,7 +103,13 @@ fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
     );
     assert_eq!(fate(&launch, "learning_rate"), &Fate::NoEffect(NoEffect::Numbers));
     assert_eq!(fate(&launch, "cutoff_len"), &Fate::Simulated);
-    assert!(matches!(fate(&launch, "video_max_pixels"), Fate::NotSimulated(_)));
+    // Videos are told of where it is asked how large samples are.
+    assert_eq!(fate(&launch, "video_max_pixels"), &Fate::Simulated);
+    assert!(
+        resolved(&launch).missing.iter().any(|text| text.contains("16384 pixels each")),
+        "{:?}",
+        resolved(&launch).missing
+    );
     assert!(
         !launch.lines.iter().any(|line| matches!(line.fate, Fate::Unknown(_))),
         "{:?}",

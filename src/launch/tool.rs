@@ -140,8 +140,11 @@ impl Tool {
             ["trl", "sft", ..] => Some(Self::TrlSft),
             ["trl", "dpo", ..] => Some(Self::TrlDpo),
             ["trl", ..] => None,
-            words if words.iter().any(|word| word.ends_with("sft.py")) => Some(Self::TrlSft),
-            words if words.iter().any(|word| word.ends_with("dpo.py")) => Some(Self::TrlDpo),
+            words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::MsSwift),
+            words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
+            // TRL's scripts: sft.py, sft_vlm.py and so on.
+            words if is_script(words, "sft") => Some(Self::TrlSft),
+            words if is_script(words, "dpo") => Some(Self::TrlDpo),
             _ => Self::of_entries(&command.entries).or(Some(Self::Transformers)),
         }
     }
@@ -150,4 +153,10 @@ impl Tool {
     pub(crate) const fn is_addition(self) -> bool {
         matches!(self, Self::DeepSpeed | Self::Accelerate)
     }
+}
+
+/// Returns true if one of some words is a script whose name begins with `stem`.
+fn is_script(words: &[&str], stem: &str) -> bool {
+    let name = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with(stem));
+    words.iter().any(|word| word.ends_with(".py") && name(word))
 }
