@@ -173,7 +173,7 @@ struct Parsed {
 impl Parsed {
     fn of_settings(entries: Vec<Entry>) -> Self {
         Self {
-            tool: Tool::of_entries(&entries),
+            tool: Tool::of_file(&entries),
             entries,
             is_command: false,
             files: Vec::new(),
@@ -256,12 +256,13 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         .collect::<Result<Vec<_>, _>>()?;
     let first = sources.first().ok_or(LaunchError::Nothing)?;
     // A command without options of its own may name a file of any tool: the more special one is meant.
-    let found = parsed.iter().filter_map(|parsed| parsed.tool);
-    let tool = found.max_by_key(|tool| match tool {
+    let found = parsed.iter().filter_map(|parsed| Some((parsed.tool?, parsed.is_command)));
+    let best = found.max_by_key(|(tool, is_command)| match tool {
         tool if tool.is_addition() => 0,
         Tool::Transformers => 1,
-        _ => 2,
+        _ => 2 + u8::from(*is_command),
     });
+    let tool = best.map(|(tool, _)| tool);
     let tool = tool.ok_or_else(|| LaunchError::UnknownTool {
         name: first.name.to_owned(),
     })?;
@@ -375,6 +376,8 @@ fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'stati
     (score(&best) > 0.9).then_some(best)
 }
 
+#[cfg(test)]
+mod found;
 #[cfg(test)]
 mod part_tests;
 #[cfg(test)]

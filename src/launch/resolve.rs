@@ -314,6 +314,10 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
         out.assumed
             .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
     }
+    if (world > 1 || zero_stage.is_some()) && matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
+        out.not_simulated
+            .push(format!("the loss of {} on several GPUs; a loop with all logits is simulated", tool.name()));
+    }
     if let Some(stage) = zero_stage {
         return deepspeed(draft, stage, world, out);
     }

@@ -73,11 +73,15 @@ impl Tool {
                 "use_peft",
                 "lora_r",
                 "max_length",
+                "load_in_4bit",
                 "assistant_only_loss",
                 "completion_only_loss",
-                "load_in_4bit",
             ],
             Self::TrlDpo => &[
+                "use_peft",
+                "lora_r",
+                "max_length",
+                "load_in_4bit",
                 "precompute_ref_log_probs",
                 "disable_dropout",
                 "sync_ref_model",
@@ -125,9 +129,17 @@ impl Tool {
                 .count()
         };
         // Other tools' files hold transformers' keys too.
-        let others = Self::ALL.iter().copied().filter(|tool| *tool != Self::Transformers);
+        let others = Self::ALL.iter().copied().rev().filter(|tool| *tool != Self::Transformers);
         let found = others.max_by_key(|tool| score(*tool)).filter(|tool| score(*tool) > 0);
         found.or((score(Self::Transformers) > 0).then_some(Self::Transformers))
+    }
+
+    /// The same for a file of settings; TRL's name their data set beside transformers' keys.
+    pub(crate) fn of_file(entries: &[Entry]) -> Option<Self> {
+        match Self::of_entries(entries) {
+            Some(Self::Transformers) if entries.iter().any(|entry| entry.key == "dataset_name") => Some(Self::TrlSft),
+            found => found,
+        }
     }
 
     /// Finds the tool of a command by its program, or else by its options.

@@ -110,29 +110,30 @@ fn every_row_is_a_key_of_its_tool_or_says_why_not() {
     }
 }
 
+/// Defaults of a plugin, which is off by itself.
+const OF_PLUGINS: [(&str, &str); 1] = [("axolotl", "cut_cross_entropy")];
+
 #[test]
 fn defaults_are_the_tools_own() {
+    let number = |value: Value| match value {
+        Value::Number(number) => serde_json::json!(number.as_f64()),
+        other => other,
+    };
     for (name, _) in FIELDS {
         let known = keys_of(name);
+        // These only add to another tool's settings, whose defaults hold.
+        let adds = ["launchers", "deepspeed", "accelerate"].contains(name);
         for (key, listed) in fields(name) {
             // What is no literal, or settled later by the tool's code, the list does not tell.
             let Ok(value) = serde_json::from_str::<Value>(listed) else {
                 continue;
             };
             match known.get(key) {
-                Some(Meaning::Simulated(_, ours)) if !value.is_null() => {
-                    let ours = match serde_json::from_str::<Value>(ours) {
-                        Ok(Value::Number(number)) => serde_json::json!(number.as_f64()),
-                        Ok(other) => other,
-                        Err(_) => Value::String((*ours).to_owned()),
-                    };
-                    let theirs = match value {
-                        Value::Number(number) => serde_json::json!(number.as_f64()),
-                        other => other,
-                    };
-                    assert_eq!(ours, theirs, "{name}: {key}");
+                Some(Meaning::Simulated(_, ours)) if !value.is_null() && !(adds && ours.is_empty()) => {
+                    let ours = serde_json::from_str(ours).unwrap_or_else(|_| Value::String((*ours).to_owned()));
+                    assert_eq!(number(ours), number(value), "{name}: {key}");
                 }
-                Some(Meaning::NotSimulated(_, ours)) => {
+                Some(Meaning::NotSimulated(_, ours)) if !OF_PLUGINS.contains(&(*name, key)) => {
                     assert!(is_off(&value, ours), "{name}: {key} is {value} where nothing is said");
                 }
                 _ => {}
