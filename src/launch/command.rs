@@ -122,7 +122,10 @@ impl Command {
     /// Returns true for a word that may be a value of the option before it. In `accelerate launch --config_file X train.py
     /// --flag` the script is none.
     fn is_value(&self, word: &str) -> bool {
-        let is_launched = self.program.first().is_some_and(|first| LAUNCHERS.contains(&first.as_str()));
+        let is_launched = self
+            .program
+            .first()
+            .is_some_and(|first| LAUNCHERS.contains(&first.as_str()));
         let is_script = |word: &str| word.ends_with(".py");
         let awaits_script = is_launched && !self.program.iter().any(|word| is_script(word));
         let is_short = word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
@@ -245,7 +248,11 @@ mod tests {
         assert_eq!(command.program, ["deepspeed", "train.py"]);
         assert_eq!(
             pairs(&command),
-            [("num_gpus", json!("$n")), ("no_ssh", json!(true)), ("bf16", json!(true))]
+            [
+                ("num_gpus", json!("$n")),
+                ("no_ssh", json!(true)),
+                ("bf16", json!(true))
+            ]
         );
         assert!(read("for x in 1 2\ndo\nswift sft --model $x\ndone\n").is_err());
         let module = read("accelerate launch --num_processes 2 -m axolotl.cli.train a.yml").unwrap();

@@ -99,7 +99,10 @@ const TABLES: &[(&str, &str)] = &[
 
 /// Rows of a table: key, what it is, and a value; or `include`, and the table that is taken in.
 fn rows(name: &str) -> impl Iterator<Item = [&'static str; 3]> {
-    let text = TABLES.iter().find(|(own, _)| *own == name).map_or("", |(_, text)| *text);
+    let text = TABLES
+        .iter()
+        .find(|(own, _)| *own == name)
+        .map_or("", |(_, text)| *text);
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.filter_map(|line| {
         let mut cells = line.split('\t');
@@ -130,7 +133,9 @@ pub(crate) fn find(known: &BTreeMap<&'static str, Meaning>, key: &str) -> Option
     }
     let holders = key.match_indices('.').rev().map(|(at, _)| &key[..at]);
     let found = holders.filter_map(|holder| known.get(holder)).next();
-    found.copied().filter(|meaning| !matches!(meaning, Meaning::Simulated(..)))
+    found
+        .copied()
+        .filter(|meaning| !matches!(meaning, Meaning::Simulated(..)))
 }
 
 fn meaning(what: &'static str, value: &'static str) -> Option<Meaning> {

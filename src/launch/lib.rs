@@ -256,7 +256,9 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         .collect::<Result<Vec<_>, _>>()?;
     let first = sources.first().ok_or(LaunchError::Nothing)?;
     // A command without options of its own may name a file of any tool: the more special one is meant.
-    let found = parsed.iter().filter_map(|parsed| Some((parsed.tool?, parsed.is_command)));
+    let found = parsed
+        .iter()
+        .filter_map(|parsed| Some((parsed.tool?, parsed.is_command)));
     let best = found.max_by_key(|(tool, is_command)| match tool {
         tool if tool.is_addition() => 0,
         Tool::Transformers => 1,

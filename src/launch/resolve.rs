@@ -45,9 +45,14 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         Some(true) => adapters(draft, tool, takes_images, &mut out),
         _ => trained_parts(draft, takes_images, &mut out),
     }
-    precision(draft, tool, &mut out);
+    // DeepSpeed's engine casts all of the model.
+    let has_engine = zero_stage(draft).is_some();
+    if !has_engine {
+        precision(draft, tool, &mut out);
+    }
     let freezes_parts = takes_images && [draft.freeze_vision, draft.freeze_connector].contains(&Some(true));
-    if tool == Tool::LlamaFactory && freezes_parts && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
+    let is_mixed = tool == Tool::LlamaFactory && freezes_parts && !has_engine;
+    if is_mixed && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
         out.not_simulated
             .push("frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true".to_owned());
     }
@@ -71,8 +76,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         ));
     }
     if let Some(tokens) = draft.image_tokens.filter(|_| takes_images) {
-        out.missing
-            .push(format!("the size of images: at most {tokens} positions each; give --image-sizes"));
+        out.missing.push(format!(
+            "the size of images: at most {tokens} positions each; give --image-sizes"
+        ));
     }
     videos(draft, takes_images, &mut out);
     if draft.is_expandable == Some(true) {
@@ -90,8 +96,10 @@ fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
         .filter_map(|(at, name)| draft.video[at].map(|value| format!("{value} {name}")))
         .collect();
     if takes_images && !told.is_empty() {
-        out.missing
-            .push(format!("the size of videos, where samples have any: at most {}", told.join(", ")));
+        out.missing.push(format!(
+            "the size of videos, where samples have any: at most {}",
+            told.join(", ")
+        ));
     }
 }
 
@@ -269,12 +277,19 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     }
 }
 
+/// Autocast to bf16, and to fp16. ms-swift takes what its weights' type suggests (`_init_mixed_precision`).
+fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
+    let suggested = match (tool, draft.weights) {
+        (Tool::MsSwift, Some(Weights::Fp16 | Weights::Fp32)) => [false, true],
+        (Tool::MsSwift, _) => [true, false],
+        _ => [false, false],
+    };
+    [draft.bf16.unwrap_or(suggested[0]), draft.fp16.unwrap_or(suggested[1])]
+}
+
 /// Types of weights and compute.
 fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    // ms-swift takes the autocast that its weights' type suggests (`_init_mixed_precision`).
-    let of_weights = (tool == Tool::MsSwift).then(|| matches!(draft.weights, Some(Weights::Fp16 | Weights::Fp32)));
-    let bf16 = draft.bf16.or(of_weights.map(|is_fp16| !is_fp16)).unwrap_or(false);
-    let fp16 = draft.fp16.or(of_weights).unwrap_or(false);
+    let [bf16, fp16] = autocast(draft, tool);
     let adapters = draft.adapters == Some(true);
     let weights = match (tool, draft.weights) {
         (Tool::LlamaFactory, _) if draft.pure_bf16 == Some(true) => Weights::Bf16,
@@ -308,18 +323,19 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
 
 fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
-    // accelerate's default where DeepSpeed is to run and no stage is given.
-    let zero_stage = draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2));
+    let zero_stage = zero_stage(draft);
     if world > 1 || zero_stage.is_some() {
         out.assumed
             .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
     }
     if (world > 1 || zero_stage.is_some()) && matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
-        out.not_simulated
-            .push(format!("the loss of {} on several GPUs; a loop with all logits is simulated", tool.name()));
+        out.not_simulated.push(format!(
+            "the loss of {} on several GPUs; a loop with all logits is simulated",
+            tool.name()
+        ));
     }
     if let Some(stage) = zero_stage {
-        return deepspeed(draft, stage, world, out);
+        return deepspeed(draft, tool, stage, world, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -343,9 +359,14 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     }
 }
 
+/// DeepSpeed's stage; accelerate takes the second where none is given.
+fn zero_stage(draft: &Draft) -> Option<u64> {
+    draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2))
+}
+
 /// DeepSpeed's engine, which casts the model to bf16.
-fn deepspeed(draft: &Draft, stage: u64, world: u64, out: &mut Resolved) {
-    if draft.bf16 != Some(true) {
+fn deepspeed(draft: &Draft, tool: Tool, stage: u64, world: u64, out: &mut Resolved) {
+    if autocast(draft, tool) != [true, false] {
         out.not_simulated
             .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
     }

@@ -67,14 +67,18 @@ impl Variables {
             let value = known.unwrap_or_else(|| default.map(|text| self.expand(text)))?;
             return Some((value, end + 2));
         }
-        let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+        let end = text
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(text.len());
         Some((self.0.get(&text[..end])?.clone()?, end))
     }
 
     /// Value of a sum of whole numbers, in which names may stand for variables.
     fn sum(&self, text: &str, has_names: bool) -> Option<String> {
         let spaced = text.replace("\\*", "*");
-        let spaced = ['+', '*', '/', '%'].iter().fold(spaced, |text, sign| text.replace(*sign, &format!(" {sign} ")));
+        let spaced = ['+', '*', '/', '%']
+            .iter()
+            .fold(spaced, |text, sign| text.replace(*sign, &format!(" {sign} ")));
         let mut terms: Vec<i64> = Vec::new();
         let mut words = spaced.split_ascii_whitespace();
         let mut sign = "+";
@@ -115,7 +119,10 @@ mod tests {
             ("'$MODEL' \"$MODEL\" \\$n", "'$MODEL' \"a/b\" \\$n"),
             ("$(expr 16 / $n) $((n * 8 + 1)) $((8/n))", "8 17 4"),
             ("$(expr 2 \\* 3) $(nproc) $((1 +", "6 $(nproc) $((1 +"),
-            ("${GPUS:-8} ${n:-8} $mode ${mode:-1} $1 $@", "8 2 $mode ${mode:-1} $1 $@"),
+            (
+                "${GPUS:-8} ${n:-8} $mode ${mode:-1} $1 $@",
+                "8 2 $mode ${mode:-1} $1 $@",
+            ),
             ("$((1 / 0)) $((x + 1)) ${", "$((1 / 0)) $((x + 1)) ${"),
         ] {
             assert_eq!(known.expand(line), expanded, "{line}");

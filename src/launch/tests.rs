@@ -106,7 +106,10 @@ fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
     // Videos are told of where it is asked how large samples are.
     assert_eq!(fate(&launch, "video_max_pixels"), &Fate::Simulated);
     assert!(
-        resolved(&launch).missing.iter().any(|text| text.contains("16384 pixels each")),
+        resolved(&launch)
+            .missing
+            .iter()
+            .any(|text| text.contains("16384 pixels each")),
         "{:?}",
         resolved(&launch).missing
     );

@@ -129,7 +129,11 @@ impl Tool {
                 .count()
         };
         // Other tools' files hold transformers' keys too.
-        let others = Self::ALL.iter().copied().rev().filter(|tool| *tool != Self::Transformers);
+        let others = Self::ALL
+            .iter()
+            .copied()
+            .rev()
+            .filter(|tool| *tool != Self::Transformers);
         let found = others.max_by_key(|tool| score(*tool)).filter(|tool| score(*tool) > 0);
         found.or((score(Self::Transformers) > 0).then_some(Self::Transformers))
     }

@@ -105,7 +105,10 @@ fn every_row_is_a_key_of_its_tool_or_says_why_not() {
             assert_ne!(is_field, is_other, "{name}: {key}");
         }
         for [_, key, why] in others.iter().filter(|[table, ..]| table == name) {
-            assert!(rows(name).any(|[own, ..]| own == *key) && !why.is_empty(), "{name}: {key}");
+            assert!(
+                rows(name).any(|[own, ..]| own == *key) && !why.is_empty(),
+                "{name}: {key}"
+            );
         }
     }
 }
