@@ -129,7 +129,7 @@ impl Command {
         let is_script = |word: &str| word.ends_with(".py");
         let awaits_script = is_launched && !self.program.iter().any(|word| is_script(word));
         let is_short = word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
-        !word.starts_with("--") && !is_short && !is_override(word) && !(awaits_script && is_script(word))
+        !(word.starts_with("--") || is_short || is_override(word) || awaits_script && is_script(word))
     }
 
     fn option(&mut self, key: &str, values: &[&str], text: &str) {

@@ -81,6 +81,8 @@ pub(crate) struct Draft {
     pub host: [Option<bool>; 2],
     pub bucket: Option<f64>,
     pub is_expandable: Option<bool>,
+    /// Special tokens are named, which may be none of the vocabulary's.
+    pub names_tokens: Option<bool>,
 }
 
 /// Result of setting a value.
@@ -144,6 +146,7 @@ impl Draft {
             host: [0, 1].map(|at| self.host[at].or(other.host[at])),
             bucket: self.bucket.or(other.bucket),
             is_expandable: self.is_expandable.or(other.is_expandable),
+            names_tokens: self.names_tokens.or(other.names_tokens),
         }
     }
 
@@ -197,6 +200,10 @@ impl Draft {
             self.zero.insert(key.to_owned(), value.clone());
             return Ok(());
         }
+        if knob.starts_with("new_tokens.") {
+            self.names_tokens = Some(true);
+            return Ok(());
+        }
         match knob {
             "optim" => self.optim = Some(text(value)?.to_ascii_lowercase()),
             "ds_optim" => self.optim = Some(deepspeed_optimizer(value)?.to_owned()),
@@ -215,22 +222,6 @@ impl Draft {
             "weights_float32" if truth(value)? => self.weights = Some(Weights::Fp32),
             "weights_float32" => {}
             "lora_dtype" => self.lora_dtype = Some(weights(value)?),
-            "adapter" => self.adapter(&text(value)?)?,
-            "use_peft" => self.adapters = Some(truth(value)?),
-            "load_in_4bit" => self.bits = truth(value)?.then_some(4),
-            "quant_method" if !matches!(text(value)?.as_str(), "bnb" | "bitsandbytes") => {
-                return Err(NotSimulated("only bitsandbytes' NF4 is simulated"));
-            }
-            "quant_type" if text(value)? != "nf4" => return Err(NotSimulated("only NF4 is simulated")),
-            "quant_method" | "quant_type" => {}
-            "double_quant" => self.double_quant = Some(truth(value)?),
-            "targets" => self.targets = Some(targets(value)?),
-            "target_linear" if truth(value)? => self.targets = Some(Targets::AllLinear),
-            "target_linear" => {}
-            "freeze_vision_and_connector" => {
-                let is_frozen = truth(value)?;
-                (self.freeze_vision, self.freeze_connector) = (Some(is_frozen), Some(is_frozen));
-            }
             "stage" if text(value)? != "sft" && text(value)? != "pt" => {
                 return Err(NotSimulated("only supervised fine-tuning (sft, pt) is simulated"));
             }
@@ -247,6 +238,30 @@ impl Draft {
             "devices" => self.gpus = self.gpus.or(Some(text(value)?.split(',').count() as u64)),
             "allocator" => {
                 self.is_expandable = Some(text(value)?.replace(' ', "").contains("expandable_segments:True"))
+            }
+            _ => return self.set_adapters(knob, value),
+        }
+        Ok(())
+    }
+
+    /// Sets adapters, what they are added to, and what is frozen.
+    fn set_adapters(&mut self, knob: &str, value: &Value) -> Set {
+        match knob {
+            "adapter" => self.adapter(&text(value)?)?,
+            "use_peft" => self.adapters = Some(truth(value)?),
+            "load_in_4bit" => self.bits = truth(value)?.then_some(4),
+            "quant_method" if !matches!(text(value)?.as_str(), "bnb" | "bitsandbytes") => {
+                return Err(NotSimulated("only bitsandbytes' NF4 is simulated"));
+            }
+            "quant_type" if text(value)? != "nf4" => return Err(NotSimulated("only NF4 is simulated")),
+            "quant_method" | "quant_type" => {}
+            "double_quant" => self.double_quant = Some(truth(value)?),
+            "targets" => self.targets = Some(targets(value)?),
+            "target_linear" if truth(value)? => self.targets = Some(Targets::AllLinear),
+            "target_linear" => {}
+            "freeze_vision_and_connector" => {
+                let is_frozen = truth(value)?;
+                (self.freeze_vision, self.freeze_connector) = (Some(is_frozen), Some(is_frozen));
             }
             _ => return Err(Wrong("a setting that is known here")),
         }

@@ -19,6 +19,7 @@ fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/launch"))
 }
 
+#[expect(clippy::disallowed_methods, reason = "tests run where there are files")]
 fn text(name: &str) -> String {
     fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }

@@ -22,7 +22,7 @@ pub(crate) fn is_off(value: &Value, default: &str) -> bool {
         Value::Number(number) if default.is_empty() => number.as_f64() == Some(0.0),
         Value::Number(number) => number.as_f64() == default.parse().ok(),
         Value::Bool(truth) => default.parse() == Ok(*truth),
-        Value::Array(items) => items.is_empty() || default == value.to_string(),
+        Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty(),
     }
 }

@@ -81,6 +81,10 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         ));
     }
     videos(draft, takes_images, &mut out);
+    if draft.names_tokens == Some(true) {
+        out.assumed
+            .push("special tokens are of the vocabulary: new ones make the embeddings larger".to_owned());
+    }
     if draft.is_expandable == Some(true) {
         out.assumed
             .push("the allocator has expandable segments: add --expandable-segments".to_owned());

@@ -235,10 +235,7 @@ fn a_file_of_axolotl_is_qlora_with_its_modules() {
         Targets::parse("gate_proj,down_proj,q_proj").unwrap()
     );
     assert_eq!(fate(&launch, "sample_packing"), &Fate::Off(NotSimulated::Lengths));
-    assert_eq!(
-        fate(&launch, "special_tokens.pad_token"),
-        &Fate::NoEffect(NoEffect::Data)
-    );
+    assert_eq!(fate(&launch, "special_tokens.pad_token"), &Fate::Simulated);
     assert!(open(&launch)[0].contains("QLoRA"), "{:?}", open(&launch));
     assert_eq!(open(&launch).len(), 1);
 }
