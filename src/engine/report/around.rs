@@ -60,9 +60,6 @@ pub struct OnCard {
     pub allocated: Bytes,
     /// Highest reserved bytes meanwhile.
     pub reserved: Bytes,
-    /// Highest allocated bytes if the threads that read the files are as far ahead as they can be, where it matters.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<Bytes>,
     /// Memory that the process takes of the host meanwhile.
     pub host: HostBytes,
 }

@@ -1,12 +1,11 @@
 """Measure what lies before and after the steps: loading a model, merging its adapters, saving it; on the card and on the host.
 
-usage: loading.py OUT.jsonl [deadline_s] [several_at_once]
-       loading.py host OUT.jsonl            (the cases that need no GPU, with small models)
+usage: loading.py OUT.jsonl [deadline_s] [several_at_once] [models, such as llama,gpt2]
 Each way runs in a process of its own, which has imported the packages and made a CUDA context before it starts. `allocated` and
 `reserved` are the highest of PyTorch's allocator meanwhile. `anonymous`, `file` and `shared` are the highest RssAnon, RssFile and
 RssShmem of the process meanwhile, read every millisecond by another process, less those before; `after` those at the end.
 """
-import gc, json, multiprocessing, os, shutil, sys, tempfile, time, traceback
+import gc, importlib.metadata, json, multiprocessing, os, shutil, sys, tempfile, time, traceback
 
 SHAPES = {
     "llama": dict(model_type="llama", vocab_size=32000, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, num_attention_heads=32, num_key_value_heads=4, max_position_embeddings=2048, tie_word_embeddings=False),
@@ -22,34 +21,26 @@ SHAPES = {
         vision_config=dict(model_type="clip_vision_model", hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, image_size=336, patch_size=14, projection_dim=768)),
     "qwen3_moe": dict(model_type="qwen3_moe", vocab_size=32000, hidden_size=2048, intermediate_size=4096, moe_intermediate_size=768, num_hidden_layers=6, num_attention_heads=16, num_key_value_heads=4, head_dim=128, num_experts=64, num_experts_per_tok=4, max_position_embeddings=4096, tie_word_embeddings=False),
 }
-HOST = {  # small enough for a machine that others use too
-    "llama": dict(SHAPES["llama"], num_hidden_layers=8), "qwen2": dict(SHAPES["qwen2"], num_hidden_layers=12), "gpt2": dict(SHAPES["gpt2"], n_layer=12),
-    "llava": dict(SHAPES["llava"], text_config=dict(SHAPES["llava"]["text_config"], num_hidden_layers=5)),
-}
 LORA = r".*(language_model|model\.layers).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"  # as in measure.py
 
 def plan():
-    """(model, type in the file, way) in the order of their use."""
-    both = ["moved", "mapped"]
-    yield "llama", "bf16", both + ["cast", "saved", "nf4", "merged", "merged_nf4", "optimizer_saved"]
-    yield "llama", "fp32", ["moved_bf16", "mapped_bf16", "host_bf16", "moved", "saved"]
-    yield "qwen2", "bf16", both + ["cast", "saved", "nf4"]
-    yield "qwen2_vl", "bf16", both + ["cast", "saved", "nf4", "merged"]
-    yield "qwen2_vl", "fp32", ["mapped_bf16", "host_bf16", "mapped"]
-    yield "mistral", "bf16", both + ["nf4", "merged", "merged_nf4", "saved"]
-    yield "gemma", "bf16", both + ["cast", "nf4", "saved", "merged"]
-    yield "gemma", "fp32", ["host_bf16", "moved_bf16"]
-    yield "gpt2", "fp32", both + ["cast", "host_bf16", "saved", "optimizer_saved"]
-    yield "llava", "bf16", both + ["cast", "nf4", "merged", "saved"]
-    yield "qwen3_moe", "bf16", both + ["mapped_again"]
+    """(model, type in the file, ways) in the order of their use."""
+    yield "llama", "bf16", ["moved", "mapped", "cast", "saved", "nf4", "merged", "merged_nf4", "optimizer_saved", "loader"]
+    yield "llama", "fp32", ["host_bf16", "moved", "mapped_bf16", "moved_bf16", "saved"]
+    yield "mistral", "bf16", ["moved", "mapped", "nf4", "merged", "merged_nf4", "saved"]
+    yield "qwen2", "bf16", ["moved", "mapped", "cast", "saved", "nf4"]
+    yield "qwen3_moe", "bf16", ["moved", "mapped", "mapped_again"]
+    yield "llava", "bf16", ["moved", "mapped", "nf4", "merged"]
+    yield "gpt2", "fp32", ["moved", "mapped", "cast", "host_bf16", "saved", "optimizer_saved"]
+    yield "qwen2_vl", "bf16", ["moved", "mapped", "nf4", "merged"]
+    yield "gemma", "bf16", ["mapped", "nf4", "saved"]
+    yield "llama_again", "bf16", ["nf4", "optimizer_saved", "loader"]
 
-def host_plan():
-    yield "llama", "fp32", ["host", "host_bf16", "host_saved", "host_touched"]
-    yield "llama", "bf16", ["host", "host_fp32", "host_saved", "host_merged"]
-    yield "qwen2", "fp32", ["host_bf16", "host_saved", "host_touched"]
-    yield "qwen2", "bf16", ["host_fp32"]
-    yield "gpt2", "fp32", ["host_bf16", "host_saved", "host_touched"]
-    yield "llava", "bf16", ["host_fp32", "host_saved", "host_touched"]
+class Images:
+    def __len__(self): return 1000
+    def __getitem__(self, i):
+        import torch
+        return torch.full((3, 448, 448), float(i))
 
 def rss(pid="self"):
     with open(f"/proc/{pid}/status") as f: lines = dict(l.split(":", 1) for l in f.read().splitlines() if l.startswith("Rss"))
@@ -68,13 +59,15 @@ def auto(config):
     import transformers as T
     return T.AutoModelForImageTextToText if "vision_config" in config else T.AutoModelForCausalLM
 
-def make(config, dtype, folder, device):
+def make(config, dtype, folder):
     """A random model in a folder; its weights are not those of an initialisation, whose time is saved."""
     import torch, transformers as T
+    from transformers.initialization import no_init_weights
     c = T.AutoConfig.for_model(**config)
-    with torch.device(device):
-        with T.initialization.no_init_weights() if hasattr(T, "initialization") else __import__("contextlib").nullcontext():
+    with torch.device("cuda"):
+        with no_init_weights():
             model = auto(config).from_config(c, dtype=dict(bf16=torch.bfloat16, fp32=torch.float32)[dtype])
+    model.tie_weights()
     for p in model.parameters(): p.data.fill_(0.01)
     model.save_pretrained(folder)
 
@@ -102,7 +95,14 @@ def way_of(way, config, dtype, folder):
         import peft
         return adapted(peft.prepare_model_for_kbit_training(m, use_gradient_checkpointing=False))
     load = lambda **k: A.from_pretrained(folder, **k)
-    touched = lambda m: (sum(float(p.flatten()[::64].float().sum()) for p in m.parameters()), m)
+    def loader(_):
+        """A `DataLoader` of images with four workers; their own pages at the fifth batch, and the batch's bytes."""
+        from torch.utils.data import DataLoader
+        it = iter(DataLoader(Images(), batch_size=16, num_workers=4, pin_memory=True))
+        for _ in range(5): batch = next(it)
+        time.sleep(0.5)
+        private = lambda pid: sum(int(l.split()[1]) * 1024 for l in open(f"/proc/{pid}/smaps_rollup") if l.startswith("Private"))
+        return dict(workers=[private(w.pid) for w in it._workers], batch=batch.nbytes)
     return {
         "moved": (None, lambda _: load(dtype=own).to("cuda")),
         "moved_bf16": (None, lambda _: load(dtype=bf16).to("cuda")),
@@ -115,25 +115,21 @@ def way_of(way, config, dtype, folder):
         "merged_nf4": (lambda: trained(nf4(A, folder)), lambda m: m.merge_and_unload()),
         "saved": (lambda: load(dtype=own, device_map="cuda"), save),
         "optimizer_saved": (lambda: optimizer(load(dtype=own, device_map="cuda")), lambda m: torch.save(m[1].state_dict(), out)),
-        "host": (None, lambda _: load(dtype=own)),
+        "loader": (None, loader),
         "host_bf16": (None, lambda _: load(dtype=bf16)),
-        "host_fp32": (None, lambda _: load(dtype=torch.float32)),
-        "host_touched": (None, lambda _: touched(load(dtype=own))),
-        "host_saved": (lambda: load(dtype=own), save),
-        "host_merged": (lambda: adapted(load(dtype=own)), lambda m: m.merge_and_unload()),
     }[way]
 
-def one(case, config, folder, to, gpu):
-    import torch
+def one(case, config, folder, to):
+    import torch, peft
+    if "nf4" in case["way"]: import bitsandbytes, transformers.integrations.bitsandbytes
     try:
         before, run = way_of(case["way"], config, case["file"], folder)
-        if gpu:
-            x = torch.ones(64, 64, device="cuda"); (x @ x).sum().item(); del x
+        x = torch.ones(64, 64, device="cuda"); (x @ x).sum().item(); del x
         given = (before() if before else None,)
         gc.collect()
-        if gpu: torch.cuda.synchronize(); torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats()
-        held = torch.cuda.memory_allocated() if gpu else 0
-        if case["way"].startswith("mapped") and gpu: torch._C._cuda_clearCublasWorkspaces(); torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats(); held = torch.cuda.memory_allocated()
+        torch.cuda.synchronize(); torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats()
+        held = torch.cuda.memory_allocated()
+        if case["way"].startswith("mapped"): torch._C._cuda_clearCublasWorkspaces(); torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats(); held = torch.cuda.memory_allocated()
         box, stop = multiprocessing.Array("q", 4), multiprocessing.Value("i", 0)
         base = rss()
         for i, n in enumerate(base): box[i] = n
@@ -143,7 +139,8 @@ def one(case, config, folder, to, gpu):
         now = rss(); time.sleep(0.005); stop.value = 1; w.join()
         top = [max(a, b) for a, b in zip(box, now)]
         r = dict(case=case, s=round(took, 2), base=base, anonymous=top[0] - base[0], file=top[1] - base[1], shared=top[2] - base[2], total=max(box[3], sum(now)) - sum(base), after=[a - b for a, b in zip(now, base)])
-        if gpu: torch.cuda.synchronize(); r.update(before=held, allocated=torch.cuda.max_memory_allocated(), reserved=torch.cuda.max_memory_reserved(), end=torch.cuda.memory_allocated())
+        torch.cuda.synchronize(); r.update(before=held, allocated=torch.cuda.max_memory_allocated(), reserved=torch.cuda.max_memory_reserved(), end=torch.cuda.memory_allocated())
+        if case["way"] == "loader": r.update(result)
         del result
     except Exception as e: r = dict(case=case, error=repr(e)[:300], tb=traceback.format_exc()[-900:])
     with open(to, "w") as f: json.dump(r, f)
@@ -151,18 +148,15 @@ def one(case, config, folder, to, gpu):
 def files(folder):
     return sum(os.path.getsize(os.path.join(folder, n)) for n in os.listdir(folder) if n.endswith(".safetensors"))
 
-def making(config, dtype, folder, gpu): make(config, dtype, folder, "cuda" if gpu else "cpu")
-
 def main():
-    host = sys.argv[1] == "host"
-    args = sys.argv[2:] if host else sys.argv[1:]
+    args = sys.argv[1:]
     path, deadline, at_once = args[0], time.time() + float(args[1] if len(args) > 1 else 280), int(args[2] if len(args) > 2 else 1)
-    import torch, transformers, safetensors, peft, accelerate  # before the processes are forked, and CUDA only after it
-    try: import bitsandbytes as bnb; bits = bnb.__version__
-    except Exception as e: bits = repr(e)[:80]
+    import torch, transformers, safetensors.torch, accelerate  # before the processes are forked, and CUDA only after it; bitsandbytes makes a context
     out, fork = open(path, "w"), multiprocessing.get_context("fork")
-    name = lambda: torch.cuda.get_device_name() if not host else "none"
-    env = dict(torch=torch.__version__, transformers=transformers.__version__, peft=peft.__version__, accelerate=accelerate.__version__, safetensors=safetensors.__version__, bitsandbytes=bits, threads=os.cpu_count())
+    env = dict(threads=os.cpu_count())
+    for package in ("torch", "transformers", "peft", "accelerate", "safetensors", "bitsandbytes"):
+        try: env[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError: pass
     out.write(json.dumps(dict(env=env)) + "\n")
     root = tempfile.mkdtemp(); jobs = []
     def collect(wait):
@@ -177,10 +171,13 @@ def main():
                 shutil.rmtree(folder + "-out", ignore_errors=True) if os.path.isdir(folder + "-out") else os.path.exists(folder + "-out") and os.remove(folder + "-out")
                 out.write(json.dumps(r) + "\n"); out.flush()
                 print(case["model"], case["file"], case["way"], r.get("allocated"), r.get("reserved"), r.get("anonymous"), r.get("file"), r.get("s"), r.get("error", ""), r.get("tb", "")[-300:] if "error" in r else "", flush=True)
-    for model, dtype, ways in (host_plan() if host else plan()):
+    only = args[3].split(",") if len(args) > 3 else None
+    for model, dtype, ways in plan():
+        if only and model not in only: continue
+        model = model.removesuffix("_again")
         if time.time() > deadline: print("deadline at", model, dtype); break
-        config, folder = (HOST if host else SHAPES)[model], os.path.join(root, model + dtype)
-        p = fork.Process(target=making, args=(config, dtype, folder, not host)); p.start(); p.join()
+        config, folder = SHAPES[model], os.path.join(root, model + dtype)
+        p = fork.Process(target=make, args=(config, dtype, folder)); p.start(); p.join()
         if not os.path.isdir(folder): print("not made", model, dtype); continue
         size = files(folder)
         for way in ways:
@@ -189,9 +186,9 @@ def main():
             to = os.path.join(root, f"{model}{dtype}{way}.json")
             own = folder + way; os.symlink(folder, own)  # so that outputs of two ways do not meet
             collect(False)
-            p = fork.Process(target=one, args=(case, config, own, to, not host)); p.start(); jobs.append((p, case, to, own))
+            p = fork.Process(target=one, args=(case, config, own, to)); p.start(); jobs.append((p, case, to, own))
         collect(True)
         shutil.rmtree(folder, ignore_errors=True)
-    out.write(json.dumps(dict(shapes=HOST if host else SHAPES)) + "\n")
+    out.write(json.dumps(dict(shapes=SHAPES)) + "\n")
 
 if __name__ == "__main__": main()

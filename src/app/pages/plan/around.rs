@@ -60,7 +60,9 @@ fn follow(shown: RwSignal<Option<AroundView>>, is_waiting: RwSignal<bool>) {
     });
     Effect::new(move || {
         let workers = workers.get();
-        let Outcome::Ready(run) = simulation.outcome.get() else { return };
+        let Outcome::Ready(run) = simulation.outcome.get() else {
+            return;
+        };
         stop();
         pending.begin(PAUSE, move || {
             let ask = Ask::Around { run: run.id, workers };
@@ -88,21 +90,21 @@ fn tables(i18n: Words, view: &AroundView) -> AnyView {
     let peak = view.around.host_peak(view.processes);
     let of_card = view.around.card.iter().enumerate().map(|(at, line)| {
         let verdict = view.verdicts.get(at).copied();
-        let ahead = line.at_most.map(|most| t_string!(i18n, around.ahead, most = gib(most)));
         view! {
             <tr data-testid="around-card" data-name=line.occasion.name() data-value=line.allocated.get().to_string()>
                 <th scope="row">{occasion(i18n, line.occasion)}</th>
                 <td>{gib(line.allocated)}</td>
-                <td class="muted small">{ahead}</td>
                 <td class=verdict.map(|verdict| format!("verdict-{}", verdict.name()))>
                     {verdict.map(|verdict| view! { <Icon verdict /> })}
                 </td>
             </tr>
         }
     });
-    let of_host = view.around.host.iter().map(|line| {
-        host_row(line.what.name(), on_host(i18n, line.what).to_owned(), &line.bytes, i18n)
-    });
+    let of_host = view
+        .around
+        .host
+        .iter()
+        .map(|line| host_row(line.what.name(), on_host(i18n, line.what).to_owned(), &line.bytes, i18n));
     let needs = match view.processes {
         1 => t_string!(i18n, around.needs).to_owned(),
         n => t_string!(i18n, around.of_all, n = n.to_string()),
@@ -130,7 +132,7 @@ fn host_row(name: &'static str, label: String, bytes: &HostBytes, i18n: Words) -
         <tr data-testid="around-host" data-name=name data-value=bytes.own.get().to_string()>
             <th scope="row">{label}</th>
             <td>{gib(bytes.own)}</td>
-            <td class="muted small" colspan="2">{notes.join("; ")}</td>
+            <td class="muted small">{notes.join("; ")}</td>
         </tr>
     }
     .into_any()

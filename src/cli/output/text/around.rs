@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use vramscope_engine::format::gib;
-use vramscope_engine::report::{Around, HostBytes, HostRoom, HostUse, Occasion, OnCard};
+use vramscope_engine::report::{Around, HostBytes, HostRoom, HostUse, Occasion};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
 
@@ -20,7 +20,7 @@ pub fn render(around: &Around, (target, host): (Option<&(Target, Fit)>, HostRoom
     let mut out = format!("{STRONG}{}{STRONG:#}\n", phrase!(around.title));
     for line in &around.card {
         let verdict = target.map(|(target, _)| line.fit(target.room(), host.processes).verdict);
-        out += &lines.line(line.allocated, &on_card(line), verdict);
+        out += &lines.line(line.allocated, occasion(line.occasion), verdict);
     }
     out += &format!("{QUIET}{}{QUIET:#}\n", lines.wrapped(phrase!(around.host), 0));
     for line in &around.host {
@@ -60,14 +60,6 @@ const fn on_host(what: HostUse) -> &'static str {
         HostUse::Paged => phrase!(around.paged),
         HostUse::SavedModel => phrase!(around.saved_model),
         HostUse::SavedStates => phrase!(around.saved_states),
-    }
-}
-
-fn on_card(line: &OnCard) -> String {
-    let label = occasion(line.occasion);
-    match line.at_most {
-        Some(most) => format!("{label}, {}", phrase!(around.ahead, most = gib(most))),
-        None => label.to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Whole weights that are gathered for a state dict: by DeepSpeed's stage 3, module by module
 //! (`_zero3_consolidated_16bit_state_dict`), by FSDP2 tensor by tensor (`get_model_state_dict` with `full_state_dict`).
 
-use super::Run;
 use super::loads::{Made, modules};
+use super::run::Run;
 use super::script::Peaks;
 use crate::dtype::DType;
 use crate::report::{HostBytes, Occasion, OnCard};
@@ -16,14 +16,24 @@ pub(super) fn gather(run: &Run<'_>) -> Option<OnCard> {
     if !of_module && !parallel.strategy.shards_parameters() {
         return None;
     }
-    let dtype = if of_module { DType::Bf16 } else { run.setup.precision.weights() };
+    let dtype = if of_module {
+        DType::Bf16
+    } else {
+        run.setup.precision.weights()
+    };
     let held = Made::new(run, dtype).held();
     let bytes = |elements: u64| elements.div_ceil(parallel.world) * parallel.world * dtype.width();
     let params = || held.iter().filter(|x| x.is_parameter);
     let largest = match of_module {
         true => modules(&held)
             .iter()
-            .map(|module| module.iter().filter(|x| x.is_parameter).map(|x| bytes(x.elements)).sum())
+            .map(|module| {
+                module
+                    .iter()
+                    .filter(|x| x.is_parameter)
+                    .map(|x| bytes(x.elements))
+                    .sum()
+            })
             .max(),
         false => params().map(|x| bytes(x.elements)).max(),
     };
@@ -33,9 +43,5 @@ pub(super) fn gather(run: &Run<'_>) -> Option<OnCard> {
         reserved: allocated,
     };
     let own = params().map(|x| Bytes::new(x.bytes())).sum();
-    Some(super::loads::on_card(
-        Occasion::Gather,
-        peaks,
-        HostBytes::exactly(own),
-    ))
+    Some(super::loads::on_card(Occasion::Gather, peaks, HostBytes::exactly(own)))
 }

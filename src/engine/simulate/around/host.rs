@@ -2,8 +2,8 @@
 
 use super::super::build::{Built, build};
 use super::super::trl::doubled;
-use super::Run;
 use super::loads::Made;
+use super::run::Run;
 use crate::dtype::DType;
 use crate::model::forward::Run as Forwarded;
 use crate::report::{HostBytes, HostUse, Occasion, OnCard, OnHost};
@@ -14,12 +14,17 @@ use crate::units::Bytes;
 /// Batches that each worker makes ahead (`prefetch_factor`).
 const AHEAD: u64 = 2;
 
-/// What a process takes once PyTorch, transformers and peft are imported and the CUDA context is made: measured on an H100
-/// (PyTorch 2.11, CUDA 13.0, transformers 5.17) and, for the range, with fewer and more packages.
-const PROCESS: [Bytes; 3] = [Bytes::mib(600), Bytes::mib(900), Bytes::mib(1500)];
+/// What a process takes once PyTorch, transformers and peft are imported and the CUDA context is made: 662 to 684 MiB beside an
+/// H100 (PyTorch 2.11, CUDA 13.0, transformers 5.17). Other packages take more, such as data sets' and DeepSpeed.
+const PROCESS: [Bytes; 3] = [Bytes::mib(600), Bytes::mib(700), Bytes::mib(1500)];
 
-/// What a forked worker of a `DataLoader` takes of its own: the pages that it writes to, and its data set's.
-const WORKER: [Bytes; 3] = [Bytes::mib(30), Bytes::mib(120), Bytes::mib(600)];
+/// What a forked worker of a `DataLoader` takes of its own beside the samples of a batch: the pages that it writes to, 13 MiB
+/// where it was measured, and those of its data set, which copies what Python only reads.
+const WORKER: [Bytes; 3] = [Bytes::mib(10), Bytes::mib(16), Bytes::mib(600)];
+
+/// Memory that glibc keeps once it is freed: blocks up to this size come from its heap after the first one
+/// (`DEFAULT_MMAP_THRESHOLD_MAX`).
+const HEAP: Bytes = Bytes::mib(32);
 
 /// Uses of the host's memory, those of no bytes left out. `card` says how the model can be loaded, the run's own way first.
 pub(super) fn host(run: &Run<'_>, card: &[OnCard]) -> Vec<OnHost> {
@@ -32,13 +37,13 @@ pub(super) fn host(run: &Run<'_>, card: &[OnCard]) -> Vec<OnHost> {
         (HostUse::Loading, loading),
         (HostUse::Pinned, pinned(&batch, run.beside.workers)),
         (HostUse::Workers, workers(&batch, run.beside.workers)),
-        (HostUse::Offloaded, HostBytes::exactly(offloaded(run, &trained))),
+        (HostUse::Offloaded, offloaded(run, &trained)),
         (HostUse::Paged, paged(run.beside.paged)),
         (
             HostUse::SavedModel,
             gathered.map_or_else(|| HostBytes::exactly(saved(run, &trained)), |line| line.host),
         ),
-        (HostUse::SavedStates, HostBytes::exactly(saved_states(run, &trained))),
+        (HostUse::SavedStates, one_by_one(saved_states(run, &trained))),
     ];
     let is_any = |bytes: &HostBytes| bytes.range[1] > Bytes::ZERO || bytes.mapped > Bytes::ZERO;
     uses.into_iter()
@@ -119,13 +124,14 @@ fn pinned(batch: &[u64], workers: u64) -> HostBytes {
     }
 }
 
-/// Workers, and the batches that they hand over in shared memory.
+/// Workers with the samples of a batch each, and the batches that they hand over in shared memory.
 fn workers(batch: &[u64], workers: u64) -> HostBytes {
     let own = between(WORKER, workers);
-    let shared = Bytes::new(batch.iter().sum::<u64>() * AHEAD * workers);
+    let samples = Bytes::new(batch.iter().sum::<u64>() * workers);
+    let shared = Bytes::new(samples.get() * AHEAD);
     HostBytes {
-        own: own.own + shared,
-        range: [own.range[0], own.range[1] + shared],
+        own: own.own + samples + shared,
+        range: [own.range[0] + samples, own.range[1] + samples + shared],
         mapped: Bytes::ZERO,
     }
 }
@@ -149,8 +155,9 @@ const fn moments(optimizer: Optimizer) -> u64 {
 }
 
 /// What the host keeps for one of several GPUs: of FSDP2 shards, gradients and states (`CPUOffloadPolicy`); of DeepSpeed
-/// weights, gradients and states in fp32, 16-bit copies, and of stage 3 parameters.
-fn offloaded(run: &Run<'_>, trained: &Trained) -> Bytes {
+/// weights, gradients and states in fp32, 16-bit copies, and of stage 3 parameters. Pinned memory comes in powers of two, so
+/// that it can take up to twice as much.
+fn offloaded(run: &Run<'_>, trained: &Trained) -> HostBytes {
     let Some(Parallel {
         strategy,
         world,
@@ -158,7 +165,7 @@ fn offloaded(run: &Run<'_>, trained: &Trained) -> Bytes {
         ..
     }) = run.beside.parallel
     else {
-        return Bytes::ZERO;
+        return HostBytes::default();
     };
     let part = trained.elements.div_ceil(*world);
     let moments = moments(run.setup.optim);
@@ -176,7 +183,11 @@ fn offloaded(run: &Run<'_>, trained: &Trained) -> Bytes {
             part * (4 + 4 + 4 * moments + 2) + parameters
         }
     };
-    Bytes::new(bytes)
+    HostBytes {
+        own: Bytes::new(bytes),
+        range: [Bytes::new(bytes), Bytes::new(2 * bytes)],
+        mapped: Bytes::ZERO,
+    }
 }
 
 /// Bytes that `save_pretrained` copies to the host before it writes them: all tensors of the model that lie on the card, of
@@ -186,7 +197,22 @@ fn saved(run: &Run<'_>, trained: &Trained) -> Bytes {
         return Bytes::new(trained.bytes);
     }
     let held = Made::new(run, run.setup.precision.weights()).held();
-    held.iter().filter(|x| x.is_parameter).map(|x| Bytes::new(x.bytes())).sum()
+    held.iter()
+        .filter(|x| x.is_parameter)
+        .map(|x| Bytes::new(x.bytes()))
+        .sum()
+}
+
+/// Tensors that are copied one after the other, of which the largest has these bytes: what is freed may stay in the heap.
+fn one_by_one(largest: Bytes) -> HostBytes {
+    if largest == Bytes::ZERO {
+        return HostBytes::default();
+    }
+    HostBytes {
+        own: largest + largest.min(HEAP),
+        range: [largest, largest + HEAP + HEAP],
+        mapped: Bytes::ZERO,
+    }
 }
 
 /// Bytes that `torch.save` of the optimizer copies to the host at once: its largest tensor.
@@ -194,7 +220,10 @@ fn saved_states(run: &Run<'_>, trained: &Trained) -> Bytes {
     if moments(run.setup.optim) == 0 {
         return Bytes::ZERO;
     }
-    let deepspeed = run.beside.parallel.filter(|parallel| parallel.strategy.zero_stage().is_some());
+    let deepspeed = run
+        .beside
+        .parallel
+        .filter(|parallel| parallel.strategy.zero_stage().is_some());
     if let Some(parallel) = deepspeed {
         return Bytes::new(4 * trained.elements.div_ceil(parallel.world));
     }

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 
 use super::super::SimulateError;
 use super::super::load::load;
-use super::Run;
+use super::run::{Run, stops};
 use super::script::{Peaks, Script, peaks_since};
-use super::stops;
 use crate::dtype::DType;
 use crate::nn::{Builder, Trained};
 use crate::report::{HostBytes, Occasion, OnCard};
@@ -18,6 +17,10 @@ use crate::units::Bytes;
 /// Threads that read files (`GLOBAL_WORKERS`).
 const READERS: u64 = 4;
 
+/// Models whose files have the weights of a layer's experts in one tensor (`conversion_mapping.py`); those of others are merged
+/// when they are loaded.
+const FUSED_IN_FILES: [&str; 5] = ["gpt_oss", "llama4", "llama4_text", "qwen3_vl_moe", "qwen3_5_moe"];
+
 /// A tensor of a model.
 pub(super) struct Held {
     pub elements: u64,
@@ -25,6 +28,8 @@ pub(super) struct Held {
     /// Path of its module.
     pub module: String,
     pub is_parameter: bool,
+    /// True if the files hold it expert by expert.
+    is_merged: bool,
 }
 
 impl Held {
@@ -46,6 +51,8 @@ impl Held {
 pub(super) struct Made {
     pub tape: Tape,
     params: Vec<Tensor>,
+    /// True if the model's files hold fused weights of experts expert by expert.
+    merges: bool,
     _forward: Box<dyn crate::model::forward::Forward>,
 }
 
@@ -64,6 +71,7 @@ impl Made {
         Self {
             tape,
             params: builder.made(),
+            merges: !FUSED_IN_FILES.contains(&run.model.model_type),
             _forward: forward,
         }
     }
@@ -78,11 +86,13 @@ impl Made {
             let lasting = lasting.filter(|id| !dropped.contains(id));
             let held = lasting.map(|id| {
                 let made = log.allocations[id as usize];
+                let is_fused = made.shape.len() == 3 && ["gate_up_proj", "down_proj"].contains(&made.name);
                 Held {
                     elements: made.bytes / made.dtype.width(),
                     dtype: made.dtype,
                     module: log.path(made.scope),
                     is_parameter: params.contains(&id),
+                    is_merged: self.merges && is_fused,
                 }
             });
             held.collect()
@@ -101,10 +111,16 @@ pub(super) fn moved(run: &Run<'_>) -> Result<OnCard, SimulateError> {
     let made = Made::new(run, weights);
     let held = made.held();
     let mut script = Script::default();
-    held.iter().for_each(|x| drop(script.alloc(x.bytes())));
-    let own = cast_bytes(&held, run.beside.files, weights);
+    for x in &held {
+        script.alloc(x.bytes());
+    }
+    let own = copied_bytes(&held, run.beside.files, weights);
     stops(made.tape.failure())?;
-    Ok(on_card(Occasion::LoadMoved, script.peaks()?, host(own, own, &held, run)))
+    Ok(on_card(
+        Occasion::LoadMoved,
+        script.peaks()?,
+        host(own, own, &held, run),
+    ))
 }
 
 /// `from_pretrained(…, device_map="cuda")`: memory for all weights in one piece, then weight by weight. What is cast is cast
@@ -121,7 +137,13 @@ pub(super) fn mapped(run: &Run<'_>) -> Result<OnCard, SimulateError> {
         range: [Bytes::ZERO, threads],
         ..host(largest, threads, &held, run)
     };
-    Ok(on_card(Occasion::LoadMapped, peaks_since(&made.tape, 0)?, host))
+    let peaks = peaks_since(&made.tape, 0)?;
+    let merging = merging(&held);
+    let peaks = Peaks {
+        allocated: peaks.allocated + merging,
+        reserved: peaks.reserved + merging,
+    };
+    Ok(on_card(Occasion::LoadMapped, peaks, host))
 }
 
 /// `from_pretrained(…, dtype=torch.float32).to("cuda").to(torch.bfloat16)`: whole in fp32, then each tensor in turn.
@@ -135,7 +157,7 @@ pub(super) fn cast(run: &Run<'_>) -> Result<OnCard, SimulateError> {
         script.free(wide);
     }
     stops(made.tape.failure())?;
-    let own = cast_bytes(&held, run.beside.files, DType::F32);
+    let own = copied_bytes(&held, run.beside.files, DType::F32);
     Ok(on_card(Occasion::LoadCast, script.peaks()?, host(own, own, &held, run)))
 }
 
@@ -158,7 +180,7 @@ pub(super) fn partitioned(run: &Run<'_>, parallel: &Parallel) -> Result<OnCard, 
             let part = x.elements.div_ceil(parallel.world) * x.dtype.width();
             match on_host && x.elements > threshold {
                 true => parts += part,
-                false => drop(script.alloc(part)),
+                false => _ = script.alloc(part),
             }
             script.free(whole);
         }
@@ -191,15 +213,25 @@ pub(super) fn modules(held: &[Held]) -> Vec<Vec<&Held>> {
     modules
 }
 
-/// Bytes of weights that the host casts and keeps; 0 if the files have their type.
-fn cast_bytes(held: &[Held], files: DType, to: DType) -> Bytes {
-    let cast = held.iter().filter(|x| x.is_parameter && x.dtype.is_float() && files != to);
-    cast.map(|x| Bytes::new(x.elements * to.width())).sum()
+/// Bytes of weights that the host casts or merges, and keeps; the rest stay in the files.
+fn copied_bytes(held: &[Held], files: DType, to: DType) -> Bytes {
+    let is_cast = |x: &&Held| x.is_parameter && x.dtype.is_float() && files != to;
+    let copied = held.iter().filter(|x| is_cast(x) || x.is_merged);
+    copied.map(|x| Bytes::new(x.bytes())).sum::<Bytes>() + merging(held)
+}
+
+/// Bytes that merging experts takes for a moment beside the result: of the largest fused weight of two maps as much again, in
+/// which each map is stacked before they are joined.
+fn merging(held: &[Held]) -> Bytes {
+    let merged = held.iter().filter(|x| x.is_merged).map(|x| Bytes::new(x.bytes()));
+    merged.max().unwrap_or_default()
 }
 
 /// Bytes of the largest weight that is cast.
 fn largest_cast(held: &[Held], files: DType, to: DType) -> Bytes {
-    let cast = held.iter().filter(|x| x.is_parameter && x.dtype.is_float() && files != to);
+    let cast = held
+        .iter()
+        .filter(|x| x.is_parameter && x.dtype.is_float() && files != to);
     let bytes = cast.map(|x| Bytes::new(x.elements * to.width()));
     bytes.max().unwrap_or_default()
 }
@@ -217,7 +249,6 @@ pub(super) const fn on_card(occasion: Occasion, peaks: Peaks, host: HostBytes) -
         occasion,
         allocated: peaks.allocated,
         reserved: peaks.reserved,
-        at_most: None,
         host,
     }
 }

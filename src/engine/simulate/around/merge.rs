@@ -1,13 +1,17 @@
 //! Merging of adapters into the weights (`merge` in `peft/tuners/lora/layer.py` and `bnb.py`, 0.21).
 
+use std::any::Any;
+
 use super::super::SimulateError;
 use super::super::build::build;
 use super::loads::on_card;
+use super::quantised::Loaded;
+use super::run::{Run, stops};
 use super::script::peaks_since;
-use super::{Run, stops};
 use crate::dtype::DType;
 use crate::nn::quantised_once;
 use crate::report::{HostBytes, Occasion, OnCard};
+use crate::setup::Freeze;
 use crate::tape::{Tape, Tensor};
 use crate::units::Bytes;
 
@@ -23,19 +27,29 @@ pub(super) fn merge(run: &Run<'_>) -> Result<Option<OnCard>, SimulateError> {
     if !run.adapts() || run.model.adapts_experts(run.setup) {
         return Ok(None);
     }
-    let tape = Tape::new(run.gpu);
-    let built = build(&tape, run.model, &run.plain());
+    let (tape, params, _model): (Tape, Vec<Tensor>, Box<dyn Any>) = match run.setup.freeze {
+        Freeze::Qlora => {
+            let loaded = Loaded::new(run);
+            (loaded.tape.clone(), loaded.params.clone(), Box::new(loaded))
+        }
+        _ => {
+            let tape = Tape::new(run.gpu);
+            let built = build(&tape, run.model, &run.loaded());
+            (tape, built.params.clone(), Box::new(built))
+        }
+    };
     stops(tape.failure())?;
     let from = tape.mark();
-    let packed: Vec<String> = built
-        .params
+    let packed: Vec<String> = params
         .iter()
         .filter(|param| param.dtype() == DType::U8)
         .map(|param| tape.path_of(param))
         .collect();
     let mut largest = Bytes::ZERO;
-    for pair in pairs(&tape, &built.params) {
-        let is_packed = packed.iter().any(|path| path.strip_suffix(".weight") == Some(&pair.path));
+    for pair in pairs(&tape, &params) {
+        let is_packed = packed
+            .iter()
+            .any(|path| path.strip_suffix(".weight") == Some(&pair.path));
         match is_packed {
             true => largest = largest.max(merge_packed(&tape, run, &pair)),
             false => merge_whole(&tape, &pair),
@@ -84,7 +98,11 @@ fn merge_packed(t: &Tape, run: &Run<'_>, pair: &Pair) -> Bytes {
         };
         let delta = delta(t, pair);
         // Of two types, the wider one.
-        let dtype = if delta.dtype() == output.dtype() { delta.dtype() } else { DType::F32 };
+        let dtype = if delta.dtype() == output.dtype() {
+            delta.dtype()
+        } else {
+            DType::F32
+        };
         let sum = t.empty(shape, dtype, "merged weight");
         // In place of the old weight, which is freed after it; their sizes are the same.
         quantised_once(t, shape, dtype);
