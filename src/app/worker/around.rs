@@ -45,3 +45,30 @@ pub fn of(kept: &Kept, subject: &Subject, workers: u64) -> Result<Around, Simula
     let beside = Beside::of(&kept.ran.report, model, subject.reading.parallel.as_ref(), workers);
     around(model, setup, subject.gpu(), beside)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Draft, Key};
+
+    #[test]
+    fn a_run_is_answered_with_a_verdict_for_each_line_of_the_card() {
+        let mut draft = Draft::default();
+        draft.set(Key::Model, "gpt2");
+        let subject = Subject::read(&draft).expect("gpt2 is in the catalogue");
+        let ran = subject.run().expect("it runs");
+        let kept = Kept {
+            id: 7,
+            subject: Some(subject),
+            recorded: None,
+            ran,
+            card: None,
+        };
+        let Some(Answer::Around(answer)) = answer(&kept, &Ask::Around { run: 7, workers: 2 }) else {
+            panic!("no answer");
+        };
+        let view = answer.open().expect("it is what was sent");
+        assert_eq!(view.verdicts.len(), view.around.card.len());
+        assert!(!view.around.card.is_empty() && view.processes == 1);
+    }
+}
