@@ -33,7 +33,7 @@ pub fn render(around: &Around, (target, host): (Option<&(Target, Fit)>, HostRoom
     };
     out += &lines.line(peak.own, &with_range(&label, &peak), around.host_verdict(host));
     if let Some(memory) = host.memory {
-        out += &lines.remark(&phrase!(around.host_verdict, memory = gib(memory)));
+        out += &lines.remark(&format!("Host memory of {}", gib(memory)));
     }
     out
 }
