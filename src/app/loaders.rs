@@ -12,8 +12,9 @@ use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
-use crate::pages::plan::{Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
+use crate::pages::plan::{AroundPanel, Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
 use crate::pages::plans::MakeFit;
+use crate::worker::around::answer as answer_around;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
 use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
@@ -30,6 +31,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Sharing => Box::pin(sharing()),
         Lazy::OfOne => Box::pin(of_one()),
         Lazy::Numbers => Box::pin(numbers()),
+        Lazy::Around => Box::pin(around()),
     }
 }
 
@@ -42,6 +44,7 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
             Need::Batches => here.batches = Some(batches_work().await.ok()?),
             Need::Plan => here.plan = Some(plan_work().await.ok()?),
             Need::Closer => here.closer = Some(closer_work().await.ok()?),
+            Need::Around => here.around = Some(around_work().await.ok()?),
             Need::Timer => here.timer = Some(time_work().await.ok()?),
             Need::Several => {
                 let several = several_work().await.ok()?;
@@ -103,6 +106,16 @@ fn of_one() -> Fetched<MakeView> {
 #[wasm_split(several, fallible)]
 fn numbers() -> Fetched<MakeView> {
     Ok(|| view! { <NumbersPanel /> }.into_any())
+}
+
+#[wasm_split(around, fallible)]
+fn around() -> Fetched<MakeView> {
+    Ok(|| view! { <AroundPanel /> }.into_any())
+}
+
+#[wasm_split(around, fallible)]
+fn around_work() -> Fetched<Closer> {
+    Ok(answer_around)
 }
 
 #[wasm_split(several, fallible)]

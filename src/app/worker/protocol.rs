@@ -6,6 +6,7 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 pub use vramscope_plan::Refusal;
 use vramscope_plan::{Needed, Now, Point, Tried};
 
+use super::around::AroundView;
 use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
@@ -33,6 +34,8 @@ pub enum Slot {
     Prefetch,
     /// Time breakdown of the run's step.
     Time,
+    /// Memory before and beside the run's steps.
+    Around,
     /// Strategies that several GPUs can take.
     Strategies,
     /// Setups compared side by side.
@@ -112,6 +115,13 @@ pub enum Ask {
         /// Entries beside the setup that affect the run's time.
         entries: TimeEntries,
     },
+    /// Memory before and beside the steps of a kept run: [`Answer::Around`], or no answer if the run is gone.
+    Around {
+        /// Id of the run ([`RunView::id`]).
+        run: u32,
+        /// Workers of the `DataLoader`.
+        workers: u64,
+    },
     /// Figures of each setup, in order: one [`Answer::Setup`] each.
     Setups(Vec<Draft>),
     /// Strategies that several GPUs can take for these entries: [`Answer::Strategies`], or no answer if they describe no
@@ -155,6 +165,7 @@ impl Ask {
             | Self::Live { run, .. }
             | Self::Export { run, .. }
             | Self::Time { run, .. }
+            | Self::Around { run, .. }
             | Self::Derive { run, .. } => Some(*run),
             _ => None,
         }
@@ -231,6 +242,8 @@ pub enum Answer {
     Prefetch(Option<Box<RunView>>),
     /// Effect of one change.
     Tried(Box<Tested>),
+    /// Memory before and beside the steps.
+    Around(Coded<AroundView>),
     /// Derivation of a number.
     Derivation(Coded<Derivation>),
     /// The curves of one algorithm.

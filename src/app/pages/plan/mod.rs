@@ -1,5 +1,6 @@
 //! `/`: memory of a training step, its fit on a card, and its breakdown.
 
+mod around;
 mod breakdown;
 mod breakdown_row;
 mod compare;
@@ -41,6 +42,7 @@ use crate::shell::{Given, Store};
 use crate::simulation::Simulation;
 use crate::state::{Key, Route};
 use crate::widgets::{dropped, read_text};
+pub use around::AroundPanel;
 pub use compare::Compare;
 pub use controls::{CardChoice, Controls, Folded, FoldedName};
 pub use explain::ExplanationPanel;
