@@ -14,11 +14,29 @@ use super::slices::Kept;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AroundView {
     /// Lines of the card and of the host.
+    #[serde(with = "as_json")]
     pub around: Around,
     /// Verdict on each line of the card; none without a card.
     pub verdicts: Vec<Verdict>,
     /// Processes on the host, one for each GPU.
     pub processes: u64,
+}
+
+/// JSON inside the message: messages have no names of fields, and some fields are flattened in the report's JSON.
+mod as_json {
+    use serde::de::{DeserializeOwned, Error as _};
+    use serde::ser::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = serde_json::to_string(value).map_err(S::Error::custom)?;
+        serializer.serialize_str(&text)
+    }
+
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        serde_json::from_str(&text).map_err(D::Error::custom)
+    }
 }
 
 /// Answers [`Ask::Around`]; no answer for a run that does not train, or whose surroundings are refused.
