@@ -39,6 +39,8 @@ pub enum Lazy {
     Compare,
     /// Explanation of a number.
     Explanation,
+    /// Files that start a run.
+    Launch,
     /// Setups that fit.
     MakeFit,
     /// Need of memory against one entry of the setup.

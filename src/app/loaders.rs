@@ -12,8 +12,11 @@ use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
+use crate::pages::launch::LaunchDialog;
 use crate::pages::plan::{Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
 use crate::pages::plans::MakeFit;
+use crate::worker::difference::{Compare as CompareSetups, difference};
+use crate::worker::launch::LaunchReader;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
 use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
@@ -24,6 +27,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Page(route) => pages::load(route),
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
+        Lazy::Launch => Box::pin(launch_dialog()),
         Lazy::MakeFit => Box::pin(make_fit()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
@@ -48,6 +52,8 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
                 several.provide();
                 here.several = Some(several);
             }
+            Need::Difference => here.difference = Some(difference_work().await.ok()?),
+            Need::Launch => here.launch = Some(launch_work().await.ok()?),
             Need::Recorder => here.recorder = Some(recorder_work().await.ok()?),
             // That is of one question (`Pump::unpack`).
             Need::Unpacked => {}
@@ -73,6 +79,11 @@ fn compare() -> Fetched<MakeView> {
 #[wasm_split(plan, fallible)]
 fn explanation() -> Fetched<MakeView> {
     Ok(|| view! { <ExplanationPanel /> }.into_any())
+}
+
+#[wasm_split(opened, fallible)]
+fn launch_dialog() -> Fetched<MakeView> {
+    Ok(|| view! { <LaunchDialog /> }.into_any())
 }
 
 #[wasm_split(recommend, fallible)]
@@ -108,6 +119,16 @@ fn numbers() -> Fetched<MakeView> {
 #[wasm_split(several, fallible)]
 fn several_work() -> Fetched<Several> {
     Ok(Several::own())
+}
+
+#[wasm_split(difference, fallible)]
+fn difference_work() -> Fetched<CompareSetups> {
+    Ok(difference)
+}
+
+#[wasm_split(launch, fallible)]
+fn launch_work() -> Fetched<LaunchReader> {
+    Ok(LaunchReader::own())
 }
 
 #[wasm_split(attention, fallible)]

@@ -17,6 +17,7 @@ mod frame;
 #[cfg(target_arch = "wasm32")]
 mod i18n;
 mod languages;
+mod launch_words;
 #[cfg(target_arch = "wasm32")]
 mod lazy;
 #[cfg(target_arch = "wasm32")]

@@ -3,16 +3,17 @@
 use vramscope_engine::setup::{Freeze, Targets};
 
 use super::tests::{case, case_of, launch, open};
+use super::{Note, Remark};
 
 #[test]
 fn a_text_model_has_no_tower_to_freeze() {
     let full = launch(&["stage: sft\nfinetuning_type: full\ncutoff_len: 512\nimage_max_pixels: 262144\nbf16: true\n"]);
     assert!(!open(&full).is_empty());
     let text = full.resolve(false);
-    assert_eq!(text.not_simulated, Vec::<String>::new());
+    assert_eq!(text.not_simulated, Vec::<Remark>::new());
     assert_eq!(case_of(&text).setup.freeze, Freeze::None);
     assert!(
-        !text.missing.iter().any(|line| line.contains("images")),
+        !text.missing.iter().any(|remark| remark.note == Note::MostPixels),
         "{:?}",
         text.missing
     );

@@ -5,6 +5,7 @@ use vramscope_engine::setup::{Targets, TrainerKind};
 use vramscope_plan::export::targets_in_language_model;
 
 use crate::draft::{Draft, Targets as Given, Weights};
+use crate::remark::{Note, Remark};
 use crate::tool::Tool;
 
 /// The setup that a launch asks for.
@@ -13,11 +14,11 @@ pub struct Resolved {
     /// The setup as a case, which [`vramscope_engine::Case`] reads; it holds the model's name if a line gives one.
     pub case: Map<String, Value>,
     /// Assumptions of the case.
-    pub assumed: Vec<String>,
+    pub assumed: Vec<Remark>,
     /// Settings that have to be given for an estimate, or make it sharper.
-    pub missing: Vec<String>,
+    pub missing: Vec<Remark>,
     /// Everything that changes memory and is not simulated, or not known: lines first.
-    pub not_simulated: Vec<String>,
+    pub not_simulated: Vec<Remark>,
 }
 
 impl Resolved {
@@ -34,9 +35,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     let mut out = Resolved::default();
     match &draft.model {
         Some(model) => out.put("model", model.as_str()),
-        None => out
-            .missing
-            .push("the model: give its name, or --config with its config.json".to_owned()),
+        None => out.missing.push(Note::NoModel.into()),
     }
     batch(draft, tool, &mut out);
     optimizer(draft, &mut out);
@@ -48,8 +47,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     precision(draft, tool, &mut out);
     let freezes_parts = takes_images && [draft.freeze_vision, draft.freeze_connector].contains(&Some(true));
     if tool == Tool::LlamaFactory && freezes_parts && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
-        out.not_simulated
-            .push("frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true".to_owned());
+        out.not_simulated.push(Note::FrozenIn16Bits.into());
     }
     gpus(draft, tool, &mut out);
     liger(draft, tool, &mut out);
@@ -64,13 +62,11 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     }
     if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
-        out.missing.push(format!(
-            "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square"
-        ));
+        let values = [("pixels", pixels.to_string()), ("side", side.to_string())];
+        out.missing.push(Note::MostPixels.with(values));
     }
     if draft.is_expandable == Some(true) {
-        out.assumed
-            .push("the allocator has expandable segments: add --expandable-segments".to_owned());
+        out.assumed.push(Note::Expandable.into());
     }
     out
 }
@@ -97,10 +93,8 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     .filter_map(|(given, name)| is_used(given).then_some(name))
     .collect();
     if !others.is_empty() {
-        out.not_simulated.push(format!(
-            "Liger's {}; only its fused loss is simulated",
-            others.join(", ")
-        ));
+        out.not_simulated
+            .push(Note::LigersOthers.with([("parts", others.join(", "))]));
     }
 }
 
@@ -110,10 +104,9 @@ fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
     match draft.seq {
         Some(seq) => {
             out.put("seq", seq);
-            out.assumed
-                .push(format!("every sample is as long as allowed: {seq} positions"));
+            out.assumed.push(Note::LongestSamples.with([("seq", seq.to_string())]));
         }
-        None => out.missing.push("the length of samples: give --seq".to_owned()),
+        None => out.missing.push(Note::NoLength.into()),
     }
     let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
     let accum = match (draft.accum, tool) {
@@ -128,7 +121,9 @@ fn optimizer(draft: &Draft, out: &mut Resolved) {
     if let Some(name) = &draft.optim {
         match vramscope_plan::optimizer_named(name) {
             Some(optim) => out.put("optim", json!(optim)),
-            None => out.not_simulated.push(format!("optimizer {name}")),
+            None => out
+                .not_simulated
+                .push(Note::OtherOptimizer.with([("name", name.clone())])),
         }
     }
     out.put("clip", draft.clip.unwrap_or(false));
@@ -145,8 +140,7 @@ fn checkpointing(draft: &Draft, out: &mut Resolved) {
     };
     out.put("ckpt", word);
     if (language || vision) && draft.reentrant == Some(true) {
-        out.assumed
-            .push("checkpoints are simulated as non-reentrant ones".to_owned());
+        out.assumed.push(Note::NonReentrant.into());
     }
 }
 
@@ -154,15 +148,11 @@ fn checkpointing(draft: &Draft, out: &mut Resolved) {
 fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     out.put("freeze", if draft.bits == Some(4) { "qlora" } else { "lora" });
     if draft.bits == Some(4) && tool != Tool::Transformers {
-        out.not_simulated.push(format!(
-            "QLoRA as {} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights \
-             that are not in 4 bits to fp32",
-            tool.name()
-        ));
+        out.not_simulated
+            .push(Note::QloraOfTool.with([("tool", tool.name().to_owned())]));
     }
     if draft.bits == Some(4) && draft.double_quant == Some(false) {
-        out.not_simulated
-            .push("4-bit weights without double quantization".to_owned());
+        out.not_simulated.push(Note::SingleQuantization.into());
     }
     if let Some(rank) = draft.rank {
         out.put("rank", rank);
@@ -172,9 +162,7 @@ fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     }
     match targets(draft, tool, takes_images) {
         Ok(Some(targets)) => out.put("lora_targets", String::from(targets)),
-        Ok(None) => out
-            .missing
-            .push("the modules that get adapters: peft's default for the model is taken as all projections".into()),
+        Ok(None) => out.missing.push(Note::NoTargets.into()),
         Err(why) => out.not_simulated.push(why),
     }
     if draft.lora_dtype == Some(Weights::Bf16) {
@@ -183,23 +171,22 @@ fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
 }
 
 /// Modules that get adapters; `None` if the launch leaves them to peft.
-fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targets>, String> {
+fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targets>, Remark> {
     let is_frozen = |part: Option<bool>| takes_images && part == Some(true);
     let [vision, connector] = [draft.freeze_vision, draft.freeze_connector].map(is_frozen);
     let in_language_model = |names: &[String]| {
-        targets_in_language_model(names)
-            .ok_or_else(|| format!("adapters on {} of the language model alone", names.join(", ")))
+        targets_in_language_model(names).ok_or_else(|| Note::TargetsInLanguage.with([("names", names.join(", "))]))
     };
     Ok(match &draft.targets {
         None => None,
         Some(Given::AllLinear) => match (tool, vision, connector) {
             // LLaMA-Factory leaves the connector out of `all` (`find_all_linear_modules`).
             (Tool::LlamaFactory, false, _) if takes_images => {
-                return Err("adapters in the vision tower and the language model, but not in the connector".to_owned());
+                return Err(Note::TargetsNotInConnector.into());
             }
             (_, false, false) => Some(Targets::AllLinear),
             (Tool::LlamaFactory, true, _) | (_, true, true) => Some(Targets::LanguageModel),
-            _ => return Err("adapters in one of vision tower and connector alone".to_owned()),
+            _ => return Err(Note::TargetsInOnePart.into()),
         },
         // LLaMA-Factory leaves out a frozen tower whatever the names (`patch_target_modules`).
         Some(Given::Named(names)) if tool == Tool::LlamaFactory && vision => Some(in_language_model(names)?),
@@ -211,7 +198,7 @@ fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targe
 /// Parts that train in full; a text model has no others and trains whole.
 fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     if draft.bits.is_some() {
-        out.not_simulated.push("quantized weights without adapters".to_owned());
+        out.not_simulated.push(Note::QuantizedInFull.into());
     }
     let parts = [draft.freeze_vision, draft.freeze_connector, draft.freeze_language];
     match parts.map(|part| takes_images && part == Some(true)) {
@@ -230,7 +217,8 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
                 .map(|(_, name)| *name)
                 .collect();
             out.put("freeze", if language { "all-but-connector" } else { "vision" });
-            out.not_simulated.push(format!("freezing {}", frozen.join(" and ")));
+            out.not_simulated
+                .push(Note::FreezingParts.with([("parts", frozen.join(" and "))]));
         }
     }
 }
@@ -246,8 +234,7 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
         (Tool::LlamaFactory, _) if bf16 => Weights::Bf16,
         (Tool::LlamaFactory, _) if fp16 => Weights::Fp16,
         (_, Some(Weights::Auto) | None) => {
-            out.assumed
-                .push("weights are loaded in bf16, as most checkpoints have them".to_owned());
+            out.assumed.push(Note::Bf16Weights.into());
             Weights::Bf16
         }
         (_, Some(weights)) => weights,
@@ -258,11 +245,11 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
         (Weights::Fp32, false, false) => out.put("precision", "fp32"),
         (Weights::Fp16, ..) => {
             out.put("precision", "bf16");
-            out.not_simulated.push("weights in fp16".to_owned());
+            out.not_simulated.push(Note::Fp16Weights.into());
         }
         (Weights::Bf16 | Weights::Auto, _, true) => {
             out.put("precision", "bf16");
-            out.not_simulated.push("weights in bf16 under fp16 autocast".to_owned());
+            out.not_simulated.push(Note::Bf16UnderFp16.into());
         }
         (Weights::Bf16 | Weights::Auto, true, false) => out.put("precision", "bf16-amp"),
         (Weights::Bf16 | Weights::Auto, false, false) => out.put("precision", "bf16"),
@@ -272,8 +259,7 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
 fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
     if world > 1 || draft.zero_stage.is_some() {
-        out.assumed
-            .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
+        out.assumed.push(Note::OwnLoop.into());
     }
     if let Some(stage) = draft.zero_stage {
         return deepspeed(draft, stage, world, out);
@@ -296,27 +282,25 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     };
     out.put("trainer", trainer.name());
     if draft.gpus.is_none() {
-        out.assumed.push("one GPU".to_owned());
+        out.assumed.push(Note::OneGpu.into());
     }
 }
 
 /// DeepSpeed's engine, which casts the model to bf16.
 fn deepspeed(draft: &Draft, stage: u64, world: u64, out: &mut Resolved) {
     if draft.bf16 != Some(true) {
-        out.not_simulated
-            .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
+        out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
     }
     out.put("precision", "bf16");
     out.put("strategy", format!("deepspeed{stage}"));
     out.put("world", world);
     if draft.gpus.is_none() {
-        out.assumed.push("one GPU".to_owned());
+        out.assumed.push(Note::OneGpu.into());
     }
     if !draft.zero.is_empty() {
         out.put("zero", draft.zero.clone());
     }
-    out.assumed
-        .push("DeepSpeed's buffers have its defaults where no size is given".to_owned());
+    out.assumed.push(Note::ZeroDefaults.into());
     match draft.host {
         [_, Some(true)] => out.put("offload", "optimizer,param"),
         [Some(true), _] => out.put("offload", "optimizer"),

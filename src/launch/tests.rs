@@ -18,7 +18,7 @@ fn resolved(launch: &Launch) -> Resolved {
 }
 
 pub(crate) fn open(launch: &Launch) -> Vec<String> {
-    resolved(launch).not_simulated
+    resolved(launch).not_simulated.iter().map(ToString::to_string).collect()
 }
 
 /// The case as the engine reads it; the model is left out, since names of hubs are not all known.
@@ -97,7 +97,7 @@ fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
         resolved(&launch)
             .missing
             .iter()
-            .any(|text| text.contains("--image-sizes 512x512")),
+            .any(|remark| remark.to_string().contains("--image-sizes 512x512")),
         "{:?}",
         resolved(&launch).missing
     );
@@ -173,7 +173,7 @@ fn a_command_of_ms_swift_accumulates_to_sixteen_samples() {
         resolved(&launch)
             .assumed
             .iter()
-            .any(|text| text.contains("--expandable-segments"))
+            .any(|remark| remark.note == Note::Expandable)
     );
     assert_eq!(launch.lines[0].entry.line, 2);
 }
@@ -344,7 +344,7 @@ fn commands_prevail_and_mistakes_are_told() {
         fate(&read, "flash_attn"),
         &Fate::Wrong("sdpa, eager or flash_attention_2")
     );
-    assert!(resolved(&read).missing.iter().any(|text| text.contains("model")));
+    assert!(resolved(&read).missing.contains(&Note::NoModel.into()));
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod export;
 mod gpus;
 mod keyboard;
 mod languages;
+mod launch;
 mod links;
 mod loading;
 mod look;

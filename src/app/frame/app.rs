@@ -8,7 +8,7 @@ use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::update::UpdateNotice;
 use crate::i18n::{Language, Words, t, use_i18n};
-use crate::lazy::LazyPage;
+use crate::lazy::{Lazy, LazyPage, LazyPart};
 use crate::models::Models;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
@@ -48,11 +48,24 @@ fn WholePage() -> impl IntoView {
         <UpdateNotice />
         <Notices />
         <Routed />
+        <LaunchPlace />
         <footer class="foot">
             <p>{t!(i18n, foot.private)}</p>
             <p>{t!(i18n, foot.exact)}</p>
             <SingleFileLink />
         </footer>
+    }
+}
+
+/// Place of the files that start a run, which are over the page while they are looked at.
+#[component]
+fn LaunchPlace() -> impl IntoView {
+    let launch = Given::get().launch;
+    let is_open = Memo::new(move |_| launch.with(Option::is_some));
+    view! {
+        <Show when=move || is_open.get()>
+            <LazyPart of=Lazy::Launch />
+        </Show>
     }
 }
 

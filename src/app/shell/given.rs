@@ -1,7 +1,30 @@
-//! Input that is not in the URL: a dropped file, and the way in which the model is given.
+//! Input that is not in the URL: dropped files, and the way in which the model is given.
 
 use gloo_file::File;
 use leptos::prelude::*;
+
+use crate::worker::launched::LaunchText;
+
+/// Purpose of files that start a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LaunchUse {
+    /// The current setup.
+    #[default]
+    Plan,
+    /// The first of two that are compared.
+    A,
+    /// The second of two that are compared, which is the current setup.
+    B,
+}
+
+/// Files that start a run and are on screen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OpenLaunch {
+    /// The files; none yet if the person was asked for them.
+    pub texts: Vec<LaunchText>,
+    /// What they are for.
+    pub use_as: LaunchUse,
+}
 
 /// Most recent input that is not in the URL.
 #[derive(Debug, Clone, Copy)]
@@ -10,6 +33,8 @@ pub struct Given {
     pub file: RwSignal<Option<File>, LocalStorage>,
     /// True if the model comes from a `config.json`, entered or still to be.
     pub by_config: RwSignal<bool>,
+    /// Files that start a run, while they are on screen.
+    pub launch: RwSignal<Option<OpenLaunch>>,
 }
 
 impl Given {
@@ -18,6 +43,7 @@ impl Given {
         provide_context(Self {
             file: RwSignal::new_local(None),
             by_config: RwSignal::new(false),
+            launch: RwSignal::new(None),
         });
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vramscope_course::read_number;
-use vramscope_engine::setup::{Kind, Targets};
+use vramscope_engine::setup::{Kind, Targets, Zero};
 
 use super::{Pins, Problem};
 
@@ -31,6 +31,8 @@ pub enum Form {
     Rate,
     /// An amount of memory in GiB; may be empty.
     Gib,
+    /// DeepSpeed's keys by name, such as `reduce_bucket_size=2e8,overlap_comm=false`; may be empty.
+    Zero,
     /// `true` or `false`.
     Switch,
     /// `true`, `false`, or `model` for the model's own configuration.
@@ -76,6 +78,7 @@ impl Form {
             | Self::Amount
             | Self::Rate
             | Self::Gib
+            | Self::Zero
                 if text.is_empty() =>
             {
                 Ok(Value::Null)
@@ -85,6 +88,7 @@ impl Form {
             Self::Lengths => lengths(text),
             Self::Sizes => sizes(text),
             Self::NamedCounts => named_counts(text).map(|counts| named_text(&counts).into()),
+            Self::Zero => Zero::parse(text).map_or(Err(Problem::NotZero), |zero| Ok(zero.text().into())),
             Self::Probability => probability(text),
             Self::Amount => read_number(text).map_or(Err(Problem::NotAmount), |n| Ok(Value::from(n))),
             Self::Rate => rate(text),

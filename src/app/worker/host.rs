@@ -72,6 +72,13 @@ impl Work {
             ) => begin(&entries),
             (Ask::Sweep(entries), Here { sweep: Some(begin), .. }) => begin(&entries),
             (
+                Ask::Difference(both),
+                Here {
+                    difference: Some(begin),
+                    ..
+                },
+            ) => begin(&both),
+            (
                 Ask::Strategies(entries),
                 Here {
                     several: Some(several), ..
@@ -225,6 +232,18 @@ impl Host {
                 self.kept = kept;
                 Ok(Some(answer))
             }
+            Ask::Launch { texts, entries } => {
+                let Some(reader) = self.here.launch else {
+                    return Ok(None);
+                };
+                let model = self.read(&(reader.model)(texts, entries))?;
+                let takes_images = match model {
+                    Ok(subject) => Ok(subject.model.takes().parts),
+                    Err(Refusal::Model(message)) => Err(message),
+                    Err(Refusal::Setup(why)) => Err(why.to_string()),
+                };
+                Ok(Some((reader.read)(texts, entries, takes_images)))
+            }
             ask => Ok(self.about(ask)),
         }
     }
@@ -245,6 +264,8 @@ impl Host {
             | Ask::RecordedBatches { .. }
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
+            | Ask::Difference(_)
+            | Ask::Launch { .. }
             | Ask::Strategies(_)
             | Ask::Numbers(_)
             | Ask::Prefetch(_)

@@ -6,6 +6,10 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 use super::attention::AttentionWork;
 use super::batches::BatchWork;
 use super::coded::Coded;
+use super::difference::Compare;
+#[cfg(not(target_arch = "wasm32"))]
+use super::difference::difference;
+use super::launch::LaunchReader;
 use super::plans::PlanWork;
 use super::played::Recorder;
 use super::protocol::{Answer, Ask};
@@ -123,6 +127,10 @@ pub enum Need {
     Models(LazyGroup),
     /// Chunk of [`Several`].
     Several,
+    /// Chunk of [`difference`](super::difference::difference).
+    Difference,
+    /// Chunk of [`LaunchReader`].
+    Launch,
     /// [`Recorder`].
     Recorder,
     /// A recording, unpacked.
@@ -142,6 +150,8 @@ impl Need {
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
             Ask::Recorded { .. } => Some(Self::Recorder),
             Ask::Strategies(_) | Ask::Numbers(_) => Some(Self::Several),
+            Ask::Difference(_) => Some(Self::Difference),
+            Ask::Launch { .. } => Some(Self::Launch),
             _ => None,
         };
         let runs = match ask {
@@ -156,6 +166,7 @@ impl Need {
                 changed: Some(entries), ..
             } => std::slice::from_ref(entries),
             Ask::Setups(all) | Ask::Prefetch(all) => all,
+            Ask::Difference(both) => &both[..],
             _ => &[],
         };
         own.filter(|need| !here.has(*need))
@@ -207,6 +218,10 @@ pub struct Here {
     pub timer: Option<Timer>,
     /// [`Several`], once its chunk is loaded.
     pub several: Option<Several>,
+    /// [`difference`](super::difference::difference), once its chunk is loaded.
+    pub difference: Option<Compare>,
+    /// [`LaunchReader`], once its chunk is loaded.
+    pub launch: Option<LaunchReader>,
     /// True for each group of models whose code is loaded, in the order of [`LazyGroup::ALL`].
     pub models: [bool; LazyGroup::ALL.len()],
     /// Replay of recordings.
@@ -225,6 +240,8 @@ impl Here {
             closer: Some(closer),
             timer: Some(super::time::begin),
             several: Some(Several::own()),
+            difference: Some(difference),
+            launch: Some(LaunchReader::own()),
             models: [true; LazyGroup::ALL.len()],
             recorder: Some(super::played::recorder()),
         }
@@ -245,6 +262,8 @@ impl Here {
             Need::Closer => self.closer.is_some(),
             Need::Timer => self.timer.is_some(),
             Need::Several => self.several.is_some(),
+            Need::Difference => self.difference.is_some(),
+            Need::Launch => self.launch.is_some(),
             Need::Models(group) => self.models[group as usize],
             Need::Recorder => self.recorder.is_some(),
             Need::Unpacked => false,

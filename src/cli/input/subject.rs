@@ -13,7 +13,7 @@ use super::source::Source;
 use crate::failure::Failure;
 
 /// A model, in one of three ways.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Subject {
     /// A model of the catalogue (see `vramscope models`)
     model: Option<String>,
@@ -34,13 +34,18 @@ pub struct Subject {
 impl Subject {
     /// A model by name or by its config.json; `None` if neither is given.
     pub fn of(model: Option<String>, config: Option<Source>) -> Option<Self> {
-        (model.is_some() || config.is_some()).then_some(Self {
+        (model.is_some() || config.is_some()).then(|| Self::of_launch(model, config))
+    }
+
+    /// A model that only a launch names ([`Self::launch`]), unless one is given here.
+    pub fn of_launch(model: Option<String>, config: Option<Source>) -> Self {
+        Self {
             model,
             config,
             case: None,
             launched: None,
             config_text: OnceCell::new(),
-        })
+        }
     }
 
     /// Takes the setup of a launch, and its model unless another is named.

@@ -2,7 +2,7 @@
 
 mod breakdown;
 mod breakdown_row;
-mod compare;
+pub mod compare;
 mod controls;
 mod explain;
 mod export;
@@ -37,10 +37,10 @@ mod widget;
 use gloo_file::File;
 use leptos::prelude::*;
 
-use crate::shell::{Given, Store};
+use crate::shell::{Given, LaunchUse, Store};
 use crate::simulation::Simulation;
 use crate::state::{Key, Route};
-use crate::widgets::{dropped, read_text};
+use crate::widgets::{dropped, follow_launches, take_launches};
 pub use compare::Compare;
 pub use controls::{CardChoice, Controls, Folded, FoldedName};
 pub use explain::ExplanationPanel;
@@ -52,6 +52,7 @@ pub use make_fit::MakeFitOpen;
 pub use memory_bar::MemoryBar;
 pub use model_source::{ModelSource, ModelTabs};
 pub use peak::Peak;
+pub use pin::pins;
 use results::Results;
 pub use results::{BreakdownCard, Figures};
 pub use shown::shown;
@@ -65,23 +66,23 @@ pub use warnings::Warnings;
 pub use what_if::{Changed, Group, Trials, listed};
 pub use widget::PlanWidget;
 
-/// Takes a file that is dropped anywhere: a `config.json`, or else a recording.
+/// Takes files that are dropped anywhere: those that start a run, a `config.json`, or else a recording.
 pub fn taken() -> Callback<Vec<File>> {
     let (store, given) = (Store::get(), Given::get());
     Callback::new(move |files: Vec<File>| {
-        let Some(file) = files.into_iter().next() else { return };
-        if file.name().ends_with(".json") {
-            return read_text(&file, move |text| {
+        take_launches(given, files, LaunchUse::Plan, move |files, text| {
+            let Some(file) = files.into_iter().next() else { return };
+            if file.name().ends_with(".json") {
                 store.set(Key::Config, text);
-                store.route().set(Route::Plan);
+                return store.route().set(Route::Plan);
+            }
+            given.file.set(Some(file));
+            store.edit(|draft| {
+                draft.set(Key::Recording, "");
+                draft.set(Key::Sizes, "");
             });
-        }
-        given.file.set(Some(file));
-        store.edit(|draft| {
-            draft.set(Key::Recording, "");
-            draft.set(Key::Sizes, "");
+            store.route().set(Route::Recorded);
         });
-        store.route().set(Route::Recorded);
     })
 }
 
@@ -90,6 +91,7 @@ pub fn taken() -> Callback<Vec<File>> {
 pub fn PlanPage() -> impl IntoView {
     Simulation::provide(Store::get());
     Explanation::provide();
+    follow_launches(|| LaunchUse::Plan, taken());
     view! {
         <Intro />
         <div class="plan" {..dropped(taken())}>
