@@ -39,12 +39,16 @@ pub enum Lazy {
     Compare,
     /// Explanation of a number.
     Explanation,
+    /// Setups that this browser keeps.
+    Setups,
     /// Setups that fit.
     MakeFit,
     /// Need of memory against one entry of the setup.
     Sweep,
     /// Time of a step.
     Time,
+    /// What a dataset tells.
+    Dataset,
     /// Controls of several GPUs.
     Sharing,
     /// Note on the GPU, of several, whose figures are shown.

@@ -12,8 +12,9 @@ use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
-use crate::pages::plan::{Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
+use crate::pages::plan::{Compare, DatasetPanel, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
 use crate::pages::plans::MakeFit;
+use crate::pages::setups::SetupsPanel;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
 use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
@@ -24,9 +25,11 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Page(route) => pages::load(route),
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
+        Lazy::Setups => Box::pin(setups()),
         Lazy::MakeFit => Box::pin(make_fit()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
+        Lazy::Dataset => Box::pin(dataset()),
         Lazy::Sharing => Box::pin(sharing()),
         Lazy::OfOne => Box::pin(of_one()),
         Lazy::Numbers => Box::pin(numbers()),
@@ -75,6 +78,11 @@ fn explanation() -> Fetched<MakeView> {
     Ok(|| view! { <ExplanationPanel /> }.into_any())
 }
 
+#[wasm_split(setups, fallible)]
+fn setups() -> Fetched<MakeView> {
+    Ok(|| view! { <SetupsPanel /> }.into_any())
+}
+
 #[wasm_split(recommend, fallible)]
 fn make_fit() -> Fetched<MakeView> {
     Ok(|| view! { <MakeFit /> }.into_any())
@@ -88,6 +96,11 @@ fn time() -> Fetched<MakeView> {
 #[wasm_split(plan, fallible)]
 fn sweep() -> Fetched<MakeView> {
     Ok(|| view! { <SweepPanel /> }.into_any())
+}
+
+#[wasm_split(dataset, fallible)]
+fn dataset() -> Fetched<MakeView> {
+    Ok(|| view! { <DatasetPanel /> }.into_any())
 }
 
 #[wasm_split(several, fallible)]

@@ -10,6 +10,7 @@ pub mod diagnose;
 pub mod plan;
 pub mod plans;
 pub mod recorded;
+pub mod setups;
 
 use leptos::prelude::*;
 use wasm_split_helpers::wasm_split;

@@ -8,6 +8,8 @@ use leptos::prelude::*;
 pub struct Given {
     /// A recording that was dropped or opened.
     pub file: RwSignal<Option<File>, LocalStorage>,
+    /// A dataset that was dropped or opened.
+    pub dataset: RwSignal<Option<File>, LocalStorage>,
     /// True if the model comes from a `config.json`, entered or still to be.
     pub by_config: RwSignal<bool>,
 }
@@ -17,6 +19,7 @@ impl Given {
     pub fn provide() {
         provide_context(Self {
             file: RwSignal::new_local(None),
+            dataset: RwSignal::new_local(None),
             by_config: RwSignal::new(false),
         });
     }

@@ -16,7 +16,7 @@ pub use combobox::{ComboOption, Combobox};
 pub use control::Control;
 pub use field::{ErrorText, Field, control_id, described_by, error_of};
 pub use files::{OpenFiles, dropped, read_text};
-pub use help::{Help, HelpButton};
+pub use help::{Help, HelpButton, keep_help_aside};
 pub use number::{Entry, Number, stepped};
 pub use prefetch::is_typing;
 pub use progress::ProgressLine;

@@ -5,6 +5,7 @@ use vramscope_engine::device::{Device, DeviceKind, Vendor};
 use vramscope_engine::format::grouped;
 use vramscope_engine::setup::Group;
 
+use super::dataset::OpenDataset;
 use super::gpus::GpusGroup;
 use super::model_source::ModelSource;
 use super::settings::{FoldedSettings, Settings, Shown};
@@ -44,6 +45,9 @@ pub fn Controls() -> impl IntoView {
                 <ImagePositions />
                 <FoldedSettings name=FoldedName::ImageSizes of=&[Group::Grid] shown />
                 <FoldedSettings name=FoldedName::Lengths of=&[Group::Lengths] shown />
+                <Show when=move || shown.has_text()>
+                    <OpenDataset />
+                </Show>
             </section>
             <section class="group">
                 <h2>{t!(i18n, plan.training)}</h2>

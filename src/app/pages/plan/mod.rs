@@ -4,6 +4,7 @@ mod breakdown;
 mod breakdown_row;
 mod compare;
 mod controls;
+mod dataset;
 mod explain;
 mod export;
 mod gpus;
@@ -37,12 +38,14 @@ mod widget;
 use gloo_file::File;
 use leptos::prelude::*;
 
+use crate::dataset::is_dataset;
 use crate::shell::{Given, Store};
 use crate::simulation::Simulation;
 use crate::state::{Key, Route};
 use crate::widgets::{dropped, read_text};
 pub use compare::Compare;
 pub use controls::{CardChoice, Controls, Folded, FoldedName};
+pub use dataset::DatasetPanel;
 pub use explain::ExplanationPanel;
 use explain::{Explanation, ExplanationPlace};
 pub use export::SaveButtons;
@@ -65,11 +68,15 @@ pub use warnings::Warnings;
 pub use what_if::{Changed, Group, Trials, listed};
 pub use widget::PlanWidget;
 
-/// Takes a file that is dropped anywhere: a `config.json`, or else a recording.
+/// Takes a file that is dropped anywhere: a dataset, a `config.json`, or else a recording.
 pub fn taken() -> Callback<Vec<File>> {
     let (store, given) = (Store::get(), Given::get());
     Callback::new(move |files: Vec<File>| {
         let Some(file) = files.into_iter().next() else { return };
+        if is_dataset(&file.name(), file.size()) {
+            given.dataset.set(Some(file));
+            return store.route().set(Route::Plan);
+        }
         if file.name().ends_with(".json") {
             return read_text(&file, move |text| {
                 store.set(Key::Config, text);

@@ -4,6 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
+use super::dataset::DatasetPlace;
 use super::export::ExportCard;
 use super::gpus::SharedNote;
 use super::in_sight::InSight;
@@ -92,6 +93,7 @@ fn Ran(trains: bool) -> impl IntoView {
             <SharedNote />
         </section>
         <Contents of=sections.collect() />
+        <DatasetPlace />
         <Pinned />
         <Warnings />
         <div id=Section::Figures.id()>
