@@ -49,6 +49,8 @@ pub enum Lazy {
     Time,
     /// What a dataset tells.
     Dataset,
+    /// Measured steps of the model's family.
+    Exactness,
     /// Controls of several GPUs.
     Sharing,
     /// Note on the GPU, of several, whose figures are shown.

@@ -12,7 +12,7 @@ use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
-use crate::pages::plan::{Compare, DatasetPanel, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
+use crate::pages::plan::{Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
 use crate::pages::plans::MakeFit;
 use crate::pages::setups::SetupsPanel;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
@@ -30,6 +30,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
         Lazy::Dataset => Box::pin(dataset()),
+        Lazy::Exactness => Box::pin(exactness()),
         Lazy::Sharing => Box::pin(sharing()),
         Lazy::OfOne => Box::pin(of_one()),
         Lazy::Numbers => Box::pin(numbers()),
@@ -101,6 +102,11 @@ fn sweep() -> Fetched<MakeView> {
 #[wasm_split(dataset, fallible)]
 fn dataset() -> Fetched<MakeView> {
     Ok(|| view! { <DatasetPanel /> }.into_any())
+}
+
+#[wasm_split(dataset, fallible)]
+fn exactness() -> Fetched<MakeView> {
+    Ok(|| view! { <ExactnessPanel /> }.into_any())
 }
 
 #[wasm_split(several, fallible)]

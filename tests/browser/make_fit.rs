@@ -113,3 +113,34 @@ async fn an_example_is_one_press() {
     })
     .await;
 }
+
+/// Beside the verdict: how exact it is, from the measured steps of the model's family, and the answer as text.
+#[tokio::test]
+async fn the_verdict_says_how_exact_it_is_and_is_copied_as_text() {
+    with_page("#/?model=qwen2.5-vl-3b&gpu=RTX 4090&freeze=lora", async |page| {
+        page.find("peak-allocated").await?;
+        page.click("exactness").await?;
+        let steps = page
+            .until("the steps", || page.value("exactness-told"), Option::is_some)
+            .await?;
+        let steps: usize = steps.and_then(|n| n.parse().ok()).expect("a number");
+        // Of both models of the family that were measured, and of configurations drawn by chance.
+        assert!(steps >= 14 + 6, "{steps}");
+        let rows = "return document.querySelectorAll('.exactness-rows tbody tr').length";
+        let rows: usize = page.driver.execute(rows, vec![]).await?.convert()?;
+        assert_eq!(rows, steps);
+
+        let stub = "navigator.clipboard.writeText = async (text) => { window.copied = text }";
+        page.driver.execute(stub, vec![]).await?;
+        page.click("copy-text").await?;
+        let copied: String = page.driver.execute("return window.copied ?? ''", vec![]).await?.convert()?;
+        let reserved = page.value("peak-reserved").await?.unwrap_or_default();
+        let digits: String = copied.chars().filter(char::is_ascii_digit).collect();
+        assert!(digits.contains(&reserved), "{copied}");
+        for part in ["RTX 4090", "vramscope estimate qwen2.5-vl-3b", "#/?model=qwen2.5-vl-3b"] {
+            assert!(copied.contains(part), "{part}: {copied}");
+        }
+        Ok(())
+    })
+    .await;
+}

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use web_sys::HtmlInputElement;
 
 use super::contents::Neighbours;
+use super::cover::Cover;
 use super::exercise::Exercise;
 use super::figure::Figure;
 use super::lists::{Checklist, link, notes, quiz, sample, table};
@@ -32,6 +33,7 @@ pub fn OpenRows(opened: Opened) -> impl IntoView {
     };
     let view = view! {
         <div class="course-page">
+            {opened.rows.is_empty().then(|| view! { <Cover book /> }.into_any())}
             {(!is_embedded).then(|| view! { <Tools book /> }.into_any())}
             {rows}
             {neighbours}

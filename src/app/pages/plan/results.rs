@@ -5,6 +5,8 @@ use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
 use super::dataset::DatasetPlace;
+use super::copy_text::CopyText;
+use super::exactness::ExactnessPlace;
 use super::export::ExportCard;
 use super::gpus::SharedNote;
 use super::in_sight::InSight;
@@ -91,6 +93,10 @@ fn Ran(trains: bool) -> impl IntoView {
             <MemoryBar />
             {trains.then(|| view! { <MakeFitPlace /> })}
             <SharedNote />
+            <div class="headline-notes">
+                <ExactnessPlace />
+                <CopyText />
+            </div>
         </section>
         <Contents of=sections.collect() />
         <DatasetPlace />
