@@ -10,7 +10,7 @@ mod tests;
 
 use records::Records;
 pub use sample::{Sample, Text};
-pub use summary::{Bin, Summary};
+pub use summary::Summary;
 use table::Table;
 
 /// Ends of the names of files that are taken for datasets.
@@ -106,11 +106,6 @@ impl Reader {
             // Plain lines that are no objects: each is a record that cannot be read.
             _ => Form::Json(Records::new(false)),
         }
-    }
-
-    /// Samples read so far.
-    pub fn samples(&self) -> usize {
-        self.found.samples.len()
     }
 
     /// Ends the file.

@@ -51,7 +51,7 @@ impl Summary {
     pub fn padding(&self, batch: u64) -> f64 {
         let count = self.0.len() as f64;
         // The longest of a batch is at most the sample of a rank if all are: the power of that sample's share.
-        let below = |rank: usize| (rank as f64 / count).powf(batch as f64);
+        let below = |rank: usize| power(rank as f64 / count, batch);
         let longest = self.0.iter().enumerate();
         let longest: f64 = longest.map(|(i, length)| *length as f64 * (below(i + 1) - below(i))).sum();
         let mean = self.0.iter().map(|length| *length as f64).sum::<f64>() / count;
@@ -62,6 +62,19 @@ impl Summary {
     pub fn worst(&self, batch: u64) -> Vec<u64> {
         self.0.iter().rev().take(batch as usize).copied().collect()
     }
+}
+
+/// Power by squares: the platform's own differ.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent /= 2;
+    }
+    result
 }
 
 /// The next 1, 2 or 5 times a power of ten.

@@ -5,6 +5,7 @@ use vramscope_engine::device::{Device, DeviceKind, Vendor};
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::report::Part;
 use vramscope_engine::setup::Group;
+use vramscope_engine::units::Bytes;
 
 use super::dataset::OpenDataset;
 use super::gpus::GpusGroup;
@@ -153,7 +154,7 @@ fn CardMemory() -> impl IntoView {
             return String::new();
         };
         let outside = run.parts.iter().filter(|(part, _)| matches!(part, Part::Outside(_)));
-        let outside = outside.map(|(_, bytes)| *bytes).sum();
+        let outside: Bytes = outside.map(|(_, bytes)| *bytes).sum();
         let left = gib(card.fit.room.saturating_sub(outside));
         let sold = Device::by_name(&card.name).map_or_else(|_| String::new(), |device| tick_label(device.memory()));
         t_string!(i18n, plan.card_memory, sold = sold, seen = gib(card.fit.room), left = left).to_string()

@@ -88,7 +88,8 @@ pub fn SetupsPanel() -> impl IntoView {
         let rows: Vec<_> = lines
             .lines()
             .filter(|line| *line != here)
-            .filter_map(|line| Some(view! { <Latest setup=setup_of(line)? /> }))
+            .filter_map(setup_of)
+            .map(|setup| view! { <Latest setup /> })
             .collect();
         let is_any = !rows.is_empty();
         is_any.then(|| {

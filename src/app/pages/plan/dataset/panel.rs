@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
+use vramscope_engine::order::sort_by_key;
 use vramscope_engine::setup::Setting;
 use vramscope_engine::{Model, Setup};
 
@@ -53,6 +54,8 @@ pub fn DatasetPanel() -> impl IntoView {
     });
     let name = move || dataset.with(|file| file.as_ref().map(|file| file.name()).unwrap_or_default());
     let found = part(move || {
+        // Words in it are of one language.
+        i18n.locale();
         Some(match reading.state.get() {
             State::Reading => view! { <p class="muted">{t!(i18n, dataset.reading)}</p> }.into_any(),
             State::Stopped => view! { <p class="muted">{t!(i18n, dataset.stopped)}</p> }.into_any(),
@@ -160,7 +163,7 @@ fn facts(store: Store, found: &Dataset, model: Option<&Model>, setup: &Setup, ra
     let lengths = Summary::of(found.samples.iter().map(length).collect());
     let takes_sizes = model.is_some_and(|model| model.takes().parts && model.knows_image_sizes());
     let mut sizes: Vec<_> = found.samples.iter().filter(|sample| !sample.sizes.is_empty() && takes_sizes).collect();
-    sizes.sort_by_key(|sample| sample.pixels());
+    sort_by_key(&mut sizes, |sample| sample.pixels());
     let sizes: Vec<_> = sizes.into_iter().map(|sample| sample.sizes.clone()).collect();
     Facts {
         lengths,

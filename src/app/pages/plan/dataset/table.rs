@@ -8,7 +8,6 @@ use vramscope_engine::setup::Setting;
 
 use super::panel::{Facts, PERCENTS};
 use crate::i18n::{t, t_string, use_i18n};
-use crate::shell::Store;
 
 /// Lengths and sizes by percentile.
 #[component]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use vramscope_engine::Model;
+use vramscope_engine::order::sort_by;
 
 use crate::fetched::published;
 use crate::i18n::{Words, t, t_string, use_i18n};
@@ -87,7 +88,7 @@ fn of_family(all: &[Step], family: &'static str) -> Vec<Step> {
             steps.push(step.clone());
         }
     }
-    steps.sort_by(|a, b| b.off().total_cmp(&a.off()));
+    sort_by(&mut steps, |a, b| b.off().total_cmp(&a.off()));
     steps
 }
 
