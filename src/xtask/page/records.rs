@@ -9,7 +9,7 @@ use crate::{Failure, root};
 /// The list, which `vramscope export` made of [`FILES`]; a test compares them.
 const LIST: &str = "src/app/data/records.json";
 /// The records, in the order of the list.
-const FILES: [&str; 2] = ["tests/data/records/h200.json", "tests/data/records/h100.json"];
+const FILES: [&str; 2] = ["tests/data/records/h100.json", "tests/data/records/h200.json"];
 
 /// Writes the list and the records.
 ///
