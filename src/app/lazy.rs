@@ -41,12 +41,18 @@ pub enum Lazy {
     Explanation,
     /// Files that start a run.
     Launch,
+    /// Setups that this browser keeps.
+    Setups,
     /// Setups that fit.
     MakeFit,
     /// Need of memory against one entry of the setup.
     Sweep,
     /// Time of a step.
     Time,
+    /// What a dataset tells.
+    Dataset,
+    /// Measured steps of the model's family.
+    Exactness,
     /// Controls of several GPUs.
     Sharing,
     /// Note on the GPU, of several, whose figures are shown.

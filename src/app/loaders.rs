@@ -13,8 +13,11 @@ use wasm_split_helpers::wasm_split;
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
 use crate::pages::launch::LaunchDialog;
-use crate::pages::plan::{Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
+use crate::pages::plan::{
+    Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel,
+};
 use crate::pages::plans::MakeFit;
+use crate::pages::setups::SetupsPanel;
 use crate::worker::difference::{Compare as CompareSetups, difference};
 use crate::worker::launch::LaunchReader;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
@@ -28,9 +31,12 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
         Lazy::Launch => Box::pin(launch_dialog()),
+        Lazy::Setups => Box::pin(setups()),
         Lazy::MakeFit => Box::pin(make_fit()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
+        Lazy::Dataset => Box::pin(dataset()),
+        Lazy::Exactness => Box::pin(exactness()),
         Lazy::Sharing => Box::pin(sharing()),
         Lazy::OfOne => Box::pin(of_one()),
         Lazy::Numbers => Box::pin(numbers()),
@@ -86,6 +92,11 @@ fn launch_dialog() -> Fetched<MakeView> {
     Ok(|| view! { <LaunchDialog /> }.into_any())
 }
 
+#[wasm_split(setups, fallible)]
+fn setups() -> Fetched<MakeView> {
+    Ok(|| view! { <SetupsPanel /> }.into_any())
+}
+
 #[wasm_split(recommend, fallible)]
 fn make_fit() -> Fetched<MakeView> {
     Ok(|| view! { <MakeFit /> }.into_any())
@@ -99,6 +110,16 @@ fn time() -> Fetched<MakeView> {
 #[wasm_split(plan, fallible)]
 fn sweep() -> Fetched<MakeView> {
     Ok(|| view! { <SweepPanel /> }.into_any())
+}
+
+#[wasm_split(dataset, fallible)]
+fn dataset() -> Fetched<MakeView> {
+    Ok(|| view! { <DatasetPanel /> }.into_any())
+}
+
+#[wasm_split(dataset, fallible)]
+fn exactness() -> Fetched<MakeView> {
+    Ok(|| view! { <ExactnessPanel /> }.into_any())
 }
 
 #[wasm_split(several, fallible)]

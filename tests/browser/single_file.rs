@@ -24,7 +24,7 @@ async fn one_file_is_the_whole_page() {
         );
 
         // Lazily loaded parts, on the page and in its workers.
-        for (route, shown) in [("attention", "memory-chunked"), ("course", "course-row")] {
+        for (route, shown) in [("attention", "memory-chunked"), ("course", "course-progress")] {
             page.go(&format!("#/{route}?model=gpt2")).await?;
             page.until(route, || page.value(shown), Option::is_some).await?;
         }

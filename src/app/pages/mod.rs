@@ -12,6 +12,7 @@ pub mod launch;
 pub mod plan;
 pub mod plans;
 pub mod recorded;
+pub mod setups;
 
 use leptos::prelude::*;
 use wasm_split_helpers::wasm_split;

@@ -31,6 +31,8 @@ pub struct OpenLaunch {
 pub struct Given {
     /// A recording that was dropped or opened.
     pub file: RwSignal<Option<File>, LocalStorage>,
+    /// A dataset that was dropped or opened.
+    pub dataset: RwSignal<Option<File>, LocalStorage>,
     /// True if the model comes from a `config.json`, entered or still to be.
     pub by_config: RwSignal<bool>,
     /// Files that start a run, while they are on screen.
@@ -42,6 +44,7 @@ impl Given {
     pub fn provide() {
         provide_context(Self {
             file: RwSignal::new_local(None),
+            dataset: RwSignal::new_local(None),
             by_config: RwSignal::new(false),
             launch: RwSignal::new(None),
         });

@@ -151,11 +151,25 @@ const COMMAS: [char; 3] = [',', '，', '、'];
 
 fn sizes(text: &str) -> Result<Value, Problem> {
     let parts = text.split(COMMAS).map(str::trim).filter(|part| !part.is_empty());
-    let sizes: Option<Vec<Value>> = parts.map(sides).collect();
+    let size = |part: &str| named_size(part).map(Value::from).or_else(|| sides(part));
+    let sizes: Option<Vec<Value>> = parts.map(size).collect();
     match sizes {
         Some(sizes) if !sizes.is_empty() => Ok(sizes.into()),
         _ => Err(Problem::NotSizes),
     }
+}
+
+/// Height and width of a wide picture that is named by its lines, such as `720p`.
+fn named_size(name: &str) -> Option<Vec<u64>> {
+    let (height, width) = match name.to_ascii_lowercase().as_str() {
+        "480p" => (480, 854),
+        "720p" => (720, 1280),
+        "1080p" => (1080, 1920),
+        "1440p" => (1440, 2560),
+        "2160p" | "4k" => (2160, 3840),
+        _ => return None,
+    };
+    Some(vec![height, width])
 }
 
 /// Splits `batch=4,seq=512` into names and texts, valid or not.
@@ -229,6 +243,10 @@ mod tests {
         assert_eq!(
             Form::Sizes.read("480x640，300 × 200,"),
             Ok(json!([[480, 640], [300, 200]]))
+        );
+        assert_eq!(
+            Form::Sizes.read("720p, 4K,300x200"),
+            Ok(json!([[720, 1280], [2160, 3840], [300, 200]]))
         );
         assert_eq!(Form::Sizes.read(""), Ok(Value::Null));
         assert_eq!(

@@ -47,6 +47,7 @@ settings! {
         group: Group::Lengths,
         needs: Needs::Text,
         depends: Depends::Lengths,
+        alternatives: Alternatives::Each,
         export: Export::OfSamples,
     }
 
@@ -72,6 +73,7 @@ settings! {
         step: 14,
         start: 14,
         sweep: Some(4096),
+        alternatives: Alternatives::Half,
         export: Export::OfSamples,
     }
 
@@ -93,6 +95,7 @@ settings! {
         example: "720x1280",
         group: Group::ImageSizes,
         needs: Needs::Parts,
+        alternatives: Alternatives::Half,
         export: Export::OfSamples,
     }
 
@@ -107,6 +110,7 @@ settings! {
         step: 2,
         start: 2,
         sweep: Some(512),
+        alternatives: Alternatives::Half,
         export: Export::OfSamples,
     }
 
@@ -166,6 +170,7 @@ settings! {
         is_of_training: true,
         most: Some(8_192),
         step: 8,
+        alternatives: Alternatives::HalfAndDouble,
         export: Export::Written,
     }
 
@@ -184,6 +189,7 @@ settings! {
         group: Group::Adapters,
         depends: Depends::Adapters,
         is_of_training: true,
+        alternatives: Alternatives::Each,
         export: Export::Written,
     }
 
@@ -201,6 +207,7 @@ settings! {
         group: Group::Adapters,
         depends: Depends::Adapters,
         is_of_training: true,
+        alternatives: Alternatives::Each,
     }
 
     /// Micro-batches per optimizer step.
@@ -260,6 +267,7 @@ settings! {
         about: "Program that runs the steps: a loop of one's own, transformers' Trainer, or a trainer of TRL",
         group: Group::Step,
         is_of_training: true,
+        alternatives: Alternatives::Each,
     }
 
     /// Text positions of each sample, from its end, that TRL's losses count; all but the first if absent.

@@ -4,6 +4,9 @@ mod breakdown;
 mod breakdown_row;
 pub mod compare;
 mod controls;
+mod copy_text;
+mod dataset;
+mod exactness;
 mod explain;
 mod export;
 mod gpus;
@@ -37,12 +40,15 @@ mod widget;
 use gloo_file::File;
 use leptos::prelude::*;
 
+use crate::dataset::is_dataset;
 use crate::shell::{Given, LaunchUse, Store};
 use crate::simulation::Simulation;
 use crate::state::{Key, Route};
 use crate::widgets::{dropped, follow_launches, take_launches};
 pub use compare::Compare;
 pub use controls::{CardChoice, Controls, Folded, FoldedName};
+pub use dataset::DatasetPanel;
+pub use exactness::ExactnessPanel;
 pub use explain::ExplanationPanel;
 use explain::{Explanation, ExplanationPlace};
 pub use export::SaveButtons;
@@ -66,10 +72,15 @@ pub use warnings::Warnings;
 pub use what_if::{Changed, Group, Trials, listed};
 pub use widget::PlanWidget;
 
-/// Takes files that are dropped anywhere: those that start a run, a `config.json`, or else a recording.
+/// Takes files that are dropped anywhere: those that start a run, a dataset, a `config.json`, or else a recording.
 pub fn taken() -> Callback<Vec<File>> {
     let (store, given) = (Store::get(), Given::get());
     Callback::new(move |files: Vec<File>| {
+        let dataset = files.iter().find(|file| is_dataset(&file.name(), file.size())).cloned();
+        if dataset.is_some() {
+            given.dataset.set(dataset);
+            return store.route().set(Route::Plan);
+        }
         take_launches(given, files, LaunchUse::Plan, move |files, text| {
             let Some(file) = files.into_iter().next() else { return };
             if file.name().ends_with(".json") {

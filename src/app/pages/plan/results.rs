@@ -4,6 +4,9 @@ use leptos::html;
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
+use super::dataset::DatasetPlace;
+use super::copy_text::CopyText;
+use super::exactness::ExactnessPlace;
 use super::export::ExportCard;
 use super::gpus::SharedNote;
 use super::in_sight::InSight;
@@ -90,8 +93,13 @@ fn Ran(trains: bool) -> impl IntoView {
             <MemoryBar />
             {trains.then(|| view! { <MakeFitPlace /> })}
             <SharedNote />
+            <div class="headline-notes">
+                <ExactnessPlace />
+                <CopyText />
+            </div>
         </section>
         <Contents of=sections.collect() />
+        <DatasetPlace />
         <Pinned />
         <Warnings />
         <div id=Section::Figures.id()>

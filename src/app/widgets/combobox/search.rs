@@ -56,9 +56,10 @@ impl Search {
         self.typed.set(None);
     }
 
-    /// Filters the list by a text.
+    /// Filters the list by a text; the address of a page of the hub stands for the name in it.
     pub fn narrow(self, text: String) {
-        self.typed.set(Some(text));
+        let name = text.rsplit_once("huggingface.co/").map(|(_, name)| name.to_owned());
+        self.typed.set(Some(name.unwrap_or(text)));
         self.mark(0);
     }
 
