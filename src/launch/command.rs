@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::entry::{Entry, flatten};
+use crate::shell::Variables;
 
 /// A command, taken apart.
 #[derive(Debug, Default, PartialEq)]
@@ -41,41 +42,55 @@ pub(crate) fn looks_like(text: &str) -> bool {
 /// Returns true for `NAME=value` before a command.
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty()
-            && name
-                .chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
 }
 
 /// Reads the first command of a text that starts a run.
 ///
 /// # Errors
-/// Says what can't be read: quotes that do not end, or no program that is known.
+/// Says what can't be read: quotes that do not end, no program that is known, or one that starts under a condition.
 pub(crate) fn read(text: &str) -> Result<Command, String> {
-    let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
+    let joined = text.replace("\\\r\n", "").replace("\\\n", "");
     let mut out = Command::default();
+    let mut variables = Variables::default();
+    let mut depth = 0_usize;
     for line in joined.lines() {
-        let words = shlex::split(line).ok_or_else(|| format!("quotes do not end in `{}`", line.trim()))?;
-        let (settings, words): (Vec<&String>, Vec<&String>) = {
-            let count = words
-                .iter()
-                .take_while(|word| is_assignment(word) || *word == "export")
-                .count();
-            (words[..count].iter().collect(), words[count..].iter().collect())
-        };
-        for setting in settings.iter().filter(|word| is_assignment(word)) {
-            if let Some((name, value)) = setting.split_once('=') {
+        match line.split_ascii_whitespace().next() {
+            Some("if" | "for" | "while" | "case" | "until") => depth += 1,
+            Some("fi" | "done" | "esac") => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let line = variables.expand(line);
+        let words = shlex::split(&line).ok_or_else(|| format!("quotes do not end in `{}`", line.trim()))?;
+        let is_exported = words.first().is_some_and(|word| word == "export");
+        let words = &words[usize::from(is_exported)..];
+        let count = words.iter().take_while(|word| is_assignment(word)).count();
+        let (settings, words) = words.split_at(count);
+        let starts = words.first().is_some_and(|word| PROGRAMS.contains(&word.as_str()));
+        if starts && depth > 0 {
+            return Err("it starts its run inside of `if` or `for`; give the command alone".to_owned());
+        }
+        for (name, value) in settings.iter().filter_map(|word| word.split_once('=')) {
+            // A variable that is not exported is the shell's own.
+            if is_exported || starts {
                 out.entries.push(entry(name, scalar(value), text));
             }
+            if words.is_empty() {
+                variables.set(name, (depth == 0).then_some(value));
+            }
         }
-        if words.first().is_some_and(|word| PROGRAMS.contains(&word.as_str())) {
-            out.options(&words, text);
+        if starts {
+            out.options(&words.iter().collect::<Vec<_>>(), text);
             return Ok(out);
         }
     }
     Err(format!("it starts none of: {}", PROGRAMS.join(", ")))
 }
+
+/// Programs that start a script, whose options stand before it.
+const LAUNCHERS: [&str; 5] = ["accelerate", "torchrun", "deepspeed", "python", "python3"];
 
 impl Command {
     fn options(&mut self, words: &[&String], text: &str) {
@@ -89,7 +104,7 @@ impl Command {
                     None => (option, None),
                 };
                 let mut values: Vec<&str> = given.as_deref().into_iter().collect();
-                while given.is_none() && at < words.len() && !words[at].starts_with("--") && !is_override(words[at]) {
+                while given.is_none() && at < words.len() && self.is_value(words[at]) {
                     values.push(words[at]);
                     at += 1;
                 }
@@ -104,18 +119,25 @@ impl Command {
         }
     }
 
+    /// Returns true for a word that may be a value of the option before it. In `accelerate launch --config_file X train.py
+    /// --flag` the script is none.
+    fn is_value(&self, word: &str) -> bool {
+        let is_launched = self
+            .program
+            .first()
+            .is_some_and(|first| LAUNCHERS.contains(&first.as_str()));
+        let is_script = |word: &str| word.ends_with(".py");
+        let awaits_script = is_launched && !self.program.iter().any(|word| is_script(word));
+        let is_short = word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+        !(word.starts_with("--") || is_short || is_override(word) || awaits_script && is_script(word))
+    }
+
     fn option(&mut self, key: &str, values: &[&str], text: &str) {
         let key = key.replace('-', "_");
-        // `accelerate launch --config_file X train.py --flag`: the script is no value of the option before it.
-        let script = values.iter().skip(1).find(|word| word.ends_with(".py"));
-        let value = match (script, values) {
-            (Some(script), _) => {
-                self.program.push((*script).to_owned());
-                scalar(values[0])
-            }
-            (None, []) => Value::Bool(true),
-            (None, [one]) => scalar(one),
-            (None, many) => Value::Array(many.iter().map(|word| scalar(word)).collect()),
+        let value = match values {
+            [] => Value::Bool(true),
+            [one] => scalar(one),
+            many => Value::Array(many.iter().map(|word| scalar(word)).collect()),
         };
         if key == "config"
             && let Value::String(path) = &value
@@ -205,6 +227,36 @@ mod tests {
             pairs(&command),
             [("config_file", json!("fsdp.yaml")), ("bf16", json!(true))]
         );
+    }
+
+    #[test]
+    fn variables_of_a_script_are_put_in() {
+        let text = "nproc=2\nMODEL=a/b\nexport WANDB_MODE=off\nNPROC_PER_NODE=$nproc \\\nswift sft --model ${MODEL} \\\n\
+                    --gradient_accumulation_steps $(expr 16 / $nproc) --learning_rate -1\n";
+        assert_eq!(
+            pairs(&read(text).unwrap()),
+            [
+                ("WANDB_MODE", json!("off")),
+                ("NPROC_PER_NODE", json!(2)),
+                ("model", json!("a/b")),
+                ("gradient_accumulation_steps", json!(8)),
+                ("learning_rate", json!(-1)),
+            ]
+        );
+        let branches = "if [ $1 == a ]\nthen\nn=1\nelse\nn=2\nfi\ndeepspeed --num_gpus=$n --no_ssh train.py --bf16\n";
+        let command = read(branches).unwrap();
+        assert_eq!(command.program, ["deepspeed", "train.py"]);
+        assert_eq!(
+            pairs(&command),
+            [
+                ("num_gpus", json!("$n")),
+                ("no_ssh", json!(true)),
+                ("bf16", json!(true))
+            ]
+        );
+        assert!(read("for x in 1 2\ndo\nswift sft --model $x\ndone\n").is_err());
+        let module = read("accelerate launch --num_processes 2 -m axolotl.cli.train a.yml").unwrap();
+        assert_eq!(module.program, ["accelerate", "launch", "-m", "axolotl.cli.train"]);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(crate) struct Draft {
     pub model: Option<String>,
     pub batch: Option<u64>,
     pub accum: Option<u64>,
+    /// Samples of a step on all GPUs.
+    pub total_batch: Option<u64>,
     pub seq: Option<u64>,
     pub optim: Option<String>,
     pub clip: Option<bool>,
@@ -60,10 +62,18 @@ pub(crate) struct Draft {
     pub liger_norms: Option<bool>,
     pub liger_mlps: Option<bool>,
     pub use_cache: Option<bool>,
+    /// Logits of positions without labels are made too.
+    pub all_logits: Option<bool>,
     pub precomputed: Option<bool>,
+    /// Pixels of an image, at most; positions of an image, at most.
     pub pixels: Option<u64>,
+    pub image_tokens: Option<u64>,
+    /// Pixels of a frame and frames of a video, at most, and frames of a second.
+    pub video: [Option<f64>; 3],
     pub gpus: Option<u64>,
     pub nodes: Option<u64>,
+    /// DeepSpeed runs, as accelerate was told.
+    pub is_deepspeed: Option<bool>,
     pub zero_stage: Option<u64>,
     /// DeepSpeed's keys of `zero_optimization`.
     pub zero: Map<String, Value>,
@@ -71,6 +81,8 @@ pub(crate) struct Draft {
     pub host: [Option<bool>; 2],
     pub bucket: Option<f64>,
     pub is_expandable: Option<bool>,
+    /// Special tokens are named, which may be none of the vocabulary's.
+    pub names_tokens: Option<bool>,
 }
 
 /// Result of setting a value.
@@ -94,6 +106,7 @@ impl Draft {
             model: self.model.or(other.model),
             batch: self.batch.or(other.batch),
             accum: self.accum.or(other.accum),
+            total_batch: self.total_batch.or(other.total_batch),
             seq: self.seq.or(other.seq),
             optim: self.optim.or(other.optim),
             clip: self.clip.or(other.clip),
@@ -120,15 +133,20 @@ impl Draft {
             liger_norms: self.liger_norms.or(other.liger_norms),
             liger_mlps: self.liger_mlps.or(other.liger_mlps),
             use_cache: self.use_cache.or(other.use_cache),
+            all_logits: self.all_logits.or(other.all_logits),
             precomputed: self.precomputed.or(other.precomputed),
             pixels: self.pixels.or(other.pixels),
+            image_tokens: self.image_tokens.or(other.image_tokens),
+            video: [0, 1, 2].map(|at| self.video[at].or(other.video[at])),
             gpus: self.gpus.or(other.gpus),
             nodes: self.nodes.or(other.nodes),
+            is_deepspeed: self.is_deepspeed.or(other.is_deepspeed),
             zero_stage: self.zero_stage.or(other.zero_stage),
             zero: other.zero.into_iter().chain(self.zero).collect(),
             host: [0, 1].map(|at| self.host[at].or(other.host[at])),
             bucket: self.bucket.or(other.bucket),
             is_expandable: self.is_expandable.or(other.is_expandable),
+            names_tokens: self.names_tokens.or(other.names_tokens),
         }
     }
 
@@ -141,11 +159,16 @@ impl Draft {
             "model" => self.model = Some(text(value)?),
             "batch" => self.batch = Some(count(value)?),
             "accum" => self.accum = Some(count(value)?),
+            "total_batch" => self.total_batch = Some(count(value)?),
             "seq" => self.seq = Some(count(value)?),
             "rank" => self.rank = Some(count(value)?),
             "gpus" => self.gpus = gpus(value)?,
             "nodes" => self.nodes = nodes(value)?,
             "pixels" => self.pixels = Some(count(value)?),
+            "image_tokens" => self.image_tokens = Some(count(value)?),
+            "video_pixels" => self.video[0] = Some(number(value)?),
+            "video_frames" => self.video[1] = Some(number(value)?),
+            "video_fps" => self.video[2] = Some(number(value)?),
             "offload_optimizer" => self.host[0] = Some(host(value)?),
             "offload_param" => self.host[1] = Some(host(value)?),
             "zero_stage" => self.zero_stage = Some(whole(value)?),
@@ -153,6 +176,8 @@ impl Draft {
             "dropout" => self.dropout = Some(number(value)?),
             "bucket" => self.bucket = Some(number(value)?),
             "clip" => self.clip = Some(number(value)? > 0.0),
+            "use_deepspeed" => self.is_deepspeed = Some(truth(value)?),
+            "logits_to_keep" => self.all_logits = Some(!truth(value)?),
             "reentrant" => self.reentrant = Some(truth(value)?),
             "use_cache" => self.use_cache = Some(truth(value)?),
             "pure_bf16" => self.pure_bf16 = Some(truth(value)?),
@@ -175,6 +200,10 @@ impl Draft {
             self.zero.insert(key.to_owned(), value.clone());
             return Ok(());
         }
+        if knob.starts_with("new_tokens.") {
+            self.names_tokens = Some(true);
+            return Ok(());
+        }
         match knob {
             "optim" => self.optim = Some(text(value)?.to_ascii_lowercase()),
             "ds_optim" => self.optim = Some(deepspeed_optimizer(value)?.to_owned()),
@@ -193,6 +222,31 @@ impl Draft {
             "weights_float32" if truth(value)? => self.weights = Some(Weights::Fp32),
             "weights_float32" => {}
             "lora_dtype" => self.lora_dtype = Some(weights(value)?),
+            "stage" if text(value)? != "sft" && text(value)? != "pt" => {
+                return Err(NotSimulated("only supervised fine-tuning (sft, pt) is simulated"));
+            }
+            "stage" => {}
+            "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
+            "precomputed" => self.precomputed = Some(truth(value)?),
+            "deepspeed" => self.deepspeed(&text(value)?),
+            "accelerate_config" => self.accelerate_config(&text(value)?)?,
+            "distributed" => {
+                let word = text(value)?;
+                distributed(&word)?;
+                self.is_deepspeed = Some(word == "DEEPSPEED");
+            }
+            "devices" => self.gpus = self.gpus.or(Some(text(value)?.split(',').count() as u64)),
+            "allocator" => {
+                self.is_expandable = Some(text(value)?.replace(' ', "").contains("expandable_segments:True"))
+            }
+            _ => return self.set_adapters(knob, value),
+        }
+        Ok(())
+    }
+
+    /// Sets adapters, what they are added to, and what is frozen.
+    fn set_adapters(&mut self, knob: &str, value: &Value) -> Set {
+        match knob {
             "adapter" => self.adapter(&text(value)?)?,
             "use_peft" => self.adapters = Some(truth(value)?),
             "load_in_4bit" => self.bits = truth(value)?.then_some(4),
@@ -209,18 +263,6 @@ impl Draft {
                 let is_frozen = truth(value)?;
                 (self.freeze_vision, self.freeze_connector) = (Some(is_frozen), Some(is_frozen));
             }
-            "stage" if text(value)? != "sft" && text(value)? != "pt" => {
-                return Err(NotSimulated("only supervised fine-tuning (sft, pt) is simulated"));
-            }
-            "stage" => {}
-            "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
-            "precomputed" => self.precomputed = Some(truth(value)?),
-            "deepspeed" => self.deepspeed(&text(value)?),
-            "distributed" => distributed(&text(value)?)?,
-            "devices" => self.gpus = self.gpus.or(Some(text(value)?.split(',').count() as u64)),
-            "allocator" => {
-                self.is_expandable = Some(text(value)?.replace(' ', "").contains("expandable_segments:True"))
-            }
             _ => return Err(Wrong("a setting that is known here")),
         }
         Ok(())
@@ -234,6 +276,22 @@ impl Draft {
             "fp8" => return Err(NotSimulated("fp8 is not simulated")),
             _ => return Err(Wrong("no, bf16, fp16 or fp8")),
         }
+        Ok(())
+    }
+
+    /// A configuration that TRL brings along (`trl/accelerate_configs`), each for eight processes but `single_gpu`.
+    fn accelerate_config(&mut self, name: &str) -> Set {
+        let stage = match name {
+            "single_gpu" => return Ok(()),
+            "multi_gpu" => None,
+            "zero1" => Some(1),
+            "zero2" => Some(2),
+            "zero3" => Some(3),
+            "fsdp1" | "fsdp2" => return Err(NotSimulated("accelerate's FSDP is not simulated")),
+            // A file, which is read if it is given too.
+            _ => return Ok(()),
+        };
+        (self.gpus, self.zero_stage) = (self.gpus.or(Some(8)), self.zero_stage.or(stage));
         Ok(())
     }
 

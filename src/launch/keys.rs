@@ -11,8 +11,9 @@ pub(crate) enum Meaning {
     Simulated(&'static str, &'static str),
     /// It changes nothing in the memory of a step.
     NoEffect(NoEffect),
-    /// It changes memory and is not simulated, unless it is off.
-    NotSimulated(NotSimulated),
+    /// It changes memory and is not simulated, unless it is off, or has the value named: the tool's default, where that is
+    /// no value that switches off.
+    NotSimulated(NotSimulated, &'static str),
 }
 
 macro_rules! reasons {
@@ -56,6 +57,7 @@ reasons! {
         Files = "files", "names another file, which is read if it is given too";
         Derived = "derived", "follows from other keys";
         Peak = "peak", "gives back cached memory between steps; the peak within a step stays";
+        Part = "part", "is an option of another key, which says whether it counts";
     }
 }
 
@@ -76,99 +78,81 @@ reasons! {
         Checkpointing = "checkpointing", "checkpoints activations in a way that is not simulated";
         Precision = "precision", "mixes types in a way that is not simulated";
         Device = "device", "runs elsewhere than on a CUDA GPU";
+        Model = "model", "changes the model's own configuration or parameters";
+        Profiling = "profiling", "profiles the step, which takes memory of its own";
     }
 }
 
-/// Text of a tool's table.
-const fn table(tool: Tool) -> &'static str {
-    match tool {
-        Tool::Transformers => include_str!("keys/transformers.tsv"),
-        Tool::TrlSft => include_str!("keys/trl_sft.tsv"),
-        Tool::TrlDpo => include_str!("keys/trl_dpo.tsv"),
-        Tool::LlamaFactory => include_str!("keys/llama_factory.tsv"),
-        Tool::MsSwift => include_str!("keys/ms_swift.tsv"),
-        Tool::Axolotl => include_str!("keys/axolotl.tsv"),
-        Tool::DeepSpeed => include_str!("keys/deepspeed.tsv"),
-        Tool::Accelerate => include_str!("keys/accelerate.tsv"),
-    }
+/// Text of a table; empty if there is none of this name.
+const TABLES: &[(&str, &str)] = &[
+    ("launchers", include_str!("keys/launchers.tsv")),
+    ("transformers", include_str!("keys/transformers.tsv")),
+    ("trl", include_str!("keys/trl.tsv")),
+    ("trl_sft", include_str!("keys/trl_sft.tsv")),
+    ("trl_dpo", include_str!("keys/trl_dpo.tsv")),
+    ("llama_factory", include_str!("keys/llama_factory.tsv")),
+    ("ms_swift", include_str!("keys/ms_swift.tsv")),
+    ("axolotl", include_str!("keys/axolotl.tsv")),
+    ("deepspeed", include_str!("keys/deepspeed.tsv")),
+    ("accelerate", include_str!("keys/accelerate.tsv")),
+];
+
+/// Rows of a table: key, what it is, and a value; or `include`, and the table that is taken in.
+fn rows(name: &str) -> impl Iterator<Item = [&'static str; 3]> {
+    let text = TABLES
+        .iter()
+        .find(|(own, _)| *own == name)
+        .map_or("", |(_, text)| *text);
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut cells = line.split('\t');
+        Some([cells.next()?, cells.next()?, cells.next().unwrap_or_default()])
+    })
 }
 
 /// Keys of a tool, those that it takes over from another included.
 pub(crate) fn keys(tool: Tool) -> BTreeMap<&'static str, Meaning> {
+    keys_of(tool.word())
+}
+
+fn keys_of(name: &str) -> BTreeMap<&'static str, Meaning> {
     let mut out = BTreeMap::new();
-    for line in table(tool)
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
-        let mut cells = line.split('\t');
-        let (Some(key), Some(what)) = (cells.next(), cells.next()) else {
-            continue;
-        };
-        if key == "include" {
-            let whole = Tool::ALL.iter().find(|tool| tool.word() == what);
-            out.extend(whole.map(|tool| keys(*tool)).unwrap_or_default());
-        } else if let Some(meaning) = meaning(what, cells.next().unwrap_or_default()) {
-            out.insert(key, meaning);
+    for [key, what, value] in rows(name) {
+        match meaning(what, value) {
+            Some(meaning) => _ = out.insert(key, meaning),
+            None => out.extend(keys_of(what)),
         }
     }
     out
 }
 
-fn meaning(what: &'static str, default: &'static str) -> Option<Meaning> {
+/// Finds the meaning of a key. That of a whole object holds for all that is in it, unless the object itself is simulated.
+pub(crate) fn find(known: &BTreeMap<&'static str, Meaning>, key: &str) -> Option<Meaning> {
+    if let Some(meaning) = known.get(key) {
+        return Some(*meaning);
+    }
+    let holders = key.match_indices('.').rev().map(|(at, _)| &key[..at]);
+    let found = holders.filter_map(|holder| known.get(holder)).next();
+    found
+        .copied()
+        .filter(|meaning| !matches!(meaning, Meaning::Simulated(..)))
+}
+
+fn meaning(what: &'static str, value: &'static str) -> Option<Meaning> {
     let (kind, word) = what.split_at_checked(1)?;
     match kind {
-        "=" => Some(Meaning::Simulated(word, default)),
+        "=" => Some(Meaning::Simulated(word, value)),
         "-" => NoEffect::ALL
             .iter()
             .find(|reason| reason.word() == word)
             .map(|reason| Meaning::NoEffect(*reason)),
         "!" => {
             let found = NotSimulated::ALL.iter().find(|reason| reason.word() == word);
-            found.map(|reason| Meaning::NotSimulated(*reason))
+            found.map(|reason| Meaning::NotSimulated(*reason, value))
         }
         _ => None,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_of_the_tables_is_read() {
-        for tool in Tool::ALL {
-            for line in table(*tool)
-                .lines()
-                .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            {
-                let cells: Vec<&str> = line.split('\t').collect();
-                let is_whole = cells.len() == 3 && (cells[0] == "include" || keys(*tool).contains_key(cells[0]));
-                assert!(is_whole, "{tool:?}: {line}");
-            }
-            let rows = table(*tool)
-                .lines()
-                .filter(|line| !line.is_empty() && !line.starts_with('#'));
-            let mut seen = std::collections::BTreeSet::new();
-            for name in rows.filter_map(|line| line.split('\t').next()) {
-                assert!(seen.insert(name), "{tool:?} lists {name} twice");
-            }
-        }
-    }
-
-    #[test]
-    fn simulated_keys_are_known_to_the_draft() {
-        for tool in Tool::ALL {
-            for (key, meaning) in keys(*tool) {
-                if let Meaning::Simulated(knob, default) = meaning {
-                    let mut draft = crate::draft::Draft::default();
-                    let value = match default {
-                        "" => serde_json::Value::Null,
-                        text => serde_json::Value::String(text.to_owned()),
-                    };
-                    let set = draft.set(knob, &value);
-                    assert!(set.is_ok(), "{tool:?} {key}: {set:?}");
-                }
-            }
-        }
-    }
-}
+mod tests;

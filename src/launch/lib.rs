@@ -5,8 +5,13 @@ mod command;
 mod draft;
 mod entry;
 mod keys;
+<<<<<<< HEAD
 mod remark;
+=======
+mod off;
+>>>>>>> f-keys
 mod resolve;
+mod shell;
 mod tool;
 mod values;
 mod yaml;
@@ -17,7 +22,8 @@ use serde_json::Value;
 
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
-use self::keys::{Meaning, keys};
+use self::keys::{Meaning, find, keys};
+use self::off::{is_off, switched_off};
 
 pub use self::entry::Entry;
 pub use self::keys::{NoEffect, NotSimulated};
@@ -177,7 +183,7 @@ struct Parsed {
 impl Parsed {
     fn of_settings(entries: Vec<Entry>) -> Self {
         Self {
-            tool: Tool::of_entries(&entries),
+            tool: Tool::of_file(&entries),
             entries,
             is_command: false,
             files: Vec::new(),
@@ -260,12 +266,15 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         .collect::<Result<Vec<_>, _>>()?;
     let first = sources.first().ok_or(LaunchError::Nothing)?;
     // A command without options of its own may name a file of any tool: the more special one is meant.
-    let found = parsed.iter().filter_map(|parsed| parsed.tool);
-    let tool = found.max_by_key(|tool| match tool {
+    let found = parsed
+        .iter()
+        .filter_map(|parsed| Some((parsed.tool?, parsed.is_command)));
+    let best = found.max_by_key(|(tool, is_command)| match tool {
         tool if tool.is_addition() => 0,
         Tool::Transformers => 1,
-        _ => 2,
+        _ => 2 + u8::from(*is_command),
     });
+    let tool = best.map(|(tool, _)| tool);
     let tool = tool.ok_or_else(|| LaunchError::UnknownTool {
         name: first.name.to_owned(),
     })?;
@@ -304,19 +313,29 @@ impl Reading {
     /// Takes the entries of a source.
     fn take(&mut self, source: usize, tool: Tool, entries: Vec<Entry>) {
         let known = keys(tool);
-        for entry in entries {
-            let key = entry.key.replace('-', "_");
-            // The meaning of a whole object holds for all that is in it.
-            let outer = key.split('.').next().unwrap_or_default();
-            let meaning = known.get(key.as_str()).or_else(|| match known.get(outer) {
-                Some(Meaning::Simulated(..)) | None => None,
-                whole => whole,
-            });
-            let fate = match meaning {
+        if tool == Tool::DeepSpeed && !entries.iter().any(|entry| entry.key == "zero_optimization.stage") {
+            // Its own default, whatever accelerate would take.
+            self.draft.zero_stage = self.draft.zero_stage.or(Some(0));
+        }
+        let off: Vec<String> = entries.iter().filter_map(switched_off).collect();
+        for mut entry in entries {
+            let mut key = entry.key.replace('-', "_");
+            if let Some(plain) = key.strip_prefix("no_")
+                && !known.contains_key(key.as_str())
+                && known.contains_key(plain)
+            {
+                // HfArgumentParser's option for a truth value that is true by default.
+                entry.value = Value::Bool(false);
+                key = plain.to_owned();
+            }
+            let is_within_off = off.iter().any(|object| key.starts_with(object));
+            let fate = match find(&known, &key) {
                 Some(Meaning::Simulated(knob, _)) => self.simulate(knob, &entry.value),
-                Some(Meaning::NoEffect(why)) => Fate::NoEffect(*why),
-                Some(Meaning::NotSimulated(why)) if is_off(&entry.value) => Fate::Off(*why),
-                Some(Meaning::NotSimulated(why)) => Fate::NotSimulated(why.text().to_owned()),
+                Some(Meaning::NoEffect(why)) => Fate::NoEffect(why),
+                Some(Meaning::NotSimulated(why, default)) if is_within_off || is_off(&entry.value, default) => {
+                    Fate::Off(why)
+                }
+                Some(Meaning::NotSimulated(why, _)) => Fate::NotSimulated(why.text().to_owned()),
                 None => Fate::Unknown(similar(&key, &known)),
             };
             self.lines.push(Line { source, entry, fate });
@@ -362,18 +381,6 @@ impl Reading {
     }
 }
 
-/// Returns true for a value that switches a key off.
-fn is_off(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(truth) => !truth,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => matches!(text.to_ascii_lowercase().as_str(), "" | "no" | "none" | "false" | "off"),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty(),
-    }
-}
-
 /// Finds the key of a tool that is nearest to a mistyped one.
 fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'static str> {
     let score = |name: &&'static str| strsim::jaro_winkler(key, name);
@@ -381,6 +388,8 @@ fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'stati
     (score(&best) > 0.9).then_some(best)
 }
 
+#[cfg(test)]
+mod found;
 #[cfg(test)]
 mod part_tests;
 #[cfg(test)]

@@ -32,6 +32,10 @@ notes! {
     NoLength = "no_length", "the length of samples: give --seq";
     NoTargets = "no_targets", "the modules that get adapters: peft's default for the model is taken as all projections";
     MostPixels = "most_pixels", "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square";
+    MostTokens = "most_tokens", "the size of images: at most {tokens} positions each; give --image-sizes";
+    MostVideo = "most_video", "the size of videos, where samples have any: at most {most}";
+    EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";
+    LossOnSeveralGpus = "loss_on_several_gpus", "the loss of {tool} on several GPUs; a loop with all logits is simulated";
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";
     OneGpu = "one_gpu", "one GPU";

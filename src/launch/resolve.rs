@@ -44,10 +44,21 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         Some(true) => adapters(draft, tool, takes_images, &mut out),
         _ => trained_parts(draft, takes_images, &mut out),
     }
-    precision(draft, tool, &mut out);
+    // DeepSpeed's engine casts all of the model.
+    let has_engine = zero_stage(draft).is_some();
+    if !has_engine {
+        precision(draft, tool, &mut out);
+    }
     let freezes_parts = takes_images && [draft.freeze_vision, draft.freeze_connector].contains(&Some(true));
+<<<<<<< HEAD
     if tool == Tool::LlamaFactory && freezes_parts && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
         out.not_simulated.push(Note::FrozenIn16Bits.into());
+=======
+    let is_mixed = tool == Tool::LlamaFactory && freezes_parts && !has_engine;
+    if is_mixed && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
+        out.not_simulated
+            .push("frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true".to_owned());
+>>>>>>> f-keys
     }
     gpus(draft, tool, &mut out);
     liger(draft, tool, &mut out);
@@ -57,18 +68,56 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     if let Some(attention) = draft.attention {
         out.put("attn", attention);
     }
-    if let Some(use_cache) = draft.use_cache {
-        out.put("use_cache", use_cache);
+    use_cache(draft, tool, takes_images, &mut out);
+    if tool == Tool::MsSwift && draft.all_logits != Some(true) {
+        out.assumed
+            .push("every position has a label: ms-swift makes no logits of those that have none".to_owned());
     }
     if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
         let values = [("pixels", pixels.to_string()), ("side", side.to_string())];
         out.missing.push(Note::MostPixels.with(values));
     }
+    if let Some(tokens) = draft.image_tokens.filter(|_| takes_images) {
+        out.missing.push(format!(
+            "the size of images: at most {tokens} positions each; give --image-sizes"
+        ));
+    }
+    videos(draft, takes_images, &mut out);
+    if draft.names_tokens == Some(true) {
+        out.assumed
+            .push("special tokens are of the vocabulary: new ones make the embeddings larger".to_owned());
+    }
     if draft.is_expandable == Some(true) {
         out.assumed.push(Note::Expandable.into());
     }
     out
+}
+
+/// What is said of videos, which the files do not hold.
+fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
+    let named = [(0, "pixels each"), (1, "frames"), (2, "frames a second")];
+    let told: Vec<String> = named
+        .into_iter()
+        .filter_map(|(at, name)| draft.video[at].map(|value| format!("{value} {name}")))
+        .collect();
+    if takes_images && !told.is_empty() {
+        out.missing.push(format!(
+            "the size of videos, where samples have any: at most {}",
+            told.join(", ")
+        ));
+    }
+}
+
+/// Keys and values that a forward keeps. Each tool switches them off in training; `Trainer` itself, in the outermost
+/// configuration alone, which the language model of a vision-language model does not read.
+fn use_cache(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
+    match tool {
+        Tool::Transformers if takes_images => {}
+        Tool::Transformers => out.put("use_cache", draft.use_cache.unwrap_or(false)),
+        Tool::DeepSpeed | Tool::Accelerate => {}
+        _ => out.put("use_cache", false),
+    }
 }
 
 /// Liger's kernels: its fused loss is simulated, and none of the others.
@@ -99,7 +148,11 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
 }
 
 fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    let batch = draft.batch.unwrap_or(1);
+    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    // DeepSpeed finds what is missing of three numbers; beside a trainer they are the trainer's own.
+    let total = draft.total_batch.filter(|_| tool == Tool::DeepSpeed);
+    let of_total = |known: Option<u64>| total.map(|total| (total / gpus / known.unwrap_or(1)).max(1));
+    let batch = draft.batch.or_else(|| of_total(draft.accum)).unwrap_or(1);
     out.put("batch", batch);
     match draft.seq {
         Some(seq) => {
@@ -108,8 +161,7 @@ fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
         }
         None => out.missing.push(Note::NoLength.into()),
     }
-    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
-    let accum = match (draft.accum, tool) {
+    let accum = match (draft.accum.or_else(|| of_total(Some(batch))), tool) {
         (Some(accum), _) => accum,
         (None, Tool::MsSwift) => SWIFT_SAMPLES.div_ceil(batch.saturating_mul(gpus)),
         (None, _) => 1,
@@ -223,9 +275,19 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     }
 }
 
+/// Autocast to bf16, and to fp16. ms-swift takes what its weights' type suggests (`_init_mixed_precision`).
+fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
+    let suggested = match (tool, draft.weights) {
+        (Tool::MsSwift, Some(Weights::Fp16 | Weights::Fp32)) => [false, true],
+        (Tool::MsSwift, _) => [true, false],
+        _ => [false, false],
+    };
+    [draft.bf16.unwrap_or(suggested[0]), draft.fp16.unwrap_or(suggested[1])]
+}
+
 /// Types of weights and compute.
 fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    let [bf16, fp16] = [draft.bf16, draft.fp16].map(|flag| flag.unwrap_or(false));
+    let [bf16, fp16] = autocast(draft, tool);
     let adapters = draft.adapters == Some(true);
     let weights = match (tool, draft.weights) {
         (Tool::LlamaFactory, _) if draft.pure_bf16 == Some(true) => Weights::Bf16,
@@ -258,11 +320,24 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
 
 fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+<<<<<<< HEAD
     if world > 1 || draft.zero_stage.is_some() {
         out.assumed.push(Note::OwnLoop.into());
+=======
+    let zero_stage = zero_stage(draft);
+    if world > 1 || zero_stage.is_some() {
+        out.assumed
+            .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
+>>>>>>> f-keys
     }
-    if let Some(stage) = draft.zero_stage {
-        return deepspeed(draft, stage, world, out);
+    if (world > 1 || zero_stage.is_some()) && matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
+        out.not_simulated.push(format!(
+            "the loss of {} on several GPUs; a loop with all logits is simulated",
+            tool.name()
+        ));
+    }
+    if let Some(stage) = zero_stage {
+        return deepspeed(draft, tool, stage, world, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -286,10 +361,22 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     }
 }
 
+/// DeepSpeed's stage; accelerate takes the second where none is given.
+fn zero_stage(draft: &Draft) -> Option<u64> {
+    draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2))
+}
+
 /// DeepSpeed's engine, which casts the model to bf16.
+<<<<<<< HEAD
 fn deepspeed(draft: &Draft, stage: u64, world: u64, out: &mut Resolved) {
     if draft.bf16 != Some(true) {
         out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
+=======
+fn deepspeed(draft: &Draft, tool: Tool, stage: u64, world: u64, out: &mut Resolved) {
+    if autocast(draft, tool) != [true, false] {
+        out.not_simulated
+            .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
+>>>>>>> f-keys
     }
     out.put("precision", "bf16");
     out.put("strategy", format!("deepspeed{stage}"));

@@ -103,7 +103,16 @@ fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
     );
     assert_eq!(fate(&launch, "learning_rate"), &Fate::NoEffect(NoEffect::Numbers));
     assert_eq!(fate(&launch, "cutoff_len"), &Fate::Simulated);
-    assert!(matches!(fate(&launch, "video_max_pixels"), Fate::NotSimulated(_)));
+    // Videos are told of where it is asked how large samples are.
+    assert_eq!(fate(&launch, "video_max_pixels"), &Fate::Simulated);
+    assert!(
+        resolved(&launch)
+            .missing
+            .iter()
+            .any(|text| text.contains("16384 pixels each")),
+        "{:?}",
+        resolved(&launch).missing
+    );
     assert!(
         !launch.lines.iter().any(|line| matches!(line.fate, Fate::Unknown(_))),
         "{:?}",
@@ -226,10 +235,7 @@ fn a_file_of_axolotl_is_qlora_with_its_modules() {
         Targets::parse("gate_proj,down_proj,q_proj").unwrap()
     );
     assert_eq!(fate(&launch, "sample_packing"), &Fate::Off(NotSimulated::Lengths));
-    assert_eq!(
-        fate(&launch, "special_tokens.pad_token"),
-        &Fate::NoEffect(NoEffect::Data)
-    );
+    assert_eq!(fate(&launch, "special_tokens.pad_token"), &Fate::Simulated);
     assert!(open(&launch)[0].contains("QLoRA"), "{:?}", open(&launch));
     assert_eq!(open(&launch).len(), 1);
 }

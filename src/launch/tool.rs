@@ -73,11 +73,15 @@ impl Tool {
                 "use_peft",
                 "lora_r",
                 "max_length",
+                "load_in_4bit",
                 "assistant_only_loss",
                 "completion_only_loss",
-                "load_in_4bit",
             ],
             Self::TrlDpo => &[
+                "use_peft",
+                "lora_r",
+                "max_length",
+                "load_in_4bit",
                 "precompute_ref_log_probs",
                 "disable_dropout",
                 "sync_ref_model",
@@ -125,9 +129,21 @@ impl Tool {
                 .count()
         };
         // Other tools' files hold transformers' keys too.
-        let others = Self::ALL.iter().copied().filter(|tool| *tool != Self::Transformers);
+        let others = Self::ALL
+            .iter()
+            .copied()
+            .rev()
+            .filter(|tool| *tool != Self::Transformers);
         let found = others.max_by_key(|tool| score(*tool)).filter(|tool| score(*tool) > 0);
         found.or((score(Self::Transformers) > 0).then_some(Self::Transformers))
+    }
+
+    /// The same for a file of settings; TRL's name their data set beside transformers' keys.
+    pub(crate) fn of_file(entries: &[Entry]) -> Option<Self> {
+        match Self::of_entries(entries) {
+            Some(Self::Transformers) if entries.iter().any(|entry| entry.key == "dataset_name") => Some(Self::TrlSft),
+            found => found,
+        }
     }
 
     /// Finds the tool of a command by its program, or else by its options.
@@ -140,8 +156,11 @@ impl Tool {
             ["trl", "sft", ..] => Some(Self::TrlSft),
             ["trl", "dpo", ..] => Some(Self::TrlDpo),
             ["trl", ..] => None,
-            words if words.iter().any(|word| word.ends_with("sft.py")) => Some(Self::TrlSft),
-            words if words.iter().any(|word| word.ends_with("dpo.py")) => Some(Self::TrlDpo),
+            words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::MsSwift),
+            words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
+            // TRL's scripts: sft.py, sft_vlm.py and so on.
+            words if is_script(words, "sft") => Some(Self::TrlSft),
+            words if is_script(words, "dpo") => Some(Self::TrlDpo),
             _ => Self::of_entries(&command.entries).or(Some(Self::Transformers)),
         }
     }
@@ -150,4 +169,10 @@ impl Tool {
     pub(crate) const fn is_addition(self) -> bool {
         matches!(self, Self::DeepSpeed | Self::Accelerate)
     }
+}
+
+/// Returns true if one of some words is a script whose name begins with `stem`.
+fn is_script(words: &[&str], stem: &str) -> bool {
+    let name = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with(stem));
+    words.iter().any(|word| word.ends_with(".py") && name(word))
 }

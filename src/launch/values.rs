@@ -121,7 +121,7 @@ pub(crate) fn targets(value: &Value) -> Result<Targets, Fault> {
         other => text(other)?.split(',').map(|name| name.trim().to_owned()).collect(),
     };
     if let [pattern] = &names[..]
-        && let Some(names) = names_in_language_model(pattern)
+        && let Some(names) = names_in_language_model(pattern).or_else(|| names_in_layers(pattern))
     {
         return Ok(Targets::InLanguageModel(names));
     }
@@ -134,6 +134,21 @@ pub(crate) fn targets(value: &Value) -> Result<Targets, Fault> {
         true => Targets::AllLinear,
         false => Targets::Named(names),
     })
+}
+
+/// Names of the maps that axolotl's examples take of a language model's layers, by the regular expression that they have
+/// in common: `model.language_model.layers.[\d]+.(mlp|cross_attn|self_attn).(up|down|gate|q|k|v|o)_proj`.
+fn names_in_layers(pattern: &str) -> Option<Vec<String>> {
+    let plain = pattern.replace("\\.", ".").replace("[\\d]+", "\\d+");
+    let inner = plain.strip_prefix("model.")?;
+    let layers = ["language_model.layers.\\d+.", "text_model.layers.\\d+."];
+    let maps = layers.iter().find_map(|prefix| inner.strip_prefix(prefix))?;
+    let (blocks, maps) = maps.strip_prefix('(')?.split_once(").(")?;
+    let names = maps.strip_suffix(")_proj")?;
+    let has = |block: &str| blocks.split('|').any(|own| own == block);
+    let is_word = |name: &str| name.chars().all(|c| c.is_ascii_lowercase());
+    (has("mlp") && has("self_attn") && names.split('|').all(is_word))
+        .then(|| names.split('|').map(|name| format!("{name}_proj")).collect())
 }
 
 pub(crate) fn deepspeed_optimizer(value: &Value) -> Result<&'static str, Fault> {

@@ -126,6 +126,18 @@ fn trl_trains_a_step_of_each() {
     assert_eq!(lines_with(&said, "trained "), written, "{said}");
 }
 
+/// The same by transformers' Trainer and by Lightning's.
+#[test]
+fn trainers_train_a_step_of_each() {
+    let folder = tempfile::tempdir().expect("a folder for the exports");
+    let alone = PLANS.iter().filter(|(name, _)| *name != "two-gpus");
+    let written: usize = alone
+        .map(|(name, plan)| write(folder.path(), name, plan, &["hf-python", "hf-yaml", "lightning"]))
+        .sum();
+    let said = python("train_trainer.py", folder.path());
+    assert_eq!(lines_with(&said, "trained "), written, "{said}");
+}
+
 #[test]
 fn the_real_tools_read_them() {
     let folder = tempfile::tempdir().expect("a folder for the exports");

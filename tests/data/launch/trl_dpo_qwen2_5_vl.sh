@@ -1,0 +1,12 @@
+accelerate launch examples/scripts/dpo_vlm.py \
+    --model_name_or_path Qwen/Qwen2.5-VL-3B-Instruct \
+    --dataset_name someone/preferences \
+    --dataset_streaming \
+    --max_steps 100 \
+    --per_device_train_batch_size 2 \
+    --gradient_accumulation_steps 32 \
+    --dataset_num_proc 32 \
+    --output_dir dpo \
+    --dtype bfloat16 \
+    --use_peft \
+    --lora_target_modules all-linear
