@@ -59,6 +59,8 @@ pub enum Lazy {
     OfOne,
     /// The setup on other numbers of GPUs.
     Numbers,
+    /// Memory before and beside the steps.
+    Around,
 }
 
 /// A page, as soon as its chunk is there.

@@ -14,10 +14,12 @@ use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
 use crate::pages::launch::LaunchDialog;
 use crate::pages::plan::{
-    Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel,
+    AroundPanel, Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel,
+    TimePanel,
 };
 use crate::pages::plans::MakeFit;
 use crate::pages::setups::SetupsPanel;
+use crate::worker::around::answer as answer_around;
 use crate::worker::difference::{Compare as CompareSetups, difference};
 use crate::worker::launch::LaunchReader;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
@@ -40,6 +42,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Sharing => Box::pin(sharing()),
         Lazy::OfOne => Box::pin(of_one()),
         Lazy::Numbers => Box::pin(numbers()),
+        Lazy::Around => Box::pin(around()),
     }
 }
 
@@ -52,6 +55,7 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
             Need::Batches => here.batches = Some(batches_work().await.ok()?),
             Need::Plan => here.plan = Some(plan_work().await.ok()?),
             Need::Closer => here.closer = Some(closer_work().await.ok()?),
+            Need::Around => here.around = Some(around_work().await.ok()?),
             Need::Timer => here.timer = Some(time_work().await.ok()?),
             Need::Several => {
                 let several = several_work().await.ok()?;
@@ -135,6 +139,16 @@ fn of_one() -> Fetched<MakeView> {
 #[wasm_split(several, fallible)]
 fn numbers() -> Fetched<MakeView> {
     Ok(|| view! { <NumbersPanel /> }.into_any())
+}
+
+#[wasm_split(around, fallible)]
+fn around() -> Fetched<MakeView> {
+    Ok(|| view! { <AroundPanel /> }.into_any())
+}
+
+#[wasm_split(around, fallible)]
+fn around_work() -> Fetched<Closer> {
+    Ok(answer_around)
 }
 
 #[wasm_split(several, fallible)]

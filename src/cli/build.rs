@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Subjects of the page's phrases that the command line prints too.
-const SHARED: [&str; 5] = ["benchmarks", "diagnose", "plan", "recommend", "time"];
+const SHARED: [&str; 6] = ["around", "benchmarks", "diagnose", "plan", "recommend", "time"];
 
 fn main() {
     let root = Path::new("../recorder")

@@ -1,6 +1,7 @@
 //! Results of a simulation: peaks, breakdown, timeline and warnings. Frontends draw them and compute nothing.
 
 mod answer;
+mod around;
 mod block_bytes;
 mod breakdown;
 pub mod derivation;
@@ -16,6 +17,7 @@ pub mod verdict;
 
 pub use answer::EstimateDocument;
 pub(crate) use answer::JudgedTarget;
+pub use around::{Around, AroundDocument, HostBytes, HostRoom, HostStage, HostUse, Occasion, OnCard, OnHost};
 pub(crate) use block_bytes::BlockBytes;
 pub use breakdown::{Breakdown, BreakdownNode};
 pub use difference::Difference;

@@ -14,6 +14,7 @@ use super::step::{Bound, Share, StepTime};
 use super::timeline::Phase;
 use vramscope_engine::Setup;
 use vramscope_engine::order::sort_by;
+use vramscope_engine::report::AroundDocument;
 use vramscope_engine::setup::Parallel;
 
 /// Breakdown of the time of a step.
@@ -78,6 +79,9 @@ pub struct Estimate<'a, M> {
     /// Memory of the step, and the verdict on it.
     #[serde(flatten)]
     pub memory: M,
+    /// Memory before and beside the steps; `None` of a recording, which tells nothing of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around: Option<AroundDocument<'a>>,
     /// Milliseconds of each phase; `None` if the card's rates are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<Milliseconds>,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+mod around;
 mod bad_input;
 mod bench;
 mod cases;

@@ -257,6 +257,7 @@ impl Host {
             }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
             Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
+            Ask::Around { run, .. } => self.here.around?(self.kept(*run)?, ask),
             // Not questions about a kept run.
             Ask::Run(_)
             | Ask::Recorded { .. }

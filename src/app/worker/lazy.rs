@@ -121,6 +121,8 @@ pub enum Need {
     Plan,
     /// Chunk of [`closer`].
     Closer,
+    /// Chunk of [`around::answer`](super::around::answer).
+    Around,
     /// Chunk of [`time::begin`](super::time::begin).
     Timer,
     /// Code of a group of models outside the first download.
@@ -146,6 +148,7 @@ impl Need {
             Ask::Sweep(_) => Some(Self::Sweep),
             Ask::Batches(_) => Some(Self::Batches),
             Ask::Plan(_) => Some(Self::Plan),
+            Ask::Around { .. } => Some(Self::Around),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
             Ask::Recorded { .. } => Some(Self::Recorder),
@@ -214,6 +217,8 @@ pub struct Here {
     pub plan: Option<Begin>,
     /// [`closer`], once its chunk is loaded.
     pub closer: Option<Closer>,
+    /// [`around::answer`](super::around::answer), once its chunk is loaded.
+    pub around: Option<Closer>,
     /// [`time::begin`](super::time::begin), once its chunk is loaded.
     pub timer: Option<Timer>,
     /// [`Several`], once its chunk is loaded.
@@ -238,6 +243,7 @@ impl Here {
             batches: Some(batches),
             plan: Some(plan),
             closer: Some(closer),
+            around: Some(super::around::answer),
             timer: Some(super::time::begin),
             several: Some(Several::own()),
             difference: Some(difference),
@@ -260,6 +266,7 @@ impl Here {
             Need::Batches => self.batches.is_some(),
             Need::Plan => self.plan.is_some(),
             Need::Closer => self.closer.is_some(),
+            Need::Around => self.around.is_some(),
             Need::Timer => self.timer.is_some(),
             Need::Several => self.several.is_some(),
             Need::Difference => self.difference.is_some(),

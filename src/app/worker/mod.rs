@@ -5,6 +5,7 @@
 //! workers, the same host runs on the page's own thread. A worker that crashed, or that is inside a long simulation
 //! nobody needs any more, is replaced.
 
+pub mod around;
 pub mod attention;
 pub mod batches;
 #[cfg(target_arch = "wasm32")]

@@ -6,6 +6,7 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 pub use vramscope_plan::Refusal;
 use vramscope_plan::{Needed, Now, Point, Tried};
 
+use super::around::AroundView;
 use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
@@ -36,6 +37,8 @@ pub enum Slot {
     Prefetch,
     /// Time breakdown of the run's step.
     Time,
+    /// Memory before and beside the run's steps.
+    Around,
     /// Strategies that several GPUs can take.
     Strategies,
     /// Setups compared side by side.
@@ -117,6 +120,13 @@ pub enum Ask {
         /// Entries beside the setup that affect the run's time.
         entries: TimeEntries,
     },
+    /// Memory before and beside the steps of a kept run: [`Answer::Around`], or no answer if the run is gone.
+    Around {
+        /// Id of the run ([`RunView::id`]).
+        run: u32,
+        /// Workers of the `DataLoader`.
+        workers: u64,
+    },
     /// Figures of each setup, in order: one [`Answer::Setup`] each.
     Setups(Vec<Draft>),
     /// Two setups tensor by tensor: [`Answer::Difference`] once both are simulated.
@@ -169,6 +179,7 @@ impl Ask {
             | Self::Live { run, .. }
             | Self::Export { run, .. }
             | Self::Time { run, .. }
+            | Self::Around { run, .. }
             | Self::Derive { run, .. } => Some(*run),
             _ => None,
         }
@@ -249,6 +260,8 @@ pub enum Answer {
     Prefetch(Option<Box<RunView>>),
     /// Effect of one change.
     Tried(Box<Tested>),
+    /// Memory before and beside the steps.
+    Around(Coded<AroundView>),
     /// Derivation of a number.
     Derivation(Coded<Derivation>),
     /// The curves of one algorithm.

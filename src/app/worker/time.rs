@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::Played;
-use vramscope_engine::report::outside;
+use vramscope_engine::report::{HostRoom, outside};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::Recording;
 use vramscope_engine::tape::Gpu;
@@ -297,6 +297,7 @@ fn recorded_document(kept: &Kept, recorded: &Recorded, entries: &TimeEntries) ->
     pretty(&Estimate {
         parallel: None,
         memory: played.answer(target, device.map_or(Bytes::ZERO, outside::total)),
+        around: None,
         ms,
         time,
     })
@@ -309,6 +310,10 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
         return pretty(&figures.answer((model, setup), subject.new_tokens()));
     }
     let question = Question::of(&entries.entered);
+    let workers = question
+        .feed
+        .as_ref()
+        .map_or(0, |feed| feed.of_batch(setup.batch).workers);
     let parallel = subject.reading.parallel;
     let chosen = clock(subject, entries, question.network).ok();
     let time = chosen.as_ref().and_then(|chosen| {
@@ -327,9 +332,15 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
         .zip(kept.card.as_ref())
         .map(|(room, card)| (room.name(), &card.fit));
     let (ms, time) = time.unzip();
+    let around = super::around::of(kept, subject, workers).ok();
+    let host = HostRoom {
+        processes: subject.gpus(),
+        memory: None,
+    };
     pretty(&Estimate {
         parallel,
         memory: kept.ran.report.answer((model, setup), target, subject.outside()),
+        around: around.as_ref().map(|around| around.judged(room, host)),
         ms,
         time,
     })

@@ -25,6 +25,7 @@ mod takes;
 
 use serde_json::{Map, Value};
 
+use crate::dtype::DType;
 use crate::python_json;
 use crate::setup::{AdapterPlaces, Freeze, Setup};
 use crate::suggest::suggest;
@@ -49,6 +50,8 @@ pub struct Model {
     pub model_type: &'static str,
     /// Weights as they are in memory.
     pub stored: Stored,
+    /// Type of the weights in the model's files.
+    pub files: DType,
     /// Typed configuration.
     pub config: ModelConfig,
     /// True if Llama's forward stands in for one that makes a few tensors more; parameters are exact.
@@ -115,12 +118,13 @@ impl Model {
     fn read(name: Option<&str>, config: &Map<String, Value>) -> Result<Self, ModelError> {
         let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
         let name = name.unwrap_or(model_type).to_string();
-        let (use_cache, stored) = (use_cache(config), quantised::read(config)?);
+        let (use_cache, stored, files) = (use_cache(config), quantised::read(config)?, file_type(config));
         let config = reading::read(config)?;
         Ok(Self {
             name,
             model_type: families::known(model_type).map_or("", |known| known.model_type.name),
             stored,
+            files,
             generic: config.family().fidelity() == Fidelity::StandIn,
             config,
             use_cache,
@@ -190,6 +194,21 @@ fn use_cache(config: &Map<String, Value>) -> bool {
         (Some(UseCache::OfText), Some(Value::Object(text))) => flag(text).unwrap_or(false),
         (Some(UseCache::OfText), _) => own.unwrap_or(false),
     }
+}
+
+/// Type of the weights in the files, of the configuration or its language model; bf16, as most are published, if neither says it.
+fn file_type(config: &Map<String, Value>) -> DType {
+    let of = |section: &Map<String, Value>| {
+        let given = section.get("dtype").or_else(|| section.get("torch_dtype"))?;
+        match given.as_str()?.trim_start_matches("torch.") {
+            "float32" | "float" => Some(DType::F32),
+            "float16" | "half" => Some(DType::F16),
+            "bfloat16" => Some(DType::Bf16),
+            _ => None,
+        }
+    };
+    let text = config.get("text_config").and_then(Value::as_object);
+    of(config).or_else(|| of(text?)).unwrap_or(DType::Bf16)
 }
 
 fn parse(text: &str) -> Result<Map<String, Value>, ModelError> {

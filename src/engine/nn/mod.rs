@@ -47,6 +47,7 @@ pub use mask::{
 };
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
+pub use nf4::quantised_once;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
 pub use rope::{
     Frequencies, Rotary, Waves, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_back,

@@ -110,6 +110,20 @@ impl Nf4 {
     }
 }
 
+/// Quantises a weight [output, input] that comes from the host in this type. What it makes is dropped: it stands for a weight of
+/// the same size that it takes the place of.
+pub fn quantised_once(t: &Tape, shape: [u64; 2], dtype: DType) {
+    let n = shape[0] * shape[1];
+    let blocks = n.div_ceil(BLOCK);
+    let weight = t.empty(shape, dtype, "weight as loaded");
+    let scales = t.empty([blocks], DType::F32, "scales");
+    let packed = t.empty([n.div_ceil(2), 1], DType::U8, "weight");
+    let centred = t.empty([blocks], DType::F32, "scales around their mean");
+    let nested = t.empty([blocks.div_ceil(NESTED_BLOCK)], DType::F32, "nested_absmax");
+    let absmax = t.empty([blocks], DType::U8, "absmax");
+    drop((absmax, nested, centred, packed, scales, weight));
+}
+
 /// Returns true if a kernel multiplies by 4-bit weights directly (`_gemm_4bit_use_custom_cuda`). For more than four
 /// rows its thresholds are those of Hopper; on other cards the weight is assumed to be dequantised in full, which never
 /// takes less.

@@ -96,7 +96,12 @@ impl Fit {
     /// Judges the run of one of several GPUs in the memory that it is given; on a card, the communication buffers of
     /// the GPUs count too.
     pub fn of_each(report: &Report, room: Room, gpus: u64) -> Self {
-        let (allocated, reserved) = (report.first.peak().max(report.steady.peak()), report.peak_reserved);
+        let allocated = report.first.peak().max(report.steady.peak());
+        Self::of_bytes((allocated, report.peak_reserved), room, gpus)
+    }
+
+    /// Judges these highest allocated and reserved bytes on one of several GPUs.
+    pub fn of_bytes((allocated, reserved): (Bytes, Bytes), room: Room, gpus: u64) -> Self {
         let (room, outside) = match room {
             Room::Card(device) => (device.usable(), outside::terms(device, gpus)),
             Room::Allocator(limit) => (limit, Vec::new()),
@@ -137,7 +142,8 @@ fn sum(terms: &[OutsideTerm]) -> Bytes {
     terms.iter().map(|term| term.bytes).sum()
 }
 
-fn judge(least: Bytes, needed: Bytes, room: Bytes) -> Verdict {
+/// Judges a run that needs at least `least` bytes of a room, and `needed` to run without hindrance.
+pub(super) fn judge(least: Bytes, needed: Bytes, room: Bytes) -> Verdict {
     // 5% is a twentieth; u128, because `room` may be any u64.
     let free = u128::from(room.saturating_sub(needed).get());
     if least > room {

@@ -97,7 +97,8 @@ fn trained(setup: &Setup) -> Trained {
     }
 }
 
-fn adapters(model: &Model, setup: &Setup) -> Adapters {
+/// Adapters of a setup.
+pub(super) fn adapters(model: &Model, setup: &Setup) -> Adapters {
     Adapters {
         rank: setup.rank,
         dropout: setup.lora_dropout,

@@ -17,20 +17,13 @@ const LITTLE: u64 = 3 << 29;
 /// Turns what a constructor made since event `from` into what loading makes; `params` are the weights that were made.
 pub(super) fn load(t: &Tape, from: usize, params: &[Tensor]) {
     let built = t.mark();
-    let named = params
-        .iter()
-        .filter_map(|param| Some((param.storage().id()?, t.path_of(param))));
-    let mut named: Vec<(StorageId, String)> = named.collect();
+    let mut named = named(t, params);
     sort_by(&mut named, |a, b| natural(&a.1, &b.1));
     named.dedup_by_key(|(id, _)| *id);
-    // A number that is copied to the GPU and back.
-    drop(t.empty([], DType::I64, "probe"));
-    let cached = t.read_log(|log| cached(log, from, &[Event::alloc(newest(log)), Event::free(newest(log))]));
-    let wanted: u64 = t.read_log(|log| named.iter().map(|(id, _)| log.allocations[*id as usize].bytes).sum());
-    drop(t.empty([warm_up(wanted, cached) / 2], DType::F16, "memory for all weights"));
+    reserve(t, from, &named);
     t.rewrite_from(from, |events| {
         let (made, probes) = events.split_at(built - from);
-        let dropped: HashSet<StorageId> = made.iter().filter(|e| !e.is_alloc()).map(|e| e.storage()).collect();
+        let dropped: HashSet<StorageId> = dropped(made).collect();
         let weights: HashSet<StorageId> = named.iter().map(|(id, _)| *id).collect();
         let is_buffer = |id: &StorageId| !dropped.contains(id) && !weights.contains(id);
         let buffers = made
@@ -41,6 +34,52 @@ pub(super) fn load(t: &Tape, from: usize, params: &[Tensor]) {
         let loaded = named.iter().map(|(id, _)| *id).chain(buffers).map(Event::alloc);
         probes.iter().copied().chain(loaded).collect()
     });
+}
+
+/// [`load`] of a model of which some linear maps are kept in 4 bits: each is quantised when its weight has come.
+pub(super) fn load_quantised(t: &Tape, from: usize, params: &[Tensor]) {
+    let built = t.mark();
+    let named = named(t, params);
+    let packed = params.iter().filter(|param| param.dtype() == DType::U8);
+    let packed: HashSet<String> = packed.map(|param| module_of(&t.path_of(param)).to_owned()).collect();
+    reserve(t, from, &named);
+    let path = |id: StorageId| t.read_log(|log| log.path(log.allocations[id as usize].scope));
+    let made = t.read_log(|log| log.events[from..built].to_vec());
+    let dropped: HashSet<StorageId> = dropped(&made).collect();
+    let mut loaded: Vec<(String, Event)> = made.iter().map(|event| (path(event.storage()), *event)).collect();
+    // What constructors make for a moment is not made where weights are loaded.
+    loaded.retain(|(module, event)| packed.contains(module) || !dropped.contains(&event.storage()));
+    sort_by(&mut loaded, |a, b| natural(&a.0, &b.0));
+    t.rewrite_from(from, |events| {
+        let probes = events[built - from..].iter().copied();
+        probes.chain(loaded.iter().map(|(_, event)| *event)).collect()
+    });
+}
+
+/// Weights that were made, with their paths.
+fn named(t: &Tape, params: &[Tensor]) -> Vec<(StorageId, String)> {
+    let named = params
+        .iter()
+        .filter_map(|param| Some((param.storage().id()?, t.path_of(param))));
+    named.collect()
+}
+
+/// Path of a tensor's module.
+fn module_of(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(module, _)| module)
+}
+
+/// Storages that these events free.
+fn dropped(events: &[Event]) -> impl Iterator<Item = StorageId> {
+    events.iter().filter(|e| !e.is_alloc()).map(|e| e.storage())
+}
+
+/// Copies a number to the GPU and back, and makes memory for all weights in one piece, which is cached from then on.
+fn reserve(t: &Tape, from: usize, named: &[(StorageId, String)]) {
+    drop(t.empty([], DType::I64, "probe"));
+    let cached = t.read_log(|log| cached(log, from, &[Event::alloc(newest(log)), Event::free(newest(log))]));
+    let wanted: u64 = t.read_log(|log| named.iter().map(|(id, _)| log.allocations[*id as usize].bytes).sum());
+    drop(t.empty([warm_up(wanted, cached) / 2], DType::F16, "memory for all weights"));
 }
 
 /// Storage that was made last.

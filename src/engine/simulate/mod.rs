@@ -1,5 +1,6 @@
 //! Simulates a model and a setup, from recording the step to the report.
 
+mod around;
 mod batching;
 mod build;
 mod check;
@@ -40,6 +41,7 @@ use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
 pub use crate::model::NoFlash;
+pub use around::{Beside, around};
 pub use count::{Counted, count};
 pub use error::{Missing, SimulateError};
 pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};

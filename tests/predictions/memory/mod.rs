@@ -2,6 +2,7 @@
 
 mod data_parallel;
 mod deepspeed;
+mod loading;
 mod max_batch;
 mod one_process;
 mod pipeline_parallel;

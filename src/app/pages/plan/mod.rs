@@ -1,5 +1,6 @@
 //! `/`: memory of a training step, its fit on a card, and its breakdown.
 
+mod around;
 mod breakdown;
 mod breakdown_row;
 pub mod compare;
@@ -45,6 +46,7 @@ use crate::shell::{Given, LaunchUse, Store};
 use crate::simulation::Simulation;
 use crate::state::{Key, Route};
 use crate::widgets::{dropped, follow_launches, take_launches};
+pub use around::AroundPanel;
 pub use compare::Compare;
 pub use controls::{CardChoice, Controls, Folded, FoldedName};
 pub use dataset::DatasetPanel;

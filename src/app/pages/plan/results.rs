@@ -130,6 +130,9 @@ fn Ran(trains: bool) -> impl IntoView {
                     <div id=Section::Sweep.id()>
                         <InSight of=Lazy::Sweep testid="sweep-place" />
                     </div>
+                    <div id=Section::Around.id()>
+                        <InSight of=Lazy::Around testid="around-place" />
+                    </div>
                 }
             })}
         <div id=Section::Export.id()>

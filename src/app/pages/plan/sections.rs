@@ -24,25 +24,28 @@ pub enum Section {
     Breakdown,
     /// Need of memory against one entry.
     Sweep,
+    /// Memory before and beside the steps.
+    Around,
     /// The command, and files.
     Export,
 }
 
 impl Section {
     /// All sections, in the order of the page.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Figures,
         Self::Time,
         Self::WhatIf,
         Self::Timeline,
         Self::Breakdown,
         Self::Sweep,
+        Self::Around,
         Self::Export,
     ];
 
     /// Returns true if the section is shown for training alone.
     pub const fn is_of_training(self) -> bool {
-        matches!(self, Self::WhatIf | Self::Sweep)
+        matches!(self, Self::WhatIf | Self::Sweep | Self::Around)
     }
 
     /// Id of its element.
@@ -54,6 +57,7 @@ impl Section {
             Self::Timeline => "section-timeline",
             Self::Breakdown => "section-breakdown",
             Self::Sweep => "section-sweep",
+            Self::Around => "section-around",
             Self::Export => "section-export",
         }
     }
@@ -66,6 +70,7 @@ impl Section {
             Self::Timeline => t_string!(i18n, plan.section_timeline),
             Self::Breakdown => t_string!(i18n, plan.section_breakdown),
             Self::Sweep => t_string!(i18n, plan.section_sweep),
+            Self::Around => t_string!(i18n, around.title),
             Self::Export => t_string!(i18n, export.title),
         }
     }

@@ -143,6 +143,7 @@ fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Aga
             output::print_json(&Answer {
                 parallel: None,
                 memory,
+                around: None,
                 ms,
                 time,
             })

@@ -1,13 +1,16 @@
 //! `vramscope estimate` for one setup.
 
+use vramscope_engine::report::HostRoom;
+use vramscope_engine::simulate::{Beside, around};
 use vramscope_engine::verdict::Fit;
 use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 
 use super::Estimate;
 use super::batch::Line;
 use crate::failure::Failure;
+use crate::input::room::limit;
 use crate::output::{self, Format, terminal, text};
-use crate::predict::{predict, predict_timed};
+use crate::predict::{guarded, predict, predict_timed};
 
 impl Estimate {
     /// Predicts the setup that the flags describe.
@@ -42,6 +45,13 @@ impl Estimate {
         };
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, Fit::of_each(&report, target.room(), gpus)));
+        let host = HostRoom {
+            processes: gpus,
+            memory: self.host_gib.map(|gib| limit(gib, "--host-gib")).transpose()?,
+        };
+        let workers = self.time.data(setup.batch).map_or(0, |data| data.workers);
+        let beside = Beside::of(&report, &model, parallel.as_ref(), workers);
+        let around = guarded(|| around(&model, &setup, gpu, beside))?;
         match format {
             Format::Text => {
                 let estimate = text::Estimate {
@@ -50,17 +60,20 @@ impl Estimate {
                     parallel,
                     report: &report,
                     target,
+                    around: Some((&around, host)),
                     time,
                 };
                 output::print(&estimate.render(terminal::width()))
             }
             Format::Json => {
+                let room = target.as_ref().map(|(target, _)| target.room());
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
                 let (ms, time) = time.unzip();
                 let memory = report.answer((&model, &setup), target, outside);
                 output::print_json(&EstimateDocument {
                     parallel,
                     memory,
+                    around: Some(around.judged(room, host)),
                     ms,
                     time,
                 })

@@ -3,6 +3,7 @@
 //! All text is built with colours and Unicode; [`super::print`] removes what the terminal does not support.
 
 mod against;
+mod around;
 mod bar;
 mod breakdown;
 mod case_line;
@@ -42,6 +43,7 @@ pub use recorded::{recorded, recorded_line};
 pub use setup_words::setup_words_without;
 pub use watch::render as watch;
 
+use vramscope_engine::report::{Around, HostRoom};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
@@ -61,6 +63,8 @@ pub struct Estimate<'a> {
     pub report: &'a Report,
     /// Target and fit, if a target was given.
     pub target: Option<(Target, Fit)>,
+    /// Memory before and beside the steps, and the host's, if it is told.
+    pub around: Option<(&'a Around, HostRoom)>,
     /// Time of a step, if the card's rates are known.
     pub time: Option<(Milliseconds, TimeAnswer<'a>)>,
 }
@@ -79,6 +83,9 @@ impl Estimate<'_> {
             breakdown::render(self.report, width),
             tensors::render(self.report, width),
             ledger::render(self.report, self.target.as_ref(), width),
+            self.around.map_or_else(String::new, |(around, host)| {
+                around::render(around, (self.target.as_ref(), host), width)
+            }),
             warnings::render(&self.report.warnings, width),
         ];
         let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();

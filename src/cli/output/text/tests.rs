@@ -118,6 +118,7 @@ fn shown(target: Option<Target>, width: usize) -> String {
         parallel: None,
         report: &report,
         target,
+        around: None,
     };
     strip_str(&estimate.render(width)).to_string()
 }

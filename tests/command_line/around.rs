@@ -1,0 +1,86 @@
+//! Tests of what `estimate` says of memory before and beside the steps.
+
+use serde_json::Value;
+
+use crate::program::run;
+
+fn around(more: &[&str]) -> Value {
+    let ran = run(["estimate"].iter().chain(more).chain(&["--format", "json"]));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let answer: Value = serde_json::from_str(&ran.stdout).expect("a document");
+    answer["around"].clone()
+}
+
+fn occasions(around: &Value) -> Vec<&str> {
+    let lines = around["card"].as_array().expect("lines");
+    lines.iter().filter_map(|line| line["occasion"].as_str()).collect()
+}
+
+fn host<'a>(around: &'a Value, what: &str) -> Option<&'a Value> {
+    let lines = around["host"]["uses"].as_array().expect("lines");
+    lines.iter().find(|line| line["what"] == what)
+}
+
+#[test]
+fn ways_to_load_are_those_of_the_setup() {
+    let plain = around(&["gpt2", "--gpu", "RTX 4090"]);
+    assert_eq!(occasions(&plain), ["load_moved", "load_mapped", "load_cast"]);
+    assert!(
+        plain["card"]
+            .as_array()
+            .expect("lines")
+            .iter()
+            .all(|line| line["verdict"] == "fits")
+    );
+    let wide = around(&["gpt2", "--precision", "fp32"]);
+    assert_eq!(occasions(&wide), ["load_moved", "load_mapped"]);
+    let four_bits = around(&["qwen2.5-0.5b", "--freeze", "qlora"]);
+    assert_eq!(occasions(&four_bits), ["load_quantised", "merge"]);
+    let parts = around(&["gpt2", "--strategy", "deepspeed3", "--world", "4"]);
+    assert_eq!(occasions(&parts), ["load_partitioned", "gather"]);
+}
+
+#[test]
+fn the_host_has_what_is_offloaded_and_a_verdict() {
+    let kept = around(&["gpt2", "--strategy", "deepspeed2", "--world", "2"]);
+    assert!(host(&kept, "offloaded").is_none());
+    assert!(kept["host"]["verdict"].is_null());
+    let given = [
+        "gpt2",
+        "--strategy",
+        "deepspeed2",
+        "--world",
+        "2",
+        "--offload=optimizer",
+        "--host-gib",
+        "2",
+    ];
+    let offloaded = around(&given);
+    // Half of the weights: 4 bytes each of weight, gradient and two moments, and 2 of a copy.
+    let bytes = host(&offloaded, "offloaded").expect("it is there")["own"].as_u64();
+    assert_eq!(bytes, Some(124_439_808 / 2 * 18));
+    assert_eq!(offloaded["host"]["verdict"], "oom");
+}
+
+#[test]
+fn text_tells_the_lines_with_their_ranges() {
+    let ran = run([
+        "estimate",
+        "gpt2",
+        "--data",
+        "read=1,workers=2",
+        "--gpu",
+        "RTX 4090",
+        "--host-gib",
+        "64",
+    ]);
+    for words in [
+        "Before and beside the steps",
+        "device_map: fits",
+        "DataLoader workers",
+        " to ",
+        "64.00 GiB",
+    ] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+}
