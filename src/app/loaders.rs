@@ -14,7 +14,7 @@ use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
 use crate::pages::plan::{Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
 use crate::pages::plans::MakeFit;
-use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
+use crate::worker::lazy::{self, Begin, Closer, Here, Need, Planner, Timer};
 use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
 
@@ -126,7 +126,7 @@ fn batches_work() -> Fetched<Begin> {
 }
 
 #[wasm_split(recommend, fallible)]
-fn plan_work() -> Fetched<Begin> {
+fn plan_work() -> Fetched<Planner> {
     Ok(lazy::plan)
 }
 

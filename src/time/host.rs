@@ -49,7 +49,7 @@ impl Kind {
             "wait" | "latency" => Self::Wait,
             "python" | "module" | "forward" | "pack" => Self::Python,
             _ if begins(&["fsdp", "ddp", "shared map", "zero parameter"]) => Self::Python,
-            "node" | "accumulate" | "backward" | "unpack" | "copy into a part" => Self::Gradient,
+            "node" | "freed node" | "accumulate" | "backward" | "unpack" | "copy into a part" => Self::Gradient,
             _ if ends(&[" gradient"]) => Self::Gradient,
             _ if ends(&[" matrix", " vector", " step"]) => Self::Update,
             _ => Self::Dispatch,
@@ -70,9 +70,11 @@ impl Pace {
             here = processor_alone(host, &reference);
         }
         let there = ratios(&reference.pace_us, &self.us);
+        // Probes tell the pace of the moments in which they ran, and steps take that of all moments.
+        let since = host.drift().map_or(1.0, |drift| drift.since_probes);
         let factor = |name: &str| {
             let kind = Kind::of(name)?;
-            Some(here.get(&kind)? * there.get(&kind).unwrap_or(&1.0))
+            Some(here.get(&kind)? * there.get(&kind).unwrap_or(&1.0) * since)
         };
         let scaled = |us: &BTreeMap<String, f64>| {
             let each = us
@@ -214,6 +216,19 @@ mod tests {
             hosts: round(hosts),
         };
         assert_eq!(crate::spread::Spreads::get().host, today);
+    }
+
+    #[test]
+    fn a_host_that_slowed_down_after_its_probes_is_slower_for_every_step() {
+        let steady = host(|_| 1.0);
+        let slower = Host {
+            windows_us: vec![vec![20.0; 9], vec![40.0; 9]],
+            ..steady.clone()
+        };
+        let (once, later) = (own().on(&steady), own().on(&slower));
+        for name in ["matmul", "module", "matmul gradient", "adamw matrix", "wait"] {
+            assert!((later.us[name] / once.us[name] - 1.5).abs() < 1e-9, "{name}");
+        }
     }
 
     #[test]

@@ -65,6 +65,18 @@ pub(super) enum Source {
     Published,
 }
 
+impl Source {
+    /// The source of a time from this source that is carried to another card.
+    pub fn then(self, carried: Self) -> Self {
+        match (self, carried) {
+            (Self::Carried { same_generation: one }, Self::Carried { same_generation: other }) => Self::Carried {
+                same_generation: one && other,
+            },
+            _ => carried,
+        }
+    }
+}
+
 impl Spreads {
     /// The spreads that come with the program.
     pub fn get() -> &'static Self {
@@ -88,9 +100,9 @@ impl Spreads {
 }
 
 impl HostSpread {
-    /// Spread of a pace that was measured on this host, or elsewhere.
-    pub fn of(&self, is_here: bool) -> f64 {
+    /// Spread of a pace that was measured on this host, with its changes from moment to moment, or elsewhere.
+    pub fn of(&self, changes: Option<f64>) -> f64 {
         let here = both(self.held_back, self.operations);
-        if is_here { here } else { both(here, self.hosts) }
+        both(here, changes.unwrap_or(self.hosts))
     }
 }
