@@ -137,6 +137,13 @@ mod tests {
         serde_json::from_str(REFERENCE).expect("it comes with the program")
     }
 
+    /// Changes of the one host that a record followed.
+    fn followed() -> vramscope_benchmark::Drift {
+        let text = include_str!("../../tests/data/time/record_h100_later.json");
+        let record = vramscope_benchmark::Record::read(text).expect("a record");
+        record.host.and_then(|host| host.drift()).expect("it was followed")
+    }
+
     fn host(factor: impl Fn(&str) -> f64) -> Host {
         let us = reference().probes_us.into_iter();
         Host {
@@ -214,6 +221,7 @@ mod tests {
             held_back: round(0.05 / 0.6745),
             operations: round(operations[operations.len() * 68 / 100]),
             hosts: round(hosts),
+            moments: round(followed().spread),
         };
         assert_eq!(crate::spread::Spreads::get().host, today);
     }

@@ -13,6 +13,7 @@ use super::network::Collectives;
 use super::of_record::points;
 use super::pace::Pace;
 use super::rates::Rates;
+use super::spread::Spreads;
 use vramscope_benchmark::{Host, Record};
 use vramscope_engine::device::Device;
 use vramscope_engine::dtype::DType;
@@ -36,7 +37,7 @@ pub struct Measured {
     pub pace: Pace,
     /// True if the pace is that of the machine's own host, probed through PyTorch or measured in full.
     pub has_host: bool,
-    /// Share by which that host's pace changes from moment to moment, if it was followed.
+    /// Share by which that host's pace changes from moment to moment.
     pub changes: f64,
     /// Times of collectives between several such cards.
     pub collectives: Collectives,
@@ -122,7 +123,7 @@ impl Measured {
         Self {
             pace: self.pace.on(host),
             has_host: host.software.is_some(),
-            changes: host.drift().map_or(0.0, |drift| drift.spread),
+            changes: host.drift().map_or(Spreads::get().host.moments, |drift| drift.spread),
             host: format!("{}, scaled to {processor} by {by}", self.host),
             ..self
         }

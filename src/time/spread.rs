@@ -44,6 +44,8 @@ pub(super) struct HostSpread {
     pub operations: f64,
     /// Hosts of one kind.
     pub hosts: f64,
+    /// Moments of one host, for a record that did not follow them.
+    pub moments: f64,
 }
 
 /// Spread of two independent errors. (`hypot` differs between platforms.)

@@ -257,7 +257,7 @@ def measured(maker: Maker, timer: Timer, kernel: dict[str, Any], seconds: float)
         return {"unsupported": f"out of memory: {str(error).splitlines()[0][:160]}"}
     except (RuntimeError, AttributeError, TypeError, ValueError, KeyError) as error:
         text = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160]}"
-        is_missing = "No available kernel" in text or "not implemented" in text or "is not supported" in text
+        is_missing = "No available kernel" in text or "No viable backend" in text or "not implemented" in text or "is not supported" in text
         return {"unsupported" if is_missing else "failed": text}
 
 
