@@ -30,7 +30,10 @@ TOLERANCE = {"bf16": 0.05, "fp16": 0.01, "fp32": 1e-3}
 FEWEST, MOST = 7, 20
 # Milliseconds of one sample, long compared with an event's resolution.
 SAMPLE_MS = 0.5
-REFERENCE = "fp64 by separate operations of PyTorch, part of the results; |result - reference| / (|reference| + root mean square of references)"
+REFERENCE = (
+    "fp64 by separate operations of PyTorch, part of the results; "
+    "|result - reference| / (|reference| + root mean square of references)"
+)
 
 Run = Callable[[], Any]
 Pair = tuple[torch.Tensor, torch.Tensor]
@@ -75,7 +78,8 @@ class Maker:
         """Fused attention, forward or backward, by one of PyTorch's backends."""
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
-        backend = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}[kernel["algorithm"]]
+        backends = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
+        backend = backends[kernel["algorithm"]]
         size = (shape.get("batch", 1), shape["length"], shape["heads"], shape["head_dim"])
         causal = bool(kernel.get("causal"))
         q, k, v = (self.random(*size, dtype=dtype).transpose(1, 2).requires_grad_() for _ in range(3))
