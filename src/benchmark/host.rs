@@ -44,7 +44,12 @@ impl Host {
 
     /// Changes of the pace, if it was followed: medians of moments count alike, however many windows each has.
     pub fn drift(&self) -> Option<Drift> {
-        let moments: Vec<Vec<f64>> = self.windows_us.iter().filter(|of| !of.is_empty()).map(|of| sorted(of.clone())).collect();
+        let moments: Vec<Vec<f64>> = self
+            .windows_us
+            .iter()
+            .filter(|of| !of.is_empty())
+            .map(|of| sorted(of.clone()))
+            .collect();
         let first = median(moments.first()?);
         let medians = moments.iter().map(|of| median(of));
         let whole = medians.sum::<f64>() / moments.len() as f64;
@@ -93,14 +98,19 @@ mod tests {
     #[test]
     fn a_steady_host_has_no_drift_and_one_that_was_not_followed_says_nothing() {
         let steady = host(&[&[20.0; 5], &[20.0; 3]]).drift().expect("it was followed");
-        assert!((steady.since_probes - 1.0).abs() < 1e-12 && steady.spread < 1e-12, "{steady:?}");
+        assert!(
+            (steady.since_probes - 1.0).abs() < 1e-12 && steady.spread < 1e-12,
+            "{steady:?}"
+        );
         assert_eq!(Host::default().drift(), None);
         assert_eq!(host(&[&[]]).drift(), None);
     }
 
     #[test]
     fn a_host_that_slows_down_after_the_probes_is_slower_as_a_whole_and_less_sure() {
-        let slower = host(&[&[20.0; 9], &[30.0; 2], &[30.0; 2]]).drift().expect("it was followed");
+        let slower = host(&[&[20.0; 9], &[30.0; 2], &[30.0; 2]])
+            .drift()
+            .expect("it was followed");
         assert!((slower.since_probes - 80.0 / 60.0).abs() < 1e-9, "{slower:?}");
         assert!((0.1..0.4).contains(&slower.spread), "{slower:?}");
     }

@@ -83,7 +83,9 @@ impl CardKernels {
     pub fn measured(self, own: &Measured) -> Measured {
         // The points were read before.
         let points = points_of(&self.kernels_us).unwrap_or_default();
-        let points = points.iter().map(|(kind, dtype, extents, seconds)| (*kind, *dtype, &extents[..], *seconds));
+        let points = points
+            .iter()
+            .map(|(kind, dtype, extents, seconds)| (*kind, *dtype, &extents[..], *seconds));
         Measured::of_points(self.device.clone(), points, own).on(self.host.as_ref())
     }
 }

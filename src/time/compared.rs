@@ -71,7 +71,10 @@ impl Compared {
                     ..sized(Class::Pointwise, *dtype, [0; 4], 1)
                 };
                 let of = |kernels: &Kernels| kernels.on_curve(name, width, x);
-                (bytes, known.or_else(|| of(&reference.kernels).or_else(|| of(&self.own))))
+                (
+                    bytes,
+                    known.or_else(|| of(&reference.kernels).or_else(|| of(&self.own))),
+                )
             }
         };
         let Some(other) = other else { return };
@@ -187,14 +190,24 @@ mod tests {
     }
 
     fn told(record: &Record, launch: &Launch) -> Told {
-        Measured::of_record(record, &own()).kernels.told(launch).expect("its kind is known")
+        Measured::of_record(record, &own())
+            .kernels
+            .told(launch)
+            .expect("its kind is known")
     }
 
     #[test]
     fn the_card_itself_takes_what_pytorch_takes_there() {
         for launch in held() {
-            let (told, own) = (told(&h200(), &launch), own().kernels.time(&launch).expect("it is known"));
-            assert!((told.seconds / own - 1.0).abs() < 0.02, "{launch:?}: {} {own}", told.seconds);
+            let (told, own) = (
+                told(&h200(), &launch),
+                own().kernels.time(&launch).expect("it is known"),
+            );
+            assert!(
+                (told.seconds / own - 1.0).abs() < 0.02,
+                "{launch:?}: {} {own}",
+                told.seconds
+            );
             assert_eq!(told.source, Source::Measured);
         }
     }
@@ -243,6 +256,10 @@ mod tests {
         record.results.push(convolution);
         let launch = sized(Class::Convolution, DType::F32, [8 * 256, 1024, 588, 0], 1);
         let told = told(&record, &launch);
-        assert!((told.seconds / seconds - 1.0).abs() < 1e-9, "{} {seconds}", told.seconds);
+        assert!(
+            (told.seconds / seconds - 1.0).abs() < 1e-9,
+            "{} {seconds}",
+            told.seconds
+        );
     }
 }

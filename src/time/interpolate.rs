@@ -116,7 +116,9 @@ impl Ratios {
     /// The ratio at `x`: the mean of the points there; linear in doublings between points; constant beyond them.
     pub fn at(&self, x: u64) -> Option<f64> {
         let x = doublings([x, 0, 0, 0])[0];
-        let (before, rest) = self.points.split_at(self.points.partition_point(|(known, _)| *known < x));
+        let (before, rest) = self
+            .points
+            .split_at(self.points.partition_point(|(known, _)| *known < x));
         let mean = |of: &[(f64, f64)]| of.iter().map(|(_, ratio)| ratio).sum::<f64>() / of.len() as f64;
         let level = |at: f64| {
             let of: Vec<_> = self.points.iter().filter(|(known, _)| *known == at).copied().collect();

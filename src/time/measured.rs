@@ -107,7 +107,9 @@ impl Measured {
     /// measurement is scaled to the record's host; a record without one keeps it.
     pub fn of_record(record: &Record, own: &Self) -> Self {
         let points = points(record);
-        let points = points.iter().map(|(kind, dtype, extents, seconds)| (*kind, *dtype, &extents[..], *seconds));
+        let points = points
+            .iter()
+            .map(|(kind, dtype, extents, seconds)| (*kind, *dtype, &extents[..], *seconds));
         let of_kernels = Self::of_points(record.device.name.clone(), points, own);
         Self {
             collectives: Collectives::of_record(record),

@@ -29,7 +29,10 @@ pub(super) fn points(record: &Record) -> Vec<Point> {
 pub(super) fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
     if matches!(kernel.class, Class::HostToDevice | Class::DeviceToHost) {
         let elements = kernel.shape.bytes.unwrap_or(0) / DType::F32.width();
-        return kind(kernel).map(|kind| (kind, DType::F32, vec![elements])).into_iter().collect();
+        return kind(kernel)
+            .map(|kind| (kind, DType::F32, vec![elements]))
+            .into_iter()
+            .collect();
     }
     if kernel.class == Class::DeviceCopy {
         // A copy counts as elements of either width.

@@ -1,13 +1,13 @@
 """Kernels that PyTorch brings along: what they take on this card, and whether their results are right.
 
-python3 -m vramscope.kernels [--device cuda|cpu] reads one JSON object, `seconds` and `kernels` (as a record of `vramscope
-bench` describes them), and prints one for each kernel as soon as it is known: its place among them (`i`), and either
-`samples_ns` with `launches`, `kernel` and the comparison with a reference, or `unsupported`, `failed`, `memory` with the
+python3 -m vramscope.kernels [--device cuda|cpu] reads one JSON object, `seconds` and `kernels` (as a record of
+`vramscope bench` describes them), and prints one for each kernel as soon as it is known: its place among them (`i`),
+and either `samples_ns` with `launches`, `kernel` and the comparison with a reference, or `unsupported` or `failed` with the
 reason. Standard library and PyTorch alone.
 
 A training step launches these through PyTorch, and no library that `bench` loads by itself has them: attention of
-CUTLASS and FlashAttention, convolutions of patch embeddings, rows put in the places of image tokens, products of experts.
-The reference is fp64, computed by separate operations, of part of the results.
+CUTLASS and FlashAttention, convolutions of patch embeddings, rows put in the places of image tokens, products of
+experts. The reference is fp64, computed by separate operations, of part of the results.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ COMPARED = 4096
 # Largest error: relative to the reference's size, for sums of products in each type.
 TOLERANCE = {"bf16": 0.05, "fp16": 0.01, "fp32": 1e-3}
 FEWEST, MOST = 7, 20
+# What PyTorch says of kernels that it lacks for a card, a type or a shape.
+MISSING = ("No available kernel", "No viable backend", "not implemented", "is not supported")
 # Milliseconds of one sample, long compared with an event's resolution.
 SAMPLE_MS = 0.5
 REFERENCE = (
@@ -261,8 +263,7 @@ def measured(maker: Maker, timer: Timer, kernel: dict[str, Any], seconds: float)
         return {"unsupported": f"out of memory: {str(error).splitlines()[0][:160]}"}
     except (RuntimeError, AttributeError, TypeError, ValueError, KeyError) as error:
         text = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160]}"
-        is_missing = "No available kernel" in text or "No viable backend" in text or "not implemented" in text or "is not supported" in text
-        return {"unsupported" if is_missing else "failed": text}
+        return {"unsupported" if any(words in text for words in MISSING) else "failed": text}
 
 
 def main(arguments: list[str]) -> int:

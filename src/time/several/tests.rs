@@ -152,5 +152,8 @@ fn a_pipeline_counts_its_micro_batches_once() {
     assert!(without_host <= step * (1.0 + 1e-9), "{without_host} of {step}");
     // Each of two stages has half of the blocks, and each of two data-parallel GPUs all of them.
     let (whole, _) = without(r#""strategy": "ddp", "accum": 4"#);
-    assert!((0.3..0.8).contains(&(without_host / whole)), "{without_host} of {whole}");
+    assert!(
+        (0.3..0.8).contains(&(without_host / whole)),
+        "{without_host} of {whole}"
+    );
 }

@@ -176,10 +176,16 @@ fn a_later_machine_is_within_the_limits_by_its_own_record() {
     let timed = timed(&LATER);
     let of = |least| statistics(&timed, 0, least);
     let (all, long) = (of(0.0), of(50.0));
-    assert!(all.median <= 0.08 && long.median <= 0.06 && long.p90 <= 0.25, "{all:?}, {long:?}");
+    assert!(
+        all.median <= 0.08 && long.median <= 0.06 && long.p90 <= 0.25,
+        "{all:?}, {long:?}"
+    );
     let busy = timed.iter().filter(|timed| timed.estimated[0].busy >= 0.85);
     let busy = Statistics::of(&busy.map(|timed| timed.errors()[0]).collect::<Vec<_>>()).expect("there are some");
-    assert!(busy.median <= 0.03 && busy.max <= 0.08, "what the GPU decides: {busy:?}");
+    assert!(
+        busy.median <= 0.03 && busy.max <= 0.08,
+        "what the GPU decides: {busy:?}"
+    );
     assert!(coverage(&timed, 0, |timed| total(timed.measured)).share() >= 0.7);
     hold(&LATER, &timed);
 }

@@ -8,6 +8,14 @@ use vramscope_time::CardKernels;
 #[test]
 fn bench_on_an_h200_is_what_its_record_says() {
     let record = Record::read(include_str!("../../data/records/h200.json")).expect("a record");
-    let text = CardKernels::text("", &Record { host: None, date: None, ..record }).expect("it has kernels");
+    let text = CardKernels::text(
+        "",
+        &Record {
+            host: None,
+            date: None,
+            ..record
+        },
+    )
+    .expect("it has kernels");
     kept::hold("src/time/measured/bench_h200.json", &text);
 }

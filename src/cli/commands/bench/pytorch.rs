@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::json;
-use vramscope_benchmark::{
-    Check, Class, Implementation, Kernel, Measured, Measurement, Outcome, Summary, Timer,
-};
+use vramscope_benchmark::{Check, Class, Implementation, Kernel, Measured, Measurement, Outcome, Summary, Timer};
 use vramscope_engine::attention::Algorithm;
 
 use super::host::{Found, find, module};
@@ -91,9 +89,14 @@ impl Drop for Running {
 fn spawn(found: &Found, kernels: &[Kernel]) -> Result<(Child, Receiver<String>), String> {
     let mut run = module(found, "vramscope.kernels")?;
     let pipes = run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = pipes.spawn().map_err(|error| format!("Python does not start: {error}"))?;
+    let mut child = pipes
+        .spawn()
+        .map_err(|error| format!("Python does not start: {error}"))?;
     let asked = json!({"seconds": EACH.as_secs_f64() * kernels.len() as f64, "kernels": kernels});
-    let given = child.stdin.take().map(|mut pipe| pipe.write_all(asked.to_string().as_bytes()));
+    let given = child
+        .stdin
+        .take()
+        .map(|mut pipe| pipe.write_all(asked.to_string().as_bytes()));
     if !matches!(given, Some(Ok(()))) {
         let _ = child.kill();
         let _ = child.wait();
@@ -160,16 +163,23 @@ mod tests {
         outcome(serde_json::from_str(line).expect("a line"))
     }
 
-    const CHECK: &str = r#"{"reference": "fp64", "compared": 10, "max_error": 0.001, "tolerance": 0.01, "passed": true}"#;
+    const CHECK: &str =
+        r#"{"reference": "fp64", "compared": 10, "max_error": 0.001, "tolerance": 0.01, "passed": true}"#;
 
     #[test]
     fn a_time_counts_only_with_a_right_result() {
         let times = r#""kernel": "x", "samples_ns": [100, 110, 120], "launches": 4"#;
         let right = of(&format!(r#"{{"i": 0, {times}, "check": {CHECK}}}"#));
         assert!(matches!(right, Outcome::Measured(m) if m.summary.as_ref().is_some_and(|s| s.median_ns == 110)));
-        let wrong = of(&format!(r#"{{"i": 0, {times}, "check": {}}}"#, CHECK.replace("true", "false")));
+        let wrong = of(&format!(
+            r#"{{"i": 0, {times}, "check": {}}}"#,
+            CHECK.replace("true", "false")
+        ));
         assert!(matches!(wrong, Outcome::FailedCheck(_)), "{wrong:?}");
-        assert!(matches!(of(r#"{"i": 0, "unsupported": "no"}"#), Outcome::Unsupported { .. }));
+        assert!(matches!(
+            of(r#"{"i": 0, "unsupported": "no"}"#),
+            Outcome::Unsupported { .. }
+        ));
         assert!(matches!(of(r#"{"i": 0}"#), Outcome::Failed { .. }));
     }
 

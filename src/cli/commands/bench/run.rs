@@ -204,7 +204,10 @@ impl Session<'_> {
             bar.begin(&result.kernel.label());
             self.keep(record, result, bar)?;
         }
-        Ok(kernels.into_iter().filter(|k| record.result_of(k).is_none() && !self.is_stand_in(k)).collect())
+        Ok(kernels
+            .into_iter()
+            .filter(|k| record.result_of(k).is_none() && !self.is_stand_in(k))
+            .collect())
     }
 
     /// Returns true if a run of all kernels leaves this one out.

@@ -30,14 +30,22 @@ const EMBEDDINGS: [[u64; 4]; 5] = [
 const PLACES: [[u64; 2]; 4] = [[1024, 896], [1024, 4096], [4096, 2048], [16384, 4096]];
 
 /// Experts, rows, width and depth: Qwen3-30B-A3B and gpt-oss-20b, eight and four experts for each of 4096 positions.
-const EXPERTS: [[u64; 4]; 3] = [[128, 32768, 1536, 2048], [128, 32768, 2048, 768], [32, 16384, 5760, 2880]];
+const EXPERTS: [[u64; 4]; 3] = [
+    [128, 32768, 1536, 2048],
+    [128, 32768, 2048, 768],
+    [32, 16384, 5760, 2880],
+];
 
 /// Kernels that a Python with PyTorch runs.
 pub(super) fn kernels() -> Vec<Kernel> {
     let passes = [Pass::Forward, Pass::Backward];
     let mut all = Vec::new();
     for call in CALLS {
-        let forms = [(Algorithm::Efficient, Fp32), (Algorithm::Efficient, Bf16), (Algorithm::Flash, Bf16)];
+        let forms = [
+            (Algorithm::Efficient, Fp32),
+            (Algorithm::Efficient, Bf16),
+            (Algorithm::Flash, Bf16),
+        ];
         for (algorithm, precision) in forms {
             for causal in [false, true] {
                 all.extend(passes.map(|pass| attention((algorithm, precision), call, causal, pass)));
