@@ -2,8 +2,8 @@
 
 python3 -m vramscope.kernels [--device cuda|cpu] reads one JSON object, `seconds` and `kernels` (as a record of
 `vramscope bench` describes them), and prints one for each kernel as soon as it is known: its place among them (`i`),
-and either `samples_ns` with `launches`, `kernel` and the comparison with a reference, or `unsupported` or `failed` with the
-reason. Standard library and PyTorch alone.
+and either `samples_ns` with `launches`, `kernel` and the comparison with a reference, or `unsupported` or `failed` with
+the reason. Standard library and PyTorch alone.
 
 A training step launches these through PyTorch, and no library that `bench` loads by itself has them: attention of
 CUTLASS and FlashAttention, convolutions of patch embeddings, rows put in the places of image tokens, products of

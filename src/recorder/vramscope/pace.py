@@ -5,8 +5,8 @@ of each probe. Tensors are tiny, so that the device waits for the host. Standard
 minute. Probes are named after what they time: an operation, its gradient ("matmul gradient"), an optimizer's step
 ("adamw step") and what each parameter adds to it ("adamw matrix", "adamw vector"), Python's own speed ("python").
 
-`windows_us` is one mix of such operations, timed for a twentieth of a second after each probe: how the pace changes while
-the probes run. --windows N times N of them and no probe, to be held against those at other times.
+`windows_us` is one mix of such operations, timed for a twentieth of a second after each probe: how the pace changes
+while the probes run. --windows N times N of them and no probe, to be held against those at other times.
 
 What an operation takes in a real model is more than a probe says, since caches are cold there: a probe counts as a
 ratio to the same probe on a host whose models were timed too.
