@@ -22,7 +22,7 @@ use crate::pages::setups::SetupsPanel;
 use crate::worker::around::answer as answer_around;
 use crate::worker::difference::{Compare as CompareSetups, difference};
 use crate::worker::launch::LaunchReader;
-use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
+use crate::worker::lazy::{self, Begin, Closer, Here, Need, Planner, Timer};
 use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
 
@@ -182,7 +182,7 @@ fn batches_work() -> Fetched<Begin> {
 }
 
 #[wasm_split(recommend, fallible)]
-fn plan_work() -> Fetched<Begin> {
+fn plan_work() -> Fetched<Planner> {
     Ok(lazy::plan)
 }
 

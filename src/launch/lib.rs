@@ -5,11 +5,8 @@ mod command;
 mod draft;
 mod entry;
 mod keys;
-<<<<<<< HEAD
-mod remark;
-=======
 mod off;
->>>>>>> f-keys
+mod remark;
 mod resolve;
 mod shell;
 mod tool;

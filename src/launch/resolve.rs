@@ -50,15 +50,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         precision(draft, tool, &mut out);
     }
     let freezes_parts = takes_images && [draft.freeze_vision, draft.freeze_connector].contains(&Some(true));
-<<<<<<< HEAD
-    if tool == Tool::LlamaFactory && freezes_parts && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
-        out.not_simulated.push(Note::FrozenIn16Bits.into());
-=======
     let is_mixed = tool == Tool::LlamaFactory && freezes_parts && !has_engine;
     if is_mixed && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
-        out.not_simulated
-            .push("frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true".to_owned());
->>>>>>> f-keys
+        out.not_simulated.push(Note::FrozenIn16Bits.into());
     }
     gpus(draft, tool, &mut out);
     liger(draft, tool, &mut out);
@@ -70,8 +64,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     }
     use_cache(draft, tool, takes_images, &mut out);
     if tool == Tool::MsSwift && draft.all_logits != Some(true) {
-        out.assumed
-            .push("every position has a label: ms-swift makes no logits of those that have none".to_owned());
+        out.assumed.push(Note::EveryLabel.into());
     }
     if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
@@ -79,9 +72,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         out.missing.push(Note::MostPixels.with(values));
     }
     if let Some(tokens) = draft.image_tokens.filter(|_| takes_images) {
-        out.missing.push(format!(
-            "the size of images: at most {tokens} positions each; give --image-sizes"
-        ));
+        out.missing.push(Note::MostTokens.with([("tokens", tokens.to_string())]));
     }
     videos(draft, takes_images, &mut out);
     if draft.names_tokens == Some(true) {
@@ -102,10 +93,7 @@ fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
         .filter_map(|(at, name)| draft.video[at].map(|value| format!("{value} {name}")))
         .collect();
     if takes_images && !told.is_empty() {
-        out.missing.push(format!(
-            "the size of videos, where samples have any: at most {}",
-            told.join(", ")
-        ));
+        out.missing.push(Note::MostVideo.with([("most", told.join(", "))]));
     }
 }
 
@@ -320,21 +308,13 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
 
 fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
-<<<<<<< HEAD
-    if world > 1 || draft.zero_stage.is_some() {
-        out.assumed.push(Note::OwnLoop.into());
-=======
     let zero_stage = zero_stage(draft);
     if world > 1 || zero_stage.is_some() {
-        out.assumed
-            .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
->>>>>>> f-keys
+        out.assumed.push(Note::OwnLoop.into());
     }
     if (world > 1 || zero_stage.is_some()) && matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
-        out.not_simulated.push(format!(
-            "the loss of {} on several GPUs; a loop with all logits is simulated",
-            tool.name()
-        ));
+        out.not_simulated
+            .push(Note::LossOnSeveralGpus.with([("tool", tool.name().to_owned())]));
     }
     if let Some(stage) = zero_stage {
         return deepspeed(draft, tool, stage, world, out);
@@ -367,16 +347,9 @@ fn zero_stage(draft: &Draft) -> Option<u64> {
 }
 
 /// DeepSpeed's engine, which casts the model to bf16.
-<<<<<<< HEAD
-fn deepspeed(draft: &Draft, stage: u64, world: u64, out: &mut Resolved) {
-    if draft.bf16 != Some(true) {
-        out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
-=======
 fn deepspeed(draft: &Draft, tool: Tool, stage: u64, world: u64, out: &mut Resolved) {
     if autocast(draft, tool) != [true, false] {
-        out.not_simulated
-            .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
->>>>>>> f-keys
+        out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
     }
     out.put("precision", "bf16");
     out.put("strategy", format!("deepspeed{stage}"));

@@ -28,7 +28,7 @@ struct Mine {
 
 /// Returns the clock of a card; `None` if its data sheet lacks the rates. The user's measured kernels are used if they
 /// were measured on a card of this model. `network` connects several such cards, if given.
-fn chosen(device: &'static Device, mine: Option<&str>, network: Option<f64>) -> Option<Rc<Chosen>> {
+pub(super) fn chosen(device: &'static Device, mine: Option<&str>, network: Option<f64>) -> Option<Rc<Chosen>> {
     type Known = ((&'static str, Option<f64>), Option<String>, Rc<Chosen>);
     thread_local!(static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) });
     let of = (device.name.as_str(), network);

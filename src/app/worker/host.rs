@@ -96,7 +96,7 @@ impl Work {
                     batches: Some(begin), ..
                 },
             ) => begin(&entries),
-            (Ask::Plan(entries), Here { plan: Some(begin), .. }) => begin(&entries),
+            (Ask::Plan { entries, card }, Here { plan: Some(begin), .. }) => begin(&entries, card.as_deref()),
             (ask, _) => return Self::Asked(ask),
         })
     }
@@ -273,7 +273,7 @@ impl Host {
             | Ask::Attention(_)
             | Ask::Sweep(_)
             | Ask::Batches(_)
-            | Ask::Plan(_) => None,
+            | Ask::Plan { .. } => None,
             // Answered in several parts.
             Ask::Time { .. } => None,
         }

@@ -21,6 +21,8 @@ use crate::state::{Draft, Reading, Source};
 
 /// Starts sliced work on a set of entries.
 pub type Begin = fn(&Draft) -> Box<dyn Parts>;
+/// Starts a search for setups, timed by the kernels of the user's card if one is selected.
+pub type Planner = fn(&Draft, Option<&str>) -> Box<dyn Parts>;
 /// Answers a question about a kept run.
 pub type Closer = fn(&Kept, &Ask) -> Option<Answer>;
 /// Starts answering a question that needs a run's time, if that run is still kept.
@@ -41,9 +43,9 @@ pub fn batches(entries: &Draft) -> Box<dyn Parts> {
     Box::new(BatchWork::of(entries))
 }
 
-/// Starts a search for setups that train.
-pub fn plan(entries: &Draft) -> Box<dyn Parts> {
-    Box::new(PlanWork::of(entries))
+/// Starts a search for setups that train, timed by the kernels of the user's card if one is selected.
+pub fn plan(entries: &Draft, card: Option<&str>) -> Box<dyn Parts> {
+    Box::new(PlanWork::of(entries, card))
 }
 
 /// Derives a number of a run, or exports the run as a table.
@@ -147,7 +149,7 @@ impl Need {
             Ask::Attention(_) => Some(Self::Attention),
             Ask::Sweep(_) => Some(Self::Sweep),
             Ask::Batches(_) => Some(Self::Batches),
-            Ask::Plan(_) => Some(Self::Plan),
+            Ask::Plan { .. } => Some(Self::Plan),
             Ask::Around { .. } => Some(Self::Around),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
@@ -161,7 +163,7 @@ impl Need {
             Ask::Attention(entries)
             | Ask::Sweep(entries)
             | Ask::Batches(entries)
-            | Ask::Plan(entries)
+            | Ask::Plan { entries, .. }
             | Ask::Strategies(entries)
             | Ask::Numbers(entries)
             | Ask::WhatIf { entries, .. }
@@ -214,7 +216,7 @@ pub struct Here {
     /// [`batches`], once its chunk is loaded.
     pub batches: Option<Begin>,
     /// [`plan`], once its chunk is loaded.
-    pub plan: Option<Begin>,
+    pub plan: Option<Planner>,
     /// [`closer`], once its chunk is loaded.
     pub closer: Option<Closer>,
     /// [`around::answer`](super::around::answer), once its chunk is loaded.

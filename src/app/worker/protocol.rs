@@ -168,7 +168,12 @@ pub enum Ask {
     /// Search for the largest micro-batch that trains: repeated [`Answer::Batches`] until it is found.
     Batches(Draft),
     /// Search around these entries: repeated [`Answer::Plan`] until the plan is complete.
-    Plan(Draft),
+    Plan {
+        /// Entries to search around.
+        entries: Draft,
+        /// Kernels of the user's card as text, if one is selected.
+        card: Option<String>,
+    },
 }
 
 impl Ask {

@@ -3,5 +3,6 @@
 mod course;
 mod intervals;
 mod on_h100;
+mod reference;
 mod several;
 mod steps;

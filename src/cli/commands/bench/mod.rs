@@ -7,6 +7,7 @@ mod found;
 mod host;
 mod measure;
 mod plot;
+mod pytorch;
 mod run;
 mod show;
 
