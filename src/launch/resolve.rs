@@ -62,6 +62,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     if let Some(use_cache) = draft.use_cache {
         out.put("use_cache", use_cache);
     }
+    if draft.compile == Some(true) {
+        out.put("compile", true);
+    }
     if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
         out.missing.push(format!(
@@ -128,7 +131,12 @@ fn optimizer(draft: &Draft, out: &mut Resolved) {
     if let Some(name) = &draft.optim {
         match vramscope_plan::optimizer_named(name) {
             Some(optim) => out.put("optim", json!(optim)),
-            None => out.not_simulated.push(format!("optimizer {name}")),
+            None => {
+                let known: Vec<&str> = vramscope_plan::optimizer_names().collect();
+                let known = known.join(", ");
+                out.not_simulated
+                    .push(format!("optimizer {name}; take one of {known}, or give --optim"));
+            }
         }
     }
     out.put("clip", draft.clip.unwrap_or(false));

@@ -75,6 +75,15 @@ impl Tape {
         })
     }
 
+    /// `torch.addmm(x, a, b, beta=…, alpha=…)` with numbers other than 1, for a matrix `x`, outside the graph: the result
+    /// begins as a copy of `x`, to which cuBLAS adds the product.
+    pub fn addmm_of(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+        self.fits(a.size(1) == b.size(0), "addmm", a, b);
+        let out = self.product(*x.shape(), a.dtype(), "addmm");
+        self.multiplied(&Operands::of(a, b).forward(), a.dtype());
+        out
+    }
+
     /// `torch.bmm(a, b)`: [x, n, k] × [x, k, m] → [x, n, m].
     pub fn bmm(&self, a: &Tensor, b: &Tensor) -> Tensor {
         let mut rec = self.record("BmmBackward0", &[a, b]);
