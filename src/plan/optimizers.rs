@@ -73,7 +73,9 @@ const fn known(optim: Optimizer) -> Known {
         O::Sgd => Known::new(9, 6, Ok("sgd")),
         O::AdamwTorchao8bit => Known::new(11, ROUNDED, Ok("adamw_torch_8bit")).only_asked(),
         O::AdamwTorchao4bit => Known::new(12, ROUNDED, Ok("adamw_torch_4bit")).only_asked(),
-        O::AdamwTorchaoFp8 => Known::new(13, ROUNDED, Err(("torchao's AdamW in fp8", O::AdamwTorchao8bit))).only_asked(),
+        O::AdamwTorchaoFp8 => {
+            Known::new(13, ROUNDED, Err(("torchao's AdamW in fp8", O::AdamwTorchao8bit))).only_asked()
+        }
         O::Muon => Known::new(10, 4, Err(("Muon", O::AdamwFused))).only_asked(),
     }
 }

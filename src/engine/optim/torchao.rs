@@ -80,7 +80,10 @@ impl Quantised {
         let scales = ["new scales"; 2].map(|name| t.empty([elements / self.block], DType::F32, name));
         let is_in_place = self.values.is_none() && !p.last().is_multiple_of(self.block);
         let made = if is_in_place { &[] } else { self.made };
-        let codes: Vec<Tensor> = made.iter().map(|dtype| t.empty([elements], *dtype, "new codes")).collect();
+        let codes: Vec<Tensor> = made
+            .iter()
+            .map(|dtype| t.empty([elements], *dtype, "new codes"))
+            .collect();
         drop((codes, scales));
     }
 
@@ -89,7 +92,9 @@ impl Quantised {
     fn moment(self, t: &Tape, p: &Tensor, states: &mut States) {
         let elements = p.numel();
         if !self.takes(p) {
-            states.0.push(state(t, Why::State, || t.empty_like(p, p.dtype(), "moment")));
+            states
+                .0
+                .push(state(t, Why::State, || t.empty_like(p, p.dtype(), "moment")));
             return;
         }
         let codes = || match self.per_byte {
@@ -97,7 +102,9 @@ impl Quantised {
             more => t.empty([elements / more], self.codes, "codes"),
         };
         states.0.push(state(t, Why::State, codes));
-        states.0.push(state(t, Why::State, || t.empty([elements / self.block], DType::F32, "scales")));
+        states.0.push(state(t, Why::State, || {
+            t.empty([elements / self.block], DType::F32, "scales")
+        }));
         if let Some(values) = self.values {
             let map = || t.empty([values], DType::F32, "quantisation map");
             states.0.push(state(t, Why::QuantisationMap, map));
@@ -181,7 +188,10 @@ mod tests {
         use setup::Optimizer as O;
         let made = |kind, shape| updates(kind, shape)[1].clone();
         assert_eq!(made(O::AdamwTorchao8bit, [64, 256]), [256, 256, 65_536, 65_536]);
-        assert_eq!(made(O::AdamwTorchao4bit, [64, 256]), [512, 512, 65_536, 65_536, 131_072, 131_072]);
+        assert_eq!(
+            made(O::AdamwTorchao4bit, [64, 256]),
+            [512, 512, 65_536, 65_536, 131_072, 131_072]
+        );
         assert_eq!(made(O::AdamwTorchaoFp8, [64, 256]), [256, 256, 16_384, 16_384]);
         assert_eq!(made(O::AdamwTorchaoFp8, [256, 64]), [256, 256]);
     }

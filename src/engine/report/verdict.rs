@@ -113,7 +113,9 @@ impl Fit {
         let needed = reserved + outside_bytes;
         if report.is_compiled {
             let least = compiled::share(allocated, MEASURED.allocated[0]) + outside_bytes;
-            let range = MEASURED.reserved.map(|share| compiled::share(reserved, share) + outside_bytes);
+            let range = MEASURED
+                .reserved
+                .map(|share| compiled::share(reserved, share) + outside_bytes);
             return Self {
                 verdict: judge(least, range[1], room),
                 needed,

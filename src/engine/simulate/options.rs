@@ -5,7 +5,8 @@ use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
-    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Optimizer, Precision, Reference, Targets, TrainerKind,
+    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Optimizer, Precision, Reference, Targets,
+    TrainerKind,
 };
 use crate::{Model, Setup};
 
@@ -331,7 +332,11 @@ fn compiled_was_measured(model: &Model, setup: &Setup) -> Result<(), SimulateErr
         (setup.trainer.is_trl(), "TRL", "`trainer` loop or transformers"),
         (setup.freeze == Freeze::Qlora, "4-bit weights", "`freeze` lora"),
         (setup.loss != Loss::Full, "Liger's fused loss", "`loss` full"),
-        (setup.attn == Attention::FlashAttention2, "`attn` flash_attention_2", "`attn` sdpa"),
+        (
+            setup.attn == Attention::FlashAttention2,
+            "`attn` flash_attention_2",
+            "`attn` sdpa",
+        ),
         (!setup.lengths.is_empty(), "`lengths` that differ", "`seq`"),
         (setup.ema, "`ema`", "no `ema`"),
     ];

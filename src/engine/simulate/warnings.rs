@@ -95,7 +95,8 @@ impl WarningInputs<'_> {
         } = MEASURED;
         let eager = self.report.peak_allocated;
         let [low, high] = allocated.map(|share| compiled::share(eager, share));
-        let percent = |[low, high]: [u64; 2]| [low, high].map(|share| format!("{:+.0}%", (share as f64 - 1000.0) / 10.0));
+        let percent =
+            |[low, high]: [u64; 2]| [low, high].map(|share| format!("{:+.0}%", (share as f64 - 1000.0) / 10.0));
         let ([least, most], [usual_least, usual_most]) = (percent(allocated), percent(usual));
         self.report.is_compiled.then(|| Warning {
             code: "compiled".into(),

@@ -46,7 +46,8 @@ impl Pair {
     fn predicted(&self) -> Result<f64, String> {
         let case = Case::from_json(&self.eager.case.to_string()).map_err(|error| error.to_string())?;
         let setup = case.ok_or("an empty case")?.setup;
-        let model = Model::from_config_for(&self.eager.config.to_string(), &setup).map_err(|error| error.to_string())?;
+        let model =
+            Model::from_config_for(&self.eager.config.to_string(), &setup).map_err(|error| error.to_string())?;
         let report = simulate(&model, &setup).map_err(|error| error.to_string())?;
         let measured = self.eager.peak_steady.ok_or("not measured")?;
         Ok(report.peak_allocated.get() as f64 / measured as f64)
@@ -63,13 +64,18 @@ fn pairs() -> Vec<Pair> {
     let file = std::fs::File::open(path).expect("a part of the repository");
     GzDecoder::new(file).read_to_string(&mut text).expect("it is a text");
     // The first line says where it was measured.
-    let rows = text.lines().skip(1).map(|line| serde_json::from_str::<Row>(line).expect("a row"));
+    let rows = text
+        .lines()
+        .skip(1)
+        .map(|line| serde_json::from_str::<Row>(line).expect("a row"));
     let (compiled, mut eager): (Vec<Row>, Vec<Row>) = rows.partition(|row| row.case.get("compile").is_some());
     let mut all = Vec::new();
     for row in compiled {
         let mut case = row.case.clone();
         case.as_object_mut().map(|case| case.remove("compile"));
-        let at = eager.iter().position(|eager| eager.case == case && eager.config == row.config);
+        let at = eager
+            .iter()
+            .position(|eager| eager.case == case && eager.config == row.config);
         let eager = eager.swap_remove(at.expect("each compiled step has its eager one"));
         all.push(Pair { eager, compiled: row });
     }
@@ -94,10 +100,19 @@ fn the_range_that_is_told_is_the_measured_one() {
     let pairs = pairs();
     let [allocated, reserved] = [0, 1].map(|figure| sorted(&pairs, figure));
     let compiled: Vec<&Pair> = pairs.iter().filter(|pair| pair.shares().is_some()).collect();
-    assert!(compiled.iter().all(|pair| pair.compiled.graphs > Some(0)), "a step that was not compiled");
+    assert!(
+        compiled.iter().all(|pair| pair.compiled.graphs > Some(0)),
+        "a step that was not compiled"
+    );
     let families: BTreeSet<&str> = compiled.iter().map(|pair| pair.family()).collect();
     assert!(allocated.len() >= 60 && families.len() >= 10);
-    let told = (MEASURED.steps, MEASURED.families, MEASURED.allocated, MEASURED.reserved, MEASURED.usual);
+    let told = (
+        MEASURED.steps,
+        MEASURED.families,
+        MEASURED.allocated,
+        MEASURED.reserved,
+        MEASURED.usual,
+    );
     let measured = (
         allocated.len() as u64,
         families.len() as u64,
@@ -152,13 +167,20 @@ fn table(pairs: &[Pair]) -> String {
                 continue;
             }
             let [low, middle, high] = [0, shares.len() / 2, shares.len() - 1].map(|at| (shares[at] - 1.0) * 100.0);
-            let _ = writeln!(out, "| {key} | {value} | {} | {low:+.1}% | {middle:+.1}% | {high:+.1}% |", shares.len());
+            let _ = writeln!(
+                out,
+                "| {key} | {value} | {} | {low:+.1}% | {middle:+.1}% | {high:+.1}% |",
+                shares.len()
+            );
         }
     }
     out += "\n| case | eager | compiled | allocated | reserved |\n| --- | --- | --- | --- | --- |\n";
     for pair in pairs {
         let case: Vec<String> = pair.eager.case.as_object().into_iter().flatten().map(word).collect();
-        let mib = |row: &Row| row.peak_steady.map_or("-".into(), |bytes| format!("{:.0} MiB", bytes as f64 / 1_048_576.0));
+        let mib = |row: &Row| {
+            row.peak_steady
+                .map_or("-".into(), |bytes| format!("{:.0} MiB", bytes as f64 / 1_048_576.0))
+        };
         let shares = match (pair.shares(), &pair.compiled.error, &pair.compiled.oom) {
             (Some([allocated, reserved]), ..) => {
                 format!("{:+.1}% | {:+.1}%", (allocated - 1.0) * 100.0, (reserved - 1.0) * 100.0)
@@ -166,7 +188,13 @@ fn table(pairs: &[Pair]) -> String {
             (None, Some(error), _) => format!("{} |", first_words(error)),
             (None, None, _) => "out of memory |".into(),
         };
-        let _ = writeln!(out, "| {} | {} | {} | {shares} |", case.join(" "), mib(&pair.eager), mib(&pair.compiled));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {shares} |",
+            case.join(" "),
+            mib(&pair.eager),
+            mib(&pair.compiled)
+        );
     }
     out
 }

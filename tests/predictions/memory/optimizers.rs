@@ -41,12 +41,17 @@ fn rows() -> Vec<Row> {
     let file = std::fs::File::open(path).expect("a part of the repository");
     GzDecoder::new(file).read_to_string(&mut text).expect("it is a text");
     // The first line says where it was measured.
-    text.lines().skip(1).map(|line| serde_json::from_str(line).expect("a row")).collect()
+    text.lines()
+        .skip(1)
+        .map(|line| serde_json::from_str(line).expect("a row"))
+        .collect()
 }
 
 impl Row {
     fn read(&self) -> (Model, Setup) {
-        let case = Case::from_json(&self.case.to_string()).expect("a case").expect("of a setup");
+        let case = Case::from_json(&self.case.to_string())
+            .expect("a case")
+            .expect("of a setup");
         let model = Model::from_config_for(&self.config.to_string(), &case.setup).expect("a model");
         (model, case.setup)
     }
@@ -84,7 +89,11 @@ const FIGURES: [&str; 4] = ["peak", "peak of the update", "end", "reserved"];
 fn steps_are_predicted_to_the_byte() {
     for row in rows() {
         let [peak, update, end, _] = row.errors();
-        assert!([peak, update, end].iter().all(|error| error.abs() < 1e-6), "{peak} {update} {end} {}", row.case);
+        assert!(
+            [peak, update, end].iter().all(|error| error.abs() < 1e-6),
+            "{peak} {update} {end} {}",
+            row.case
+        );
     }
 }
 
@@ -103,7 +112,11 @@ fn the_kept_table_of_optimizers_is_todays() {
          measured alone in its process on an H100 (PyTorch 2.11; `tests/data/truth/compiled.py`). Made by `cargo xtask \
          table`.\n\n",
     );
-    let _ = writeln!(out, "| case | {} |\n| --- | --- | --- | --- | --- |", FIGURES.join(" | "));
+    let _ = writeln!(
+        out,
+        "| case | {} |\n| --- | --- | --- | --- | --- |",
+        FIGURES.join(" | ")
+    );
     for row in rows() {
         let case: Vec<String> = ["model", "optim", "precision", "freeze", "batch", "seq"]
             .iter()

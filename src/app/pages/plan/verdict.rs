@@ -102,7 +102,15 @@ pub(super) fn headline(i18n: Words, card: &Card) -> String {
 pub(super) fn detail(i18n: Words, fit: &Fit) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
     if let Some([low, high]) = fit.compiled.map(|range| range.map(gib)) {
-        return t_string!(i18n, verdict.compiled, needed = needed, room = room, low = low, high = high).to_string();
+        return t_string!(
+            i18n,
+            verdict.compiled,
+            needed = needed,
+            room = room,
+            low = low,
+            high = high
+        )
+        .to_string();
     }
     if fit.needed > fit.room {
         let short = gib(fit.short());
@@ -148,7 +156,15 @@ fn Detail(form: Form) -> impl IntoView {
                     range.map_or_else(String::new, |range| gib(range[end]))
                 })
             });
-            t!(i18n, verdict.compiled, needed = needed, room = room, low = low, high = high).into_any()
+            t!(
+                i18n,
+                verdict.compiled,
+                needed = needed,
+                room = room,
+                low = low,
+                high = high
+            )
+            .into_any()
         }
     }
 }
