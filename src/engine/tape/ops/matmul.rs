@@ -75,15 +75,6 @@ impl Tape {
         })
     }
 
-    /// `torch.addmm(x, a, b, beta=…, alpha=…)` with numbers other than 1, for a matrix `x`, outside the graph: the result
-    /// begins as a copy of `x`, to which cuBLAS adds the product.
-    pub fn addmm_of(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
-        self.fits(a.size(1) == b.size(0), "addmm", a, b);
-        let out = self.product(*x.shape(), a.dtype(), "addmm");
-        self.multiplied(&Operands::of(a, b).forward(), a.dtype());
-        out
-    }
-
     /// `torch.bmm(a, b)`: [x, n, k] × [x, k, m] → [x, n, m].
     pub fn bmm(&self, a: &Tensor, b: &Tensor) -> Tensor {
         let mut rec = self.record("BmmBackward0", &[a, b]);
@@ -283,7 +274,7 @@ pub(super) fn save_operands(tape: &Tape, rec: &mut Recording, a: &Tensor, b: &Te
 }
 
 /// Shapes and layouts of two matrices.
-struct Operands {
+pub(super) struct Operands {
     a: Dims,
     b: Dims,
     a_transposed: bool,
@@ -291,7 +282,7 @@ struct Operands {
 }
 
 impl Operands {
-    fn of(a: &Tensor, b: &Tensor) -> Self {
+    pub(super) fn of(a: &Tensor, b: &Tensor) -> Self {
         let transposed = |t: &Tensor| t.strides()[0] == 1 && t.strides()[1] == t.size(0);
         Self {
             a: *a.shape(),
@@ -310,7 +301,7 @@ pub(super) struct Product {
 }
 
 impl Operands {
-    fn forward(&self) -> Product {
+    pub(super) fn forward(&self) -> Product {
         Product {
             extents: [self.a[0], self.b[1], self.a[1], 1],
             layout: layout(self.a_transposed, self.b_transposed),
