@@ -71,14 +71,16 @@ impl Quantised {
     }
 
     /// Runs the compiled update: new scales of both moments, and their codes before they are copied. Those of fp8 are written
-    /// in place unless blocks of a scale are parts of rows.
+    /// in place unless rows and blocks of a scale divide each other.
     fn update(self, t: &Tape, p: &Tensor) {
         if !self.takes(p) {
             return;
         }
         let elements = p.numel();
         let scales = ["new scales"; 2].map(|name| t.empty([elements / self.block], DType::F32, name));
-        let is_in_place = self.values.is_none() && !p.last().is_multiple_of(self.block);
+        // Blocks are whole parts of rows, or rows whole parts of blocks.
+        let is_even = p.last().is_multiple_of(self.block) || self.block.is_multiple_of(p.last());
+        let is_in_place = self.values.is_none() && !is_even;
         let made = if is_in_place { &[] } else { self.made };
         let codes: Vec<Tensor> = made
             .iter()
@@ -193,6 +195,7 @@ mod tests {
             [512, 512, 65_536, 65_536, 131_072, 131_072]
         );
         assert_eq!(made(O::AdamwTorchaoFp8, [64, 256]), [256, 256, 16_384, 16_384]);
-        assert_eq!(made(O::AdamwTorchaoFp8, [256, 64]), [256, 256]);
+        assert_eq!(made(O::AdamwTorchaoFp8, [256, 64]), [256, 256, 16_384, 16_384]);
+        assert_eq!(made(O::AdamwTorchaoFp8, [64, 192]), [192, 192]);
     }
 }
