@@ -214,6 +214,18 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
         };
     }
     match &*warning.code {
+        "compiled" => phrase!(
+            compiled,
+            eager,
+            families,
+            high,
+            least,
+            low,
+            most,
+            steps,
+            usual_least,
+            usual_most
+        ),
         "generic-decoder" => phrase!(generic_decoder, model),
         "absent-packages" => phrase!(absent_packages, model, packages),
         "unrecorded-package" => phrase!(unrecorded_package, model, package),

@@ -4,6 +4,7 @@ mod answer;
 mod around;
 mod block_bytes;
 mod breakdown;
+pub mod compiled;
 pub mod derivation;
 mod describe;
 pub mod difference;
@@ -223,6 +224,8 @@ pub struct Report {
     pub timeline: Timeline,
     /// Memory that a model which does not train holds at the end; `None` for training.
     pub outputs: Option<Outputs>,
+    /// True if the model runs compiled: all figures are then those of the same run in eager mode.
+    pub is_compiled: bool,
     /// Warnings, each with the next step to take.
     pub warnings: Vec<Warning>,
 }

@@ -64,6 +64,7 @@ pub(crate) struct Draft {
     pub use_cache: Option<bool>,
     /// Logits of positions without labels are made too.
     pub all_logits: Option<bool>,
+    pub compile: Option<bool>,
     pub precomputed: Option<bool>,
     /// Pixels of an image, at most; positions of an image, at most.
     pub pixels: Option<u64>,
@@ -134,6 +135,7 @@ impl Draft {
             liger_mlps: self.liger_mlps.or(other.liger_mlps),
             use_cache: self.use_cache.or(other.use_cache),
             all_logits: self.all_logits.or(other.all_logits),
+            compile: self.compile.or(other.compile),
             precomputed: self.precomputed.or(other.precomputed),
             pixels: self.pixels.or(other.pixels),
             image_tokens: self.image_tokens.or(other.image_tokens),
@@ -180,6 +182,7 @@ impl Draft {
             "logits_to_keep" => self.all_logits = Some(!truth(value)?),
             "reentrant" => self.reentrant = Some(truth(value)?),
             "use_cache" => self.use_cache = Some(truth(value)?),
+            "compile" => self.compile = Some(truth(value)?),
             "pure_bf16" => self.pure_bf16 = Some(truth(value)?),
             "liger" => self.liger = Some(truth(value)?),
             "liger_rope" => self.liger_rope = Some(truth(value)?),

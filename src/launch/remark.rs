@@ -35,6 +35,7 @@ notes! {
     MostTokens = "most_tokens", "the size of images: at most {tokens} positions each; give --image-sizes";
     MostVideo = "most_video", "the size of videos, where samples have any: at most {most}";
     EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";
+    KnownTokens = "known_tokens", "special tokens are of the vocabulary: new ones make the embeddings larger";
     LossOnSeveralGpus = "loss_on_several_gpus", "the loss of {tool} on several GPUs; a loop with all logits is simulated";
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";
@@ -45,7 +46,7 @@ notes! {
     Expandable = "expandable", "the allocator has expandable segments: add --expandable-segments";
     FrozenIn16Bits = "frozen_in_16_bits", "frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true";
     LigersOthers = "ligers_others", "Liger's {parts}; only its fused loss is simulated";
-    OtherOptimizer = "other_optimizer", "optimizer {name}";
+    OtherOptimizer = "other_optimizer", "optimizer {name}; take one of {known}, or give --optim";
     QloraOfTool = "qlora_of_tool", "QLoRA as {tool} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights that are not in 4 bits to fp32";
     SingleQuantization = "single_quantization", "4-bit weights without double quantization";
     TargetsInLanguage = "targets_in_language", "adapters on {names} of the language model alone";

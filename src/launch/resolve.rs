@@ -66,6 +66,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     if tool == Tool::MsSwift && draft.all_logits != Some(true) {
         out.assumed.push(Note::EveryLabel.into());
     }
+    if draft.compile == Some(true) {
+        out.put("compile", true);
+    }
     if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
         let values = [("pixels", pixels.to_string()), ("side", side.to_string())];
@@ -76,8 +79,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     }
     videos(draft, takes_images, &mut out);
     if draft.names_tokens == Some(true) {
-        out.assumed
-            .push("special tokens are of the vocabulary: new ones make the embeddings larger".to_owned());
+        out.assumed.push(Note::KnownTokens.into());
     }
     if draft.is_expandable == Some(true) {
         out.assumed.push(Note::Expandable.into());
@@ -161,9 +163,11 @@ fn optimizer(draft: &Draft, out: &mut Resolved) {
     if let Some(name) = &draft.optim {
         match vramscope_plan::optimizer_named(name) {
             Some(optim) => out.put("optim", json!(optim)),
-            None => out
-                .not_simulated
-                .push(Note::OtherOptimizer.with([("name", name.clone())])),
+            None => {
+                let known: Vec<&str> = vramscope_plan::optimizer_names().collect();
+                let values = [("name", name.clone()), ("known", known.join(", "))];
+                out.not_simulated.push(Note::OtherOptimizer.with(values));
+            }
         }
     }
     out.put("clip", draft.clip.unwrap_or(false));

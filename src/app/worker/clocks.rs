@@ -61,11 +61,14 @@ pub(super) fn chosen(device: &'static Device, mine: Option<&str>, network: Optio
 /// second), if entered.
 ///
 /// # Errors
-/// If the card's rates are not known, or DeepSpeed's engine runs the step.
+/// If the card's rates are not known, DeepSpeed's engine runs the step, or the model is compiled.
 pub fn clock(subject: &Subject, entries: &TimeEntries, network: Option<f64>) -> Result<Rc<Chosen>, NoTime> {
     let parallel = subject.reading.parallel;
     if parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds()) {
         return Err(NoTime::DeepSpeed);
+    }
+    if subject.reading.setup.compile {
+        return Err(NoTime::Compiled);
     }
     let device = subject.device.as_ref().ok();
     let chosen = device.and_then(|device| chosen(device, entries.card.as_deref(), network));

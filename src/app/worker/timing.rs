@@ -160,6 +160,8 @@ pub enum NoTime {
     Card(String),
     /// The time of DeepSpeed's step is not estimated.
     DeepSpeed,
+    /// The time of a compiled step is not estimated.
+    Compiled,
 }
 
 impl Timing {

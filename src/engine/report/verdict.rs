@@ -11,6 +11,9 @@
 //! | [`Tight`](Verdict::Tight) | fits | leaves less than 5%, or passes the room |
 //! | [`Oom`](Verdict::Oom) | passes the room | |
 //!
+//! What a compiled run takes is not known. It is judged by the range in which measured compiled steps lay relative to eager
+//! ones ([`compiled`]): it fits if the highest of them would, and runs out of memory if the lowest of them would.
+//!
 //! On a card, memory outside PyTorch's allocator (the CUDA context, …) counts on top of both.
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::Report;
 use crate::device::Device;
 use crate::report::OutsideTerm;
+use crate::report::compiled::{self, MEASURED};
 use crate::report::outside;
 use crate::units::Bytes;
 
@@ -85,6 +89,10 @@ pub struct Fit {
     /// Terms of `needed` outside the allocator. Empty under a limit of the allocator, which does not hold them, and for
     /// cards of which nothing is known.
     pub outside: Vec<OutsideTerm>,
+    /// Of a compiled run, what it would need if it took as little or as much beside eager mode as measured compiled steps
+    /// did; `needed` is then eager's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiled: Option<[Bytes; 2]>,
 }
 
 impl Fit {
@@ -107,13 +115,26 @@ impl Fit {
             Room::Allocator(limit) => (limit, Vec::new()),
         };
         let outside_bytes = sum(&outside);
-        let least = allocated + outside_bytes;
         let needed = reserved + outside_bytes;
+        if report.is_compiled {
+            let least = compiled::share(allocated, MEASURED.allocated[0]) + outside_bytes;
+            let range = MEASURED
+                .reserved
+                .map(|share| compiled::share(reserved, share) + outside_bytes);
+            return Self {
+                verdict: judge(least, range[1], room),
+                needed,
+                room,
+                outside,
+                compiled: Some(range),
+            };
+        }
         Self {
-            verdict: judge(least, needed, room),
+            verdict: judge(allocated + outside_bytes, needed, room),
             needed,
             room,
             outside,
+            compiled: None,
         }
     }
 

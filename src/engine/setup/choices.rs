@@ -47,6 +47,15 @@ choices! {
         PagedAdamw8bit = "paged_adamw_8bit",
         /// `bitsandbytes.optim.PagedAdamW32bit`: moments in fp32, large ones paged.
         PagedAdamw = "paged_adamw",
+        /// `torch.optim.Muon` for the matrices of the blocks, `torch.optim.AdamW(foreach=True)` for everything else:
+        /// embeddings, the head, vectors, and kernels of convolutions.
+        Muon = "muon" as "Muon + AdamW (torch.optim)",
+        /// `torchao.optim.AdamW8bit`: moments in one byte, with a scale for each 256 of them.
+        AdamwTorchao8bit = "adamw_torchao_8bit" as "AdamW 8-bit (torchao)",
+        /// `torchao.optim.AdamW4bit`: moments in half a byte, with a scale for each 128 of them, 256 under Trainer.
+        AdamwTorchao4bit = "adamw_torchao_4bit" as "AdamW 4-bit (torchao)",
+        /// `torchao.optim.AdamWFp8`: moments in float8_e4m3fn, with a scale for each 256 of them.
+        AdamwTorchaoFp8 = "adamw_torchao_fp8" as "AdamW fp8 (torchao)",
     }
 
     /// Activation checkpointing.

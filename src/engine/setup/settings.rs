@@ -303,6 +303,13 @@ settings! {
         needs: Needs::Text,
         is_of_training: true,
     }
+
+    /// `torch.compile` of the model. What a compiled step allocates is not simulated: figures stay those of eager mode,
+    /// beside the range in which measured compiled steps lay.
+    Compile(compile: bool = false) {
+        about: "The model runs under torch.compile: figures are eager's, beside the range of measured compiled steps",
+        is_of_training: true,
+    }
 }
 
 #[cfg(test)]
@@ -310,7 +317,7 @@ mod tests {
     use super::*;
 
     /// Keys of cases and links, which keep working.
-    const FIXED: [&str; 27] = [
+    const FIXED: [&str; 28] = [
         "batch",
         "seq",
         "lengths",
@@ -338,6 +345,7 @@ mod tests {
         "ema",
         "loss",
         "use_cache",
+        "compile",
     ];
 
     #[test]

@@ -239,6 +239,7 @@ fn report(figures: &Inference, reserved: Reserved, outputs: Outputs, timeline: T
         peak_phase: Phase::Forward,
         breakdown: Breakdown::of(&timeline),
         timeline,
+        is_compiled: false,
         outputs: Some(outputs),
         warnings: Vec::new(),
     }

@@ -123,6 +123,7 @@ fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, 
 fn reported(model: &Model, setup: &Setup, recording: Recording, replay: Replay) -> Report {
     let stages = warnings::stages(&recording.stages);
     let mut report = report::report(recording, replay);
+    report.is_compiled = setup.compile;
     report.warnings = warnings::warnings(model, setup, &report);
     report.warnings.extend(stages);
     report

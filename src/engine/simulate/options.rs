@@ -5,7 +5,8 @@ use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
-    CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Precision, Reference, Targets, TrainerKind,
+    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Optimizer, Precision, Reference, Targets,
+    TrainerKind,
 };
 use crate::{Model, Setup};
 
@@ -20,6 +21,8 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     kernels_are_simulated(model, setup)?;
     loss_is_fused(model, setup)?;
     trl_is_simulated(model, setup)?;
+    muon_runs(model, setup)?;
+    compiled_was_measured(model, setup)?;
     convolution_is_known(model, setup)
 }
 
@@ -298,6 +301,52 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             given: given.into(),
             instead: instead.into(),
         }),
+    }
+}
+
+/// Refuses Muon, which is two optimizers, where the program that runs the steps has one.
+fn muon_runs(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.optim != Optimizer::Muon {
+        return Ok(());
+    }
+    if setup.trainer.is_derived() {
+        return not_simulated(
+            model,
+            "`optim` muon under a trainer, for which transformers 5.17 has no name",
+            "`trainer` loop or another `optim`",
+        );
+    }
+    if setup.precision == Precision::AmpFp16 {
+        return not_simulated(
+            model,
+            "`optim` muon and `precision` amp-fp16, whose GradScaler would step two optimizers",
+            "amp-bf16",
+        );
+    }
+    Ok(())
+}
+
+/// Refuses `compile` with settings under which no compiled step was measured: the range that is told would be of others.
+fn compiled_was_measured(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let reasons = [
+        (setup.trainer.is_trl(), "TRL", "`trainer` loop or transformers"),
+        (setup.freeze == Freeze::Qlora, "4-bit weights", "`freeze` lora"),
+        (setup.loss != Loss::Full, "Liger's fused loss", "`loss` full"),
+        (
+            setup.attn == Attention::FlashAttention2,
+            "`attn` flash_attention_2",
+            "`attn` sdpa",
+        ),
+        (!setup.lengths.is_empty(), "`lengths` that differ", "`seq`"),
+        (setup.ema, "`ema`", "no `ema`"),
+    ];
+    match reasons.into_iter().find(|(applies, ..)| setup.compile && *applies) {
+        None => Ok(()),
+        Some((_, with, instead)) => not_simulated(
+            model,
+            &format!("`compile` and {with}, of which no compiled step was measured"),
+            &format!("{instead}, or leave `compile` out"),
+        ),
     }
 }
 

@@ -274,7 +274,7 @@ impl Trainer {
         let trainer = Self {
             run: Run::new(model, setup),
             optimizer: match setup.trainer.is_derived() {
-                false => Optimizer::new(setup.optim, &params),
+                false => Optimizer::with_tables(tape, setup.optim, &params),
                 true => Optimizer::grouped(tape, setup.optim, &params),
             },
             scaler: scaler(setup),

@@ -76,6 +76,8 @@ pub(super) struct Core {
     pub(super) watcher: RefCell<Option<Rc<dyn ModuleWatcher>>>,
     /// Modules that have a parameter of another.
     pub(super) ties: RefCell<Vec<(ScopeId, Tensor)>>,
+    /// Tables of embeddings.
+    pub(super) tables: RefCell<Vec<StorageId>>,
     /// True if linear maps are those of DeepSpeed's stage 3.
     pub(super) linear_of_zero3: Cell<bool>,
     /// Type that a library gives parameters once the model is made.
@@ -135,6 +137,7 @@ impl Tape {
             gradient_hook: RefCell::new(None),
             watcher: RefCell::new(None),
             ties: RefCell::default(),
+            tables: RefCell::default(),
             linear_of_zero3: Cell::new(false),
             recast: Cell::new(None),
             gpu,

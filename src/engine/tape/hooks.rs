@@ -131,6 +131,16 @@ impl Tape {
         self.0.ties.take()
     }
 
+    /// Notes that a parameter is the table of an `nn.Embedding`.
+    pub fn note_table(&self, weight: &Tensor) {
+        self.0.tables.borrow_mut().extend(weight.storage().id());
+    }
+
+    /// Returns true if a parameter is the table of an `nn.Embedding`.
+    pub fn is_table(&self, x: &Tensor) -> bool {
+        x.storage().id().is_some_and(|id| self.0.tables.borrow().contains(&id))
+    }
+
     /// Sets the library that is told of modules as they run.
     pub fn watch_modules(&self, watcher: Option<Rc<dyn ModuleWatcher>>) {
         *self.0.watcher.borrow_mut() = watcher;
