@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use vramscope_engine::setup::{Targets, TrainerKind};
 use vramscope_plan::export::targets_in_language_model;
 
+use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::tool::Tool;
 
@@ -21,7 +22,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    fn put(&mut self, key: &str, value: impl Into<Value>) {
+    pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.case.insert(key.to_owned(), value.into());
     }
 }
@@ -282,7 +283,7 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
 }
 
 /// Autocast to bf16, and to fp16. ms-swift takes what its weights' type suggests (`_init_mixed_precision`).
-fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
+pub(crate) fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
     let suggested = match (tool, draft.weights) {
         (Tool::MsSwift, Some(Weights::Fp16 | Weights::Fp32)) => [false, true],
         (Tool::MsSwift, _) => [true, false],
@@ -339,7 +340,7 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
         ));
     }
     if let Some(stage) = zero_stage {
-        return deepspeed(draft, tool, stage, world, out);
+        return engine(draft, tool, stage, world, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -360,34 +361,5 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     out.put("trainer", trainer.name());
     if draft.gpus.is_none() {
         out.assumed.push("one GPU".to_owned());
-    }
-}
-
-/// DeepSpeed's stage; accelerate takes the second where none is given.
-fn zero_stage(draft: &Draft) -> Option<u64> {
-    draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2))
-}
-
-/// DeepSpeed's engine, which casts the model to bf16.
-fn deepspeed(draft: &Draft, tool: Tool, stage: u64, world: u64, out: &mut Resolved) {
-    if autocast(draft, tool) != [true, false] {
-        out.not_simulated
-            .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
-    }
-    out.put("precision", "bf16");
-    out.put("strategy", format!("deepspeed{stage}"));
-    out.put("world", world);
-    if draft.gpus.is_none() {
-        out.assumed.push("one GPU".to_owned());
-    }
-    if !draft.zero.is_empty() {
-        out.put("zero", draft.zero.clone());
-    }
-    out.assumed
-        .push("DeepSpeed's buffers have its defaults where no size is given".to_owned());
-    match draft.host {
-        [_, Some(true)] => out.put("offload", "optimizer,param"),
-        [Some(true), _] => out.put("offload", "optimizer"),
-        _ => {}
     }
 }

@@ -27,16 +27,12 @@ SWITCHED = [
 def exported(path):
     """Arguments of a file as keywords, and those of the model."""
     if path.endswith(".py"):
-        # the Python that was exported, with the class that takes its words in place of transformers'
-        import transformers
-
-        taken, own = {}, transformers.TrainingArguments
-        transformers.TrainingArguments = lambda **words: taken.update(words)
-        names = {}
-        try:
-            exec(compile(open(path).read(), path, "exec"), names)
-        finally:
-            transformers.TrainingArguments = own
+        # load.py runs the Python as it was exported; here its words are taken before they become arguments
+        taken, line = {}, "from transformers import TrainingArguments\n"
+        text = open(path).read()
+        assert line in text
+        names = {"TrainingArguments": lambda **words: taken.update(words)}
+        exec(compile(text.replace(line, "\n"), path, "exec"), names)
         return taken, names
     import yaml
 

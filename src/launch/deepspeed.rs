@@ -1,0 +1,46 @@
+//! What a launch asks of DeepSpeed.
+
+use serde_json::Map;
+
+use crate::draft::{Draft, SIZES_OF_TRAINER};
+use crate::resolve::{Resolved, autocast};
+use crate::tool::Tool;
+
+/// DeepSpeed's stage; accelerate takes the second where none is given.
+pub(crate) fn zero_stage(draft: &Draft) -> Option<u64> {
+    draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2))
+}
+
+/// DeepSpeed's engine, which casts the model to bf16.
+pub(crate) fn engine(draft: &Draft, tool: Tool, stage: u64, world: u64, out: &mut Resolved) {
+    if autocast(draft, tool) != [true, false] {
+        out.not_simulated
+            .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
+    }
+    out.put("precision", "bf16");
+    out.put("strategy", format!("deepspeed{stage}"));
+    out.put("world", world);
+    if draft.gpus.is_none() {
+        out.assumed.push("one GPU".to_owned());
+    }
+    let (open, zero): (Map<_, _>, Map<_, _>) = draft.zero.clone().into_iter().partition(|(_, value)| *value == "auto");
+    let counts = |key: &str| stage == 3 || stage > 0 && key == SIZES_OF_TRAINER[0];
+    for key in SIZES_OF_TRAINER
+        .iter()
+        .filter(|key| counts(key) && open.contains_key(**key))
+    {
+        out.not_simulated.push(format!(
+            "zero_optimization.{key}: auto, which transformers makes of the model's width; give the number"
+        ));
+    }
+    if !zero.is_empty() {
+        out.put("zero", zero);
+    }
+    out.assumed
+        .push("DeepSpeed's buffers have its defaults where no size is given".to_owned());
+    match draft.host {
+        [_, Some(true)] => out.put("offload", "optimizer,param"),
+        [Some(true), _] => out.put("offload", "optimizer"),
+        _ => {}
+    }
+}
