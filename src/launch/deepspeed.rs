@@ -1,4 +1,4 @@
-//! What a launch asks of DeepSpeed.
+//! Settings of DeepSpeed in a launch.
 
 use serde_json::Map;
 

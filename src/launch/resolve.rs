@@ -93,7 +93,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     out
 }
 
-/// What is said of videos, which the files do not hold.
+/// Names the sizes of videos, which the files do not hold.
 fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     let named = [(0, "pixels each"), (1, "frames"), (2, "frames a second")];
     let told: Vec<String> = named

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use vramscope_engine::report::Around;
 use vramscope_engine::simulate::{Beside, SimulateError, around};
 use vramscope_engine::verdict::Verdict;
+use vramscope_time::Feed;
 
 use super::coded::Coded;
 use super::protocol::{Answer, Ask};
@@ -41,9 +42,10 @@ mod as_json {
 
 /// Answers [`Ask::Around`]; no answer for a run that does not train, or whose surroundings are refused.
 pub fn answer(kept: &Kept, ask: &Ask) -> Option<Answer> {
-    let Ask::Around { workers, .. } = ask else { return None };
+    let Ask::Around { data, .. } = ask else { return None };
     let subject = kept.subject.as_ref().filter(|_| kept.ran.pass.is_none())?;
-    let around = of(kept, subject, *workers).ok()?;
+    let workers = Feed::read(data).map_or(0, |feed| feed.workers());
+    let around = of(kept, subject, workers).ok()?;
     let processes = subject.gpus();
     let judged = |room| around.card.iter().map(move |line| line.fit(room, processes).verdict);
     let verdicts = subject.room().map(|room| judged(room).collect()).unwrap_or_default();
@@ -68,6 +70,7 @@ pub fn of(kept: &Kept, subject: &Subject, workers: u64) -> Result<Around, Simula
 mod tests {
     use super::*;
     use crate::state::{Draft, Key};
+    use vramscope_engine::report::HostUse;
 
     #[test]
     fn a_run_is_answered_with_a_verdict_for_each_line_of_the_card() {
@@ -82,11 +85,14 @@ mod tests {
             ran,
             card: None,
         };
-        let Some(Answer::Around(answer)) = answer(&kept, &Ask::Around { run: 7, workers: 2 }) else {
+        let data = "decode=9,workers=2".to_owned();
+        let Some(Answer::Around(answer)) = answer(&kept, &Ask::Around { run: 7, data }) else {
             panic!("no answer");
         };
         let view = answer.open().expect("it is what was sent");
         assert_eq!(view.verdicts.len(), view.around.card.len());
         assert!(!view.around.card.is_empty() && view.processes == 1);
+        let uses = |what| view.around.host.iter().any(|line| line.what == what);
+        assert!(uses(HostUse::Workers) && uses(HostUse::Pinned));
     }
 }
