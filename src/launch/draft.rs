@@ -86,6 +86,13 @@ pub(crate) struct Draft {
     pub names_tokens: Option<bool>,
 }
 
+/// Keys of `zero_optimization` that transformers makes of the model's width where they are "auto".
+pub(crate) const SIZES_OF_TRAINER: [&str; 3] = [
+    "reduce_bucket_size",
+    "stage3_prefetch_bucket_size",
+    "stage3_param_persistence_threshold",
+];
+
 /// Result of setting a value.
 pub(crate) type Set = Result<(), Fault>;
 
@@ -154,7 +161,8 @@ impl Draft {
 
     /// Sets what a key of a table stands for. `null`, and DeepSpeed's "auto", leave the setting as it is.
     pub fn set(&mut self, knob: &str, value: &Value) -> Set {
-        if value.is_null() || *value == "auto" && !matches!(knob, "weights" | "attention" | "bf16" | "fp16") {
+        let takes_auto = matches!(knob, "weights" | "attention" | "bf16" | "fp16") || knob.starts_with("zero.");
+        if value.is_null() || *value == "auto" && !takes_auto {
             return Ok(());
         }
         match knob {
@@ -309,14 +317,28 @@ impl Draft {
         Ok(())
     }
 
-    /// A file's name, or one of ms-swift's: `zero0` to `zero3`, with `_offload`.
+    /// A file's name, or one of ms-swift's (`swift/config`): `zero0` to `zero3`, with `_offload`.
     fn deepspeed(&mut self, name: &str) {
-        let digit = name
-            .strip_prefix("zero")
-            .and_then(|rest| rest.chars().next()?.to_digit(10));
-        self.zero_stage = self.zero_stage.or(digit.map(u64::from));
-        if digit.is_some() && name.ends_with("_offload") {
-            self.host = [Some(true), Some(digit == Some(3))];
+        let rest = name.strip_prefix("zero").unwrap_or_default();
+        let (stage, is_offloaded) = match rest.split_once('_') {
+            Some((stage, "offload")) => (stage, true),
+            Some(_) => return,
+            None => (rest, false),
+        };
+        let Some(stage) = stage.parse().ok().filter(|stage| *stage <= 3) else {
+            return;
+        };
+        self.zero_stage = self.zero_stage.or(Some(stage));
+        if is_offloaded {
+            self.host = [Some(true), Some(stage == 3)];
+        }
+        let sizes: &[(&str, Value)] = match stage {
+            3 => &SIZES_OF_TRAINER.map(|key| (key, "auto".into())),
+            _ => &["reduce_bucket_size", "allgather_bucket_size"].map(|key| (key, 200_000_000.into())),
+        };
+        let overlap = ("overlap_comm", false.into());
+        for (key, value) in sizes.iter().cloned().chain([overlap]) {
+            self.zero.entry(key).or_insert(value);
         }
     }
 }

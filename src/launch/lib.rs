@@ -2,6 +2,7 @@
 //! simulated, or not known; and the setup that results is a case for the engine. Nothing is executed.
 
 mod command;
+mod deepspeed;
 mod draft;
 mod entry;
 mod keys;

@@ -57,6 +57,7 @@ notes! {
     Fp16Weights = "fp16_weights", "weights in fp16";
     Bf16UnderFp16 = "bf16_under_fp16", "weights in bf16 under fp16 autocast";
     DeepspeedWithoutBf16 = "deepspeed_without_bf16", "DeepSpeed without bf16; take bf16: true, in which its engine is simulated";
+    AutoSize = "auto_size", "zero_optimization.{key}: auto, which transformers makes of the model's width; give the number";
     OfLine = "of_line", "{given}: {why}";
     AbsentFile = "absent_file", "the settings in {path}; give it too, with --launch {path}";
 }

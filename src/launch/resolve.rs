@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use vramscope_engine::setup::{Targets, TrainerKind};
 use vramscope_plan::export::targets_in_language_model;
 
+use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::remark::{Note, Remark};
 use crate::tool::Tool;
@@ -22,7 +23,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    fn put(&mut self, key: &str, value: impl Into<Value>) {
+    pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.case.insert(key.to_owned(), value.into());
     }
 }
@@ -75,7 +76,8 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
         out.missing.push(Note::MostPixels.with(values));
     }
     if let Some(tokens) = draft.image_tokens.filter(|_| takes_images) {
-        out.missing.push(Note::MostTokens.with([("tokens", tokens.to_string())]));
+        out.missing
+            .push(Note::MostTokens.with([("tokens", tokens.to_string())]));
     }
     videos(draft, takes_images, &mut out);
     if draft.names_tokens == Some(true) {
@@ -87,7 +89,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     out
 }
 
-/// What is said of videos, which the files do not hold.
+/// Names the sizes of videos, which the files do not hold.
 fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     let named = [(0, "pixels each"), (1, "frames"), (2, "frames a second")];
     let told: Vec<String> = named
@@ -268,7 +270,7 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
 }
 
 /// Autocast to bf16, and to fp16. ms-swift takes what its weights' type suggests (`_init_mixed_precision`).
-fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
+pub(crate) fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
     let suggested = match (tool, draft.weights) {
         (Tool::MsSwift, Some(Weights::Fp16 | Weights::Fp32)) => [false, true],
         (Tool::MsSwift, _) => [true, false],
@@ -321,7 +323,7 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
             .push(Note::LossOnSeveralGpus.with([("tool", tool.name().to_owned())]));
     }
     if let Some(stage) = zero_stage {
-        return deepspeed(draft, tool, stage, world, out);
+        return engine(draft, tool, stage, world, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -342,32 +344,5 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
     out.put("trainer", trainer.name());
     if draft.gpus.is_none() {
         out.assumed.push(Note::OneGpu.into());
-    }
-}
-
-/// DeepSpeed's stage; accelerate takes the second where none is given.
-fn zero_stage(draft: &Draft) -> Option<u64> {
-    draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2))
-}
-
-/// DeepSpeed's engine, which casts the model to bf16.
-fn deepspeed(draft: &Draft, tool: Tool, stage: u64, world: u64, out: &mut Resolved) {
-    if autocast(draft, tool) != [true, false] {
-        out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
-    }
-    out.put("precision", "bf16");
-    out.put("strategy", format!("deepspeed{stage}"));
-    out.put("world", world);
-    if draft.gpus.is_none() {
-        out.assumed.push(Note::OneGpu.into());
-    }
-    if !draft.zero.is_empty() {
-        out.put("zero", draft.zero.clone());
-    }
-    out.assumed.push(Note::ZeroDefaults.into());
-    match draft.host {
-        [_, Some(true)] => out.put("offload", "optimizer,param"),
-        [Some(true), _] => out.put("offload", "optimizer"),
-        _ => {}
     }
 }

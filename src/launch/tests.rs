@@ -109,7 +109,7 @@ fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
         resolved(&launch)
             .missing
             .iter()
-            .any(|text| text.contains("16384 pixels each")),
+            .any(|text| text.to_string().contains("16384 pixels each")),
         "{:?}",
         resolved(&launch).missing
     );
@@ -294,7 +294,9 @@ fn files_of_deepspeed_and_accelerate_add_to_a_tools_own() {
         (parallel.strategy, parallel.zero.overlap_comm),
         (Strategy::Deepspeed3, Some(true))
     );
-    assert_eq!(open(&read), Vec::<String>::new());
+    // The Trainer makes it of the width of a model that is not known here.
+    assert!(open(&read)[0].contains("reduce_bucket_size: auto"), "{:?}", open(&read));
+    assert_eq!(open(&read).len(), 1);
     // A file that is named and not given would make another run of it.
     let alone = launch(&["per_device_train_batch_size: 4\noutput_dir: x\ndeepspeed: ds_z3.json\n"]);
     assert!(

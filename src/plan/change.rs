@@ -144,14 +144,19 @@ mod tests {
             ("packing", "packed"),
             ("trainer", "trl_sft"),
         ] {
-            assert!(changed.contains(&(change.0, change.1.into())), "{change:?}: {changed:?}");
+            assert!(
+                changed.contains(&(change.0, change.1.into())),
+                "{change:?}: {changed:?}"
+            );
         }
         assert!(!changed.iter().any(|(_, value)| value == "trl_dpo"), "another task");
     }
 
     #[test]
     fn every_choice_of_the_vocabulary_is_tried_once() {
-        let words: Vec<_> = choices(&Setup::default()).map(|c| (c.setting().key(), c.text())).collect();
+        let words: Vec<_> = choices(&Setup::default())
+            .map(|c| (c.setting().key(), c.text()))
+            .collect();
         let mut once = words.clone();
         once.sort();
         once.dedup();

@@ -62,6 +62,11 @@ impl Feed {
         }
     }
 
+    /// Processes that load data.
+    pub const fn workers(&self) -> u64 {
+        self.workers
+    }
+
     /// The pipeline for micro-batches of `samples` samples.
     pub fn of_batch(&self, samples: u64) -> Pipeline {
         let of_batch = |stage: &Stage| Stage {

@@ -274,7 +274,8 @@ async fn the_cover_shows_the_parts_and_the_readers_progress() {
 async fn an_exercise_keeps_its_answer_to_itself() {
     with_page("#/course?row=9.1", async |page| {
         row(page, "9.1").await?;
-        let open = "return [...document.querySelectorAll('.course-exercise .course-solution')].filter((e) => e.open).length";
+        let open =
+            "return [...document.querySelectorAll('.course-exercise .course-solution')].filter((e) => e.open).length";
         assert_eq!(answer::<usize>(page, open).await?, 0);
         let seen = "return document.querySelector('.course-row').innerText";
         let seen: String = answer(page, seen).await?;

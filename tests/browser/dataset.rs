@@ -25,7 +25,8 @@ async fn length(page: &Page, name: &str) -> WebDriverResult<Option<u64>> {
 }
 
 async fn press(page: &Page, name: &str) -> WebDriverResult<()> {
-    page.click_at(&format!("[data-testid=dataset-use][data-name='{name}']")).await
+    page.click_at(&format!("[data-testid=dataset-use][data-name='{name}']"))
+        .await
 }
 
 /// Text is estimated by its bytes, images are counted as the model counts them, and a press takes both.
@@ -34,8 +35,12 @@ async fn lengths_and_sizes_of_a_dropped_file_become_those_of_the_setup() {
     with_page("#/?model=qwen2.5-vl-3b&gpu=H200&batch=4", async |page| {
         page.find("peak-allocated").await?;
         drop_bytes(page, ".plan", "train.jsonl", &conversations()).await?;
-        page.until("the samples", || page.value("dataset-count"), |n| n.as_deref() == Some("100"))
-            .await?;
+        page.until(
+            "the samples",
+            || page.value("dataset-count"),
+            |n| n.as_deref() == Some("100"),
+        )
+        .await?;
         // The hundredth: 100 tokens of text; 2800 by 56 pixels are 200 by 4 patches, of which 4 become a token.
         let read = || length(page, "max");
         page.until("the longest", read, |n| *n == Some(100 + 200)).await?;
@@ -50,7 +55,8 @@ async fn lengths_and_sizes_of_a_dropped_file_become_those_of_the_setup() {
         page.until("the worst batch", address, worst).await?;
         // A press undoes it, as any other change.
         page.click("undo").await?;
-        page.until("the entries before", address, |at| !at.contains("lengths")).await?;
+        page.until("the entries before", address, |at| !at.contains("lengths"))
+            .await?;
         page.click("dataset-close").await?;
         assert_eq!(page.text("dataset").await?, "");
         assert_eq!(page.errors().await?, Vec::<String>::new());
@@ -66,7 +72,8 @@ async fn a_column_of_tokens_is_no_estimate() {
         page.find("peak-allocated").await?;
         let file = "text,num_tokens\n\"a, b\",10\nc,30\n";
         drop_bytes(page, ".plan", "lengths.csv", file.as_bytes()).await?;
-        page.until("the longest", || length(page, "max"), |n| *n == Some(30)).await?;
+        page.until("the longest", || length(page, "max"), |n| *n == Some(30))
+            .await?;
         let ratio = page.driver.find_all(By::Css("[data-testid=dataset-ratio]")).await?;
         assert!(ratio.is_empty(), "nothing is estimated");
         Ok(())
@@ -80,12 +87,15 @@ async fn an_estimate_can_be_corrected_and_a_wrong_file_is_refused() {
     with_page("#/?model=gpt2", async |page| {
         page.find("peak-allocated").await?;
         drop_bytes(page, ".plan", "train.jsonl", &conversations()).await?;
-        page.until("the longest", || length(page, "max"), |n| *n == Some(100)).await?;
+        page.until("the longest", || length(page, "max"), |n| *n == Some(100))
+            .await?;
         page.enter("dataset-ratio", "2").await?;
-        page.until("the longest", || length(page, "max"), |n| *n == Some(200)).await?;
+        page.until("the longest", || length(page, "max"), |n| *n == Some(200))
+            .await?;
         for (text, word) in [("{\"id\": 7}", "id"), ("PAR1", "JSONL"), ("", "no records")] {
             drop_bytes(page, ".plan", "other.jsonl", text.as_bytes()).await?;
-            page.until("why", || page.text("dataset-wrong"), |why| why.contains(word)).await?;
+            page.until("why", || page.text("dataset-wrong"), |why| why.contains(word))
+                .await?;
         }
         Ok(())
     })

@@ -1,8 +1,8 @@
 //! Tests the way from "out of memory" to a setup that fits, and the way back.
 
 use serde_json::Value;
-use thirtyfour::error::WebDriverResult;
 use thirtyfour::By;
+use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
 use crate::page::with_page;
@@ -133,7 +133,11 @@ async fn the_verdict_says_how_exact_it_is_and_is_copied_as_text() {
         let stub = "navigator.clipboard.writeText = async (text) => { window.copied = text }";
         page.driver.execute(stub, vec![]).await?;
         page.click("copy-text").await?;
-        let copied: String = page.driver.execute("return window.copied ?? ''", vec![]).await?.convert()?;
+        let copied: String = page
+            .driver
+            .execute("return window.copied ?? ''", vec![])
+            .await?
+            .convert()?;
         let reserved = page.value("peak-reserved").await?.unwrap_or_default();
         let digits: String = copied.chars().filter(char::is_ascii_digit).collect();
         assert!(digits.contains(&reserved), "{copied}");

@@ -52,7 +52,12 @@ impl<'a> Person<'a> {
     pub async fn presses(&mut self, key: Key, times: usize) -> WebDriverResult<()> {
         for _ in 0..times {
             self.effort.keys += 1;
-            self.page.driver.action_chain().send_keys(key.clone() + "").perform().await?;
+            self.page
+                .driver
+                .action_chain()
+                .send_keys(key.clone() + "")
+                .perform()
+                .await?;
         }
         Ok(())
     }

@@ -25,15 +25,20 @@ async fn a_setup_is_saved_opened_renamed_and_deleted() {
         page.click("setup-save").await?;
         are(page, &["tiny"]).await?;
         page.enter("batch", "8").await?;
-        page.until("the address", || page.fragment(), |at| at.contains("batch=8")).await?;
+        page.until("the address", || page.fragment(), |at| at.contains("batch=8"))
+            .await?;
         // Without a name it has that of its model and card.
         page.click("setup-save").await?;
         are(page, &["gpt2 · H100 SXM", "tiny"]).await?;
         page.click_at("[data-name=tiny] [data-testid=setup-open]").await?;
-        page.until("the setup", || page.fragment(), |at| at.contains("batch=4")).await?;
+        page.until("the setup", || page.fragment(), |at| at.contains("batch=4"))
+            .await?;
         page.click_at("[data-name=tiny] [data-testid=setup-rename]").await?;
         page.enter("setup-new-name", "smallest").await?;
-        page.find("setup-new-name").await?.send_keys(thirtyfour::Key::Enter + "").await?;
+        page.find("setup-new-name")
+            .await?
+            .send_keys(thirtyfour::Key::Enter + "")
+            .await?;
         are(page, &["gpt2 · H100 SXM", "smallest"]).await?;
         let (name, file) = saved::text(page, "setups-export").await?;
         assert_eq!(name, "vramscope-setups.json");
@@ -59,7 +64,8 @@ async fn the_latest_setups_are_kept() {
         page.find("peak-allocated").await?;
         for (testid, text, entry) in [("batch", "12", "batch=12"), ("seq", "512", "seq=512")] {
             page.enter(testid, text).await?;
-            page.until("the address", || page.fragment(), |at| at.contains(entry)).await?;
+            page.until("the address", || page.fragment(), |at| at.contains(entry))
+                .await?;
         }
         page.go("#/").await?;
         page.click("setups").await?;
@@ -68,8 +74,12 @@ async fn the_latest_setups_are_kept() {
         let all = page.until("the latest", latest, |all| all.len() == 2).await?;
         assert!(all[0].contains("512") && all[1].contains("12"), "{all:?}");
         page.click("setup-latest").await?;
-        page.until("the setup", || page.fragment(), |at| at == "#/?model=gpt2&batch=12&seq=512")
-            .await?;
+        page.until(
+            "the setup",
+            || page.fragment(),
+            |at| at == "#/?model=gpt2&batch=12&seq=512",
+        )
+        .await?;
         Ok(())
     })
     .await;

@@ -84,20 +84,23 @@ async fn all_weights_on_eight_gpus() {
 /// 3. The largest micro-batch of QLoRA on a card for games, and one press that takes it.
 #[tokio::test]
 async fn the_largest_batch_of_qlora() {
-    with_page("#/?model=qwen2.5-vl-3b&gpu=RTX 4090&seq=1024&precision=amp-bf16&ckpt=full", async |page| {
-        let mut person = Person::at(page);
-        person.chooses("freeze", "qlora").await?;
-        person.sees("fits").await?;
-        person.click("to-section-sweep").await?;
-        let found = page
-            .until("a batch", || page.value("largest-batch"), Option::is_some)
-            .await?;
-        person.click("largest-batch-use").await?;
-        let used = || async { Ok(page.find("batch").await?.prop("value").await?) };
-        page.until("the batch", used, |batch| *batch == found).await?;
-        assert_eq!(person.rest(), Effort { clicks: 4, keys: 0 });
-        Ok(())
-    })
+    with_page(
+        "#/?model=qwen2.5-vl-3b&gpu=RTX 4090&seq=1024&precision=amp-bf16&ckpt=full",
+        async |page| {
+            let mut person = Person::at(page);
+            person.chooses("freeze", "qlora").await?;
+            person.sees("fits").await?;
+            person.click("to-section-sweep").await?;
+            let found = page
+                .until("a batch", || page.value("largest-batch"), Option::is_some)
+                .await?;
+            person.click("largest-batch-use").await?;
+            let used = || async { Ok(page.find("batch").await?.prop("value").await?) };
+            page.until("the batch", used, |batch| *batch == found).await?;
+            assert_eq!(person.rest(), Effort { clicks: 4, keys: 0 });
+            Ok(())
+        },
+    )
     .await;
 }
 
@@ -125,7 +128,8 @@ async fn two_setups_are_compared() {
         let mut person = Person::at(page);
         person.click("pin").await?;
         person.chooses("optim", "sgd").await?;
-        let cells = "return [...document.querySelectorAll('[data-testid=compare-needed]')].map(c => c.dataset.value ?? null)";
+        let cells =
+            "return [...document.querySelectorAll('[data-testid=compare-needed]')].map(c => c.dataset.value ?? null)";
         let cells = || async { page.driver.execute(cells, vec![]).await?.convert::<Vec<Option<u64>>>() };
         let both = |all: &Vec<Option<u64>>| all.len() == 2 && all[0].is_some() && all[1].is_some() && all[0] != all[1];
         page.until("two amounts", cells, both).await?;
@@ -223,7 +227,10 @@ async fn the_first_task_is_done_by_keyboard_alone() {
         person.types("l").await?;
         person.sees("oom").await?;
         let address = page.fragment().await?;
-        assert!(address.contains("seq=4096") && address.contains("freeze=lora"), "{address}");
+        assert!(
+            address.contains("seq=4096") && address.contains("freeze=lora"),
+            "{address}"
+        );
         let effort = person.rest();
         assert!(effort.clicks == 0 && effort.keys <= 45, "{effort:?}");
         // Help stays within reach: Shift+Tab leads to it.
@@ -246,7 +253,9 @@ async fn in_chinese() {
         let mut person = Person::at(page);
         person.chooses("language", "zh-CN").await?;
         told(page, "verdict", "需要").await?;
-        person.picks("model", "https://huggingface.co/Qwen/Qwen2.5-VL-7B-Instruct").await?;
+        person
+            .picks("model", "https://huggingface.co/Qwen/Qwen2.5-VL-7B-Instruct")
+            .await?;
         person.picks("gpu", "4090").await?;
         person.sees("oom").await?;
         assert!(page.text("make-fit").await?.chars().any(|c| c > '一'));

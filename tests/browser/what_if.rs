@@ -91,11 +91,21 @@ async fn no_row_changes_its_place_under_the_pointer() {
         row(page, "optim=sgd").await?;
         let before = order(page).await?;
         // A real press: it brings the pointer there.
-        page.click_at("[data-testid=what-if-row][data-name='optim=sgd']").await?;
+        page.click_at("[data-testid=what-if-row][data-name='optim=sgd']")
+            .await?;
         row(page, "optim=adamw").await?;
         let after = order(page).await?;
-        let wanted: Vec<String> = before.iter().map(|name| name.replace("optim=sgd", "optim=adamw")).collect();
-        let kept = |names: &[String]| names.iter().filter(|name| wanted.contains(name)).cloned().collect::<Vec<_>>();
+        let wanted: Vec<String> = before
+            .iter()
+            .map(|name| name.replace("optim=sgd", "optim=adamw"))
+            .collect();
+        let kept = |names: &[String]| {
+            names
+                .iter()
+                .filter(|name| wanted.contains(name))
+                .cloned()
+                .collect::<Vec<_>>()
+        };
         assert_eq!(kept(&after), wanted, "all rows that stay are where they were");
         Ok(())
     })

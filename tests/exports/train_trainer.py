@@ -6,7 +6,7 @@ was exported; `Trainer` then takes a step with them on a small random model of t
 by its own command line. What stands in SWITCHED is set afterwards, because a processor cannot do it or a test must not.
 Prints a line for each file that trained; ends with 1 where one did not.
 """
-import json, os, sys, tempfile, traceback, warnings
+import os, sys, warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TQDM_DISABLE="1")
@@ -27,16 +27,12 @@ SWITCHED = [
 def exported(path):
     """Arguments of a file as keywords, and those of the model."""
     if path.endswith(".py"):
-        # the Python that was exported, with the class that takes its words in place of transformers'
-        import transformers
-
-        taken, own = {}, transformers.TrainingArguments
-        transformers.TrainingArguments = lambda **words: taken.update(words)
-        names = {}
-        try:
-            exec(compile(open(path).read(), path, "exec"), names)
-        finally:
-            transformers.TrainingArguments = own
+        # load.py runs the Python as it was exported; here its words are taken before they become arguments
+        taken, line = {}, "from transformers import TrainingArguments\n"
+        text = open(path).read()
+        assert line in text
+        names = {"TrainingArguments": lambda **words: taken.update(words)}
+        exec(compile(text.replace(line, "\n"), path, "exec"), names)
         return taken, names
     import yaml
 
@@ -99,23 +95,5 @@ def lightning(path, plan, folder):
 FORMS = {"hf-yaml": trainer, "hf-python": trainer, "lightning": lightning}
 
 
-def main():
-    folder, failed = sys.argv[1], False
-    train_trl.without_libraries()
-    for name in sorted(os.listdir(folder)):
-        form = next((form for form in FORMS if name.startswith(form + "-")), None)
-        if not form:
-            continue
-        plan = json.load(open(os.path.join(folder, name[len(form) + 1 :].rsplit(".", 1)[0] + ".json")))
-        try:
-            with tempfile.TemporaryDirectory() as work:
-                FORMS[form](os.path.join(folder, name), plan, work)
-            print("trained", name, flush=True)
-        except (Exception, SystemExit):
-            failed = True
-            print("FAILED", name, traceback.format_exc()[-2500:], flush=True)
-    sys.exit(failed)
-
-
 if __name__ == "__main__":
-    main()
+    train_trl.train_all(sys.argv[1], FORMS)

@@ -5,7 +5,7 @@ The file is read by TRL's own parser as it was exported. What stands in SWITCHED
 line, because a processor cannot do it or a test must not; nothing else is changed. Prints a line for each file that
 trained; ends with 1 where one did not.
 """
-import json, os, sys, traceback, warnings
+import json, os, sys, tempfile, traceback, warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TQDM_DISABLE="1")
@@ -106,18 +106,18 @@ def train(path, plan, folder):
         assert adapted and not any("vision_tower" in key for key in adapted), adapted
 
 
-def main():
-    import tempfile
-
-    folder, failed = sys.argv[1], False
+def train_all(folder, forms):
+    """Trains a step of each export in a folder. `forms` has the function for each beginning of a file's name."""
+    failed = False
     without_libraries()
     for name in sorted(os.listdir(folder)):
-        if not name.startswith("trl-"):
+        form = next((form for form in forms if name.startswith(form + "-")), None)
+        if not form:
             continue
-        plan = json.load(open(os.path.join(folder, name[4:].rsplit(".", 1)[0] + ".json")))
+        plan = json.load(open(os.path.join(folder, name[len(form) + 1 :].rsplit(".", 1)[0] + ".json")))
         try:
             with tempfile.TemporaryDirectory() as work:
-                train(os.path.join(folder, name), plan, work)
+                forms[form](os.path.join(folder, name), plan, work)
             print("trained", name, flush=True)
         except (Exception, SystemExit):
             failed = True
@@ -126,4 +126,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    train_all(sys.argv[1], {"trl": train})

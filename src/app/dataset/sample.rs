@@ -4,15 +4,38 @@ use serde_json::{Map, Value};
 
 /// Columns that count the tokens of a sample.
 const TOKENS: [&str; 11] = [
-    "num_tokens", "n_tokens", "token_count", "total_tokens", "input_length", "seq_length", "seq_len", "length", "tokens",
-    "input_ids", "token_ids",
+    "num_tokens",
+    "n_tokens",
+    "token_count",
+    "total_tokens",
+    "input_length",
+    "seq_length",
+    "seq_len",
+    "length",
+    "tokens",
+    "input_ids",
+    "token_ids",
 ];
 /// Columns of a conversation: a list of turns.
 const TURNS: [&str; 4] = ["messages", "conversations", "conversation", "dialog"];
 /// Columns of text that a trainer puts one after another.
 const TEXTS: [&str; 16] = [
-    "text", "system", "instruction", "prompt", "input", "context", "question", "query", "problem", "completion", "response",
-    "output", "answer", "solution", "caption", "content",
+    "text",
+    "system",
+    "instruction",
+    "prompt",
+    "input",
+    "context",
+    "question",
+    "query",
+    "problem",
+    "completion",
+    "response",
+    "output",
+    "answer",
+    "solution",
+    "caption",
+    "content",
 ];
 /// Columns of the two answers of a preference, of which the longer decides.
 const PREFERENCE: [&str; 2] = ["chosen", "rejected"];
@@ -74,7 +97,10 @@ impl Sample {
 
     /// Pixels of all images.
     pub fn pixels(&self) -> u64 {
-        self.sizes.iter().map(|size| u64::from(size[0]) * u64::from(size[1])).sum()
+        self.sizes
+            .iter()
+            .map(|size| u64::from(size[0]) * u64::from(size[1]))
+            .sum()
     }
 }
 
@@ -150,7 +176,8 @@ fn pairs((heights, widths): (&Value, &Value)) -> Option<Vec<[u32; 2]>> {
         (Value::Array(heights), Value::Array(widths)) => {
             let is_whole = heights.len() == widths.len() && heights.len() <= MOST_IMAGES;
             let both = heights.iter().zip(widths).filter(|_| is_whole);
-            both.map(|(height, width)| Some([side(height)?, side(width)?])).collect()
+            both.map(|(height, width)| Some([side(height)?, side(width)?]))
+                .collect()
         }
         (height, width) => Some(vec![[side(height)?, side(width)?]]),
     }

@@ -53,9 +53,15 @@ impl Summary {
         // The longest of a batch is at most the sample of a rank if all are: the power of that sample's share.
         let below = |rank: usize| power(rank as f64 / count, batch);
         let longest = self.0.iter().enumerate();
-        let longest: f64 = longest.map(|(i, length)| *length as f64 * (below(i + 1) - below(i))).sum();
+        let longest: f64 = longest
+            .map(|(i, length)| *length as f64 * (below(i + 1) - below(i)))
+            .sum();
         let mean = self.0.iter().map(|length| *length as f64).sum::<f64>() / count;
-        if longest > 0.0 { (1.0 - mean / longest).max(0.0) } else { 0.0 }
+        if longest > 0.0 {
+            (1.0 - mean / longest).max(0.0)
+        } else {
+            0.0
+        }
     }
 
     /// The longest samples, which one micro-batch may hold: the longest first.

@@ -42,7 +42,12 @@ fn turns_and_columns_of_text_are_counted_in_bytes() {
     assert_eq!(texts("train.json", &array), bytes);
     let pretty = serde_json::to_string_pretty(&lines).expect("JSON");
     assert_eq!(texts("train.json", &format!("\u{feff} {pretty}")), bytes);
-    let images: Vec<u32> = read("a.jsonl", &file).expect("samples").samples.iter().map(|s| s.images).collect();
+    let images: Vec<u32> = read("a.jsonl", &file)
+        .expect("samples")
+        .samples
+        .iter()
+        .map(|s| s.images)
+        .collect();
     assert_eq!(images, [1, 1, 0, 0, 0]);
 }
 
@@ -62,8 +67,16 @@ fn tables_have_their_names_in_the_first_line() {
     assert_eq!(
         found.samples,
         [
-            Sample { text: Text::Bytes(8), images: 1, sizes: vec![[480, 640]] },
-            Sample { text: Text::Bytes(3), images: 0, sizes: vec![] },
+            Sample {
+                text: Text::Bytes(8),
+                images: 1,
+                sizes: vec![[480, 640]]
+            },
+            Sample {
+                text: Text::Bytes(3),
+                images: 0,
+                sizes: vec![]
+            },
         ]
     );
     assert_eq!((found.broken, found.first_broken), (1, 3));
@@ -89,7 +102,13 @@ fn sizes_stand_in_columns_or_beside_each_image() {
     let sizes: Vec<_> = found.samples.iter().map(|sample| sample.sizes.clone()).collect();
     assert_eq!(
         sizes,
-        [vec![[480, 640]], vec![[480, 640], [2, 3]], vec![[1, 3], [2, 4]], vec![], vec![]]
+        [
+            vec![[480, 640]],
+            vec![[480, 640], [2, 3]],
+            vec![[1, 3], [2, 4]],
+            vec![],
+            vec![]
+        ]
     );
     assert_eq!(found.samples[1].pixels(), 480 * 640 + 6);
     assert_eq!(found.samples[4].images, 1);
@@ -121,7 +140,10 @@ fn a_json_file_is_a_dataset_if_it_is_large() {
 #[test]
 fn a_summary_has_the_percentiles_and_the_worst_batch() {
     let summary = Summary::of((1..=100).rev().collect());
-    assert_eq!([50.0, 95.0, 99.0, 100.0].map(|p| summary.percentile(p)), [50, 95, 99, 100]);
+    assert_eq!(
+        [50.0, 95.0, 99.0, 100.0].map(|p| summary.percentile(p)),
+        [50, 95, 99, 100]
+    );
     assert_eq!(summary.worst(3), [100, 99, 98]);
     assert_eq!(summary.padding(1), 0.0);
     // Two of {1, 2}: the longest is 1 in a quarter of the draws.

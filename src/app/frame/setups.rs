@@ -17,7 +17,9 @@ pub fn SetupsMenu() -> impl IntoView {
     let is_open = RwSignal::new(false);
     let name = move || t_string!(i18n, setups.title).to_owned();
     let on_toggle = move |event: leptos::ev::Event| {
-        let menu = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
+        let menu = event
+            .target()
+            .and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
         is_open.set(menu.is_some_and(|menu| menu.open()));
     };
     let on_key = move |event: KeyboardEvent| {

@@ -90,7 +90,9 @@ impl Store {
                 // Steps in a frame would come before those of the page around it.
                 (!wanted.draft.has(Key::Embed) && (is_elsewhere || !changed.is_empty())).then_some(changed)
             });
-            let is_kept = changed.as_ref().is_some_and(|changed| changed.iter().any(|key| key.decides_run()));
+            let is_kept = changed
+                .as_ref()
+                .is_some_and(|changed| changed.iter().any(|key| key.decides_run()));
             let is_new = self.history.write(&new, changed);
             self.seen.set_value(fragment());
             if is_kept && wanted.route == Route::Plan {
@@ -107,7 +109,9 @@ impl Store {
 
     /// Keeps the setup on screen among the latest of this browser.
     fn keep_latest(self, continues: bool) {
-        let query = self.reading.with_untracked(|reading| reading.good.only(is_of_setup).to_query());
+        let query = self
+            .reading
+            .with_untracked(|reading| reading.good.only(is_of_setup).to_query());
         let lines = Self::latest();
         preferences::write(LATEST, Some(&with_latest(&lines, &query, continues)));
     }

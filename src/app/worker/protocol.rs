@@ -124,8 +124,8 @@ pub enum Ask {
     Around {
         /// Id of the run ([`RunView::id`]).
         run: u32,
-        /// Workers of the `DataLoader`.
-        workers: u64,
+        /// Entry that describes how data is loaded, which names its workers; empty if there is none.
+        data: String,
     },
     /// Figures of each setup, in order: one [`Answer::Setup`] each.
     Setups(Vec<Draft>),

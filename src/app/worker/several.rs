@@ -125,7 +125,9 @@ fn others(subject: &Subject, parallel: &Parallel) -> Vec<Strategy> {
     }
     let offered = offered(subject, parallel).into_iter();
     let can = offered.filter(|offered| offered.refusal.is_none());
-    can.map(|offered| offered.strategy).filter(|strategy| *strategy != parallel.strategy).collect()
+    can.map(|offered| offered.strategy)
+        .filter(|strategy| *strategy != parallel.strategy)
+        .collect()
 }
 
 /// How several GPUs share a run as entered, for one GPU too if a strategy was entered.

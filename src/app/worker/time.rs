@@ -310,10 +310,7 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
         return pretty(&figures.answer((model, setup), subject.new_tokens()));
     }
     let question = Question::of(&entries.entered);
-    let workers = question
-        .feed
-        .as_ref()
-        .map_or(0, |feed| feed.of_batch(setup.batch).workers);
+    let workers = question.feed.as_ref().map_or(0, Feed::workers);
     let parallel = subject.reading.parallel;
     let chosen = clock(subject, entries, question.network).ok();
     let time = chosen.as_ref().and_then(|chosen| {

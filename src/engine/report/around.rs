@@ -1,4 +1,4 @@
-//! What a run takes around its steps: on the card while a model is loaded, merged or gathered, and of the host's memory.
+//! Memory that a run takes around its steps: of the card while a model is loaded, merged or gathered, and of the host.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ impl Occasion {
 /// Memory of the card around the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnCard {
-    /// What happens.
+    /// Occasion on which the memory is taken.
     pub occasion: Occasion,
     /// Highest allocated bytes meanwhile.
     pub allocated: Bytes,
@@ -135,7 +135,7 @@ impl HostUse {
         matches!(self, Self::SavedModel)
     }
 
-    /// When it is there.
+    /// Stage of the run at which it is there.
     pub const fn stage(self) -> HostStage {
         match self {
             Self::Process => HostStage::Always,
@@ -147,7 +147,7 @@ impl HostUse {
     }
 }
 
-/// When a use of the host's memory is there.
+/// Stage of a run at which a use of the host's memory is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostStage {
@@ -180,11 +180,11 @@ impl HostStage {
 /// One use of the host's memory by the process of one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnHost {
-    /// What takes it.
+    /// Use of the memory.
     pub what: HostUse,
-    /// When.
+    /// Stage of the run at which it is taken.
     pub stage: HostStage,
-    /// How much.
+    /// Bytes that are taken.
     #[serde(flatten)]
     pub bytes: HostBytes,
 }

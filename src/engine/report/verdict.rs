@@ -105,7 +105,20 @@ impl Fit {
     /// the GPUs count too.
     pub fn of_each(report: &Report, room: Room, gpus: u64) -> Self {
         let allocated = report.first.peak().max(report.steady.peak());
-        Self::of_bytes((allocated, report.peak_reserved), room, gpus)
+        let eager = Self::of_bytes((allocated, report.peak_reserved), room, gpus);
+        if !report.is_compiled {
+            return eager;
+        }
+        let outside = sum(&eager.outside);
+        let least = compiled::share(allocated, MEASURED.allocated[0]) + outside;
+        let range = MEASURED
+            .reserved
+            .map(|share| compiled::share(report.peak_reserved, share) + outside);
+        Self {
+            verdict: judge(least, range[1], eager.room),
+            compiled: Some(range),
+            ..eager
+        }
     }
 
     /// Judges these highest allocated and reserved bytes on one of several GPUs.
@@ -116,19 +129,6 @@ impl Fit {
         };
         let outside_bytes = sum(&outside);
         let needed = reserved + outside_bytes;
-        if report.is_compiled {
-            let least = compiled::share(allocated, MEASURED.allocated[0]) + outside_bytes;
-            let range = MEASURED
-                .reserved
-                .map(|share| compiled::share(reserved, share) + outside_bytes);
-            return Self {
-                verdict: judge(least, range[1], room),
-                needed,
-                room,
-                outside,
-                compiled: Some(range),
-            };
-        }
         Self {
             verdict: judge(allocated + outside_bytes, needed, room),
             needed,

@@ -177,7 +177,10 @@ impl Value for Targets {
     }
 
     fn every() -> Vec<Self> {
-        Self::WORDS.into_iter().filter_map(|word| Self::parse(word).ok()).collect()
+        Self::WORDS
+            .into_iter()
+            .filter_map(|word| Self::parse(word).ok())
+            .collect()
     }
 }
 

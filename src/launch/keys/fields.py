@@ -1,6 +1,7 @@
 """Lists the keys that each tool takes, from the tool's own classes, for the test that the tables leave none out.
 
-    pip install --no-deps --target PACKAGES transformers==5.17.0 trl==1.16.0 …   # the versions in VERSIONS
+    pip install --no-deps --target PACKAGES transformers==5.17.0 trl==1.16.0 llamafactory==0.9.5 ms-swift==4.6.0 \\
+        axolotl==0.19.0 accelerate==1.15.0 deepspeed==0.19.8 torch==2.11.0   # or take target/exports, and axolotl
     python3 src/launch/keys/fields.py PACKAGES
 
 reads the sources below PACKAGES without importing them, and writes `src/launch/keys/fields/TOOL.tsv`: a key, and its default
@@ -46,7 +47,7 @@ DISTRIBUTIONS = {
     "axolotl": "axolotl",
     "accelerate": "accelerate",
     "deepspeed": "deepspeed",
-    "launchers": "accelerate",
+    "launchers": "accelerate deepspeed torch",
 }
 # Objects of DeepSpeed's JSON whose keys are listed one by one; of others the table has a row for the whole object.
 DEEPSPEED = {
@@ -85,8 +86,8 @@ def default_of(node, constants):
         left, right = (default_of(side, constants) for side in (node.left, node.right))
         if "?" in (left, right):
             return "?"
-        return json.dumps(json.loads(left) * json.loads(right) if isinstance(node.op, ast.Mult) else
-                          json.loads(left) ** json.loads(right))
+        left, right = json.loads(left), json.loads(right)
+        return json.dumps(left * right if isinstance(node.op, ast.Mult) else left**right)
     try:
         return json.dumps(ast.literal_eval(node))
     except (ValueError, TypeError):
@@ -275,7 +276,8 @@ def main():
     for tool, distribution in DISTRIBUTIONS.items():
         own = {"accelerate": of_accelerate, "deepspeed": of_deepspeed, "launchers": of_launchers}.get(tool)
         keys = own(root) if own else of_classes(root, tool)
-        lines = [f"# {distribution} {version(root, distribution)}, by fields.py"]
+        versions = ", ".join(f"{name} {version(root, name)}" for name in distribution.split())
+        lines = [f"# {versions}, by fields.py"]
         lines += [f"{key}\t{default}" for key, default in sorted(keys.items())]
         (OUT / f"{tool}.tsv").write_text("\n".join(lines) + "\n")
         print(f"{tool}: {len(keys)} keys")

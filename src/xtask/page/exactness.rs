@@ -67,7 +67,10 @@ mod tests {
                  | 1 | **gpt2** {settings} | failed | — |  |  |\n"
             )
         };
-        assert_eq!(lines(&row("own_process.jsonl", "batch=1")), "gpt2\tbatch=1\t2.11 GiB\t+0.37%\n");
+        assert_eq!(
+            lines(&row("own_process.jsonl", "batch=1")),
+            "gpt2\tbatch=1\t2.11 GiB\t+0.37%\n"
+        );
         assert_eq!(lines(&row("held_out.jsonl", "batch=1")), "");
         assert_eq!(lines(&row("own_process.jsonl", "precision=amp-fp16")), "");
         assert_ne!(lines(&row(SETTLED, "precision=amp-fp16")), "");

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::{Failure, root};
 
+/// List of records that the page loads; `vramscope export` rewrites it.
+pub const LISTED: &str = "data/records.json";
 /// The list, which `vramscope export` made of [`FILES`]; a test compares them.
 const LIST: &str = "src/app/data/records.json";
 /// The records, in the order of the list.
@@ -19,7 +21,12 @@ pub fn write(dist: &Path) -> Result<(), Failure> {
     let text = std::fs::read_to_string(root().join(LIST))?;
     let unlike = || Failure::new(format!("{LIST} does not list {FILES:?}"));
     let list: Value = serde_json::from_str(&text).map_err(|_| unlike())?;
-    let ids: Vec<&str> = list["records"].as_array().into_iter().flatten().filter_map(|entry| entry["id"].as_str()).collect();
+    let ids: Vec<&str> = list["records"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry["id"].as_str())
+        .collect();
     if ids.len() != FILES.len() {
         return Err(unlike());
     }
@@ -27,6 +34,6 @@ pub fn write(dist: &Path) -> Result<(), Failure> {
     for (id, file) in ids.iter().zip(FILES) {
         std::fs::copy(root().join(file), dist.join(format!("data/records/{id}.json")))?;
     }
-    std::fs::write(dist.join("data/records.json"), text)?;
+    std::fs::write(dist.join(LISTED), text)?;
     Ok(())
 }

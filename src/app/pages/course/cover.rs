@@ -9,7 +9,10 @@ use crate::part::text;
 /// The parts, each with the page to go on with.
 #[component]
 pub fn Cover(book: &'static Book) -> impl IntoView {
-    let parts: Vec<_> = book.parts().map(|(part, rows)| part_of(book, part, rows.collect())).collect();
+    let parts: Vec<_> = book
+        .parts()
+        .map(|(part, rows)| part_of(book, part, rows.collect()))
+        .collect();
     view! {
         <article class="course-cover" data-testid="course-cover">
             <h2>{book.word("cover_title")}</h2>
@@ -31,7 +34,9 @@ fn part_of(book: &'static Book, part: &'static str, rows: Vec<Row<'static>>) -> 
     let next = {
         let ids: Vec<(&str, &str)> = rows.iter().map(|row| (row.id, row.title())).collect();
         Memo::new(move |_| {
-            let last = state.marks.with(|marks| ids.iter().rposition(|(id, _)| marks.has(id)))?;
+            let last = state
+                .marks
+                .with(|marks| ids.iter().rposition(|(id, _)| marks.has(id)))?;
             let open = |(id, _): &&(&str, &str)| state.marks.with(|marks| !marks.has(id));
             ids[last..].iter().find(open).or_else(|| ids.iter().find(open)).copied()
         })

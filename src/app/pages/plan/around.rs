@@ -1,5 +1,5 @@
-//! What a run takes before and beside its steps: the card while it is loaded, merged or saved, and the host's memory. In a
-//! chunk of its own.
+//! Shows the memory that a run takes before and beside its steps: of the card while the model is loaded, merged or saved, and
+//! of the host. In a chunk of its own.
 
 use std::time::Duration;
 
@@ -52,20 +52,20 @@ fn follow(shown: RwSignal<Option<AroundView>>, is_waiting: RwSignal<bool>) {
         is_waiting.try_set(true);
         pending.stop();
     };
-    let workers = Memo::new(move |_| reading.with(|reading| workers(reading.good.get(Key::Data))));
+    let data = Memo::new(move |_| reading.with(|reading| reading.good.get(Key::Data).to_owned()));
     let entries = Memo::new(move |_| reading.with(Reading::entries));
     Effect::new(move || {
         entries.track();
         stop();
     });
     Effect::new(move || {
-        let workers = workers.get();
+        let data = data.get();
         let Outcome::Ready(run) = simulation.outcome.get() else {
             return;
         };
         stop();
         pending.begin(PAUSE, move || {
-            let ask = Ask::Around { run: run.id, workers };
+            let ask = Ask::Around { run: run.id, data };
             engine.ask(Slot::Around, ask, move |answer, _| {
                 if let Some(Answer::Around(answer)) = answer {
                     shown.try_set(answer.open());
@@ -75,15 +75,6 @@ fn follow(shown: RwSignal<Option<AroundView>>, is_waiting: RwSignal<bool>) {
         });
     });
     on_cleanup(stop);
-}
-
-/// Workers of the entry that describes how data comes: four unless it names them, as its reader has it.
-fn workers(data: &str) -> u64 {
-    let named = data.split(',').find_map(|entry| entry.trim().strip_prefix("workers="));
-    match data.trim() {
-        "" => 0,
-        _ => named.and_then(|number| number.parse().ok()).unwrap_or(4),
-    }
 }
 
 fn tables(i18n: Words, view: &AroundView) -> AnyView {

@@ -157,7 +157,14 @@ fn CardMemory() -> impl IntoView {
         let outside: Bytes = outside.map(|(_, bytes)| *bytes).sum();
         let left = gib(card.fit.room.saturating_sub(outside));
         let sold = Device::by_name(&card.name).map_or_else(|_| String::new(), |device| tick_label(device.memory()));
-        t_string!(i18n, plan.card_memory, sold = sold, seen = gib(card.fit.room), left = left).to_string()
+        t_string!(
+            i18n,
+            plan.card_memory,
+            sold = sold,
+            seen = gib(card.fit.room),
+            left = left
+        )
+        .to_string()
     });
     view! { <p class="muted small image-positions" data-testid="card-memory">{text(move || words.get())}</p> }
 }

@@ -15,7 +15,9 @@ pub fn ExactnessPlace() -> impl IntoView {
     let i18n = use_i18n();
     let is_open = RwSignal::new(false);
     let on_toggle = move |event: leptos::ev::Event| {
-        let details = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
+        let details = event
+            .target()
+            .and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
         is_open.set(details.is_some_and(|details| details.open()));
     };
     view! {

@@ -4,8 +4,8 @@ use leptos::html;
 use leptos::prelude::*;
 
 use super::breakdown::Breakdown;
-use super::dataset::DatasetPlace;
 use super::copy_text::CopyText;
+use super::dataset::DatasetPlace;
 use super::exactness::ExactnessPlace;
 use super::export::ExportCard;
 use super::gpus::SharedNote;

@@ -30,9 +30,16 @@ pub fn title(i18n: Words, setup: &Draft) -> String {
 
 /// What else differs from the defaults.
 pub fn detail(i18n: Words, setup: &Draft) -> String {
-    let in_title = [Key::Model, Key::Config, Key::Gpu, Key::World, Key::Setting(Setting::Freeze)];
+    let in_title = [
+        Key::Model,
+        Key::Config,
+        Key::Gpu,
+        Key::World,
+        Key::Setting(Setting::Freeze),
+    ];
     let others: Vec<_> = setup.entries().filter(|(key, _)| !in_title.contains(key)).collect();
-    let one = |(key, text): &(Key, &str)| format!("{} {}", words::label(i18n, *key), shown(i18n, *key, (*text).to_owned()));
+    let one =
+        |(key, text): &(Key, &str)| format!("{} {}", words::label(i18n, *key), shown(i18n, *key, (*text).to_owned()));
     let mut told: Vec<String> = others.iter().take(MOST).map(one).collect();
     if let Some(more) = others.len().checked_sub(MOST).filter(|more| *more > 0) {
         told.push(t_string!(i18n, setups.more, more = more.to_string()));

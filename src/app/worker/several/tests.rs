@@ -148,7 +148,10 @@ fn one_gpu_is_shown_with_a_strategy_that_takes_it() {
 /// On several GPUs every strategy that the setup can take is shown for as many of them.
 #[test]
 fn other_strategies_are_shown_on_as_many_gpus() {
-    assert!(every(&entries(&[])).iter().all(|on| on.other.is_none()), "one GPU has none");
+    assert!(
+        every(&entries(&[])).iter().all(|on| on.other.is_none()),
+        "one GPU has none"
+    );
     let chosen = entries(&[(Key::World, "4"), (Key::Strategy, "zero1")]);
     let subject = Subject::read(&chosen).expect("it is read");
     let parallel = subject.reading.parallel.expect("several");

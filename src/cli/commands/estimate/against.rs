@@ -53,6 +53,7 @@ impl Estimate {
                 report: &run.report,
                 target: run.target.clone(),
                 time: None,
+                around: None,
             });
             let names = self.launch.names();
             return output::print(&text::against(&names, &shown, &difference, terminal::width()));

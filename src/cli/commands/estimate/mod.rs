@@ -83,7 +83,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu H200
   vramscope estimate gpt2 --data read=1,decode=8,workers=8 --samples 1000000
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
-  vramscope estimate llama-3.1-8b --freeze qlora --gpu 4090 --host-gib 32
+  vramscope estimate llama3.1-8b --freeze qlora --gpu 4090 --host-gib 32
   vramscope estimate --launch train.yaml --gpu H200
   vramscope estimate --launch of_a.yaml --against of_b.sh --gpu 4090
   vramscope estimate --recording run.vram.gz --gpu H200

@@ -19,13 +19,7 @@ impl Estimate {
     /// See [`Failure`].
     pub fn run_single(mut self) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
-        if let Some(launch) = self.launch.read()? {
-            let resolved = launch.resolve(self.subject.takes_images(launch.model())?);
-            if format == Format::Text {
-                output::print(&text::launch(&launch, &resolved, terminal::width()))?;
-            }
-            self.subject.launch(self.launch.case(&resolved)?);
-        }
+        self.take_launch(format)?;
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
@@ -81,5 +75,18 @@ impl Estimate {
             }
             Format::Jsonl => output::print_json_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
         }
+    }
+
+    /// Takes the setup of the files that start the run, if any are given, and shows what is read of them.
+    fn take_launch(&mut self, format: Format) -> Result<(), Failure> {
+        let Some(launch) = self.launch.read()? else {
+            return Ok(());
+        };
+        let resolved = launch.resolve(self.subject.takes_images(launch.model())?);
+        if format == Format::Text {
+            output::print(&text::launch(&launch, &resolved, terminal::width()))?;
+        }
+        self.subject.launch(self.launch.case(&resolved)?);
+        Ok(())
     }
 }

@@ -14,11 +14,11 @@ use crate::units::Bytes;
 /// Batches that each worker makes ahead (`prefetch_factor`).
 const AHEAD: u64 = 2;
 
-/// What a process takes once PyTorch, transformers and peft are imported and the CUDA context is made: 662 to 684 MiB beside an
+/// Least, expected and most bytes of a process once PyTorch, transformers and peft are imported and the CUDA context is made: 662 to 684 MiB beside an
 /// H100 (PyTorch 2.11, CUDA 13.0, transformers 5.17). Other packages take more, such as data sets' and DeepSpeed.
 const PROCESS: [Bytes; 3] = [Bytes::mib(600), Bytes::mib(700), Bytes::mib(1500)];
 
-/// What a forked worker of a `DataLoader` takes of its own beside the samples of a batch: the pages that it writes to, 13 MiB
+/// Least, expected and most bytes of a forked worker of a `DataLoader`, beside the samples of a batch: the pages that it writes to, 13 MiB
 /// where it was measured, and those of its data set, which copies what Python only reads.
 const WORKER: [Bytes; 3] = [Bytes::mib(10), Bytes::mib(16), Bytes::mib(600)];
 
@@ -145,16 +145,24 @@ fn paged(bytes: Bytes) -> HostBytes {
     }
 }
 
-/// Moments of each weight that an optimizer keeps.
+/// Moments that an optimizer keeps of each weight; of Muon's two optimizers, the matrices'. Adafactor keeps means of rows and columns, which are small.
 const fn moments(optimizer: Optimizer) -> u64 {
     match optimizer {
-        Optimizer::Sgd => 0,
-        Optimizer::Sgdm => 1,
-        _ => 2,
+        Optimizer::Sgd | Optimizer::Adafactor | Optimizer::AdafactorTorch => 0,
+        Optimizer::Sgdm | Optimizer::Muon => 1,
+        Optimizer::Adamw
+        | Optimizer::AdamwFused
+        | Optimizer::AdamwLoop
+        | Optimizer::Adamw8bit
+        | Optimizer::PagedAdamw8bit
+        | Optimizer::PagedAdamw
+        | Optimizer::AdamwTorchao8bit
+        | Optimizer::AdamwTorchao4bit
+        | Optimizer::AdamwTorchaoFp8 => 2,
     }
 }
 
-/// What the host keeps for one of several GPUs: of FSDP2 shards, gradients and states (`CPUOffloadPolicy`); of DeepSpeed
+/// Bytes that the host keeps for one of several GPUs: of FSDP2 shards, gradients and states (`CPUOffloadPolicy`); of DeepSpeed
 /// weights, gradients and states in fp32, 16-bit copies, and of stage 3 parameters. Pinned memory comes in powers of two, so
 /// that it can take up to twice as much.
 fn offloaded(run: &Run<'_>, trained: &Trained) -> HostBytes {
@@ -228,7 +236,11 @@ fn saved_states(run: &Run<'_>, trained: &Trained) -> Bytes {
         return Bytes::new(4 * trained.elements.div_ceil(parallel.world));
     }
     let width = match (run.setup.optim, run.setup.freeze, run.setup.lora_dtype) {
-        (Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit, ..) => 1,
+        (Optimizer::AdamwTorchao4bit, ..) => return Bytes::new(trained.largest / 2),
+        (
+            Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit | Optimizer::AdamwTorchao8bit | Optimizer::AdamwTorchaoFp8,
+            ..,
+        ) => 1,
         (Optimizer::PagedAdamw, ..) => 4,
         (_, Freeze::Lora | Freeze::Qlora, AdapterType::Fp32) => DType::F32.width(),
         (_, Freeze::Lora | Freeze::Qlora, AdapterType::Bf16) => DType::Bf16.width(),

@@ -1,4 +1,4 @@
-//! What a run takes around its steps: loading the model, merging its adapters, saving it, and the host's memory.
+//! Simulates what surrounds the steps of a run: loading the model, merging its adapters, saving it, and the host's memory.
 
 mod gather;
 mod host;

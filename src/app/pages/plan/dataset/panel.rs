@@ -86,9 +86,7 @@ fn unread(i18n: Words, why: &Unread) -> String {
     match why {
         Unread::Empty => t_string!(i18n, dataset.empty).to_owned(),
         Unread::Binary => t_string!(i18n, dataset.binary).to_owned(),
-        Unread::Unknown(names) => {
-            t_string!(i18n, dataset.unknown, names = names.join(", ")).to_string()
-        }
+        Unread::Unknown(names) => t_string!(i18n, dataset.unknown, names = names.join(", ")).to_string(),
     }
 }
 
@@ -98,13 +96,20 @@ fn Found(found: Arc<Dataset>, ratio: RwSignal<String>) -> impl IntoView {
     let store = Store::get();
     let model = Simulation::get().model;
     let setup = Memo::new(move |_| store.reading().with(|r| r.setup.clone()));
-    let is_estimated = found.samples.iter().any(|sample| matches!(sample.text, Text::Bytes(1..)));
+    let is_estimated = found
+        .samples
+        .iter()
+        .any(|sample| matches!(sample.text, Text::Bytes(1..)));
     let facts = {
         let found = found.clone();
         Memo::new_with_compare(
             move |_| {
                 let ratio: f64 = ratio.get().trim().parse().unwrap_or(BYTES_PER_TOKEN);
-                let ratio = if (0.1..=100.0).contains(&ratio) { ratio } else { BYTES_PER_TOKEN };
+                let ratio = if (0.1..=100.0).contains(&ratio) {
+                    ratio
+                } else {
+                    BYTES_PER_TOKEN
+                };
                 Arc::new(facts(store, &found, model.get().as_ref(), &setup.get(), ratio))
             },
             |_, _| true,
@@ -162,7 +167,11 @@ fn facts(store: Store, found: &Dataset, model: Option<&Model>, setup: &Setup, ra
     };
     let lengths = Summary::of(found.samples.iter().map(length).collect());
     let takes_sizes = model.is_some_and(|model| model.takes().parts && model.knows_image_sizes());
-    let mut sizes: Vec<_> = found.samples.iter().filter(|sample| !sample.sizes.is_empty() && takes_sizes).collect();
+    let mut sizes: Vec<_> = found
+        .samples
+        .iter()
+        .filter(|sample| !sample.sizes.is_empty() && takes_sizes)
+        .collect();
     sort_by_key(&mut sizes, |sample| sample.pixels());
     let sizes: Vec<_> = sizes.into_iter().map(|sample| sample.sizes.clone()).collect();
     Facts {

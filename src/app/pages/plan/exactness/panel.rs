@@ -100,7 +100,13 @@ fn told(i18n: Words, steps: Vec<Step>) -> AnyView {
     let exact = steps.iter().filter(|step| step.off() < NONE).count().to_string();
     let worst = format!("{}%", worst.off());
     let rows = t_string!(i18n, exactness.rows, steps = count.clone());
-    let words = t_string!(i18n, exactness.told, steps = count.clone(), exact = exact, worst = worst);
+    let words = t_string!(
+        i18n,
+        exactness.told,
+        steps = count.clone(),
+        exact = exact,
+        worst = worst
+    );
     let lines = steps.into_iter().map(|step| {
         view! {
             <tr>

@@ -33,7 +33,8 @@ pub fn Card(
         found,
     } = on;
     let is_taken = Memo::new(move |_| {
-        let is_on = |r: &Reading| world(&r.good) == gpus && other.is_none_or(|other| r.good.get(Key::Strategy) == other.name());
+        let is_on =
+            |r: &Reading| world(&r.good) == gpus && other.is_none_or(|other| r.good.get(Key::Strategy) == other.name());
         store.reading().with(is_on)
     });
     let title_words = move || match other {

@@ -153,7 +153,9 @@ fn places(order: &[String], names: &[String]) -> Vec<usize> {
         return Vec::new();
     }
     let entry = |name: &str| name.split('=').next().unwrap_or_default().to_owned();
-    let mut gone: Vec<usize> = (0..order.len()).filter(|place| !names.contains(&order[*place])).collect();
+    let mut gone: Vec<usize> = (0..order.len())
+        .filter(|place| !names.contains(&order[*place]))
+        .collect();
     let place = |name: &String| {
         if let Some(place) = order.iter().position(|known| known == name) {
             return place;
