@@ -86,7 +86,8 @@ pub(crate) struct Draft {
     pub names_tokens: Option<bool>,
 }
 
-/// Keys of `zero_optimization` that transformers makes of the model's width where they are "auto".
+/// Keys of `zero_optimization` that transformers makes of the model's width where they are "auto"
+/// (`trainer_config_finalize`): the first in all stages, the others in the third.
 pub(crate) const SIZES_OF_TRAINER: [&str; 3] = [
     "reduce_bucket_size",
     "stage3_prefetch_bucket_size",

@@ -17,6 +17,7 @@ mod yaml;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use vramscope_engine::Model;
 
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
@@ -71,6 +72,31 @@ pub struct Line {
     pub fate: Fate,
 }
 
+/// What tools make settings of that no file gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// False for a model of text alone, for which the tools pass over what is said of the parts of a vision-language model.
+    pub takes_images: bool,
+    /// Width of which transformers makes DeepSpeed's sizes that are "auto".
+    pub hidden_size: Option<u64>,
+}
+
+impl ModelFacts {
+    /// Facts of a model that is not known: it may take images.
+    pub const UNKNOWN: Self = Self {
+        takes_images: true,
+        hidden_size: None,
+    };
+
+    /// Facts of a model.
+    pub fn of(model: &Model) -> Self {
+        Self {
+            takes_images: model.takes().parts,
+            hidden_size: model.hidden_size,
+        }
+    }
+}
+
 /// A default of the tool that the setup takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Default {
@@ -115,10 +141,9 @@ impl Launch {
         self.draft.model.as_deref()
     }
 
-    /// Returns the setup for a model that `takes_images`, or for one of text alone, for which the tools pass over what is
-    /// said of the parts of a vision-language model.
-    pub fn resolve(&self, takes_images: bool) -> Resolved {
-        let mut resolved = self.setup(takes_images);
+    /// Returns the setup for a model.
+    pub fn resolve(&self, model: ModelFacts) -> Resolved {
+        let mut resolved = self.setup(model);
         let of_setup = std::mem::take(&mut resolved.not_simulated);
         let of_lines = self.lines.iter().filter_map(Line::open);
         resolved.not_simulated = of_lines.chain(of_setup).collect();
@@ -126,8 +151,8 @@ impl Launch {
     }
 
     /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
-    pub fn setup(&self, takes_images: bool) -> Resolved {
-        let mut resolved = resolve::resolve(&self.draft, self.tool, takes_images);
+    pub fn setup(&self, model: ModelFacts) -> Resolved {
+        let mut resolved = resolve::resolve(&self.draft, self.tool, model);
         let absent = self.absent.iter();
         let absent = absent.map(|path| Note::AbsentFile.with([("path", path.clone())]));
         resolved.not_simulated.extend(absent);

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use vramscope_engine::setup::{Targets, TrainerKind};
 use vramscope_plan::export::targets_in_language_model;
 
+use crate::ModelFacts;
 use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::remark::{Note, Remark};
@@ -32,8 +33,9 @@ impl Resolved {
 const SWIFT_SAMPLES: u64 = 16;
 
 /// Turns a draft into a case.
-pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved {
+pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved {
     let mut out = Resolved::default();
+    let takes_images = model.takes_images;
     match &draft.model {
         Some(model) => out.put("model", model.as_str()),
         None => out.missing.push(Note::NoModel.into()),
@@ -55,7 +57,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     if is_mixed && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
         out.not_simulated.push(Note::FrozenIn16Bits.into());
     }
-    gpus(draft, tool, &mut out);
+    gpus(draft, tool, model.hidden_size, &mut out);
     liger(draft, tool, &mut out);
     if draft.precomputed == Some(true) {
         out.put("reference", "precomputed");
@@ -312,7 +314,7 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
     }
 }
 
-fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
+fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
     let zero_stage = zero_stage(draft);
     if world > 1 || zero_stage.is_some() {
@@ -323,7 +325,7 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
             .push(Note::LossOnSeveralGpus.with([("tool", tool.name().to_owned())]));
     }
     if let Some(stage) = zero_stage {
-        return engine(draft, tool, stage, world, out);
+        return engine((draft, tool), (stage, world), hidden_size, out);
     }
     if world > 1 {
         out.put("world", world);

@@ -14,7 +14,7 @@ pub(crate) fn launch(texts: &[&str]) -> Launch {
 
 /// The setup for a model with images.
 fn resolved(launch: &Launch) -> Resolved {
-    launch.resolve(true)
+    launch.resolve(ModelFacts::UNKNOWN)
 }
 
 pub(crate) fn open(launch: &Launch) -> Vec<String> {

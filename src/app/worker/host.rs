@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use vramscope_engine::report::Instant;
+use vramscope_launch::ModelFacts;
 
 use super::lazy::{Here, Need};
 use super::prefetch::PrefetchWork;
@@ -237,12 +238,12 @@ impl Host {
                     return Ok(None);
                 };
                 let model = self.read(&(reader.model)(texts, entries))?;
-                let takes_images = match model {
-                    Ok(subject) => Ok(subject.model.takes().parts),
+                let facts = match model {
+                    Ok(subject) => Ok(ModelFacts::of(&subject.model)),
                     Err(Refusal::Model(message)) => Err(message),
                     Err(Refusal::Setup(why)) => Err(why.to_string()),
                 };
-                Ok(Some((reader.read)(texts, entries, takes_images)))
+                Ok(Some((reader.read)(texts, entries, facts)))
             }
             ask => Ok(self.about(ask)),
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use vramscope_engine::Case;
 use vramscope_engine::setup::Setting;
-use vramscope_launch::{Fate, Launch, LaunchError, Line, Remark, Resolved, Source, Tool, read};
+use vramscope_launch::{Fate, Launch, LaunchError, Line, ModelFacts, Remark, Resolved, Source, Tool, read};
 
 use super::coded::Coded;
 use super::launched::{LaunchAnswer, LaunchFault, LaunchRead, LaunchText, ReadFate, ReadLine, Said};
@@ -15,8 +15,8 @@ use crate::state::{Draft, Key};
 pub struct LaunchReader {
     /// Entries of the model that files name; of these entries if they name none.
     pub model: fn(&[LaunchText], &Draft) -> Draft,
-    /// Reads files beside the page's entries, for a model that takes images or not, or that can't be read.
-    pub read: fn(&[LaunchText], &Draft, Result<bool, String>) -> Answer,
+    /// Reads files beside the page's entries, for a model, or for one that can't be read.
+    pub read: fn(&[LaunchText], &Draft, Result<ModelFacts, String>) -> Answer,
 }
 
 impl LaunchReader {
@@ -54,9 +54,9 @@ fn of_model(launch: &Launch, entries: &Draft) -> Draft {
     out
 }
 
-fn answer(texts: &[LaunchText], entries: &Draft, model: Result<bool, String>) -> LaunchAnswer {
+fn answer(texts: &[LaunchText], entries: &Draft, model: Result<ModelFacts, String>) -> LaunchAnswer {
     let launch = launch(texts).map_err(fault)?;
-    let resolved = launch.setup(*model.as_ref().unwrap_or(&true));
+    let resolved = launch.setup(*model.as_ref().unwrap_or(&ModelFacts::UNKNOWN));
     let said = |all: &[Remark]| all.iter().map(said).collect();
     Ok(LaunchRead {
         tool: launch.tool.name().to_owned(),
@@ -164,7 +164,7 @@ mod tests {
                 text: (*text).to_owned(),
             })
             .collect();
-        answer(&texts, page, Ok(true))
+        answer(&texts, page, Ok(ModelFacts::UNKNOWN))
     }
 
     #[test]

@@ -219,7 +219,7 @@ impl Diagnose {
             return Ok(Subject::of(model, config));
         };
         let mut subject = Subject::of_launch(model, config);
-        let resolved = launch.resolve(subject.takes_images(launch.model())?);
+        let resolved = launch.resolve(subject.facts(launch.model())?);
         subject.launch(LaunchOfError::case(&resolved)?);
         Ok(Some(subject))
     }

@@ -7,6 +7,7 @@ use serde_json::Map;
 use vramscope_engine::model::ModelError;
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::{Case, Model, Setup};
+use vramscope_launch::ModelFacts;
 
 use super::setup_flags::SetupFlags;
 use super::source::Source;
@@ -53,19 +54,19 @@ impl Subject {
         self.launched = Some(case);
     }
 
-    /// Returns true if the model takes images, or is not known; `launched` is the name in a launch, which counts if no other
-    /// model is given.
+    /// Returns what tools make settings of; `launched` is the model's name in a launch, which counts if no other model is
+    /// given.
     ///
     /// # Errors
     /// If the configuration cannot be read.
-    pub fn takes_images(&self, launched: Option<&str>) -> Result<bool, Failure> {
+    pub fn facts(&self, launched: Option<&str>) -> Result<ModelFacts, Failure> {
         let model = match (&self.model, &self.config) {
             (Some(name), _) => Model::from_catalogue(name),
             (None, Some(source)) => Model::from_config(self.config_text(source)?),
             (None, None) => Model::from_catalogue(launched.unwrap_or_default()),
         };
         // A model that is not known is refused when it is read.
-        Ok(model.map_or(true, |model| model.takes().parts))
+        Ok(model.map_or(ModelFacts::UNKNOWN, |model| ModelFacts::of(&model)))
     }
 
     /// Text of the config.json.

@@ -77,7 +77,7 @@ impl Estimate {
     /// Simulates a launch with the flags applied.
     fn run_of(&self, launch: &Launch, format: Format) -> Result<Run, Failure> {
         let mut subject = self.subject.clone();
-        let resolved = launch.resolve(subject.takes_images(launch.model())?);
+        let resolved = launch.resolve(subject.facts(launch.model())?);
         if format == Format::Text {
             output::print(&text::launch(launch, &resolved, terminal::width()))?;
         }

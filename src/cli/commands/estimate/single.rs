@@ -82,7 +82,7 @@ impl Estimate {
         let Some(launch) = self.launch.read()? else {
             return Ok(());
         };
-        let resolved = launch.resolve(self.subject.takes_images(launch.model())?);
+        let resolved = launch.resolve(self.subject.facts(launch.model())?);
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
