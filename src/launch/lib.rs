@@ -6,6 +6,7 @@ mod deepspeed;
 mod draft;
 mod entry;
 mod keys;
+mod model_facts;
 mod off;
 mod remark;
 mod resolve;
@@ -17,7 +18,6 @@ mod yaml;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use vramscope_engine::Model;
 
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
@@ -26,6 +26,7 @@ use self::off::{is_off, switched_off};
 
 pub use self::entry::Entry;
 pub use self::keys::{NoEffect, NotSimulated};
+pub use self::model_facts::ModelFacts;
 pub use self::remark::{Note, Remark};
 pub use self::resolve::Resolved;
 pub use self::tool::Tool;
@@ -70,31 +71,6 @@ pub struct Line {
     pub entry: Entry,
     /// Its outcome.
     pub fate: Fate,
-}
-
-/// What tools make settings of that no file gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ModelFacts {
-    /// False for a model of text alone, for which the tools pass over what is said of the parts of a vision-language model.
-    pub takes_images: bool,
-    /// Width of which transformers makes DeepSpeed's sizes that are "auto".
-    pub hidden_size: Option<u64>,
-}
-
-impl ModelFacts {
-    /// Facts of a model that is not known: it may take images.
-    pub const UNKNOWN: Self = Self {
-        takes_images: true,
-        hidden_size: None,
-    };
-
-    /// Facts of a model.
-    pub fn of(model: &Model) -> Self {
-        Self {
-            takes_images: model.takes().parts,
-            hidden_size: model.hidden_size,
-        }
-    }
 }
 
 /// A default of the tool that the setup takes.

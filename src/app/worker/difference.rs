@@ -73,7 +73,7 @@ mod tests {
     fn compared(changes: &[(Key, &str)]) -> Compared {
         let mut a = Draft::default();
         a.set(Key::Model, "gpt2");
-        a.set(Setting::Seq, "256");
+        a.set(Setting::Seq, "1024");
         let mut b = a.clone();
         changes.iter().for_each(|(key, text)| b.set(*key, *text));
         let mut work = difference(&[a, b]);

@@ -239,6 +239,7 @@ mod tests {
             "lora_targets": "q_proj,v_proj", "lora_experts": "all", "lora_dtype": "bf16", "accum": 3, "clip": true,
             "zero_grad": "to_zero", "autocast_cache": false, "ema": true, "loss": "fused_linear",
             "trainer": "transformers", "completion": 40, "reference": "precomputed", "use_cache": false,
+            "compile": true,
         });
         let asked: Setup = serde_json::from_value(given).expect("it is a setup");
         let words = Setting::ALL.iter().map(|setting| {

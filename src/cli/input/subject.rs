@@ -58,15 +58,16 @@ impl Subject {
     /// given.
     ///
     /// # Errors
-    /// If the configuration cannot be read.
+    /// If the configuration cannot be read, or the model is not known: what of the files counts depends on it.
     pub fn facts(&self, launched: Option<&str>) -> Result<ModelFacts, Failure> {
         let model = match (&self.model, &self.config) {
-            (Some(name), _) => Model::from_catalogue(name),
-            (None, Some(source)) => Model::from_config(self.config_text(source)?),
-            (None, None) => Model::from_catalogue(launched.unwrap_or_default()),
+            (None, Some(source)) => Model::from_config(self.config_text(source)?)?,
+            (name, _) => match name.as_deref().or(launched) {
+                Some(name) => Model::from_catalogue(name)?,
+                None => return Ok(ModelFacts::UNKNOWN),
+            },
         };
-        // A model that is not known is refused when it is read.
-        Ok(model.map_or(ModelFacts::UNKNOWN, |model| ModelFacts::of(&model)))
+        Ok(ModelFacts::of(&model))
     }
 
     /// Text of the config.json.

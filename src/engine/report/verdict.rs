@@ -91,7 +91,6 @@ pub struct Fit {
     pub outside: Vec<OutsideTerm>,
     /// Of a compiled run, what it would need if it took as little or as much beside eager mode as measured compiled steps
     /// did; `needed` is then eager's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiled: Option<[Bytes; 2]>,
 }
 

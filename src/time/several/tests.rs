@@ -138,7 +138,7 @@ fn a_pipeline_counts_its_micro_batches_once() {
     let own = Measured::read(H200).expect("it comes with the program");
     let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);
     let without = |strategy: &str| {
-        let (model, setup, parallel) = case(&llama(strategy));
+        let (model, setup, parallel) = case(&llama(strategy).replace("llama3.2-1b", "tinyllama-1.1b"));
         let network = Network::new(Link::nvlink(900e9), None);
         let run = TimedRun::record(&model, &setup, Some(&parallel), Gpu::H200, network).expect("it trains");
         let asked = Asked {

@@ -139,7 +139,7 @@ fn ends_of_intervals_follow_from_these_steps() {
         let measured = total(timed.measured);
         timed.estimated.map(|of| of.score(measured))
     });
-    let scores = scores.chain(super::on_h100::scores_of_the_first());
+    let scores = scores.chain(super::own_record::scores_of_the_first());
     let first = TIMED[0].estimated[0];
     let kept = first.ends.map(|end| scale(end) / first.spread);
     let today = ends(scores.collect());

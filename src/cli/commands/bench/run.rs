@@ -179,7 +179,11 @@ impl Session<'_> {
             }
             bar.begin(&kernel.label());
             let effort = effort(all.saturating_sub(self.begin.elapsed()), rest.len() - i);
-            self.keep(record, measure(self.backend, kernel, effort), &bar)?;
+            let result = measure(self.backend, kernel, effort);
+            // No Python of this run computes now: what does is another's.
+            let others = self.backend.other_processes();
+            record.conditions.other_processes = record.conditions.other_processes.max(others);
+            self.keep(record, result, &bar)?;
             record.run.complete = i + 1 == rest.len();
         }
         bar.close();
@@ -218,7 +222,6 @@ impl Session<'_> {
     fn keep(&self, record: &mut Record, result: Measurement, bar: &Bar) -> Result<(), Failure> {
         bar.end(&result.kernel, &result);
         record.put(result);
-        record.conditions.other_processes = record.conditions.other_processes.max(self.backend.other_processes());
         file::write(self.path, record)
     }
 

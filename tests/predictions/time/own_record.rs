@@ -1,4 +1,4 @@
-//! Compares the time of steps on an H100 with estimates from a record that `vramscope bench` made there alone.
+//! Compares the time of steps on a machine with estimates from a record that `vramscope bench` made there alone.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use vramscope_time::{Clock, H200, Measured as Kernels, Milliseconds};
 use super::intervals::{Coverage, Estimated, head};
 use super::steps::{interval, milliseconds, phases, total};
 
-/// Steps of an H100 and the record that `bench` made there.
+/// Steps of a machine and the record that `bench` made there.
 struct Machine {
     /// File of the steps.
     steps: &'static str,
@@ -23,7 +23,12 @@ struct Machine {
     table: &'static str,
     /// What the table says of them.
     head: &'static str,
+    /// Names of the three sources of estimates.
+    from: [&'static str; 3],
 }
+
+/// Sources of estimates for a card whose kernels come with the program only as another card's.
+const OF_OTHERS: [&str; 3] = ["the record", "the record without its host", "the data sheets"];
 
 const FIRST: Machine = Machine {
     steps: "steps_h100.jsonl",
@@ -35,6 +40,7 @@ const FIRST: Machine = Machine {
 Seventy steps of `truth/training_steps.jsonl`, drawn by chance, measured again on an H100 (`truth/steps_h100.jsonl`), against
 estimates for that card: with the record that `vramscope bench` made there half an hour before
 ([time/record_h100.json](time/record_h100.json)), which holds the host's probes, but did not follow its pace; ",
+    from: OF_OTHERS,
 };
 
 const LATER: Machine = Machine {
@@ -48,19 +54,32 @@ Thirty cases of `truth/training_steps.jsonl`, `held_out.jsonl` and `held_out_all
 drawn by chance (`truth/draw.py`, seed 20261207) and measured on a second H100 (`truth/steps_h100_later.jsonl`), against
 estimates for that card, of which no constant comes from these steps: with the record that was made there in the eight minutes
 before ([time/record_h100_later.json](time/record_h100_later.json)), which holds the host's probes and followed its pace; ",
+    from: OF_OTHERS,
+};
+
+const ON_H200: Machine = Machine {
+    steps: "steps_h200_later.jsonl",
+    record: include_str!("../../data/time/record_h200_later.json"),
+    table: "tests/data/time_on_h200_later.md",
+    head: "\
+# Time on another H200, from its own record
+
+Cases of `truth/training_steps.jsonl`, `held_out.jsonl` and `held_out_all_models.jsonl` that neither H100 ran, drawn by chance
+(`truth/draw.py`, seed 20261209; the deadline came after 44 of 60) and measured on an H200 of which no constant comes
+(`truth/steps_h200_later.jsonl`), against estimates for that card: with the record that one run of `vramscope bench` made there
+in the 264 seconds before ([time/record_h200_later.json](time/record_h200_later.json)); ",
+    from: ["the record", "the record without its host", "kernels of another H200"],
 };
 
 const HEAD: &str = "\
 with the same record without its host, so that
 the pace that comes with the program counts as it is; and without any measurement of this card: the H200's kernels that
-come with the program, carried by the data sheets of both. Steps in fp16 are left out, since GradScaler
+come with the program, for another card carried by the data sheets of both. Steps in fp16 are left out, since GradScaler
 left their optimizer out. An interval is for nine steps in ten; its ends follow from the H200's steps and the first H100's ([exactness.md](../../docs/exactness.md#the-interval-of-a-time)). The steps were timed five times each, and the host was
 shared: the median of five counts here, which other programs on the host may lengthen. Errors are (predicted − measured) ÷
 measured. Made by `cargo xtask table`.
 
 ";
-
-const FROM: [&str; 3] = ["the record", "the record without its host", "the data sheets"];
 
 struct Timed {
     row: Row,
@@ -118,9 +137,9 @@ fn coverage(timed: &[Timed], which: usize, measured: impl Fn(&Timed) -> f64) -> 
 }
 
 /// Coverage from each source, of the median of five runs and of the best.
-fn intervals(timed: &[Timed]) -> String {
+fn intervals(machine: &Machine, timed: &[Timed]) -> String {
     let mut out = head();
-    for (which, from) in FROM.iter().enumerate() {
+    for (which, from) in machine.from.iter().enumerate() {
         out += &coverage(timed, which, |timed| total(timed.measured)).line(from);
         out += &coverage(timed, which, |timed| timed.best).line(&format!("{from}, the best of five"));
     }
@@ -128,13 +147,13 @@ fn intervals(timed: &[Timed]) -> String {
 }
 
 /// What the GPU decides, and what waits for the host: the median error of each source.
-fn by_resource(timed: &[Timed]) -> String {
+fn by_resource(machine: &Machine, timed: &[Timed]) -> String {
     let mut out = "\n| steps | estimate from | number | median |\n| --- | --- | --- | --- |\n".to_owned();
     for (steps, is_busy) in [
         ("the GPU computes 85% and more", true),
         ("the GPU computes less", false),
     ] {
-        for (which, from) in FROM.iter().enumerate() {
+        for (which, from) in machine.from.iter().enumerate() {
             let of = timed
                 .iter()
                 .filter(|timed| (timed.estimated[which].busy >= 0.85) == is_busy);
@@ -165,7 +184,7 @@ fn errors_on_another_card_are_within_the_limits_and_the_kept_table_is_todays() {
     for (which, widest) in [(1, 0.20), (2, 0.30)] {
         let coverage = coverage(&OF_FIRST, which, |timed| total(timed.measured));
         let is_honest = (0.80..=0.97).contains(&coverage.share()) && coverage.half_width <= widest;
-        assert!(is_honest, "{}: {coverage:?}", FROM[which]);
+        assert!(is_honest, "{}: {coverage:?}", FIRST.from[which]);
     }
     hold(&FIRST, &OF_FIRST);
 }
@@ -190,6 +209,18 @@ fn a_later_machine_is_within_the_limits_by_its_own_record() {
     hold(&LATER, &timed);
 }
 
+/// No constant comes from these steps, nor from this machine.
+#[test]
+fn a_later_h200_is_within_the_limits_by_its_own_record() {
+    let timed = timed(&ON_H200);
+    hold(&ON_H200, &timed);
+    let (all, long) = (statistics(&timed, 0, 0.0), statistics(&timed, 0, 50.0));
+    assert!(
+        all.median <= 0.08 && long.median <= 0.06 && long.p90 <= 0.15,
+        "{all:?}, {long:?}"
+    );
+}
+
 /// Errors of one of the estimates, for steps of at least `least` milliseconds.
 fn statistics(timed: &[Timed], which: usize, least: f64) -> Statistics {
     let long = timed.iter().filter(|timed| total(timed.measured) >= least);
@@ -201,15 +232,15 @@ fn hold(machine: &Machine, timed: &[Timed]) {
     let of = |least: f64, which: usize| statistics(timed, which, least);
     let mut out = format!("{}{HEAD}", machine.head);
     out += "| rows | estimate from | median | 90th percentile | worst |\n| --- | --- | --- | --- | --- |\n";
-    for (which, from) in FROM.iter().enumerate() {
+    for (which, from) in machine.from.iter().enumerate() {
         for (rows, least) in [("50 ms and more", 50.0), ("all", 0.0)] {
             let s = of(least, which);
             let [median, p90, max] = [s.median, s.p90, s.max].map(|x| format!("{:.1}%", 100.0 * x));
             let _ = writeln!(out, "| {rows} | {from} | {median} | {p90} | {max} |");
         }
     }
-    out += &by_resource(timed);
-    out += &intervals(timed);
+    out += &by_resource(machine, timed);
+    out += &intervals(machine, timed);
     out += "\n| case | measured: forward, backward, optimizer (ms) | predicted | error | interval | without its host | data sheets |\n";
     out += "| --- | --- | --- | --- | --- | --- | --- |\n";
     let mut rows: Vec<&Timed> = timed.iter().collect();
