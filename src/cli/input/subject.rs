@@ -61,13 +61,14 @@ impl Subject {
     /// If the configuration cannot be read, or the model is not known: what of the files counts depends on it.
     pub fn facts(&self, launched: Option<&str>) -> Result<ModelFacts, Failure> {
         let model = match (&self.model, &self.config) {
-            (None, Some(source)) => Model::from_config(self.config_text(source)?)?,
+            // One that cannot be simulated is refused when it is read, with what can be said of it.
+            (None, Some(source)) => Model::from_config(self.config_text(source)?).ok(),
             (name, _) => match name.as_deref().or(launched) {
-                Some(name) => Model::from_catalogue(name)?,
-                None => return Ok(ModelFacts::UNKNOWN),
+                Some(name) => Some(Model::from_catalogue(name).map_err(Failure::input)?),
+                None => None,
             },
         };
-        Ok(ModelFacts::of(&model))
+        Ok(model.map_or(ModelFacts::UNKNOWN, |model| ModelFacts::of(&model)))
     }
 
     /// Text of the config.json.
