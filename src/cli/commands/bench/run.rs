@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::kernels::suite;
 
 /// Time budgets of a run: half a minute or five minutes, minus the time to start. Measuring the host counts.
-const QUICK: Duration = Duration::from_secs(24);
+const QUICK: Duration = Duration::from_secs(20);
 const FULL: Duration = Duration::from_secs(270);
 /// Number of cards assumed before the machine is known, so that the names of all kernels are accepted.
 const MOST_CARDS: u32 = 16;
