@@ -1,12 +1,12 @@
 //! Checks that the options of a setup apply to a model.
 
-use super::{Missing, SimulateError};
+use super::{MOST_NEW_TOKENS, Missing, SimulateError};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
-    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Optimizer, Precision, Reference, Targets,
-    TrainerKind,
+    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Generation, Loss, Optimizer, Precision, Reference,
+    Targets, TrainerKind,
 };
 use crate::{Model, Setup};
 
@@ -248,6 +248,7 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !setup.trainer.is_trl() {
         return Ok(());
     }
+    grpo_is_simulated(model, setup)?;
     let is_dpo = setup.trainer == TrainerKind::TrlDpo;
     let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
     let adapters = model.config.family().support().adapters;
@@ -293,6 +294,11 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             "`reference` precomputed and images, which TRL refuses",
             "`reference` every_step",
         ),
+        (
+            is_dpo && setup.reference == Reference::None,
+            "TRL's DPO and `reference` none, whose loss compares with a reference model",
+            "`reference` every_step or precomputed",
+        ),
     ];
     match reasons.into_iter().find(|(applies, ..)| *applies) {
         None => Ok(()),
@@ -301,6 +307,57 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             given: given.into(),
             instead: instead.into(),
         }),
+    }
+}
+
+/// Checks that GRPO can begin with the setup, and that every optimizer step, or one of several that are all alike, generates.
+fn grpo_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.trainer != TrainerKind::TrlGrpo {
+        return Ok(());
+    }
+    let (every, accum) = (setup.generated_micro_batches(), setup.accum.max(1));
+    let [_, completion] = setup.prompt_and_completion();
+    let by_model = setup.generation == Generation::Transformers;
+    let reasons = [
+        (
+            model.takes().parts,
+            "TRL's GRPO and images, which was never recorded",
+            "a text model",
+        ),
+        (
+            !setup.lengths.is_empty(),
+            "TRL's GRPO and `lengths`, of which it pads prompts and completions apart",
+            "`seq` and `completion`",
+        ),
+        (
+            setup.reference == Reference::Precomputed,
+            "TRL's GRPO and `reference` precomputed, which it does not have",
+            "`reference` every_step, or none for `beta` 0",
+        ),
+        (
+            setup.batch.saturating_mul(every) < 2,
+            "TRL's GRPO and one completion a generation, of at least two",
+            "a greater `batch` or `steps_per_generation`",
+        ),
+        (
+            every.max(accum) % every.min(accum) != 0,
+            "TRL's GRPO and generations that begin at another place of each optimizer step",
+            "a `steps_per_generation` that divides `accum`, or a multiple of it",
+        ),
+        (
+            by_model && completion > MOST_NEW_TOKENS,
+            "TRL's GRPO and completions of more than 4096 tokens, generated one by one",
+            "`completion` 4096 or less, or `generation` vllm",
+        ),
+        (
+            by_model && !model.absent_packages().is_empty(),
+            "generation, whose states between two tokens were never recorded",
+            "`generation` vllm or another model",
+        ),
+    ];
+    match reasons.into_iter().find(|(applies, ..)| *applies) {
+        None => Ok(()),
+        Some((_, given, instead)) => not_simulated(model, given, instead),
     }
 }
 
