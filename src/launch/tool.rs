@@ -12,6 +12,8 @@ pub enum Tool {
     TrlSft,
     /// TRL's `DPOTrainer`.
     TrlDpo,
+    /// TRL's `GRPOTrainer`.
+    TrlGrpo,
     /// LLaMA-Factory.
     LlamaFactory,
     /// ms-swift.
@@ -30,6 +32,7 @@ impl Tool {
         Self::Transformers,
         Self::TrlSft,
         Self::TrlDpo,
+        Self::TrlGrpo,
         Self::LlamaFactory,
         Self::MsSwift,
         Self::Axolotl,
@@ -43,6 +46,7 @@ impl Tool {
             Self::Transformers => "transformers",
             Self::TrlSft => "trl_sft",
             Self::TrlDpo => "trl_dpo",
+            Self::TrlGrpo => "trl_grpo",
             Self::LlamaFactory => "llama_factory",
             Self::MsSwift => "ms_swift",
             Self::Axolotl => "axolotl",
@@ -57,6 +61,7 @@ impl Tool {
             Self::Transformers => "transformers 5.17 (Trainer)",
             Self::TrlSft => "TRL 1.16 (SFT)",
             Self::TrlDpo => "TRL 1.16 (DPO)",
+            Self::TrlGrpo => "TRL 1.16 (GRPO)",
             Self::LlamaFactory => "LLaMA-Factory 0.9.5",
             Self::MsSwift => "ms-swift 4.6",
             Self::Axolotl => "axolotl 0.19",
@@ -88,6 +93,18 @@ impl Tool {
                 "f_divergence_type",
                 "loss_weights",
                 "beta",
+            ],
+            Self::TrlGrpo => &[
+                "use_peft",
+                "lora_r",
+                "load_in_4bit",
+                "max_completion_length",
+                "num_generations",
+                "steps_per_generation",
+                "generation_batch_size",
+                "reward_funcs",
+                "scale_rewards",
+                "use_vllm",
             ],
             Self::LlamaFactory => &["stage", "finetuning_type", "cutoff_len", "template", "lora_target"],
             Self::MsSwift => &[
@@ -155,14 +172,21 @@ impl Tool {
             ["axolotl", ..] => Some(Self::Axolotl),
             ["trl", "sft", ..] => Some(Self::TrlSft),
             ["trl", "dpo", ..] => Some(Self::TrlDpo),
+            ["trl", "grpo", ..] => Some(Self::TrlGrpo),
             ["trl", ..] => None,
             words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::MsSwift),
             words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
             // TRL's scripts: sft.py, sft_vlm.py and so on.
             words if is_script(words, "sft") => Some(Self::TrlSft),
             words if is_script(words, "dpo") => Some(Self::TrlDpo),
+            words if is_script(words, "grpo") => Some(Self::TrlGrpo),
             _ => Self::of_entries(&command.entries).or(Some(Self::Transformers)),
         }
+    }
+
+    /// Returns true for TRL's scripts.
+    pub(crate) const fn is_trl(self) -> bool {
+        matches!(self, Self::TrlSft | Self::TrlDpo | Self::TrlGrpo)
     }
 
     /// Returns true if its files only add to another tool's.

@@ -147,12 +147,8 @@ choices! {
         /// `generate` of transformers, by the model that is trained.
         #[default]
         Transformers = "transformers" as "transformers generate",
-        /// vLLM in the training process (`use_vllm=True`, `vllm_mode="colocate"`).
-        Vllm = "vllm" as "vLLM (colocate)",
-        /// The same, asleep while the model is trained (`vllm_enable_sleep_mode=True`).
-        VllmSleep = "vllm_sleep" as "vLLM (colocate, sleep mode)",
-        /// A vLLM server on other GPUs (`vllm_mode="server"`).
-        VllmServer = "vllm_server" as "vLLM (server)",
+        /// vLLM (`use_vllm=True`), whose own memory is not counted.
+        Vllm = "vllm" as "vLLM",
     }
 
     /// Computation of a language model's loss from its last hidden states.

@@ -298,7 +298,7 @@ settings! {
 
     /// Program that generates GRPO's completions.
     Generation(generation: Generation = Generation::default()) {
-        about: "What generates GRPO's completions: transformers, vLLM in the training process, or a vLLM server",
+        about: "What generates GRPO's completions: transformers, or vLLM, whose own memory is not counted",
         group: Group::Loss,
         needs: Needs::Text,
         depends: Depends::Generation,

@@ -100,7 +100,7 @@ impl Trainer {
         match setup.generation {
             Generation::Transformers => self.sample(t, generations, completion)?,
             // vLLM's memory is none of the training program's tensors.
-            Generation::Vllm | Generation::VllmSleep | Generation::VllmServer => {}
+            Generation::Vllm => {}
         }
         log_lengths(t, samples);
         let input = |length: u64, name| t.as_kind(Kind::Input, || ids(t, &[samples, length], name));
