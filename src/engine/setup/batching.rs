@@ -1,6 +1,6 @@
 //! Batches samples of different lengths, padded or packed.
 
-use super::{Packing, Setting, Setup};
+use super::{Packing, Setting, Setup, TrainerKind};
 
 impl Setup {
     /// Returns true if samples share one row.
@@ -35,6 +35,11 @@ impl Setup {
         let longest = self.seq.saturating_sub(1);
         let completion = self.completion.unwrap_or(longest).min(longest);
         [self.seq - completion, completion]
+    }
+
+    /// Returns true if the time of a step is estimated: neither that of compiled steps nor that of generating is.
+    pub fn is_timed(&self) -> bool {
+        !self.compile && self.trainer != TrainerKind::TrlGrpo
     }
 
     /// Micro-batches that one generation of GRPO is for.

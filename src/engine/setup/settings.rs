@@ -303,7 +303,6 @@ settings! {
         needs: Needs::Text,
         depends: Depends::Generation,
         is_of_training: true,
-        alternatives: Alternatives::Each,
     }
 
     /// Micro-batches that one generation of GRPO makes completions for; as many as those of an optimizer step if absent.

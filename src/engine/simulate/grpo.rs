@@ -26,28 +26,13 @@ impl Trainer {
         // Labels and the output end with `_get_per_token_logps_and_entropies`; ids and mask with the loss.
         let held = (batch.ids.clone(), batch.others.clone());
         drop((batch, made));
-        let old = rollout.old.clone().unwrap_or_else(|| log_probs.detach());
         let counted = &rollout.completions[1];
-        let advantages = t.unsqueeze(&rollout.advantages, 1);
-        let log_ratio = t.sub(&log_probs, &old);
-        let ratio = t.exp(&log_ratio);
-        let divergence = rollout
-            .reference
-            .as_ref()
-            .map(|reference| divergence(t, reference, &log_probs, &ratio));
-        let clipped = t.clamp_between(&ratio);
-        let unclipped = t.mul(&ratio, &advantages);
-        let clipped_loss = t.mul(&clipped, &advantages);
-        let least = t.lesser(&unclipped, &clipped_loss);
-        let mut per_token = t.neg(&least);
-        drop(least);
-        if let Some(ratio) = &rollout.ratio {
-            per_token = t.mul(&per_token, ratio);
-        }
-        if let Some(divergence) = &divergence {
-            let weighted = t.scale(divergence);
-            per_token = t.add(&per_token, &weighted);
-        }
+        let PerToken {
+            loss: per_token,
+            ratio,
+            divergence,
+            held: operands,
+        } = per_token(t, rollout, &log_probs);
         let normalizer = t.no_grad(|| {
             let clamped = t.compute(&rollout.items, DType::I64, "clamp");
             let shared = t.compute(&clamped, DType::F32, "div");
@@ -64,19 +49,51 @@ impl Trainer {
             entropies
                 .iter()
                 .for_each(|entropy| mean_of_counted(t, entropy, counted));
-            clip_ratios(t, &ratio, &advantages, counted);
+            clip_ratios(t, &ratio, &t.unsqueeze(&rollout.advantages, 1), counted);
         });
-        drop((
-            per_token,
-            clipped_loss,
-            unclipped,
-            clipped,
-            divergence,
-            ratio,
-            log_ratio,
-        ));
-        drop((old, entropies, log_probs, held, normalizer));
+        drop((per_token, divergence, ratio, operands));
+        drop((entropies, log_probs, held, normalizer));
         Some(loss)
+    }
+}
+
+/// The loss of each token, [rows, completion], before those that count are chosen, and variables that outlive it.
+struct PerToken {
+    loss: Tensor,
+    /// `coef_1`.
+    ratio: Tensor,
+    divergence: Option<Tensor>,
+    held: Vec<Tensor>,
+}
+
+/// The clipped loss of each token of the completions.
+fn per_token(t: &Tape, rollout: &Rollout, log_probs: &Tensor) -> PerToken {
+    let old = rollout.old.clone().unwrap_or_else(|| log_probs.detach());
+    let advantages = t.unsqueeze(&rollout.advantages, 1);
+    let log_ratio = t.sub(log_probs, &old);
+    let ratio = t.exp(&log_ratio);
+    let divergence = rollout
+        .reference
+        .as_ref()
+        .map(|reference| divergence(t, reference, log_probs, &ratio));
+    let clipped = t.clamp_between(&ratio);
+    let unclipped = t.mul(&ratio, &advantages);
+    let clipped_loss = t.mul(&clipped, &advantages);
+    let least = t.lesser(&unclipped, &clipped_loss);
+    let mut per_token = t.neg(&least);
+    drop(least);
+    if let Some(ratio) = &rollout.ratio {
+        per_token = t.mul(&per_token, ratio);
+    }
+    if let Some(divergence) = &divergence {
+        let weighted = t.scale(divergence);
+        per_token = t.add(&per_token, &weighted);
+    }
+    PerToken {
+        loss: per_token,
+        ratio,
+        divergence,
+        held: vec![clipped_loss, unclipped, clipped, log_ratio, old],
     }
 }
 

@@ -12,6 +12,7 @@ mod fetched;
 mod grid;
 mod grpo;
 mod grpo_generation;
+mod grpo_options;
 mod inference;
 mod large_pool;
 mod load;

@@ -1,12 +1,12 @@
 //! Checks that the options of a setup apply to a model.
 
-use super::{MOST_NEW_TOKENS, Missing, SimulateError};
+use super::{Missing, SimulateError, grpo_options};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
-    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Generation, Loss, Optimizer, Precision, Reference,
-    Targets, TrainerKind,
+    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Optimizer, Precision, Reference, Targets,
+    TrainerKind,
 };
 use crate::{Model, Setup};
 
@@ -213,7 +213,8 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateErr
     )
 }
 
-fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
+/// Refuses what was given, and names what to take.
+pub(super) fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
     Err(SimulateError::NotSimulated {
         model: model.name.clone(),
         given: given.into(),
@@ -243,12 +244,25 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 /// steps under TRL took up to 12% more than with that head.
 const WITHOUT_FUSED_HEAD: [&str; 4] = ["idefics", "kosmos-2", "kosmos-2.5", "qwen2_5_omni_thinker"];
 
+/// Checks that DPO has a reference model.
+fn reference_fits(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    match (setup.trainer, setup.reference) {
+        (TrainerKind::TrlDpo, Reference::None) => not_simulated(
+            model,
+            "TRL's DPO and `reference` none, whose loss compares with a reference model",
+            "`reference` every_step or precomputed",
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Checks that TRL's trainers take the setup, and that what they make of it is simulated.
 fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !setup.trainer.is_trl() {
         return Ok(());
     }
-    grpo_is_simulated(model, setup)?;
+    reference_fits(model, setup)?;
+    grpo_options::check(model, setup)?;
     let is_dpo = setup.trainer == TrainerKind::TrlDpo;
     let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
     let adapters = model.config.family().support().adapters;
@@ -294,11 +308,6 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             "`reference` precomputed and images, which TRL refuses",
             "`reference` every_step",
         ),
-        (
-            is_dpo && setup.reference == Reference::None,
-            "TRL's DPO and `reference` none, whose loss compares with a reference model",
-            "`reference` every_step or precomputed",
-        ),
     ];
     match reasons.into_iter().find(|(applies, ..)| *applies) {
         None => Ok(()),
@@ -307,57 +316,6 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             given: given.into(),
             instead: instead.into(),
         }),
-    }
-}
-
-/// Checks that GRPO can begin with the setup, and that every optimizer step, or one of several that are all alike, generates.
-fn grpo_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    if setup.trainer != TrainerKind::TrlGrpo {
-        return Ok(());
-    }
-    let (every, accum) = (setup.generated_micro_batches(), setup.accum.max(1));
-    let [_, completion] = setup.prompt_and_completion();
-    let by_model = setup.generation == Generation::Transformers;
-    let reasons = [
-        (
-            model.takes().parts,
-            "TRL's GRPO and images, which was never recorded",
-            "a text model",
-        ),
-        (
-            !setup.lengths.is_empty(),
-            "TRL's GRPO and `lengths`, of which it pads prompts and completions apart",
-            "`seq` and `completion`",
-        ),
-        (
-            setup.reference == Reference::Precomputed,
-            "TRL's GRPO and `reference` precomputed, which it does not have",
-            "`reference` every_step, or none for `beta` 0",
-        ),
-        (
-            setup.batch.saturating_mul(every) < 2,
-            "TRL's GRPO and one completion a generation, of at least two",
-            "a greater `batch` or `steps_per_generation`",
-        ),
-        (
-            every.max(accum) % every.min(accum) != 0,
-            "TRL's GRPO and generations that begin at another place of each optimizer step",
-            "a `steps_per_generation` that divides `accum`, or a multiple of it",
-        ),
-        (
-            by_model && completion > MOST_NEW_TOKENS,
-            "TRL's GRPO and completions of more than 4096 tokens, generated one by one",
-            "`completion` 4096 or less, or `generation` vllm",
-        ),
-        (
-            by_model && !model.absent_packages().is_empty(),
-            "generation, whose states between two tokens were never recorded",
-            "`generation` vllm or another model",
-        ),
-    ];
-    match reasons.into_iter().find(|(applies, ..)| *applies) {
-        None => Ok(()),
-        Some((_, given, instead)) => not_simulated(model, given, instead),
     }
 }
 

@@ -66,11 +66,11 @@ impl Compared {
     fn grpo() -> Vec<Self> {
         let rows = GRPO.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
         rows.map(|row| {
-            let mut case = row.case.clone();
-            if let Some(case) = case.as_object_mut() {
-                case.remove("front");
-                case.insert("trainer".into(), "trl_grpo".into());
-            }
+            let given = row.case.as_object().expect("an object").clone();
+            let named = [("model", given["model"].clone()), ("trainer", json!("trl_grpo"))];
+            let named = named.map(|(key, value)| (key.to_owned(), value));
+            let others = given.into_iter().filter(|(key, _)| key != "front" && key != "model");
+            let case: Value = named.into_iter().chain(others).collect();
             Self::of(row, case)
         })
         .collect()
