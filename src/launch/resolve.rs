@@ -97,7 +97,10 @@ fn grpo(draft: &Draft, out: &mut Resolved) {
     if draft.beta.unwrap_or_default() == 0.0 {
         out.put("reference", "none");
     }
-    let counts = [("completion", draft.completion), ("num_iterations", draft.num_iterations)];
+    let counts = [
+        ("completion", draft.completion),
+        ("num_iterations", draft.num_iterations),
+    ];
     for (key, count) in counts {
         if let Some(count) = count {
             out.put(key, count);
