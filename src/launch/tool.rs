@@ -26,6 +26,20 @@ pub enum Tool {
     Accelerate,
 }
 
+/// Keys that only the files of TRL's GRPO have.
+const GRPO_MARKS: &[&str] = &[
+    "use_peft",
+    "lora_r",
+    "load_in_4bit",
+    "max_completion_length",
+    "num_generations",
+    "steps_per_generation",
+    "generation_batch_size",
+    "reward_funcs",
+    "scale_rewards",
+    "use_vllm",
+];
+
 impl Tool {
     /// All tools.
     pub const ALL: &[Self] = &[
@@ -94,18 +108,7 @@ impl Tool {
                 "loss_weights",
                 "beta",
             ],
-            Self::TrlGrpo => &[
-                "use_peft",
-                "lora_r",
-                "load_in_4bit",
-                "max_completion_length",
-                "num_generations",
-                "steps_per_generation",
-                "generation_batch_size",
-                "reward_funcs",
-                "scale_rewards",
-                "use_vllm",
-            ],
+            Self::TrlGrpo => GRPO_MARKS,
             Self::LlamaFactory => &["stage", "finetuning_type", "cutoff_len", "template", "lora_target"],
             Self::MsSwift => &[
                 "tuner_type",
