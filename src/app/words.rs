@@ -226,6 +226,7 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
             usual_least,
             usual_most
         ),
+        "vllm" => phrase!(vllm),
         "generic-decoder" => phrase!(generic_decoder, model),
         "absent-packages" => phrase!(absent_packages, model, packages),
         "unrecorded-package" => phrase!(unrecorded_package, model, package),

@@ -66,6 +66,17 @@ pub(crate) struct Draft {
     pub all_logits: Option<bool>,
     pub compile: Option<bool>,
     pub precomputed: Option<bool>,
+    /// GRPO's weight of the divergence from the reference model.
+    pub beta: Option<f64>,
+    /// GRPO's tokens of a completion, at most.
+    pub completion: Option<u64>,
+    pub num_iterations: Option<u64>,
+    pub steps_per_generation: Option<u64>,
+    /// Completions of one generation of GRPO on all GPUs.
+    pub generation_batch: Option<u64>,
+    pub vllm: Option<bool>,
+    /// vLLM runs in the training process.
+    pub is_colocated: Option<bool>,
     /// Pixels of an image, at most; positions of an image, at most.
     pub pixels: Option<u64>,
     pub image_tokens: Option<u64>,
@@ -145,6 +156,13 @@ impl Draft {
             all_logits: self.all_logits.or(other.all_logits),
             compile: self.compile.or(other.compile),
             precomputed: self.precomputed.or(other.precomputed),
+            beta: self.beta.or(other.beta),
+            completion: self.completion.or(other.completion),
+            num_iterations: self.num_iterations.or(other.num_iterations),
+            steps_per_generation: self.steps_per_generation.or(other.steps_per_generation),
+            generation_batch: self.generation_batch.or(other.generation_batch),
+            vllm: self.vllm.or(other.vllm),
+            is_colocated: self.is_colocated.or(other.is_colocated),
             pixels: self.pixels.or(other.pixels),
             image_tokens: self.image_tokens.or(other.image_tokens),
             video: [0, 1, 2].map(|at| self.video[at].or(other.video[at])),
@@ -240,6 +258,13 @@ impl Draft {
             "stage" => {}
             "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
             "precomputed" => self.precomputed = Some(truth(value)?),
+            "beta" => self.beta = Some(number(value)?),
+            "completion" => self.completion = Some(count(value)?),
+            "num_iterations" => self.num_iterations = Some(count(value)?),
+            "steps_per_generation" => self.steps_per_generation = Some(count(value)?),
+            "generation_batch" => self.generation_batch = Some(count(value)?),
+            "vllm" => self.vllm = Some(truth(value)?),
+            "vllm_mode" => self.is_colocated = Some(text(value)? == "colocate"),
             "deepspeed" => self.deepspeed(&text(value)?),
             "accelerate_config" => self.accelerate_config(&text(value)?)?,
             "distributed" => {

@@ -37,6 +37,7 @@ notes! {
     EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";
     KnownTokens = "known_tokens", "special tokens are of the vocabulary: new ones make the embeddings larger";
     LossOnSeveralGpus = "loss_on_several_gpus", "the loss of {tool} on several GPUs; a loop with all logits is simulated";
+    Vllm = "vllm", "vLLM's own memory: in the training process it takes vllm_gpu_memory_utilization of the card (0.3 by default), which was not measured; give the rest as limit";
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";
     OneGpu = "one_gpu", "one GPU";

@@ -62,6 +62,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if draft.precomputed == Some(true) {
         out.put("reference", "precomputed");
     }
+    if tool == Tool::TrlGrpo {
+        grpo(draft, &mut out);
+    }
     if let Some(attention) = draft.attention {
         out.put("attn", attention);
     }
@@ -91,6 +94,33 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     out
 }
 
+/// What GRPO generates and compares with.
+fn grpo(draft: &Draft, out: &mut Resolved) {
+    if draft.beta.unwrap_or_default() == 0.0 {
+        out.put("reference", "none");
+    }
+    let counts = [
+        ("completion", draft.completion),
+        ("num_iterations", draft.num_iterations),
+    ];
+    for (key, count) in counts {
+        if let Some(count) = count {
+            out.put(key, count);
+        }
+    }
+    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    let of_batch = |all: u64| (all / gpus / draft.batch.unwrap_or(1)).max(1);
+    if let Some(steps) = draft.steps_per_generation.or(draft.generation_batch.map(of_batch)) {
+        out.put("steps_per_generation", steps);
+    }
+    if draft.vllm == Some(true) {
+        out.put("generation", "vllm");
+        if draft.is_colocated != Some(false) {
+            out.not_simulated.push(Note::Vllm.into());
+        }
+    }
+}
+
 /// Names the sizes of videos, which the files do not hold.
 fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     let named = [(0, "pixels each"), (1, "frames"), (2, "frames a second")];
@@ -118,7 +148,7 @@ fn use_cache(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) 
 fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let is_on = draft.liger == Some(true);
     // TRL's head takes the place of Liger's loss.
-    if is_on && !matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
+    if is_on && !tool.is_trl() {
         out.put("loss", "fused_linear");
     }
     let is_used = |given: Option<bool>| match tool {
@@ -320,7 +350,7 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
     if world > 1 || zero_stage.is_some() {
         out.assumed.push(Note::OwnLoop.into());
     }
-    if (world > 1 || zero_stage.is_some()) && matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
+    if (world > 1 || zero_stage.is_some()) && tool.is_trl() {
         out.not_simulated
             .push(Note::LossOnSeveralGpus.with([("tool", tool.name().to_owned())]));
     }
@@ -341,6 +371,7 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
         _ if draft.bits.is_some() => TrainerKind::Transformers,
         Tool::TrlSft => TrainerKind::TrlSft,
         Tool::TrlDpo => TrainerKind::TrlDpo,
+        Tool::TrlGrpo => TrainerKind::TrlGrpo,
         _ => TrainerKind::Transformers,
     };
     out.put("trainer", trainer.name());

@@ -279,6 +279,33 @@ fn a_command_of_trls_dpo_has_a_reference_model_unless_it_is_precomputed() {
 }
 
 #[test]
+fn a_command_of_trls_grpo_generates_without_a_reference_model_unless_beta_asks_for_one() {
+    let command = "trl grpo --model_name_or_path Qwen/Qwen2-0.5B --dataset_name x --per_device_train_batch_size 4";
+    let of = |more: &str| launch(&[&format!("{command} {more}")]);
+    let plain = of("");
+    assert_eq!(plain.tool, Tool::TrlGrpo);
+    let setup = case(&plain).setup;
+    assert_eq!(
+        (setup.trainer.name(), setup.reference.name(), setup.completion),
+        ("trl_grpo", "none", Some(512))
+    );
+    assert_eq!(setup.generation.name(), "transformers");
+    assert_eq!(open(&plain), Vec::<String>::new());
+    let compared = of("--beta 0.04 --num_iterations 2 --generation_batch_size 16 --max_completion_length 256");
+    let setup = case(&compared).setup;
+    assert_eq!((setup.reference.name(), setup.num_iterations), ("every_step", 2));
+    assert_eq!((setup.steps_per_generation, setup.completion), (Some(4), Some(256)));
+    let other = of("--loss_type grpo --use_vllm True --temperature 0.9");
+    assert_eq!(case(&other).setup.generation.name(), "vllm");
+    let open = open(&other).join("\n");
+    for named in ["vllm_gpu_memory_utilization", "loss_type", "temperature"] {
+        assert!(open.contains(named), "{open}");
+    }
+    let server = of("--use_vllm True --vllm_mode server");
+    assert_eq!(super::tests::open(&server), Vec::<String>::new());
+}
+
+#[test]
 fn files_of_deepspeed_and_accelerate_add_to_a_tools_own() {
     let zero = r#"{"bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto",
         "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",

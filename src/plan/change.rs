@@ -2,7 +2,7 @@
 
 use super::optimizers;
 use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{Alternatives, Change, Kind, Setting, TrainerKind};
+use vramscope_engine::setup::{Alternatives, Change, Kind, Reference, Setting, TrainerKind};
 use vramscope_engine::{Model, Setup};
 
 /// Every change that applies to a model and alters the setup: sizes first, then choices in menu order. A change that
@@ -37,12 +37,14 @@ fn smaller_images(setup: &Setup) -> Option<Change> {
     (!setup.image_sizes.is_empty()).then(|| Change::ImageSizes(halved.collect()))
 }
 
-/// Other choices. Optimizers that take the same memory are represented by one; training on preferences is another task,
-/// to or from which no trainer is changed.
+/// Other choices. Optimizers that take the same memory are represented by one; training on preferences or on rewards is
+/// another task, to or from which no trainer is changed, and so is a loss without a reference model.
 fn choices(setup: &Setup) -> impl Iterator<Item = Change> {
-    let is_preference = setup.trainer == TrainerKind::TrlDpo;
+    let has_task = |trainer: TrainerKind| matches!(trainer, TrainerKind::TrlDpo | TrainerKind::TrlGrpo);
+    let (of_task, reference) = (has_task(setup.trainer), setup.reference);
     let is_other_task = move |change: &Change| match change {
-        Change::Trainer(trainer) => is_preference || *trainer == TrainerKind::TrlDpo,
+        Change::Trainer(trainer) => of_task || has_task(*trainer),
+        Change::Reference(other) => [reference, *other].contains(&Reference::None),
         _ => false,
     };
     Setting::by_group()

@@ -61,7 +61,7 @@ pub(super) fn chosen(device: &'static Device, mine: Option<&str>, network: Optio
 /// second), if entered.
 ///
 /// # Errors
-/// If the card's rates are not known, DeepSpeed's engine runs the step, or the model is compiled.
+/// If the card's rates are not known, DeepSpeed's engine runs the step, the model is compiled, or the step generates.
 pub fn clock(subject: &Subject, entries: &TimeEntries, network: Option<f64>) -> Result<Rc<Chosen>, NoTime> {
     let parallel = subject.reading.parallel;
     if parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds()) {
@@ -69,6 +69,9 @@ pub fn clock(subject: &Subject, entries: &TimeEntries, network: Option<f64>) -> 
     }
     if subject.reading.setup.compile {
         return Err(NoTime::Compiled);
+    }
+    if !subject.reading.setup.is_timed() {
+        return Err(NoTime::Generates);
     }
     let device = subject.device.as_ref().ok();
     let chosen = device.and_then(|device| chosen(device, entries.card.as_deref(), network));

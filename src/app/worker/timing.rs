@@ -162,6 +162,8 @@ pub enum NoTime {
     DeepSpeed,
     /// The time of a compiled step is not estimated.
     Compiled,
+    /// The step generates.
+    Generates,
 }
 
 impl Timing {

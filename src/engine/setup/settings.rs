@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::settings;
 use super::{
-    AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze, Group,
-    KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
+    AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze,
+    Generation, Group, KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind,
+    Value, ZeroGrad,
 };
 
 settings! {
@@ -286,12 +287,44 @@ settings! {
 
     /// Log-probabilities of the reference model.
     Reference(reference: Reference = Reference::default()) {
-        about: "When DPO makes the reference model's log-probabilities: in every step, or before training",
+        about: "When the reference model's log-probabilities are made: in every step, before training (DPO), or never \
+                (GRPO with beta 0)",
         group: Group::Loss,
         needs: Needs::Text,
-        depends: Depends::Preference,
+        depends: Depends::Reference,
         is_of_training: true,
         alternatives: Alternatives::Each,
+    }
+
+    /// Program that generates GRPO's completions.
+    Generation(generation: Generation = Generation::default()) {
+        about: "What generates GRPO's completions: transformers, or vLLM, whose own memory is not counted",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Generation,
+        is_of_training: true,
+    }
+
+    /// Micro-batches that one generation of GRPO makes completions for; as many as those of an optimizer step if absent.
+    StepsPerGeneration(steps_per_generation: Option<u64> = None) {
+        about: "Micro-batches that one generation of GRPO makes completions for",
+        absent: "as many as accum",
+        example: "auto",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Generation,
+        is_of_training: true,
+        most: Some(4_096),
+    }
+
+    /// Times that GRPO trains on the completions of one generation.
+    NumIterations(num_iterations: u64 = 1) {
+        about: "Times that GRPO trains on the completions of one generation",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Generation,
+        is_of_training: true,
+        most: Some(4_096),
     }
 
     /// Keeps keys and values of every forward of the language model (`config.use_cache`); the configuration's own value

@@ -1,6 +1,6 @@
 //! Checks that the options of a setup apply to a model.
 
-use super::{Missing, SimulateError};
+use super::{Missing, SimulateError, grpo_options};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
@@ -213,7 +213,8 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateErr
     )
 }
 
-fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
+/// Refuses what was given, and names what to take.
+pub(super) fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
     Err(SimulateError::NotSimulated {
         model: model.name.clone(),
         given: given.into(),
@@ -243,11 +244,25 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 /// steps under TRL took up to 12% more than with that head.
 const WITHOUT_FUSED_HEAD: [&str; 4] = ["idefics", "kosmos-2", "kosmos-2.5", "qwen2_5_omni_thinker"];
 
+/// Checks that DPO has a reference model.
+fn reference_fits(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    match (setup.trainer, setup.reference) {
+        (TrainerKind::TrlDpo, Reference::None) => not_simulated(
+            model,
+            "TRL's DPO and `reference` none, whose loss compares with a reference model",
+            "`reference` every_step or precomputed",
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Checks that TRL's trainers take the setup, and that what they make of it is simulated.
 fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !setup.trainer.is_trl() {
         return Ok(());
     }
+    reference_fits(model, setup)?;
+    grpo_options::check(model, setup)?;
     let is_dpo = setup.trainer == TrainerKind::TrlDpo;
     let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
     let adapters = model.config.family().support().adapters;

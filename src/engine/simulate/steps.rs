@@ -7,6 +7,7 @@ use super::build::{Built, build_with, elements};
 use super::check::check;
 use super::engine::Engine;
 use super::fetched::Fetched;
+use super::grpo_generation::Generations;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
 use super::trl::{ReferenceModel, doubled};
@@ -248,8 +249,10 @@ pub(super) struct Trainer {
     pub repeats: bool,
     /// Tensors that transformers' `Trainer` keeps from one step to the next.
     pub(super) fetched: Fetched,
-    /// Second copy of the model that DPO compares with.
+    /// Second copy of the model that DPO and GRPO compare with.
     pub(super) reference: Option<ReferenceModel>,
+    /// What GRPO generates.
+    pub(super) generations: Option<Generations>,
     /// DeepSpeed's engine, if it runs the step.
     pub(super) engine: Option<Rc<Engine>>,
     /// Parameters of modules that the forward never runs.
@@ -287,6 +290,7 @@ impl Trainer {
             repeats: true,
             fetched: Fetched::of(model),
             reference: ReferenceModel::of(tape, model, setup),
+            generations: Generations::of(model, setup),
             engine: None,
             _unused: unused,
         };

@@ -39,6 +39,7 @@ pub(super) struct Core {
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
     padded: Cell<bool>,
+    cached: Cell<u64>,
     /// True if modules are made in the state after their first forward.
     settled: Cell<bool>,
     group: Cell<u64>,
@@ -112,6 +113,7 @@ impl Tape {
             kind: Cell::new(Kind::Temporary),
             grad_enabled: Cell::new(true),
             padded: Cell::new(false),
+            cached: Cell::new(0),
             settled: Cell::new(false),
             group: Cell::new(1),
             stage: Cell::new(Stage::WHOLE),
@@ -215,6 +217,16 @@ impl Tape {
     /// Sets the part of the model that is made from now on.
     pub fn set_stage(&self, stage: Stage) {
         self.0.stage.set(stage);
+    }
+
+    /// Positions of each sample before those of the forward, which a generation has cached.
+    pub fn cached_positions(&self) -> u64 {
+        self.0.cached.get()
+    }
+
+    /// Sets the positions that a generation has cached.
+    pub fn set_cached_positions(&self, cached: u64) {
+        self.0.cached.set(cached);
     }
 
     /// Sets if some samples of the batch are padded.

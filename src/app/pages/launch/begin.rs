@@ -17,6 +17,7 @@ const TOOLS: [(&str, &str); 6] = [
     ("axolotl", "adapter: lora\n"),
     ("TRL SFT", "trl sft --use_peft"),
     ("TRL DPO", "trl dpo --use_peft"),
+    ("TRL GRPO", "trl grpo --use_peft"),
     ("transformers", "torchrun train.py"),
 ];
 

@@ -26,7 +26,7 @@ impl Estimate {
         let timed = !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
         let (clock, expense) = (self.clock()?.filter(|_| timed), self.time.expense()?);
         let (model, setup) = self.subject.read(&self.setup)?;
-        let clock = clock.filter(|_| !setup.compile);
+        let clock = clock.filter(|_| setup.is_timed());
         let (report, time) = match &clock {
             Some(clock) => {
                 let sources = clock.sources();
