@@ -11,7 +11,7 @@ use crate::widgets::{OpenFiles, dropped, read_launch};
 use crate::worker::launched::LaunchText;
 
 /// Tools, each with the least that it is started with.
-const TOOLS: [(&str, &str); 6] = [
+const TOOLS: [(&str, &str); 7] = [
     ("LLaMA-Factory", "stage: sft\nfinetuning_type: lora\n"),
     ("ms-swift", "swift sft --tuner_type lora"),
     ("axolotl", "adapter: lora\n"),
