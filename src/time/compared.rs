@@ -62,7 +62,7 @@ impl Compared {
             Location::Field(class, extents, shared) => {
                 let launch = sized(class, *dtype, extents, shared);
                 let told = || reference.kernels.time(&launch).or_else(|| self.own.time(&launch));
-                (launch.clone(), known.or_else(told))
+                (launch, known.or_else(told))
             }
             Location::Curve(ref name, x) => {
                 let bytes = Launch {

@@ -175,10 +175,11 @@ fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Kernels, M
     Ok(kernels)
 }
 
+/// A point of a file: kind, type, extents and seconds.
+type FilePoint<'a> = (&'a str, DType, Vec<u64>, f64);
+
 /// Points of kernels by name, each `[extents…, µs]`.
-pub(super) fn points_of(
-    kernels_us: &BTreeMap<String, Vec<Vec<f64>>>,
-) -> Result<Vec<(&str, DType, Vec<u64>, f64)>, MeasuredError> {
+pub(super) fn points_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Vec<FilePoint<'_>>, MeasuredError> {
     let mut out = Vec::new();
     for (name, points) in kernels_us {
         let (kind, dtype) = named(name)?;

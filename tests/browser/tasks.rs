@@ -95,7 +95,7 @@ async fn the_largest_batch_of_qlora() {
                 .until("a batch", || page.value("largest-batch"), Option::is_some)
                 .await?;
             person.click("largest-batch-use").await?;
-            let used = || async { Ok(page.find("batch").await?.prop("value").await?) };
+            let used = || async { page.find("batch").await?.prop("value").await };
             page.until("the batch", used, |batch| *batch == found).await?;
             assert_eq!(person.rest(), Effort { clicks: 4, keys: 0 });
             Ok(())
