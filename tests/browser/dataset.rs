@@ -41,17 +41,18 @@ async fn lengths_and_sizes_of_a_dropped_file_become_those_of_the_setup() {
             |n| n.as_deref() == Some("100"),
         )
         .await?;
-        // The hundredth: 100 tokens of text; 2800 by 56 pixels are 200 by 4 patches, of which 4 become a token.
+        // The hundredth: 100 tokens of text; 2800 by 56 pixels are 200 by 4 patches, of which 4 become a token,
+        // between a token that begins the image and one that ends it.
         let read = || length(page, "max");
-        page.until("the longest", read, |n| *n == Some(100 + 200)).await?;
-        assert_eq!(length(page, "p50").await?, Some(50 + 100));
+        page.until("the longest", read, |n| *n == Some(100 + 202)).await?;
+        assert_eq!(length(page, "p50").await?, Some(50 + 102));
         press(page, "p50").await?;
         let address = || page.fragment();
-        let both = |at: &String| at.contains("seq=150") && at.contains("image_sizes=56x1400");
+        let both = |at: &String| at.contains("seq=152") && at.contains("image_sizes=56x1400");
         page.until("the entries", address, both).await?;
         assert!(page.text("dataset").await?.contains("% of the tokens are padding"));
         page.click("dataset-worst").await?;
-        let worst = |at: &String| at.contains("lengths=300%2C%20297%2C%20294%2C%20291");
+        let worst = |at: &String| at.contains("lengths=302%2C%20299%2C%20296%2C%20293");
         page.until("the worst batch", address, worst).await?;
         // A press undoes it, as any other change.
         page.click("undo").await?;

@@ -19,7 +19,7 @@ stage: sft
 do_train: true
 finetuning_type: lora
 lora_rank: 16
-lora_target: q_proj,v_proj
+lora_target: all
 
 ### dataset
 template: qwen2_vl
@@ -37,7 +37,7 @@ swift sft \\
     --model Qwen/Qwen2.5-VL-3B-Instruct \\
     --tuner_type lora \\
     --lora_rank 8 \\
-    --target_modules q_proj v_proj \\
+    --target_modules all-linear \\
     --freeze_vit true \\
     --freeze_aligner true \\
     --torch_dtype bfloat16 \\

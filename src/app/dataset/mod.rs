@@ -57,7 +57,7 @@ enum Form {
     /// JSON objects, a line each or in one array.
     Json(Records),
     /// Columns.
-    Columns(Table),
+    Columns(Box<Table>),
     /// No text.
     Binary,
 }
@@ -101,8 +101,8 @@ impl Reader {
         let is_table = self.name.ends_with(".csv") || self.name.ends_with(".tsv");
         match first {
             b'{' | b'[' if !is_table => Form::Json(Records::new(first == b'[')),
-            byte if byte < b' ' || byte >= 0xf8 => Form::Binary,
-            _ if is_table => Form::Columns(Table::new(self.name.ends_with(".tsv"))),
+            byte if !(b' '..0xf8).contains(&byte) => Form::Binary,
+            _ if is_table => Form::Columns(Box::new(Table::new(self.name.ends_with(".tsv")))),
             // Plain lines that are no objects: each is a record that cannot be read.
             _ => Form::Json(Records::new(false)),
         }

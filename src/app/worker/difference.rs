@@ -111,7 +111,11 @@ mod tests {
         let batch = compared(&[(Setting::Batch.into(), "2")]);
         let difference = adds_up(&batch);
         assert!(difference.more() > 0);
-        assert_eq!(difference.of_kind(Kind::OptimizerState).count(), 0);
+        // States are the same tensors; their blocks differ by what the allocator leaves unsplit.
+        assert!(difference.of_kind(Kind::OptimizerState).all(|tensor| {
+            let [a, b] = tensor.held.each_ref().map(|held| held.as_ref().map(|held| held.count));
+            a == b
+        }));
         let lora = compared(&[
             (Setting::Freeze.into(), "lora"),
             (Setting::Optim.into(), "sgd"),
