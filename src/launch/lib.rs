@@ -392,6 +392,8 @@ mod found;
 #[cfg(test)]
 mod part_tests;
 #[cfg(test)]
+mod refusal_tests;
+#[cfg(test)]
 mod round_trip;
 #[cfg(test)]
 mod tests;

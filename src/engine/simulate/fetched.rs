@@ -1,8 +1,8 @@
 //! Runs the micro-batches of a step as transformers' `Trainer` does: all of them are on the GPU before the first one runs.
 
+use super::grpo_generation::Inputs;
 use super::parts::Passes;
 use super::steps::Trainer;
-use super::trl::Inputs;
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Batch;

@@ -1,7 +1,7 @@
 //! Checks of what TRL's GRPO takes.
 
-use super::options::not_simulated;
-use super::{MOST_NEW_TOKENS, SimulateError};
+use super::error::{SimulateError, not_simulated};
+use super::sampling::MOST_NEW_TOKENS;
 use crate::setup::{Generation, Reference, TrainerKind};
 use crate::{Model, Setup};
 

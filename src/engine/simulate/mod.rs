@@ -13,6 +13,7 @@ mod grid;
 mod grpo;
 mod grpo_generation;
 mod grpo_options;
+mod grpo_rollout;
 mod inference;
 mod large_pool;
 mod load;
@@ -48,8 +49,9 @@ pub use crate::model::NoFlash;
 pub use around::{Beside, around};
 pub use count::{Counted, count};
 pub use error::{Missing, SimulateError};
-pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};
+pub use inference::{Inference, InferenceAnswer, Passed, evaluate, generate};
 pub use parallel::units::{ROOT, Unit, Units};
+pub use sampling::MOST_NEW_TOKENS;
 
 pub use parallel::{
     base_of_parts, can_share, can_train, distinct_stages, own as own_parameters, pipeline_stages,

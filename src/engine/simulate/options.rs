@@ -1,5 +1,6 @@
 //! Checks that the options of a setup apply to a model.
 
+use super::error::not_simulated;
 use super::{Missing, SimulateError, grpo_options};
 use crate::dtype::DType;
 use crate::model::Stored;
@@ -211,15 +212,6 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateErr
         &format!("`packages` {}: {why}", setup.packages.name()),
         "`packages` none, what a plain installation of transformers runs, or record it (`vramscope record`)",
     )
-}
-
-/// Refuses what was given, and names what to take.
-pub(super) fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
-    Err(SimulateError::NotSimulated {
-        model: model.name.clone(),
-        given: given.into(),
-        instead: instead.into(),
-    })
 }
 
 /// Checks that Liger replaces the forward of the model's family.

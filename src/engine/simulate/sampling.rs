@@ -5,6 +5,9 @@ use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Run};
 use crate::tape::{Kind, Tape, Tensor};
 
+/// Most tokens that a simulated generation makes.
+pub const MOST_NEW_TOKENS: u64 = 4096;
+
 /// A model that generates.
 pub(super) struct Sampling<'a> {
     pub tape: &'a Tape,

@@ -297,10 +297,8 @@ impl Trainer {
         (trainer, params)
     }
 
-    /// Switches to another setup that makes the same model ([`Making`]), and drops the state of earlier runs except
+    /// Switches to another setup that makes the same model ([`super::build::Making`]), and drops the state of earlier runs except
     /// gradients, optimizer states and averages.
-    ///
-    /// [`Making`]: super::build::Making
     pub fn turn_to(&mut self, model: &Model, setup: &Setup) {
         let setup = &prepared(model, setup, &self.tape);
         self.run = Run::new(model, setup);

@@ -2,7 +2,7 @@
 //! they log.
 
 use super::build::build;
-use super::grpo_generation::Rollout;
+use super::grpo_generation::Inputs;
 use super::steps::Trainer;
 use crate::dtype::DType;
 use crate::model::Model;
@@ -77,14 +77,6 @@ impl ReferenceModel {
     pub fn parts(&self) -> (&dyn Forward, &Run) {
         (self.forward.as_ref(), &self.run)
     }
-}
-
-/// What the loss of a micro-batch is computed of.
-pub(super) enum Inputs<'a> {
-    /// Samples, and the number of labels of a step that count.
-    Batch(&'a Batch, Option<&'a Tensor>),
-    /// Completions that GRPO generated; `None` if that failed.
-    Rollout(Option<Rollout>),
 }
 
 /// `x.sum()` of a scalar, which `gather_for_metrics` returns as it is.

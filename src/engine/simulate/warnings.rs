@@ -1,9 +1,11 @@
 //! Warnings about a run, each with the next step to take.
 
+mod vllm;
+
 use crate::model::Stored;
 use crate::report::compiled::{self, MEASURED, Measured};
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
-use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision, TrainerKind};
+use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 use crate::tape::{Component, Kind, Why};
 use crate::units::Bytes;
 use crate::{Model, Setup};
@@ -18,7 +20,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
     };
     [
         run.compiled(),
-        run.vllm(),
+        vllm::of(run.setup),
         run.generic(),
         run.absent_packages(),
         run.unrecorded_package(),
@@ -120,21 +122,6 @@ impl WarningInputs<'_> {
                 ("low".into(), low.to_string()),
                 ("high".into(), high.to_string()),
             ],
-        })
-    }
-
-    /// Tells what of vLLM is left out, from TRL's source (`trl/generation/vllm_generation.py`, 1.16).
-    fn vllm(&self) -> Option<Warning> {
-        let generates = self.setup.trainer == TrainerKind::TrlGrpo && self.setup.generation.is_vllm();
-        generates.then(|| Warning {
-            code: "vllm".into(),
-            severity: Severity::Warning,
-            message: "vLLM's own memory is in none of these figures, and was not measured. In the training process \
-                      (`vllm_mode` colocate, the default) it takes `vllm_gpu_memory_utilization` of the card, 0.3 unless \
-                      you set it, for weights, keys and values: all the time, or with `vllm_enable_sleep_mode` only while \
-                      it generates. Give the rest of the card as a limit. A server (`vllm_mode` server) has other GPUs."
-                .into(),
-            args: Vec::new(),
         })
     }
 

@@ -81,25 +81,6 @@ pub fn SetupsPanel() -> impl IntoView {
         let saved = kept.saved.get();
         saved.all().to_vec()
     };
-    let latest = part(move || {
-        let lines = Store::latest();
-        // The one on screen comes first, and leads nowhere.
-        let here = now().to_query();
-        let rows: Vec<_> = lines
-            .lines()
-            .filter(|line| *line != here)
-            .filter_map(setup_of)
-            .map(|setup| view! { <Latest setup /> })
-            .collect();
-        let is_any = !rows.is_empty();
-        is_any.then(|| {
-            view! {
-                <h3>{t!(i18n, setups.latest)}</h3>
-                <ul class="setups-list setups-latest">{rows}</ul>
-            }
-            .into_any()
-        })
-    });
     view! {
         <div class="setups-panel" data-testid="setups-panel">
             <form class="setups-save" on:submit=save>
@@ -121,10 +102,38 @@ pub fn SetupsPanel() -> impl IntoView {
             <ul class="setups-list" data-testid="setups-saved">
                 <For each=rows key=|named| (named.name.clone(), named.query.clone()) children=move |named| view! { <Row named kept /> } />
             </ul>
-            {latest}
+            <LatestSetups />
             <Files kept />
         </div>
     }
+}
+
+/// The latest setups, without the one on screen, which comes first and leads nowhere.
+#[component]
+fn LatestSetups() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    part(move || {
+        let lines = Store::latest();
+        let here = store
+            .reading()
+            .with(|reading| reading.good.only(is_of_setup))
+            .to_query();
+        let rows: Vec<_> = lines
+            .lines()
+            .filter(|line| *line != here)
+            .filter_map(setup_of)
+            .map(|setup| view! { <Latest setup /> })
+            .collect();
+        let is_any = !rows.is_empty();
+        is_any.then(|| {
+            view! {
+                <h3>{t!(i18n, setups.latest)}</h3>
+                <ul class="setups-list setups-latest">{rows}</ul>
+            }
+            .into_any()
+        })
+    })
 }
 
 /// Takes the setups elsewhere, and brings them back.

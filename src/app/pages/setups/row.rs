@@ -16,6 +16,34 @@ fn open(store: Store, setup: &Draft) {
     store.route().set(Route::Plan);
 }
 
+/// Link to a part of the page, at the address where it is open.
+fn link_to(address: String) -> impl Fn() -> String + Clone {
+    move || {
+        let here = window().location().href().unwrap_or_default();
+        let page = here.split('#').next().unwrap_or_default().to_owned();
+        page + &address
+    }
+}
+
+/// Field for another name of a setup, and the button that takes it.
+#[component]
+fn NewName(field: NodeRef<html::Input>, what: StoredValue<String>) -> impl IntoView {
+    let i18n = use_i18n();
+    view! {
+        <input
+            type="text"
+            data-testid="setup-new-name"
+            maxlength="80"
+            node_ref=field
+            aria-label=move || t_string!(i18n, setups.name)
+            prop:value=move || what.get_value()
+        />
+        <button type="submit" class="tool">
+            {t!(i18n, setups.save)}
+        </button>
+    }
+}
+
 /// A setup with a name.
 #[component]
 pub fn Row(named: Named, kept: Kept) -> impl IntoView {
@@ -42,14 +70,7 @@ pub fn Row(named: Named, kept: Kept) -> impl IntoView {
         });
     };
     let forget = move |_| kept.change(|saved| saved.remove(&gone));
-    let link = {
-        let address = Route::Plan.fragment(&named.query);
-        move || {
-            let here = window().location().href().unwrap_or_default();
-            let page = here.split('#').next().unwrap_or_default().to_owned();
-            page + &address
-        }
-    };
+    let link = link_to(Route::Plan.fragment(&named.query));
     let label = name.clone();
     let what = StoredValue::new(name.clone());
     view! {
@@ -81,17 +102,7 @@ pub fn Row(named: Named, kept: Kept) -> impl IntoView {
             </span>
             <Show when=move || is_written.get()>
                 <form class="setups-save" on:submit=move |event| rename.with_value(|rename| rename(event))>
-                    <input
-                        type="text"
-                        data-testid="setup-new-name"
-                        maxlength="80"
-                        node_ref=field
-                        aria-label=move || t_string!(i18n, setups.name)
-                        prop:value=move || what.get_value()
-                    />
-                    <button type="submit" class="tool">
-                        {t!(i18n, setups.save)}
-                    </button>
+                    <NewName field what />
                 </form>
             </Show>
         </li>
