@@ -35,16 +35,28 @@ pub fn install(loader: Loader) {
 pub enum Lazy {
     /// The page of a route.
     Page(Route),
+    /// Reason why there is no run.
+    Refused,
     /// Setups side by side.
     Compare,
     /// Explanation of a number.
     Explanation,
+    /// Files that start a run.
+    Launch,
+    /// Setups that this browser keeps.
+    Setups,
     /// Setups that fit.
     MakeFit,
     /// Need of memory against one entry of the setup.
     Sweep,
     /// Time of a step.
     Time,
+    /// Allocations of a step.
+    Timeline,
+    /// What a dataset tells.
+    Dataset,
+    /// Measured steps of the model's family.
+    Exactness,
     /// Controls of several GPUs.
     Sharing,
     /// Note on the GPU, of several, whose figures are shown.

@@ -12,10 +12,17 @@ use wasm_split_helpers::wasm_split;
 
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
-use crate::pages::plan::{AroundPanel, Compare, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel, TimePanel};
+use crate::pages::launch::LaunchDialog;
+use crate::pages::plan::{
+    AroundPanel, Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, RefusedPanel, Sharing,
+    SweepPanel, TimePanel, TimelinePanel,
+};
 use crate::pages::plans::MakeFit;
+use crate::pages::setups::SetupsPanel;
 use crate::worker::around::answer as answer_around;
-use crate::worker::lazy::{self, Begin, Closer, Here, Need, Timer};
+use crate::worker::difference::{Compare as CompareSetups, difference};
+use crate::worker::launch::LaunchReader;
+use crate::worker::lazy::{self, Begin, Closer, Here, Need, Planner, Timer};
 use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
 
@@ -23,11 +30,17 @@ use crate::worker::{Recorder, begin_time, recorder};
 pub fn part(of: Lazy) -> Fetch<MakeView> {
     match of {
         Lazy::Page(route) => pages::load(route),
+        Lazy::Refused => Box::pin(refused()),
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
+        Lazy::Launch => Box::pin(launch_dialog()),
+        Lazy::Setups => Box::pin(setups()),
         Lazy::MakeFit => Box::pin(make_fit()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
+        Lazy::Timeline => Box::pin(timeline()),
+        Lazy::Dataset => Box::pin(dataset()),
+        Lazy::Exactness => Box::pin(exactness()),
         Lazy::Sharing => Box::pin(sharing()),
         Lazy::OfOne => Box::pin(of_one()),
         Lazy::Numbers => Box::pin(numbers()),
@@ -51,6 +64,8 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
                 several.provide();
                 here.several = Some(several);
             }
+            Need::Difference => here.difference = Some(difference_work().await.ok()?),
+            Need::Launch => here.launch = Some(launch_work().await.ok()?),
             Need::Recorder => here.recorder = Some(recorder_work().await.ok()?),
             // That is of one question (`Pump::unpack`).
             Need::Unpacked => {}
@@ -78,6 +93,16 @@ fn explanation() -> Fetched<MakeView> {
     Ok(|| view! { <ExplanationPanel /> }.into_any())
 }
 
+#[wasm_split(opened, fallible)]
+fn launch_dialog() -> Fetched<MakeView> {
+    Ok(|| view! { <LaunchDialog /> }.into_any())
+}
+
+#[wasm_split(setups, fallible)]
+fn setups() -> Fetched<MakeView> {
+    Ok(|| view! { <SetupsPanel /> }.into_any())
+}
+
 #[wasm_split(recommend, fallible)]
 fn make_fit() -> Fetched<MakeView> {
     Ok(|| view! { <MakeFit /> }.into_any())
@@ -88,9 +113,29 @@ fn time() -> Fetched<MakeView> {
     Ok(|| view! { <TimePanel /> }.into_any())
 }
 
+#[wasm_split(timeline, fallible)]
+fn timeline() -> Fetched<MakeView> {
+    Ok(|| view! { <TimelinePanel /> }.into_any())
+}
+
+#[wasm_split(refused, fallible)]
+fn refused() -> Fetched<MakeView> {
+    Ok(|| view! { <RefusedPanel /> }.into_any())
+}
+
 #[wasm_split(plan, fallible)]
 fn sweep() -> Fetched<MakeView> {
     Ok(|| view! { <SweepPanel /> }.into_any())
+}
+
+#[wasm_split(dataset, fallible)]
+fn dataset() -> Fetched<MakeView> {
+    Ok(|| view! { <DatasetPanel /> }.into_any())
+}
+
+#[wasm_split(dataset, fallible)]
+fn exactness() -> Fetched<MakeView> {
+    Ok(|| view! { <ExactnessPanel /> }.into_any())
 }
 
 #[wasm_split(several, fallible)]
@@ -123,6 +168,16 @@ fn several_work() -> Fetched<Several> {
     Ok(Several::own())
 }
 
+#[wasm_split(difference, fallible)]
+fn difference_work() -> Fetched<CompareSetups> {
+    Ok(difference)
+}
+
+#[wasm_split(launch, fallible)]
+fn launch_work() -> Fetched<LaunchReader> {
+    Ok(LaunchReader::own())
+}
+
 #[wasm_split(attention, fallible)]
 fn attention_work() -> Fetched<Begin> {
     Ok(lazy::attention)
@@ -139,7 +194,7 @@ fn batches_work() -> Fetched<Begin> {
 }
 
 #[wasm_split(recommend, fallible)]
-fn plan_work() -> Fetched<Begin> {
+fn plan_work() -> Fetched<Planner> {
     Ok(lazy::plan)
 }
 

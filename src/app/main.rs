@@ -8,6 +8,7 @@ mod benchmarks;
 #[cfg(target_arch = "wasm32")]
 mod charts;
 mod course;
+mod dataset;
 #[cfg(target_arch = "wasm32")]
 mod events;
 #[cfg(target_arch = "wasm32")]
@@ -17,6 +18,7 @@ mod frame;
 #[cfg(target_arch = "wasm32")]
 mod i18n;
 mod languages;
+mod launch_words;
 #[cfg(target_arch = "wasm32")]
 mod lazy;
 #[cfg(target_arch = "wasm32")]

@@ -187,6 +187,7 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotRate => t_string!(i18n, problem.not_rate, given = given, used = used).to_string(),
         Problem::NotGib => t_string!(i18n, problem.not_gib, given = given, used = used).to_string(),
         Problem::NotSetups => t_string!(i18n, problem.not_setups, given = given, used = used).to_string(),
+        Problem::NotZero => t_string!(i18n, problem.not_zero, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
         Problem::NotTargets(words) => {
             let allowed = words.join(", ");
@@ -213,6 +214,19 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
         };
     }
     match &*warning.code {
+        "compiled" => phrase!(
+            compiled,
+            eager,
+            families,
+            high,
+            least,
+            low,
+            most,
+            steps,
+            usual_least,
+            usual_most
+        ),
+        "vllm" => phrase!(vllm),
         "generic-decoder" => phrase!(generic_decoder, model),
         "absent-packages" => phrase!(absent_packages, model, packages),
         "unrecorded-package" => phrase!(unrecorded_package, model, package),

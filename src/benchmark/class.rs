@@ -92,11 +92,18 @@ pub enum Class {
     ForeachAddcdiv,
     /// The Euclidean norm of each of `tensors` of `elements`: clipping's first part.
     ForeachNorm,
+    /// A patch embedding of `batch` images, a convolution whose stride is its kernel: `m` patches of `k` pixel values,
+    /// three for each of a square, to `n` channels; backward gives the gradients of weight and bias.
+    Convolution,
+    /// `rows` over `columns`, half of which are replaced by rows of another tensor: image tokens.
+    MaskedScatter,
+    /// `[m, k] · [k, n]` where each of `batch` experts has a share of the `m` rows and a matrix of its own.
+    GroupedGemm,
 }
 
 impl Class {
     /// All classes, in the order of a report.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 44] = [
         Self::DeviceCopy,
         Self::HostToDevice,
         Self::DeviceToHost,
@@ -108,6 +115,8 @@ impl Class {
         Self::SendReceive,
         Self::Launch,
         Self::Gemm,
+        Self::GroupedGemm,
+        Self::Convolution,
         Self::Attention,
         Self::Softmax,
         Self::LogSoftmax,
@@ -116,6 +125,7 @@ impl Class {
         Self::CrossEntropy,
         Self::Nll,
         Self::Embedding,
+        Self::MaskedScatter,
         Self::Scale,
         Self::Add,
         Self::Mul,
@@ -184,6 +194,9 @@ impl Class {
             Self::ForeachLerp => "foreach_lerp",
             Self::ForeachAddcdiv => "foreach_addcdiv",
             Self::ForeachNorm => "foreach_norm",
+            Self::Convolution => "convolution",
+            Self::MaskedScatter => "masked_scatter",
+            Self::GroupedGemm => "grouped_gemm",
         }
     }
 
@@ -193,6 +206,7 @@ impl Class {
             Self::DeviceCopy | Self::HostToDevice | Self::DeviceToHost | Self::PeerCopy => &["bytes"],
             Self::Launch => &[],
             Self::Gemm => &["m", "n", "k"],
+            Self::Convolution | Self::GroupedGemm => &["batch", "m", "n", "k"],
             Self::Softmax
             | Self::LogSoftmax
             | Self::LayerNorm
@@ -201,7 +215,8 @@ impl Class {
             | Self::Nll
             | Self::RotateHalf
             | Self::SumRows
-            | Self::SumColumns => &["rows", "columns"],
+            | Self::SumColumns
+            | Self::MaskedScatter => &["rows", "columns"],
             Self::Embedding => &["rows", "columns", "entries"],
             Self::Gelu
             | Self::GeluTanh
@@ -226,6 +241,11 @@ impl Class {
                 &["tensors", "elements"]
             }
         }
+    }
+
+    /// Returns true if PyTorch alone has such kernels, so that a Python with it must run them.
+    pub const fn is_of_pytorch(self) -> bool {
+        matches!(self, Self::Convolution | Self::MaskedScatter | Self::GroupedGemm)
     }
 
     /// Returns true if several cards take part.

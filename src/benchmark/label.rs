@@ -29,7 +29,7 @@ impl Kernel {
     pub fn extents_label(&self) -> String {
         let shape = &self.shape;
         let numbers = match self.class {
-            Class::Gemm => joined(&[shape.batch, shape.m, shape.n, shape.k]),
+            Class::Gemm | Class::Convolution | Class::GroupedGemm => joined(&[shape.batch, shape.m, shape.n, shape.k]),
             Class::Attention => joined(&[shape.batch, shape.heads, shape.length, shape.head_dim]),
             Class::TransposeCopy => joined(&[shape.batch, shape.length, shape.heads, shape.head_dim]),
             _ => joined(&[shape.rows, shape.columns, shape.tensors, shape.elements]),

@@ -17,6 +17,8 @@ impl Kernel {
         let backward = self.pass == Some(Pass::Backward);
         let (each, count) = match self.class {
             Class::Gemm => (2, product(&[shape.batch.unwrap_or(1), shape.m?, shape.n?, shape.k?])),
+            Class::Convolution => (2, product(&[shape.batch?, shape.m?, shape.n?, shape.k?])),
+            Class::GroupedGemm => (2, product(&[shape.m?, shape.n?, shape.k?])),
             Class::Attention => return self.attention_flops(),
             Class::AllReduce | Class::ReduceScatter => return self.sums(),
             // Mean, deviation, square and sum, multiply, weight, bias.
@@ -49,7 +51,8 @@ impl Kernel {
             | Class::SendReceive
             | Class::MaskedFill
             | Class::Fill
-            | Class::Cast => (0, Some(0)),
+            | Class::Cast
+            | Class::MaskedScatter => (0, Some(0)),
         };
         Some(count?.saturating_mul(each))
     }

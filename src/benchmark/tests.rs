@@ -210,7 +210,7 @@ fn what_is_wrong_is_named() {
         change(&mut value);
         error(&value.to_string())
     };
-    assert!(changed(|v| v["schema_version"] = json!(4)).contains("reads up to 3: update it"));
+    assert!(changed(|v| v["schema_version"] = json!(5)).contains("reads up to 4: update it"));
     assert!(changed(|v| v["results"][0]["kernel"]["shape"]["n"] = Value::Null).contains("does not state its `n`"));
     let failed = |v: &mut Value| v["results"][0]["outcome"]["measured"]["check"]["passed"] = json!(false);
     assert!(changed(failed).contains("although its check failed"));

@@ -60,7 +60,7 @@ pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, F
 pub fn predict_case(case: &Case, gpu: Gpu, clock: Option<&Clock>) -> Result<(Report, Option<Milliseconds>), Failure> {
     let model = Model::from_case(case).map_err(Failure::input)?;
     let (setup, parallel) = (&case.setup, case.parallel.as_ref());
-    let is_timed = !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
+    let is_timed = setup.is_timed() && !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
     let Some(clock) = clock.filter(|_| is_timed) else {
         return Ok((predict(&model, setup, parallel, gpu)?, None));
     };

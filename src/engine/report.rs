@@ -4,8 +4,10 @@ mod answer;
 mod around;
 mod block_bytes;
 mod breakdown;
+pub mod compiled;
 pub mod derivation;
 mod describe;
+pub mod difference;
 mod footprint;
 mod live;
 pub mod outside;
@@ -19,6 +21,7 @@ pub(crate) use answer::JudgedTarget;
 pub use around::{Around, AroundDocument, HostBytes, HostRoom, HostStage, HostUse, Occasion, OnCard, OnHost};
 pub(crate) use block_bytes::BlockBytes;
 pub use breakdown::{Breakdown, BreakdownNode};
+pub use difference::Difference;
 pub use footprint::Part;
 pub use live::{Held, Live};
 pub use prediction::Prediction;
@@ -221,6 +224,8 @@ pub struct Report {
     pub timeline: Timeline,
     /// Memory that a model which does not train holds at the end; `None` for training.
     pub outputs: Option<Outputs>,
+    /// True if the model runs compiled: all figures are then those of the same run in eager mode.
+    pub is_compiled: bool,
     /// Warnings, each with the next step to take.
     pub warnings: Vec<Warning>,
 }

@@ -3,6 +3,7 @@
 use serde_json::Map;
 
 use crate::draft::{Draft, SIZES_OF_TRAINER};
+use crate::remark::Note;
 use crate::resolve::{Resolved, autocast};
 use crate::tool::Tool;
 
@@ -12,35 +13,53 @@ pub(crate) fn zero_stage(draft: &Draft) -> Option<u64> {
 }
 
 /// DeepSpeed's engine, which casts the model to bf16.
-pub(crate) fn engine(draft: &Draft, tool: Tool, stage: u64, world: u64, out: &mut Resolved) {
+pub(crate) fn engine(
+    (draft, tool): (&Draft, Tool),
+    (stage, world): (u64, u64),
+    hidden_size: Option<u64>,
+    out: &mut Resolved,
+) {
     if autocast(draft, tool) != [true, false] {
-        out.not_simulated
-            .push("DeepSpeed without bf16; take bf16: true, in which its engine is simulated".to_owned());
+        out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
     }
     out.put("precision", "bf16");
     out.put("strategy", format!("deepspeed{stage}"));
     out.put("world", world);
     if draft.gpus.is_none() {
-        out.assumed.push("one GPU".to_owned());
+        out.assumed.push(Note::OneGpu.into());
     }
-    let (open, zero): (Map<_, _>, Map<_, _>) = draft.zero.clone().into_iter().partition(|(_, value)| *value == "auto");
-    let counts = |key: &str| stage == 3 || stage > 0 && key == SIZES_OF_TRAINER[0];
-    for key in SIZES_OF_TRAINER
-        .iter()
-        .filter(|key| counts(key) && open.contains_key(**key))
-    {
-        out.not_simulated.push(format!(
-            "zero_optimization.{key}: auto, which transformers makes of the model's width; give the number"
-        ));
+    let (open, mut zero): (Map<_, _>, Map<_, _>) =
+        draft.zero.clone().into_iter().partition(|(_, value)| *value == "auto");
+    let made = match stage {
+        0 => 0,
+        1 | 2 => 1,
+        _ => SIZES_OF_TRAINER.len(),
+    };
+    for key in SIZES_OF_TRAINER[..made].iter().filter(|key| open.contains_key(**key)) {
+        match hidden_size.map(|width| size_of_trainer(key, width)) {
+            Some(size) => _ = zero.insert((*key).to_owned(), size.into()),
+            None => out
+                .not_simulated
+                .push(Note::AutoSize.with([("key", (*key).to_owned())])),
+        }
     }
     if !zero.is_empty() {
         out.put("zero", zero);
     }
-    out.assumed
-        .push("DeepSpeed's buffers have its defaults where no size is given".to_owned());
+    out.assumed.push(Note::ZeroDefaults.into());
     match draft.host {
         [_, Some(true)] => out.put("offload", "optimizer,param"),
         [Some(true), _] => out.put("offload", "optimizer"),
         _ => {}
+    }
+}
+
+/// Elements that transformers takes for a size that is "auto", of a model of this width (`trainer_config_finalize` in
+/// `integrations/deepspeed.py`, 5.17).
+fn size_of_trainer(key: &str, width: u64) -> u64 {
+    match key {
+        "stage3_prefetch_bucket_size" => width * width * 9 / 10,
+        "stage3_param_persistence_threshold" => 10 * width,
+        _ => width * width,
     }
 }

@@ -64,7 +64,19 @@ pub(crate) struct Draft {
     pub use_cache: Option<bool>,
     /// Logits of positions without labels are made too.
     pub all_logits: Option<bool>,
+    pub compile: Option<bool>,
     pub precomputed: Option<bool>,
+    /// GRPO's weight of the divergence from the reference model.
+    pub beta: Option<f64>,
+    /// GRPO's tokens of a completion, at most.
+    pub completion: Option<u64>,
+    pub num_iterations: Option<u64>,
+    pub steps_per_generation: Option<u64>,
+    /// Completions of one generation of GRPO on all GPUs.
+    pub generation_batch: Option<u64>,
+    pub vllm: Option<bool>,
+    /// vLLM runs in the training process.
+    pub is_colocated: Option<bool>,
     /// Pixels of an image, at most; positions of an image, at most.
     pub pixels: Option<u64>,
     pub image_tokens: Option<u64>,
@@ -85,7 +97,8 @@ pub(crate) struct Draft {
     pub names_tokens: Option<bool>,
 }
 
-/// Keys of `zero_optimization` that transformers makes of the model's width where they are "auto".
+/// Keys of `zero_optimization` that transformers makes of the model's width where they are "auto"
+/// (`trainer_config_finalize`): the first in all stages, the others in the third.
 pub(crate) const SIZES_OF_TRAINER: [&str; 3] = [
     "reduce_bucket_size",
     "stage3_prefetch_bucket_size",
@@ -141,7 +154,15 @@ impl Draft {
             liger_mlps: self.liger_mlps.or(other.liger_mlps),
             use_cache: self.use_cache.or(other.use_cache),
             all_logits: self.all_logits.or(other.all_logits),
+            compile: self.compile.or(other.compile),
             precomputed: self.precomputed.or(other.precomputed),
+            beta: self.beta.or(other.beta),
+            completion: self.completion.or(other.completion),
+            num_iterations: self.num_iterations.or(other.num_iterations),
+            steps_per_generation: self.steps_per_generation.or(other.steps_per_generation),
+            generation_batch: self.generation_batch.or(other.generation_batch),
+            vllm: self.vllm.or(other.vllm),
+            is_colocated: self.is_colocated.or(other.is_colocated),
             pixels: self.pixels.or(other.pixels),
             image_tokens: self.image_tokens.or(other.image_tokens),
             video: [0, 1, 2].map(|at| self.video[at].or(other.video[at])),
@@ -188,6 +209,7 @@ impl Draft {
             "logits_to_keep" => self.all_logits = Some(!truth(value)?),
             "reentrant" => self.reentrant = Some(truth(value)?),
             "use_cache" => self.use_cache = Some(truth(value)?),
+            "compile" => self.compile = Some(truth(value)?),
             "pure_bf16" => self.pure_bf16 = Some(truth(value)?),
             "liger" => self.liger = Some(truth(value)?),
             "liger_rope" => self.liger_rope = Some(truth(value)?),
@@ -236,6 +258,13 @@ impl Draft {
             "stage" => {}
             "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
             "precomputed" => self.precomputed = Some(truth(value)?),
+            "beta" => self.beta = Some(number(value)?),
+            "completion" => self.completion = Some(count(value)?),
+            "num_iterations" => self.num_iterations = Some(count(value)?),
+            "steps_per_generation" => self.steps_per_generation = Some(count(value)?),
+            "generation_batch" => self.generation_batch = Some(count(value)?),
+            "vllm" => self.vllm = Some(truth(value)?),
+            "vllm_mode" => self.is_colocated = Some(text(value)? == "colocate"),
             "deepspeed" => self.deepspeed(&text(value)?),
             "accelerate_config" => self.accelerate_config(&text(value)?)?,
             "distributed" => {

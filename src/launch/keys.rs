@@ -79,6 +79,8 @@ reasons! {
         Precision = "precision", "mixes types in a way that is not simulated";
         Device = "device", "runs elsewhere than on a CUDA GPU";
         Model = "model", "changes the model's own configuration or parameters";
+        Generation = "generation", "changes how completions are generated in a way that is not simulated";
+        Beside = "beside", "puts another model on the GPU, which is not simulated";
         Profiling = "profiling", "profiles the step, which takes memory of its own";
     }
 }
@@ -90,6 +92,8 @@ const TABLES: &[(&str, &str)] = &[
     ("trl", include_str!("keys/trl.tsv")),
     ("trl_sft", include_str!("keys/trl_sft.tsv")),
     ("trl_dpo", include_str!("keys/trl_dpo.tsv")),
+    ("trl_grpo", include_str!("keys/trl_grpo.tsv")),
+    ("trl_samples", include_str!("keys/trl_samples.tsv")),
     ("llama_factory", include_str!("keys/llama_factory.tsv")),
     ("ms_swift", include_str!("keys/ms_swift.tsv")),
     ("axolotl", include_str!("keys/axolotl.tsv")),

@@ -6,7 +6,9 @@ mod deepspeed;
 mod draft;
 mod entry;
 mod keys;
+mod model_facts;
 mod off;
+mod remark;
 mod resolve;
 mod shell;
 mod tool;
@@ -24,6 +26,8 @@ use self::off::{is_off, switched_off};
 
 pub use self::entry::Entry;
 pub use self::keys::{NoEffect, NotSimulated};
+pub use self::model_facts::ModelFacts;
+pub use self::remark::{Note, Remark};
 pub use self::resolve::Resolved;
 pub use self::tool::Tool;
 
@@ -94,15 +98,16 @@ pub struct Launch {
 }
 
 impl Line {
-    /// Text for a line that changes memory and is not simulated, or not known; `None` for others.
-    fn open(&self) -> Option<String> {
+    /// Remark on a line that changes memory and is not simulated, or not known; `None` for others.
+    fn open(&self) -> Option<Remark> {
+        let why = match &self.fate {
+            Fate::NotSimulated(why) => why.clone(),
+            Fate::Wrong(takes) => format!("it takes {takes}"),
+            Fate::Unknown(_) => "not known".to_owned(),
+            _ => return None,
+        };
         let given = format!("{}: {}", self.entry.key, self.entry.text());
-        match &self.fate {
-            Fate::NotSimulated(why) => Some(format!("{given}: {why}")),
-            Fate::Wrong(takes) => Some(format!("{given}: it takes {takes}")),
-            Fate::Unknown(_) => Some(format!("{given}: not known")),
-            _ => None,
-        }
+        Some(Note::OfLine.with([("given", given), ("why", why)]))
     }
 }
 
@@ -112,19 +117,22 @@ impl Launch {
         self.draft.model.as_deref()
     }
 
-    /// Returns the setup for a model that `takes_images`, or for one of text alone, for which the tools pass over what is
-    /// said of the parts of a vision-language model.
-    pub fn resolve(&self, takes_images: bool) -> Resolved {
-        let resolved = resolve::resolve(&self.draft, self.tool, takes_images);
+    /// Returns the setup for a model.
+    pub fn resolve(&self, model: ModelFacts) -> Resolved {
+        let mut resolved = self.setup(model);
+        let of_setup = std::mem::take(&mut resolved.not_simulated);
         let of_lines = self.lines.iter().filter_map(Line::open);
-        let absent = self
-            .absent
-            .iter()
-            .map(|path| format!("the settings in {path}; give it too, with --launch {path}"));
-        Resolved {
-            not_simulated: of_lines.chain(resolved.not_simulated).chain(absent).collect(),
-            ..resolved
-        }
+        resolved.not_simulated = of_lines.chain(of_setup).collect();
+        resolved
+    }
+
+    /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
+    pub fn setup(&self, model: ModelFacts) -> Resolved {
+        let mut resolved = resolve::resolve(&self.draft, self.tool, model);
+        let absent = self.absent.iter();
+        let absent = absent.map(|path| Note::AbsentFile.with([("path", path.clone())]));
+        resolved.not_simulated.extend(absent);
+        resolved
     }
 }
 
@@ -383,6 +391,8 @@ fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'stati
 mod found;
 #[cfg(test)]
 mod part_tests;
+#[cfg(test)]
+mod refusal_tests;
 #[cfg(test)]
 mod round_trip;
 #[cfg(test)]

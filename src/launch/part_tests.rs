@@ -3,21 +3,28 @@
 use vramscope_engine::setup::{Freeze, Targets};
 
 use super::tests::{case, case_of, launch, open};
+use super::{ModelFacts, Note, Remark, Resolved};
+
+/// A model of text alone.
+const TEXT: ModelFacts = ModelFacts {
+    takes_images: false,
+    ..ModelFacts::UNKNOWN
+};
 
 #[test]
 fn a_text_model_has_no_tower_to_freeze() {
     let full = launch(&["stage: sft\nfinetuning_type: full\ncutoff_len: 512\nimage_max_pixels: 262144\nbf16: true\n"]);
     assert!(!open(&full).is_empty());
-    let text = full.resolve(false);
-    assert_eq!(text.not_simulated, Vec::<String>::new());
+    let text = full.resolve(TEXT);
+    assert_eq!(text.not_simulated, Vec::<Remark>::new());
     assert_eq!(case_of(&text).setup.freeze, Freeze::None);
     assert!(
-        !text.missing.iter().any(|line| line.contains("images")),
+        !text.missing.iter().any(|remark| remark.note == Note::MostPixels),
         "{:?}",
         text.missing
     );
     let lora = launch(&["stage: sft\nfinetuning_type: lora\nlora_target: all\n"]);
-    assert_eq!(case_of(&lora.resolve(false)).setup.lora_targets, Targets::AllLinear);
+    assert_eq!(case_of(&lora.resolve(TEXT)).setup.lora_targets, Targets::AllLinear);
 }
 
 #[test]
@@ -37,7 +44,7 @@ fn a_frozen_tower_gets_no_adapters_by_name_in_llama_factory() {
         "{:?}",
         open(&of("q_proj,v_proj"))
     );
-    let text = of("q_proj,v_proj").resolve(false);
+    let text = of("q_proj,v_proj").resolve(TEXT);
     assert_eq!(
         case_of(&text).setup.lora_targets,
         Targets::parse("q_proj,v_proj").unwrap()
@@ -62,5 +69,36 @@ fn adapters_of_ms_swift_go_where_nothing_is_frozen() {
     assert_eq!(
         case(&named).setup.lora_targets,
         Targets::parse("q_proj,v_proj").unwrap()
+    );
+}
+
+#[test]
+fn transformers_makes_deepspeeds_sizes_of_the_width() {
+    let zero = |stage: u64, hidden_size| {
+        let auto = r#""reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto""#;
+        let file = format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{"stage": {stage}, {auto}}}}}"#);
+        let arguments = "per_device_train_batch_size: 1\nbf16: true\n";
+        launch(&[arguments, &file]).resolve(ModelFacts {
+            hidden_size,
+            ..ModelFacts::UNKNOWN
+        })
+    };
+    let third = zero(3, Some(4096));
+    assert_eq!(third.case["zero"]["reduce_bucket_size"], 16_777_216);
+    assert_eq!(third.case["zero"]["stage3_prefetch_bucket_size"], 15_099_494);
+    assert_eq!(third.case["zero"]["stage3_param_persistence_threshold"], 40_960);
+    let second = zero(2, Some(4096));
+    assert_eq!(second.case["zero"]["reduce_bucket_size"], 16_777_216);
+    assert!(second.case["zero"].get("stage3_prefetch_bucket_size").is_none());
+    let open = |resolved: &Resolved| {
+        resolved
+            .not_simulated
+            .iter()
+            .filter(|remark| remark.note == Note::AutoSize)
+            .count()
+    };
+    assert_eq!(
+        [open(&third), open(&second), open(&zero(3, None)), open(&zero(2, None))],
+        [0, 0, 3, 1]
     );
 }

@@ -4,8 +4,10 @@ use serde_json::{Map, Value, json};
 use vramscope_engine::setup::{Targets, TrainerKind};
 use vramscope_plan::export::targets_in_language_model;
 
+use crate::ModelFacts;
 use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
+use crate::remark::{Note, Remark};
 use crate::tool::Tool;
 
 /// The setup that a launch asks for.
@@ -14,11 +16,11 @@ pub struct Resolved {
     /// The setup as a case, which [`vramscope_engine::Case`] reads; it holds the model's name if a line gives one.
     pub case: Map<String, Value>,
     /// Assumptions of the case.
-    pub assumed: Vec<String>,
+    pub assumed: Vec<Remark>,
     /// Settings that have to be given for an estimate, or make it sharper.
-    pub missing: Vec<String>,
+    pub missing: Vec<Remark>,
     /// Everything that changes memory and is not simulated, or not known: lines first.
-    pub not_simulated: Vec<String>,
+    pub not_simulated: Vec<Remark>,
 }
 
 impl Resolved {
@@ -31,13 +33,12 @@ impl Resolved {
 const SWIFT_SAMPLES: u64 = 16;
 
 /// Turns a draft into a case.
-pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved {
+pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved {
     let mut out = Resolved::default();
+    let takes_images = model.takes_images;
     match &draft.model {
         Some(model) => out.put("model", model.as_str()),
-        None => out
-            .missing
-            .push("the model: give its name, or --config with its config.json".to_owned()),
+        None => out.missing.push(Note::NoModel.into()),
     }
     batch(draft, tool, &mut out);
     optimizer(draft, &mut out);
@@ -54,43 +55,70 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, takes_images: bool) -> Resolved
     let freezes_parts = takes_images && [draft.freeze_vision, draft.freeze_connector].contains(&Some(true));
     let is_mixed = tool == Tool::LlamaFactory && freezes_parts && !has_engine;
     if is_mixed && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
-        out.not_simulated
-            .push("frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true".to_owned());
+        out.not_simulated.push(Note::FrozenIn16Bits.into());
     }
-    gpus(draft, tool, &mut out);
+    gpus(draft, tool, model.hidden_size, &mut out);
     liger(draft, tool, &mut out);
     if draft.precomputed == Some(true) {
         out.put("reference", "precomputed");
+    }
+    if tool == Tool::TrlGrpo {
+        grpo(draft, &mut out);
     }
     if let Some(attention) = draft.attention {
         out.put("attn", attention);
     }
     use_cache(draft, tool, takes_images, &mut out);
     if tool == Tool::MsSwift && draft.all_logits != Some(true) {
-        out.assumed
-            .push("every position has a label: ms-swift makes no logits of those that have none".to_owned());
+        out.assumed.push(Note::EveryLabel.into());
+    }
+    if draft.compile == Some(true) {
+        out.put("compile", true);
     }
     if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
         let side = pixels.isqrt();
-        out.missing.push(format!(
-            "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square"
-        ));
+        let values = [("pixels", pixels.to_string()), ("side", side.to_string())];
+        out.missing.push(Note::MostPixels.with(values));
     }
     if let Some(tokens) = draft.image_tokens.filter(|_| takes_images) {
-        out.missing.push(format!(
-            "the size of images: at most {tokens} positions each; give --image-sizes"
-        ));
+        out.missing
+            .push(Note::MostTokens.with([("tokens", tokens.to_string())]));
     }
     videos(draft, takes_images, &mut out);
     if draft.names_tokens == Some(true) {
-        out.assumed
-            .push("special tokens are of the vocabulary: new ones make the embeddings larger".to_owned());
+        out.assumed.push(Note::KnownTokens.into());
     }
     if draft.is_expandable == Some(true) {
-        out.assumed
-            .push("the allocator has expandable segments: add --expandable-segments".to_owned());
+        out.assumed.push(Note::Expandable.into());
     }
     out
+}
+
+/// What GRPO generates and compares with.
+fn grpo(draft: &Draft, out: &mut Resolved) {
+    if draft.beta.unwrap_or_default() == 0.0 {
+        out.put("reference", "none");
+    }
+    let counts = [
+        ("completion", draft.completion),
+        ("num_iterations", draft.num_iterations),
+    ];
+    for (key, count) in counts {
+        if let Some(count) = count {
+            out.put(key, count);
+        }
+    }
+    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    let of_batch = |all: u64| (all / gpus / draft.batch.unwrap_or(1)).max(1);
+    if let Some(steps) = draft.steps_per_generation.or(draft.generation_batch.map(of_batch)) {
+        out.put("steps_per_generation", steps);
+    }
+    if draft.vllm == Some(true) {
+        out.put("generation", "vllm");
+        if draft.is_colocated != Some(false) {
+            out.not_simulated.push(Note::Vllm.into());
+        }
+    }
 }
 
 /// Names the sizes of videos, which the files do not hold.
@@ -101,10 +129,7 @@ fn videos(draft: &Draft, takes_images: bool, out: &mut Resolved) {
         .filter_map(|(at, name)| draft.video[at].map(|value| format!("{value} {name}")))
         .collect();
     if takes_images && !told.is_empty() {
-        out.missing.push(format!(
-            "the size of videos, where samples have any: at most {}",
-            told.join(", ")
-        ));
+        out.missing.push(Note::MostVideo.with([("most", told.join(", "))]));
     }
 }
 
@@ -123,7 +148,7 @@ fn use_cache(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) 
 fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let is_on = draft.liger == Some(true);
     // TRL's head takes the place of Liger's loss.
-    if is_on && !matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
+    if is_on && !tool.is_trl() {
         out.put("loss", "fused_linear");
     }
     let is_used = |given: Option<bool>| match tool {
@@ -141,10 +166,8 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     .filter_map(|(given, name)| is_used(given).then_some(name))
     .collect();
     if !others.is_empty() {
-        out.not_simulated.push(format!(
-            "Liger's {}; only its fused loss is simulated",
-            others.join(", ")
-        ));
+        out.not_simulated
+            .push(Note::LigersOthers.with([("parts", others.join(", "))]));
     }
 }
 
@@ -158,10 +181,9 @@ fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
     match draft.seq {
         Some(seq) => {
             out.put("seq", seq);
-            out.assumed
-                .push(format!("every sample is as long as allowed: {seq} positions"));
+            out.assumed.push(Note::LongestSamples.with([("seq", seq.to_string())]));
         }
-        None => out.missing.push("the length of samples: give --seq".to_owned()),
+        None => out.missing.push(Note::NoLength.into()),
     }
     let accum = match (draft.accum.or_else(|| of_total(Some(batch))), tool) {
         (Some(accum), _) => accum,
@@ -175,7 +197,11 @@ fn optimizer(draft: &Draft, out: &mut Resolved) {
     if let Some(name) = &draft.optim {
         match vramscope_plan::optimizer_named(name) {
             Some(optim) => out.put("optim", json!(optim)),
-            None => out.not_simulated.push(format!("optimizer {name}")),
+            None => {
+                let known: Vec<&str> = vramscope_plan::optimizer_names().collect();
+                let values = [("name", name.clone()), ("known", known.join(", "))];
+                out.not_simulated.push(Note::OtherOptimizer.with(values));
+            }
         }
     }
     out.put("clip", draft.clip.unwrap_or(false));
@@ -192,8 +218,7 @@ fn checkpointing(draft: &Draft, out: &mut Resolved) {
     };
     out.put("ckpt", word);
     if (language || vision) && draft.reentrant == Some(true) {
-        out.assumed
-            .push("checkpoints are simulated as non-reentrant ones".to_owned());
+        out.assumed.push(Note::NonReentrant.into());
     }
 }
 
@@ -201,15 +226,11 @@ fn checkpointing(draft: &Draft, out: &mut Resolved) {
 fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     out.put("freeze", if draft.bits == Some(4) { "qlora" } else { "lora" });
     if draft.bits == Some(4) && tool != Tool::Transformers {
-        out.not_simulated.push(format!(
-            "QLoRA as {} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights \
-             that are not in 4 bits to fp32",
-            tool.name()
-        ));
+        out.not_simulated
+            .push(Note::QloraOfTool.with([("tool", tool.name().to_owned())]));
     }
     if draft.bits == Some(4) && draft.double_quant == Some(false) {
-        out.not_simulated
-            .push("4-bit weights without double quantization".to_owned());
+        out.not_simulated.push(Note::SingleQuantization.into());
     }
     if let Some(rank) = draft.rank {
         out.put("rank", rank);
@@ -219,9 +240,7 @@ fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     }
     match targets(draft, tool, takes_images) {
         Ok(Some(targets)) => out.put("lora_targets", String::from(targets)),
-        Ok(None) => out
-            .missing
-            .push("the modules that get adapters: peft's default for the model is taken as all projections".into()),
+        Ok(None) => out.missing.push(Note::NoTargets.into()),
         Err(why) => out.not_simulated.push(why),
     }
     if draft.lora_dtype == Some(Weights::Bf16) {
@@ -230,23 +249,22 @@ fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
 }
 
 /// Modules that get adapters; `None` if the launch leaves them to peft.
-fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targets>, String> {
+fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targets>, Remark> {
     let is_frozen = |part: Option<bool>| takes_images && part == Some(true);
     let [vision, connector] = [draft.freeze_vision, draft.freeze_connector].map(is_frozen);
     let in_language_model = |names: &[String]| {
-        targets_in_language_model(names)
-            .ok_or_else(|| format!("adapters on {} of the language model alone", names.join(", ")))
+        targets_in_language_model(names).ok_or_else(|| Note::TargetsInLanguage.with([("names", names.join(", "))]))
     };
     Ok(match &draft.targets {
         None => None,
         Some(Given::AllLinear) => match (tool, vision, connector) {
             // LLaMA-Factory leaves the connector out of `all` (`find_all_linear_modules`).
             (Tool::LlamaFactory, false, _) if takes_images => {
-                return Err("adapters in the vision tower and the language model, but not in the connector".to_owned());
+                return Err(Note::TargetsNotInConnector.into());
             }
             (_, false, false) => Some(Targets::AllLinear),
             (Tool::LlamaFactory, true, _) | (_, true, true) => Some(Targets::LanguageModel),
-            _ => return Err("adapters in one of vision tower and connector alone".to_owned()),
+            _ => return Err(Note::TargetsInOnePart.into()),
         },
         // LLaMA-Factory leaves out a frozen tower whatever the names (`patch_target_modules`).
         Some(Given::Named(names)) if tool == Tool::LlamaFactory && vision => Some(in_language_model(names)?),
@@ -258,7 +276,7 @@ fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targe
 /// Parts that train in full; a text model has no others and trains whole.
 fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     if draft.bits.is_some() {
-        out.not_simulated.push("quantized weights without adapters".to_owned());
+        out.not_simulated.push(Note::QuantizedInFull.into());
     }
     let parts = [draft.freeze_vision, draft.freeze_connector, draft.freeze_language];
     match parts.map(|part| takes_images && part == Some(true)) {
@@ -277,7 +295,8 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
                 .map(|(_, name)| *name)
                 .collect();
             out.put("freeze", if language { "all-but-connector" } else { "vision" });
-            out.not_simulated.push(format!("freezing {}", frozen.join(" and ")));
+            out.not_simulated
+                .push(Note::FreezingParts.with([("parts", frozen.join(" and "))]));
         }
     }
 }
@@ -303,8 +322,7 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
         (Tool::LlamaFactory, _) if bf16 => Weights::Bf16,
         (Tool::LlamaFactory, _) if fp16 => Weights::Fp16,
         (_, Some(Weights::Auto) | None) => {
-            out.assumed
-                .push("weights are loaded in bf16, as most checkpoints have them".to_owned());
+            out.assumed.push(Note::Bf16Weights.into());
             Weights::Bf16
         }
         (_, Some(weights)) => weights,
@@ -315,32 +333,29 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
         (Weights::Fp32, false, false) => out.put("precision", "fp32"),
         (Weights::Fp16, ..) => {
             out.put("precision", "bf16");
-            out.not_simulated.push("weights in fp16".to_owned());
+            out.not_simulated.push(Note::Fp16Weights.into());
         }
         (Weights::Bf16 | Weights::Auto, _, true) => {
             out.put("precision", "bf16");
-            out.not_simulated.push("weights in bf16 under fp16 autocast".to_owned());
+            out.not_simulated.push(Note::Bf16UnderFp16.into());
         }
         (Weights::Bf16 | Weights::Auto, true, false) => out.put("precision", "bf16-amp"),
         (Weights::Bf16 | Weights::Auto, false, false) => out.put("precision", "bf16"),
     }
 }
 
-fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
+fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved) {
     let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
     let zero_stage = zero_stage(draft);
     if world > 1 || zero_stage.is_some() {
-        out.assumed
-            .push("a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs".to_owned());
+        out.assumed.push(Note::OwnLoop.into());
     }
-    if (world > 1 || zero_stage.is_some()) && matches!(tool, Tool::TrlSft | Tool::TrlDpo) {
-        out.not_simulated.push(format!(
-            "the loss of {} on several GPUs; a loop with all logits is simulated",
-            tool.name()
-        ));
+    if (world > 1 || zero_stage.is_some()) && tool.is_trl() {
+        out.not_simulated
+            .push(Note::LossOnSeveralGpus.with([("tool", tool.name().to_owned())]));
     }
     if let Some(stage) = zero_stage {
-        return engine(draft, tool, stage, world, out);
+        return engine((draft, tool), (stage, world), hidden_size, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -356,10 +371,11 @@ fn gpus(draft: &Draft, tool: Tool, out: &mut Resolved) {
         _ if draft.bits.is_some() => TrainerKind::Transformers,
         Tool::TrlSft => TrainerKind::TrlSft,
         Tool::TrlDpo => TrainerKind::TrlDpo,
+        Tool::TrlGrpo => TrainerKind::TrlGrpo,
         _ => TrainerKind::Transformers,
     };
     out.put("trainer", trainer.name());
     if draft.gpus.is_none() {
-        out.assumed.push("one GPU".to_owned());
+        out.assumed.push(Note::OneGpu.into());
     }
 }

@@ -12,6 +12,8 @@ pub enum Tool {
     TrlSft,
     /// TRL's `DPOTrainer`.
     TrlDpo,
+    /// TRL's `GRPOTrainer`.
+    TrlGrpo,
     /// LLaMA-Factory.
     LlamaFactory,
     /// ms-swift.
@@ -24,12 +26,27 @@ pub enum Tool {
     Accelerate,
 }
 
+/// Keys that only the files of TRL's GRPO have.
+const GRPO_MARKS: &[&str] = &[
+    "use_peft",
+    "lora_r",
+    "load_in_4bit",
+    "max_completion_length",
+    "num_generations",
+    "steps_per_generation",
+    "generation_batch_size",
+    "reward_funcs",
+    "scale_rewards",
+    "use_vllm",
+];
+
 impl Tool {
     /// All tools.
     pub const ALL: &[Self] = &[
         Self::Transformers,
         Self::TrlSft,
         Self::TrlDpo,
+        Self::TrlGrpo,
         Self::LlamaFactory,
         Self::MsSwift,
         Self::Axolotl,
@@ -43,6 +60,7 @@ impl Tool {
             Self::Transformers => "transformers",
             Self::TrlSft => "trl_sft",
             Self::TrlDpo => "trl_dpo",
+            Self::TrlGrpo => "trl_grpo",
             Self::LlamaFactory => "llama_factory",
             Self::MsSwift => "ms_swift",
             Self::Axolotl => "axolotl",
@@ -57,6 +75,7 @@ impl Tool {
             Self::Transformers => "transformers 5.17 (Trainer)",
             Self::TrlSft => "TRL 1.16 (SFT)",
             Self::TrlDpo => "TRL 1.16 (DPO)",
+            Self::TrlGrpo => "TRL 1.16 (GRPO)",
             Self::LlamaFactory => "LLaMA-Factory 0.9.5",
             Self::MsSwift => "ms-swift 4.6",
             Self::Axolotl => "axolotl 0.19",
@@ -89,6 +108,7 @@ impl Tool {
                 "loss_weights",
                 "beta",
             ],
+            Self::TrlGrpo => GRPO_MARKS,
             Self::LlamaFactory => &["stage", "finetuning_type", "cutoff_len", "template", "lora_target"],
             Self::MsSwift => &[
                 "tuner_type",
@@ -155,14 +175,21 @@ impl Tool {
             ["axolotl", ..] => Some(Self::Axolotl),
             ["trl", "sft", ..] => Some(Self::TrlSft),
             ["trl", "dpo", ..] => Some(Self::TrlDpo),
+            ["trl", "grpo", ..] => Some(Self::TrlGrpo),
             ["trl", ..] => None,
             words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::MsSwift),
             words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
             // TRL's scripts: sft.py, sft_vlm.py and so on.
             words if is_script(words, "sft") => Some(Self::TrlSft),
             words if is_script(words, "dpo") => Some(Self::TrlDpo),
+            words if is_script(words, "grpo") => Some(Self::TrlGrpo),
             _ => Self::of_entries(&command.entries).or(Some(Self::Transformers)),
         }
+    }
+
+    /// Returns true for TRL's scripts.
+    pub(crate) const fn is_trl(self) -> bool {
+        matches!(self, Self::TrlSft | Self::TrlDpo | Self::TrlGrpo)
     }
 
     /// Returns true if its files only add to another tool's.

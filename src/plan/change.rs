@@ -2,7 +2,7 @@
 
 use super::optimizers;
 use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{Alternatives, Change, Kind, Setting};
+use vramscope_engine::setup::{Alternatives, Change, Kind, Reference, Setting, TrainerKind};
 use vramscope_engine::{Model, Setup};
 
 /// Every change that applies to a model and alters the setup: sizes first, then choices in menu order. A change that
@@ -11,7 +11,8 @@ pub fn changes(model: &Model, setup: &Setup) -> Vec<Change> {
     let takes = model.takes();
     let sizes = Setting::by_group().flat_map(|setting| sizes(setting, setup));
     sizes
-        .chain(choices())
+        .chain(smaller_images(setup))
+        .chain(choices(setup))
         .filter(|change| applies(change, takes, setup) && change.apply(setup) != *setup)
         .collect()
 }
@@ -30,14 +31,29 @@ fn sizes(setting: Setting, setup: &Setup) -> impl Iterator<Item = Change> {
     values.filter_map(move |value| setting.count(value))
 }
 
-/// Changes that do not depend on the setup. Optimizers that take the same memory are represented by one.
-fn choices() -> impl Iterator<Item = Change> {
+/// Images of half the height and half the width, where their sizes are listed.
+fn smaller_images(setup: &Setup) -> Option<Change> {
+    let halved = setup.image_sizes.iter().map(|size| size.map(|side| (side / 2).max(1)));
+    (!setup.image_sizes.is_empty()).then(|| Change::ImageSizes(halved.collect()))
+}
+
+/// Other choices. Optimizers that take the same memory are represented by one; training on preferences or on rewards is
+/// another task, to or from which no trainer is changed, and so is a loss without a reference model.
+fn choices(setup: &Setup) -> impl Iterator<Item = Change> {
+    let has_task = |trainer: TrainerKind| matches!(trainer, TrainerKind::TrlDpo | TrainerKind::TrlGrpo);
+    let (of_task, reference) = (has_task(setup.trainer), setup.reference);
+    let is_other_task = move |change: &Change| match change {
+        Change::Trainer(trainer) => of_task || has_task(*trainer),
+        Change::Reference(other) => [reference, *other].contains(&Reference::None),
+        _ => false,
+    };
     Setting::by_group()
         .filter(|setting| setting.declaration().alternatives == Alternatives::Each)
         .flat_map(|setting| match setting {
             Setting::Optim => optimizers::tried().map(Change::Optim).collect(),
             _ => setting.every(),
         })
+        .filter(move |change| !is_other_task(change))
 }
 
 /// Returns true if a model that takes this has what the change needs, and the setup uses the setting.
@@ -55,7 +71,7 @@ fn applies(change: &Change, takes: Takes, setup: &Setup) -> bool {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use vramscope_engine::setup::Precision;
+    use vramscope_engine::setup::{Freeze, Precision};
 
     fn all(name: &str, setup: &Setup) -> Vec<(&'static str, String)> {
         let model = Model::from_catalogue(name).unwrap();
@@ -109,8 +125,40 @@ mod tests {
     }
 
     #[test]
+    fn adapters_images_and_lengths_change_where_there_are_any() {
+        let plain = all("qwen2.5-vl-3b", &Setup::default());
+        for key in ["rank", "lora_targets", "lora_dtype", "image_sizes", "packing"] {
+            assert!(!plain.iter().any(|(of, _)| *of == key), "{key}");
+        }
+        let setup = Setup {
+            freeze: Freeze::Lora,
+            image_sizes: vec![[720, 1280]],
+            lengths: vec![2048, 1024],
+            ..Setup::default()
+        };
+        let changed = all("qwen2.5-vl-3b", &setup);
+        for change in [
+            ("rank", "8"),
+            ("rank", "32"),
+            ("lora_targets", "all-linear"),
+            ("lora_dtype", "bf16"),
+            ("image_sizes", "360x640"),
+            ("packing", "packed"),
+            ("trainer", "trl_sft"),
+        ] {
+            assert!(
+                changed.contains(&(change.0, change.1.into())),
+                "{change:?}: {changed:?}"
+            );
+        }
+        assert!(!changed.iter().any(|(_, value)| value == "trl_dpo"), "another task");
+    }
+
+    #[test]
     fn every_choice_of_the_vocabulary_is_tried_once() {
-        let words: Vec<_> = choices().map(|c| (c.setting().key(), c.text())).collect();
+        let words: Vec<_> = choices(&Setup::default())
+            .map(|c| (c.setting().key(), c.text()))
+            .collect();
         let mut once = words.clone();
         once.sort();
         once.dedup();

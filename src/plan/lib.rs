@@ -25,7 +25,7 @@ pub use ladder::{Ladder, Offer, Rung, ladder};
 pub use largest::largest;
 pub use largest_recorded::{Largest, RecordedLimits, RecordedSearch, largest_recorded};
 pub use max_batch::{Batches, End, MOST as MOST_SAMPLES, MaxBatch, max_batch};
-pub use optimizers::named as optimizer_named;
+pub use optimizers::{named as optimizer_named, names as optimizer_names};
 pub use recommend::{Judge, Recommended, Settled};
 pub use sweep::{Needed, Point, Refusal, Sweep};
 pub use vramscope_engine::setup::Change;

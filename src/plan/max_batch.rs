@@ -90,6 +90,13 @@ impl Batches {
         if !setup.lengths.is_empty() {
             return Err(SimulateError::LengthsDecide);
         }
+        if setup.compile {
+            return Err(SimulateError::NotSimulated {
+                model: model.name,
+                given: "`compile` in a search for the largest batch".into(),
+                instead: "eager mode (leave `compile` out)".into(),
+            });
+        }
         Ok(Self {
             model,
             setup,

@@ -18,6 +18,9 @@ struct Known {
     place: u8,
     /// True if states lie in the host's memory.
     is_paged: bool,
+    /// True if no search and no single change tries it: its update asks for other hyperparameters, or its step is not
+    /// simulated to the byte.
+    is_only_asked: bool,
     /// An optimizer that takes the same memory and is tried as a single change in its place.
     alike: Option<Optimizer>,
     /// Name in transformers.
@@ -30,6 +33,7 @@ impl Known {
             distance,
             place,
             is_paged: false,
+            is_only_asked: false,
             alike: None,
             transformers,
         }
@@ -37,6 +41,13 @@ impl Known {
 
     const fn paged(self) -> Self {
         Self { is_paged: true, ..self }
+    }
+
+    const fn only_asked(self) -> Self {
+        Self {
+            is_only_asked: true,
+            ..self
+        }
     }
 
     const fn like(self, other: Optimizer) -> Self {
@@ -60,6 +71,12 @@ const fn known(optim: Optimizer) -> Known {
         O::AdafactorTorch => Known::new(7, 2, Err(("PyTorch's Adafactor", O::Adafactor))).like(O::Adafactor),
         O::Sgdm => Known::new(8, 5, Err(("SGD with momentum", O::Sgd))),
         O::Sgd => Known::new(9, 6, Ok("sgd")),
+        O::AdamwTorchao8bit => Known::new(11, ROUNDED, Ok("adamw_torch_8bit")).only_asked(),
+        O::AdamwTorchao4bit => Known::new(12, ROUNDED, Ok("adamw_torch_4bit")).only_asked(),
+        O::AdamwTorchaoFp8 => {
+            Known::new(13, ROUNDED, Err(("torchao's AdamW in fp8", O::AdamwTorchao8bit))).only_asked()
+        }
+        O::Muon => Known::new(10, 4, Err(("Muon", O::AdamwFused))).only_asked(),
     }
 }
 
@@ -71,18 +88,19 @@ pub fn distance(asked: Optimizer, now: Optimizer) -> u32 {
 /// Optimizers that a search tries beside the asked one: none that is nearer to AdamW, unless the asked one's update is
 /// AdamW's. Those with states in the host's memory need `offload`.
 pub fn searched(asked: Optimizer, offload: bool) -> Vec<Optimizer> {
-    let asked = known(asked).distance;
+    let least = known(asked).distance;
     let mut all: Vec<Optimizer> = in_search_order().collect();
-    all.retain(|optim| {
-        let optim = known(*optim);
-        (offload || !optim.is_paged) && (asked <= ROUNDED || optim.distance >= asked)
+    all.retain(|now| {
+        let optim = known(*now);
+        let is_tried = !optim.is_only_asked || *now == asked;
+        is_tried && (offload || !optim.is_paged) && (least <= ROUNDED || optim.distance >= least)
     });
     all
 }
 
 /// Optimizers that are tried as single changes: one of those that take the same memory.
 pub fn tried() -> impl Iterator<Item = Optimizer> {
-    in_search_order().filter(|optim| known(*optim).alike.is_none())
+    in_search_order().filter(|optim| known(*optim).alike.is_none() && !known(*optim).is_only_asked)
 }
 
 /// Name of an optimizer in transformers.
@@ -101,6 +119,11 @@ pub fn named(name: &str) -> Option<Optimizer> {
         name => name,
     };
     in_search_order().find(|optim| of_transformers(*optim) == Ok(name))
+}
+
+/// Names in transformers of all optimizers that have one.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    in_search_order().filter_map(|optim| of_transformers(optim).ok())
 }
 
 fn in_search_order() -> impl Iterator<Item = Optimizer> {
@@ -128,7 +151,9 @@ mod tests {
         assert_eq!(searched(O::Sgdm, true), [O::Sgdm, O::Sgd]);
         let adafactor = [O::Adafactor, O::AdafactorTorch, O::Sgdm, O::Sgd];
         assert_eq!(searched(O::Adafactor, true), adafactor);
-        assert_eq!(searched(O::Adamw8bit, true).len(), O::ALL.len());
+        let only_asked = O::ALL.iter().filter(|optim| known(**optim).is_only_asked).count();
+        assert_eq!(searched(O::Adamw8bit, true).len(), O::ALL.len() - only_asked);
+        assert_eq!(searched(O::Muon, true), [O::Sgdm, O::Sgd, O::Muon]);
         assert!(!searched(O::Adamw, false).contains(&O::PagedAdamw));
         assert_eq!(searched(O::Adamw, false)[0], O::AdamwFused);
     }

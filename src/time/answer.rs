@@ -176,22 +176,23 @@ impl StepTime {
         parts(self.by_class.iter().map(|(name, share)| (*name, share)))
     }
 
-    /// Seconds of a whole step with all its micro-batches, given the seconds of each phase.
-    fn whole(&self, setup: &Setup, of: impl Fn(Phase) -> f64) -> f64 {
-        setup.accum.max(1) as f64 * (of(Phase::Forward) + of(Phase::Backward)) + of(Phase::Optimizer)
+    /// Seconds of a whole step whose counted work is repeated, given the seconds of each phase.
+    fn whole(repeated: u64, of: impl Fn(Phase) -> f64) -> f64 {
+        repeated as f64 * (of(Phase::Forward) + of(Phase::Backward)) + of(Phase::Optimizer)
     }
 
     /// Seconds of a whole step with all micro-batches.
     pub fn step_seconds(&self, setup: &Setup) -> f64 {
-        self.whole(setup, |phase| self.phase(phase).total)
+        Self::whole(setup.accum.max(1), |phase| self.phase(phase).total)
     }
 }
 
 impl TimedRun<'_> {
     /// Milliseconds of the phases, and the breakdown of the time.
     pub fn answer<'t>(&self, costs: &Costs<'_>, asked: Asked<'t>) -> (Milliseconds, TimeAnswer<'t>) {
-        let (time, setup) = (self.time(costs), self.setup());
+        let time = self.time(costs);
         let step = self.counted(&time);
+        let whole = |of: &dyn Fn(Phase) -> f64| StepTime::whole(self.repeated(), of) * 1e3;
         let Throughput {
             samples_per_s,
             tokens_per_s,
@@ -209,8 +210,8 @@ impl TimedRun<'_> {
             flops_utilisation,
             gpu_idle_share: time.parallel_time.idle_share(),
             bound: step.bound(),
-            step_ms_without_host: step.whole(setup, |phase| step.phase(phase).busy) * 1e3,
-            step_ms_without_gpu: step.whole(setup, |phase| step.phase(phase).host) * 1e3,
+            step_ms_without_host: whole(&|phase| step.phase(phase).busy),
+            step_ms_without_gpu: whole(&|phase| step.phase(phase).host),
             communication: (self.gpus() > 1).then(|| time.communication()),
             ways: self.ways(costs),
             data: self.data(&time),

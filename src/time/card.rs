@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::kernels::Kernels;
-use super::measured::{Measured, MeasuredError, kernels_of};
+use super::measured::{Measured, MeasuredError, points_of};
 use super::of_record::points;
 use vramscope_benchmark::{Host, Record};
 use vramscope_engine::dtype::DType;
@@ -19,10 +18,10 @@ pub struct CardKernels {
     pub device: String,
     /// Date of the measurement.
     pub date: Option<String>,
-    /// The measured kernels.
-    pub kernels: Kernels,
     /// The measured host.
     pub host: Option<Host>,
+    /// Points of kernels by name, `[extents…, µs]`.
+    kernels_us: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,7 +42,9 @@ impl CardKernels {
         let mut kernels_us: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
         for (kind, dtype, extents, seconds) in points(record) {
             let extents = extents.into_iter().map(|n| n as f64);
-            let point = extents.chain([seconds * 1e6]).collect();
+            // Times are measured in whole nanoseconds.
+            let us = (seconds * 1e9).round() / 1e3;
+            let point = extents.chain([us]).collect();
             kernels_us
                 .entry(format!("{kind} {}", name(dtype)))
                 .or_default()
@@ -67,18 +68,25 @@ impl CardKernels {
     pub fn read(text: &str) -> Result<Self, MeasuredError> {
         let file: File = serde_json::from_str(text)
             .map_err(|error| MeasuredError(format!("not the kernels of a card ({error}); choose its record again")))?;
+        points_of(&file.kernels_us)?;
         Ok(Self {
             id: file.id,
             device: file.device,
             date: file.date,
             host: file.host,
-            kernels: kernels_of(&file.kernels_us)?,
+            kernels_us: file.kernels_us,
         })
     }
 
-    /// Converts to a measurement with the host's pace of another one, scaled to the record's host if it was measured.
-    pub fn measured(self, pace_of: &Measured) -> Measured {
-        Measured::of_kernels(self.device, self.kernels, pace_of).on(self.host.as_ref())
+    /// Converts to a measurement that is compared with `own`, with the host's pace of that one, scaled to the record's host
+    /// if it was measured.
+    pub fn measured(self, own: &Measured) -> Measured {
+        // The points were read before.
+        let points = points_of(&self.kernels_us).unwrap_or_default();
+        let points = points
+            .iter()
+            .map(|(kind, dtype, extents, seconds)| (*kind, *dtype, &extents[..], *seconds));
+        Measured::of_points(self.device.clone(), points, own).on(self.host.as_ref())
     }
 }
 
@@ -104,9 +112,11 @@ mod tests {
         let text = CardKernels::text("abc", &record).expect("kernels");
         assert!(text.len() < 80_000, "{} bytes", text.len());
         let card = CardKernels::read(&text).expect("what was written is read");
+        let own = Measured::read(crate::H200).expect("it comes with the program");
         assert_eq!((card.id.as_str(), card.device.as_str()), ("abc", "NVIDIA H200"));
         assert_eq!(card.date, record.date);
-        let of_record = Kernels::of_record(&record);
+        let of_card = card.clone().measured(&own).kernels;
+        let of_record = Measured::of_record(&record, &own).kernels;
         for n in [512, 1024, 4096, 5000] {
             let product = Launch {
                 name: "",
@@ -119,7 +129,7 @@ mod tests {
                 extents: [n, n, n, 1],
                 shared: 1,
             };
-            let (kept, first) = (card.kernels.time(&product), of_record.time(&product));
+            let (kept, first) = (of_card.time(&product), of_record.time(&product));
             let (kept, first) = (kept.expect("measured"), first.expect("measured"));
             assert!((kept / first - 1.0).abs() < 1e-9, "{kept} {first}");
         }

@@ -93,7 +93,11 @@ impl Clock {
     /// Costs of each kernel and host operation.
     pub fn costs(&self) -> Costs<'_> {
         let costs = Costs::new(self.rates, Some(&self.measured.kernels), &self.measured.pace);
-        let costs = if self.has_host { costs.here() } else { costs };
+        let costs = if self.has_host {
+            costs.here(self.measured.changes)
+        } else {
+            costs
+        };
         match self.from {
             Some(from) => costs.carried(from),
             None => costs,

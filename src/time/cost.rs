@@ -41,8 +41,8 @@ pub struct Costs<'a> {
     carry: Option<Carry>,
     /// How many times as long kernels take.
     slower: f64,
-    /// True if the pace was measured on the host that runs the step.
-    has_host: bool,
+    /// Share by which the pace changes from moment to moment, if it was measured on the host that runs the step.
+    changes: Option<f64>,
     /// Kernels that are bound by this resource take no time.
     without: Option<Resource>,
     known: RefCell<HashMap<Key, Price, Mixed>>,
@@ -96,7 +96,7 @@ impl<'a> Costs<'a> {
             pace,
             carry: None,
             slower: 1.0,
-            has_host: false,
+            changes: None,
             without: None,
             known: RefCell::default(),
             host_ops: RefCell::default(),
@@ -118,16 +118,16 @@ impl<'a> Costs<'a> {
         Costs {
             carry: self.carry,
             slower: self.slower,
-            has_host: self.has_host,
+            changes: self.changes,
             without: self.without,
             ..Costs::new(self.rates, self.kernels, pace)
         }
     }
 
-    /// These costs, with a pace that was measured on the host that runs the step.
+    /// These costs, with a pace that was measured on the host that runs the step, and its changes from moment to moment.
     #[must_use]
-    pub fn here(mut self) -> Self {
-        self.has_host = true;
+    pub fn here(mut self, changes: f64) -> Self {
+        self.changes = Some(changes);
         self
     }
 
@@ -141,7 +141,7 @@ impl<'a> Costs<'a> {
 
     /// Spread of the host's pace.
     pub(super) fn spread_of_host(&self) -> f64 {
-        Spreads::get().host.of(self.has_host)
+        Spreads::get().host.of(self.changes)
     }
 
     /// These costs if kernels bound by `resource` took no time.
@@ -201,10 +201,10 @@ impl<'a> Costs<'a> {
         if let Some(&price) = self.known.borrow().get(&key) {
             return price;
         }
-        let measured = self.kernels.and_then(|kernels| kernels.time(launch));
-        let (time, source) = match (measured, self.carry) {
-            (Some(time), None) => (time, Source::Measured),
-            (Some(time), Some(carry)) => (carry.kernel(launch, time), carry.source()),
+        let told = self.kernels.and_then(|kernels| kernels.told(launch));
+        let (time, source) = match (told, self.carry) {
+            (Some(told), None) => (told.seconds, told.source),
+            (Some(told), Some(carry)) => (carry.kernel(launch, told.seconds), told.source.then(carry.source())),
             (None, _) => (self.rates.time(launch), Source::Published),
         };
         let gpu = match self.without {

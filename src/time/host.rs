@@ -49,7 +49,7 @@ impl Kind {
             "wait" | "latency" => Self::Wait,
             "python" | "module" | "forward" | "pack" => Self::Python,
             _ if begins(&["fsdp", "ddp", "shared map", "zero parameter"]) => Self::Python,
-            "node" | "accumulate" | "backward" | "unpack" | "copy into a part" => Self::Gradient,
+            "node" | "freed node" | "accumulate" | "backward" | "unpack" | "copy into a part" => Self::Gradient,
             _ if ends(&[" gradient"]) => Self::Gradient,
             _ if ends(&[" matrix", " vector", " step"]) => Self::Update,
             _ => Self::Dispatch,
@@ -70,9 +70,11 @@ impl Pace {
             here = processor_alone(host, &reference);
         }
         let there = ratios(&reference.pace_us, &self.us);
+        // Probes tell the pace of the moments in which they ran, and steps take that of all moments.
+        let since = host.drift().map_or(1.0, |drift| drift.since_probes);
         let factor = |name: &str| {
             let kind = Kind::of(name)?;
-            Some(here.get(&kind)? * there.get(&kind).unwrap_or(&1.0))
+            Some(here.get(&kind)? * there.get(&kind).unwrap_or(&1.0) * since)
         };
         let scaled = |us: &BTreeMap<String, f64>| {
             let each = us
@@ -133,6 +135,13 @@ mod tests {
 
     fn reference() -> Reference {
         serde_json::from_str(REFERENCE).expect("it comes with the program")
+    }
+
+    /// Changes of the one host that a record followed.
+    fn followed() -> vramscope_benchmark::Drift {
+        let text = include_str!("../../tests/data/time/record_h100_later.json");
+        let record = vramscope_benchmark::Record::read(text).expect("a record");
+        record.host.and_then(|host| host.drift()).expect("it was followed")
     }
 
     fn host(factor: impl Fn(&str) -> f64) -> Host {
@@ -212,8 +221,22 @@ mod tests {
             held_back: round(0.05 / 0.6745),
             operations: round(operations[operations.len() * 68 / 100]),
             hosts: round(hosts),
+            moments: round(followed().spread),
         };
         assert_eq!(crate::spread::Spreads::get().host, today);
+    }
+
+    #[test]
+    fn a_host_that_slowed_down_after_its_probes_is_slower_for_every_step() {
+        let steady = host(|_| 1.0);
+        let slower = Host {
+            windows_us: vec![vec![20.0; 9], vec![40.0; 9]],
+            ..steady.clone()
+        };
+        let (once, later) = (own().on(&steady), own().on(&slower));
+        for name in ["matmul", "module", "matmul gradient", "adamw matrix", "wait"] {
+            assert!((later.us[name] / once.us[name] - 1.5).abs() < 1e-9, "{name}");
+        }
     }
 
     #[test]

@@ -98,3 +98,40 @@ impl Curve {
         Some(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
     }
 }
+
+/// Measured ratios over one extent, which change slowly and in both directions.
+#[derive(Debug, Clone, Default)]
+pub struct Ratios {
+    points: Vec<(f64, f64)>,
+}
+
+impl Ratios {
+    /// Adds a point; points may come in any order.
+    pub fn push(&mut self, x: u64, ratio: f64) {
+        let x = doublings([x, 0, 0, 0])[0];
+        let at = self.points.partition_point(|(known, _)| *known < x);
+        self.points.insert(at, (x, ratio));
+    }
+
+    /// The ratio at `x`: the mean of the points there; linear in doublings between points; constant beyond them.
+    pub fn at(&self, x: u64) -> Option<f64> {
+        let x = doublings([x, 0, 0, 0])[0];
+        let (before, rest) = self
+            .points
+            .split_at(self.points.partition_point(|(known, _)| *known < x));
+        let mean = |of: &[(f64, f64)]| of.iter().map(|(_, ratio)| ratio).sum::<f64>() / of.len() as f64;
+        let level = |at: f64| {
+            let of: Vec<_> = self.points.iter().filter(|(known, _)| *known == at).copied().collect();
+            (at, mean(&of))
+        };
+        match (before.last(), rest.first()) {
+            (_, Some((next, _))) if *next == x => Some(level(x).1),
+            (Some((last, _)), Some((next, _))) => {
+                let ((x0, y0), (x1, y1)) = (level(*last), level(*next));
+                Some(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
+            }
+            (Some((end, _)), None) | (None, Some((end, _))) => Some(level(*end).1),
+            (None, None) => None,
+        }
+    }
+}

@@ -1,10 +1,13 @@
 //! Measured kernel times of a card, by kind and size.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::compared::Compared;
 use super::interpolate::{Curve, Field};
 use super::kinds::{Location, curve_of, place_of};
 use super::rates::Rates;
+use super::spread::Source;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::work::{Class, Fused, Launch, Layout};
 
@@ -15,6 +18,17 @@ pub struct Kernels {
     curves: BTreeMap<(String, Width), Curve>,
     /// Kinds with several extents, as ratios to the ideal time.
     fields: BTreeMap<(Class, Width, Alignment), Field>,
+    /// Kernels of another card, against which these were compared.
+    compared: Option<Arc<Compared>>,
+}
+
+/// A kernel's time and what it was told from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Told {
+    /// Seconds of the kernel.
+    pub seconds: f64,
+    /// Source of the time.
+    pub source: Source,
 }
 
 /// Bytes per element; dtypes of equal width share a rate: 2 for half precision, 4 for fp32.
@@ -53,14 +67,45 @@ impl Kernels {
         }
     }
 
+    /// These kernels, told from those of another card wherever that one's were measured.
+    #[must_use]
+    pub(super) fn compared(self, with: Compared) -> Self {
+        Self {
+            compared: Some(Arc::new(with)),
+            ..self
+        }
+    }
+
+    /// Seconds at a point of the curve with this name, if measured.
+    pub(super) fn on_curve(&self, name: &str, width: u64, x: u64) -> Option<f64> {
+        self.curves.get(&(name.to_owned(), width))?.at(x as f64)
+    }
+
     /// Seconds of a copy between the host's pinned memory and the card, if measured.
     pub fn transfer(&self, to_host: bool, bytes: u64) -> Option<f64> {
         let name = if to_host { "to_host" } else { "to_device" };
-        self.curves.get(&(name.to_owned(), 4))?.at(bytes as f64)
+        let here = || self.curves.get(&(name.to_owned(), 4))?.at(bytes as f64);
+        here().or_else(|| self.compared.as_ref()?.transfer(to_host, bytes))
     }
 
     /// Seconds of a kernel, if its kind was measured.
     pub fn time(&self, launch: &Launch) -> Option<f64> {
+        self.told(launch).map(|told| told.seconds)
+    }
+
+    /// Seconds of a kernel and their source, if its kind was measured on this card or the one that it was compared with.
+    pub(super) fn told(&self, launch: &Launch) -> Option<Told> {
+        let of_other = self.compared.as_ref().and_then(|compared| compared.told(launch));
+        of_other.or_else(|| {
+            Some(Told {
+                seconds: self.here(launch)?,
+                source: Source::Measured,
+            })
+        })
+    }
+
+    /// Seconds of a kernel from points of this card alone.
+    fn here(&self, launch: &Launch) -> Option<f64> {
         let width = if launch.dtype.width() == 2 { 2 } else { 4 };
         if let Some((name, x)) = curve_of(launch) {
             let curve = |name: &str| self.curves.get(&(name.to_owned(), width));
@@ -128,7 +173,7 @@ fn aligned(launch: &Launch) -> Alignment {
 }
 
 /// Classes that replace an attention that was not measured in its exact form; its operations are still counted exactly.
-fn substitutes(class: Class) -> Vec<Class> {
+pub(super) fn substitutes(class: Class) -> Vec<Class> {
     match class {
         Class::Attention(fused) => [false, true]
             .map(|causal| {

@@ -141,3 +141,20 @@ fn pointwise(launch: &Launch) -> (&'static str, u64) {
         _ => ("vectorised", launch.bytes()),
     }
 }
+
+/// Bytes that a kernel on the curve with this name moves at a point of it, to compare cards by.
+pub(super) fn curve_bytes(name: &str, x: u64, width: u64) -> u64 {
+    match name {
+        "vectorised" | "foreach" | "fill" | "to_host" | "to_device" => x,
+        // Halves are read, fp32 is written.
+        "widen" => 6 * x,
+        "dropout" => (2 * width + 1) * x,
+        // Parameter and both states are read and written, the gradient is read.
+        "fused_adamw" => 7 * width * x,
+        "foreach_norm" => width * x,
+        // One number of each row.
+        "nll" => width * x,
+        name if name.ends_with("_bw") => 3 * width * x,
+        _ => 2 * width * x,
+    }
+}

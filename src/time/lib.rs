@@ -12,6 +12,7 @@ mod card;
 mod carry;
 mod clock;
 pub mod communication;
+mod compared;
 mod cost;
 mod expense;
 mod feed;

@@ -1,14 +1,21 @@
 //! Reads measured kernel times of a card and its host's pace from a file.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::carry::Carry;
 use super::communication::Collective;
+use super::compared::Compared;
 use super::kernels::Kernels;
 use super::network::Collectives;
+use super::of_record::points;
 use super::pace::Pace;
+use super::rates::Rates;
+use super::spread::Spreads;
 use vramscope_benchmark::{Host, Record};
+use vramscope_engine::device::Device;
 use vramscope_engine::dtype::DType;
 
 /// Measurements of an H200 and its host through PyTorch, kernel by kernel. `tests/data/time/README.md` describes how
@@ -30,6 +37,8 @@ pub struct Measured {
     pub pace: Pace,
     /// True if the pace is that of the machine's own host, probed through PyTorch or measured in full.
     pub has_host: bool,
+    /// Share by which that host's pace changes from moment to moment.
+    pub changes: f64,
     /// Times of collectives between several such cards.
     pub collectives: Collectives,
 }
@@ -78,6 +87,7 @@ impl Measured {
         Ok(Self {
             collectives,
             has_host: true,
+            changes: 0.0,
             card: file.card,
             software: file.software,
             host: file.host,
@@ -93,10 +103,14 @@ impl Measured {
 }
 
 impl Measured {
-    /// Takes the kernel times from a benchmark record. The pace of another measurement is scaled to the record's host; a
-    /// record without one keeps it.
-    pub fn of_record(record: &Record, pace_of: &Self) -> Self {
-        let of_kernels = Self::of_kernels(record.device.name.clone(), Kernels::of_record(record), pace_of);
+    /// Takes the kernel times from a benchmark record, compared with `own`, PyTorch's on another card. The pace of that
+    /// measurement is scaled to the record's host; a record without one keeps it.
+    pub fn of_record(record: &Record, own: &Self) -> Self {
+        let points = points(record);
+        let points = points
+            .iter()
+            .map(|(kind, dtype, extents, seconds)| (*kind, *dtype, &extents[..], *seconds));
+        let of_kernels = Self::of_points(record.device.name.clone(), points, own);
         Self {
             collectives: Collectives::of_record(record),
             ..of_kernels.on(record.host.as_ref())
@@ -111,31 +125,62 @@ impl Measured {
         Self {
             pace: self.pace.on(host),
             has_host: host.software.is_some(),
+            changes: host.drift().map_or(Spreads::get().host.moments, |drift| drift.spread),
             host: format!("{}, scaled to {processor} by {by}", self.host),
             ..self
         }
     }
 
-    /// Combines kernels that `vramscope bench` measured on one card with the host's pace of another measurement.
-    pub(super) fn of_kernels(card: String, kernels: Kernels, pace_of: &Self) -> Self {
+    /// Compares kernels that `vramscope bench` measured on a card with PyTorch's on another one, whose host's pace stays.
+    pub(super) fn of_points<'a>(card: String, points: impl Iterator<Item = Point<'a>> + Clone, own: &Self) -> Self {
+        let mut kernels = Kernels::default();
+        for (kind, dtype, extents, seconds) in points.clone() {
+            kernels.add(kind, dtype, extents, seconds);
+        }
+        // A card that nobody describes cannot be compared, and its kernels stand for themselves.
+        if let Some((from, to)) = rates_of(&own.card).zip(rates_of(&card)) {
+            let compared = Compared::of(points, Arc::new(own.kernels.clone()), Carry { from, to });
+            kernels = kernels.compared(compared);
+        }
         Self {
             card,
             software: BENCH.to_owned(),
-            host: pace_of.host.clone(),
+            host: own.host.clone(),
             kernels,
-            pace: pace_of.pace.clone(),
+            pace: own.pace.clone(),
             has_host: false,
+            changes: 0.0,
             collectives: Collectives::default(),
         }
     }
+}
+
+/// A point of measured kernels: kind, dtype, extents, seconds.
+pub(super) type Point<'a> = (&'a str, DType, &'a [u64], f64);
+
+/// Rates of the card with this name, if someone describes it.
+fn rates_of(card: &str) -> Option<Rates> {
+    Rates::of(Device::all().iter().find(|device| device.is_called(card))?)
 }
 
 /// Software name for the kernels of a benchmark record.
 const BENCH: &str = "vramscope bench";
 
 /// Parses kernels by name, each with points of `[extents…, µs]`.
-pub(super) fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Kernels, MeasuredError> {
+fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Kernels, MeasuredError> {
     let mut kernels = Kernels::default();
+    for (kind, dtype, extents, seconds) in points_of(kernels_us)? {
+        kernels.add(kind, dtype, &extents, seconds);
+    }
+    Ok(kernels)
+}
+
+/// A point of a file: kind, type, extents and seconds.
+type FilePoint<'a> = (&'a str, DType, Vec<u64>, f64);
+
+/// Points of kernels by name, each `[extents…, µs]`.
+pub(super) fn points_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result<Vec<FilePoint<'_>>, MeasuredError> {
+    let mut out = Vec::new();
     for (name, points) in kernels_us {
         let (kind, dtype) = named(name)?;
         for point in points {
@@ -144,11 +189,11 @@ pub(super) fn kernels_of(kernels_us: &BTreeMap<String, Vec<Vec<f64>>>) -> Result
                     "{name}: a point is [extents…, microseconds], with more than 0 microseconds; found {point:?}"
                 )));
             };
-            let extents: Vec<u64> = extents.iter().map(|n| *n as u64).collect();
-            kernels.add(kind, dtype, &extents, us / 1e6);
+            let extents = extents.iter().map(|n| *n as u64).collect();
+            out.push((kind, dtype, extents, us / 1e6));
         }
     }
-    Ok(kernels)
+    Ok(out)
 }
 
 /// Splits `all_reduce 2` into kind and number of GPUs.

@@ -1,23 +1,11 @@
 //! Takes kernel times from records of `vramscope bench`.
 
-use super::kernels::Kernels;
 use vramscope_benchmark::{Class, Kernel, Layout, Pass, Precision, Record};
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::dtype::DType;
 
 /// A point of a file of measured kernels: kind, dtype, extents, seconds.
 pub(super) type Point = (&'static str, DType, Vec<u64>, f64);
-
-impl Kernels {
-    /// Takes the kernels of a benchmark record that a training step launches. Missing ones come from the data sheet.
-    pub fn of_record(record: &Record) -> Self {
-        let mut out = Self::default();
-        for (kind, dtype, extents, seconds) in points(record) {
-            out.add(kind, dtype, &extents, seconds);
-        }
-        out
-    }
-}
 
 /// Points of every kernel in a record that a training step launches.
 pub(super) fn points(record: &Record) -> Vec<Point> {
@@ -39,6 +27,13 @@ pub(super) fn points(record: &Record) -> Vec<Point> {
 
 /// Kinds, dtypes and extents of a kernel in the format of a file of measured kernels.
 pub(super) fn named(kernel: &Kernel) -> Vec<(&'static str, DType, Vec<u64>)> {
+    if matches!(kernel.class, Class::HostToDevice | Class::DeviceToHost) {
+        let elements = kernel.shape.bytes.unwrap_or(0) / DType::F32.width();
+        return kind(kernel)
+            .map(|kind| (kind, DType::F32, vec![elements]))
+            .into_iter()
+            .collect();
+    }
     if kernel.class == Class::DeviceCopy {
         // A copy counts as elements of either width.
         let bytes = kernel.shape.bytes.unwrap_or(0);
@@ -85,8 +80,12 @@ fn kind(kernel: &Kernel) -> Option<&'static str> {
         Class::ForeachLerp => "foreach_lerp_",
         Class::ForeachAddcdiv => "foreach_addcdiv_",
         Class::ForeachNorm => "foreach_norm",
+        Class::Convolution => by_pass("conv", "conv_bw"),
+        Class::MaskedScatter => "masked_scatter",
         Class::Attention => return fused(kernel),
-        // Copies by the host or between cards are not kernels of a step. PyTorch launches fused losses, RMSNorm and
+        Class::HostToDevice if kernel.pinned == Some(true) => "to_device",
+        Class::DeviceToHost if kernel.pinned == Some(true) => "to_host",
+        // Other copies by the host and those between cards are not kernels of a step. PyTorch launches fused losses, RMSNorm and
         // gated activations as their parts.
         _ => return None,
     })
@@ -105,6 +104,12 @@ fn extents(kernel: &Kernel) -> Vec<u64> {
             vec![n(shape.rows), n(shape.columns)]
         }
         Class::Embedding => vec![n(shape.rows), n(shape.columns), n(shape.entries)],
+        Class::MaskedScatter => vec![n(shape.rows), n(shape.columns)],
+        // Images, pixels a side, pixels a side of a patch, channels.
+        Class::Convolution => {
+            let patch = (n(shape.k) / 3).isqrt();
+            vec![n(shape.batch), n(shape.m).isqrt() * patch, patch, n(shape.n)]
+        }
         Class::RotateHalf => vec![n(shape.rows) * n(shape.columns), n(shape.columns)],
         Class::TransposeCopy => {
             let elements = shape.batch.unwrap_or(1) * n(shape.length) * n(shape.heads) * n(shape.head_dim);

@@ -84,7 +84,8 @@ impl Pace {
             HostOp::Module => self.named("module"),
             HostOp::Backward => self.named("backward"),
             HostOp::Choose => self.named("choose"),
-            HostOp::Node => self.named("node"),
+            // A node is run, and freed with the loss.
+            HostOp::Node => self.named("node") + self.named("freed node"),
             HostOp::Accumulate(_) => self.named("accumulate"),
             HostOp::Pack => self.named("pack"),
             HostOp::Unpack => self.named("unpack"),

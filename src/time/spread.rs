@@ -44,6 +44,8 @@ pub(super) struct HostSpread {
     pub operations: f64,
     /// Hosts of one kind.
     pub hosts: f64,
+    /// Moments of one host, for a record that did not follow them.
+    pub moments: f64,
 }
 
 /// Spread of two independent errors. (`hypot` differs between platforms.)
@@ -63,6 +65,18 @@ pub(super) enum Source {
     },
     /// The data sheet and published shares.
     Published,
+}
+
+impl Source {
+    /// The source of a time from this source that is carried to another card.
+    pub fn then(self, carried: Self) -> Self {
+        match (self, carried) {
+            (Self::Carried { same_generation: one }, Self::Carried { same_generation: other }) => Self::Carried {
+                same_generation: one && other,
+            },
+            _ => carried,
+        }
+    }
 }
 
 impl Spreads {
@@ -88,9 +102,9 @@ impl Spreads {
 }
 
 impl HostSpread {
-    /// Spread of a pace that was measured on this host, or elsewhere.
-    pub fn of(&self, is_here: bool) -> f64 {
+    /// Spread of a pace that was measured on this host, with its changes from moment to moment, or elsewhere.
+    pub fn of(&self, changes: Option<f64>) -> f64 {
         let here = both(self.held_back, self.operations);
-        if is_here { here } else { both(here, self.hosts) }
+        both(here, changes.unwrap_or(self.hosts))
     }
 }

@@ -3,6 +3,7 @@
 
 mod course;
 mod dense;
+mod exactness;
 mod gallery;
 mod glue;
 mod imports;
@@ -12,6 +13,7 @@ mod packed;
 mod parallel;
 mod program;
 mod published;
+mod records;
 mod service_worker;
 mod single_file;
 mod styles;
@@ -38,8 +40,6 @@ pub const SINGLE_FILE: &str = "vramscope.html";
 pub const EMBED: &str = "embed.js";
 /// Web app manifest, used when the page is installed.
 const MANIFEST: &str = "manifest.webmanifest";
-/// List of records that the page loads; empty until `vramscope export` writes records there.
-const RECORDS: (&str, &str) = ("data/records.json", r#"{"records":[],"next":null}"#);
 /// Plans that `cargo xtask plans` made.
 const READY_PLANS: &str = "src/app/data/ready_plans.jsonl";
 /// Attribute of the page that names the chunks of its program.
@@ -68,7 +68,7 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     for folder in ["icons", "data"] {
         std::fs::create_dir_all(dist.join(folder))?;
     }
-    std::fs::write(dist.join(RECORDS.0), RECORDS.1)?;
+    records::write(dist)?;
     let style = root().join("style");
     std::fs::copy(style.join(MANIFEST), dist.join(MANIFEST))?;
     for name in SCRIPTS {
@@ -85,6 +85,7 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
     words::write(&mut page)?;
     course::write(&mut page)?;
     gallery::write(&mut page)?;
+    exactness::write(&mut page)?;
     page.add("data/plans.jsonl", &std::fs::read(root().join(READY_PLANS))?)?;
     for (name, program) in [(APP, &app), (READERS, &readers)] {
         page.add(&format!("{name}.js"), program.glue.as_bytes())?;

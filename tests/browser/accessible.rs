@@ -7,6 +7,7 @@ use xtask::tools;
 
 use crate::Page;
 use crate::page::with_page;
+use crate::recorded::drop_bytes;
 
 /// Runs axe-core's rules for WCAG 2.2 A and AA and its best practices; returns serious and critical violations.
 const RUN: &str = "
@@ -92,6 +93,7 @@ async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
             "#/recommend?model=gpt2",
             "#/recorded",
             "#/recorded?recording=r3d-18",
+            "#/course",
             "#/course?row=9.attn&theme=dark",
             "#/course?row=9.1&lang=zh-CN",
             "#/course?row=L.tree",
@@ -106,6 +108,17 @@ async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
         page.click("peak-reserved").await?;
         page.find("derivation-result").await?;
         assert_eq!(findings(page).await?, Vec::<String>::new(), "a number explained");
+        page.go("#/?model=gpt2&batch=4&theme=dark").await?;
+        page.click("exactness").await?;
+        page.find("exactness-told").await?;
+        drop_bytes(page, ".plan", "lengths.csv", b"text,num_tokens\na,10\nb,30\n").await?;
+        page.find("dataset-worst").await?;
+        assert_eq!(findings(page).await?, Vec::<String>::new(), "exactness and a dataset");
+        page.click("setups").await?;
+        page.click("setup-save").await?;
+        page.click("setup-rename").await?;
+        page.find("setup-new-name").await?;
+        assert_eq!(findings(page).await?, Vec::<String>::new(), "saved setups");
         Ok(())
     })
     .await;

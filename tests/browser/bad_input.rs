@@ -113,7 +113,7 @@ async fn a_dropped_file_is_read_wherever_files_can_be_opened() {
         page.until("message", || page.text("error-config"), wanted).await?;
 
         page.go("#/benchmarks").await?;
-        page.find("bench-state").await?;
+        page.find("bench-list").await?;
         drop_file(page, ".bench-records", "mine.json", "nothing").await?;
         let failed = || page.text("bench-failed");
         page.until("refusal", failed, |text| text.contains("mine.json")).await?;

@@ -9,10 +9,11 @@ use xtask::static_server::Server;
 
 use crate::accessible::{findings, set_width};
 use crate::offline::copy_of_page;
-use crate::page::{Page, with_browser, with_page};
+use crate::page::{Page, built, with_browser, with_page};
 use crate::same_bytes::binary;
 
 const H200: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/h200.json");
+const H100: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/h100.json");
 const LAVAPIPE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/lavapipe.json");
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/example.json");
 
@@ -69,6 +70,38 @@ fn slower() -> String {
     record.to_string()
 }
 
+/// The page opens with the repository's records, listed as `vramscope export` lists them; bars are shares of the sheet.
+#[tokio::test]
+async fn the_records_of_the_repository_are_published_with_the_page() {
+    let folder = tempfile::tempdir().expect("a folder of the test's own");
+    let output = Command::new(binary())
+        .arg("export")
+        .arg(folder.path())
+        .args([H200, H100])
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let list = |path: PathBuf| {
+        let text = std::fs::read_to_string(path).expect("a list");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let exported = list(folder.path().join("records.json"));
+    assert_eq!(list(built().join("data/records.json")), exported);
+    with_page("#/benchmarks", async |page| {
+        columns(page, 2).await?;
+        let shares = "return [...document.querySelectorAll('[data-testid=reach-bf16]')].map((cell) =>
+            [parseFloat(cell.querySelector('.bench-bar > span').style.width), parseFloat(cell.querySelector('.muted').textContent)])";
+        let shares: Vec<[f64; 2]> = page.driver.execute(shares, vec![]).await?.convert()?;
+        assert_eq!(shares.len(), 2);
+        for [bar, said] in shares {
+            assert!((bar - said).abs() <= 0.5, "{bar}% beside {said}%");
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn published_cards_are_compared_and_the_address_holds_which() {
     let site = published("bench-published", &[H200, LAVAPIPE, EXAMPLE]);
@@ -111,13 +144,8 @@ async fn published_cards_are_compared_and_the_address_holds_which() {
 #[tokio::test]
 async fn files_from_disk_say_what_changed_and_become_my_card() {
     let newer = file("slower.json", &slower());
-    with_page("#/benchmarks", async |page| {
-        page.until(
-            "no records",
-            || page.value("bench-state"),
-            |state| state.as_deref() == Some("empty"),
-        )
-        .await?;
+    with_page("#/benchmarks?records=none", async |page| {
+        page.find("bench-list").await?;
         open(page, H200).await?;
         columns(page, 1).await?;
         open(page, &newer).await?;
@@ -178,7 +206,7 @@ async fn what_is_no_record_is_refused_and_no_text_becomes_markup() {
         .replace("NVIDIA H200", markup);
     let hostile = file("hostile.json", &text.replace("fell by 2%", markup));
     let (broken, empty) = (file("broken.json", "{"), file("empty.json", "{\"attention\":[]}"));
-    with_page("#/benchmarks", async |page| {
+    with_page("#/benchmarks?records=none", async |page| {
         for (file, why) in [(&broken, "broken.json: "), (&empty, "empty.json: ")] {
             open(page, file).await?;
             page.until(why, || page.text("bench-failed"), |text| text.contains(why))

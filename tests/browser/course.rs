@@ -243,3 +243,44 @@ async fn a_presenter_turns_pages_and_a_figure_stands_alone() {
     })
     .await;
 }
+
+/// The cover has the parts, where each leads, and the page to go on with.
+#[tokio::test]
+async fn the_cover_shows_the_parts_and_the_readers_progress() {
+    with_page("#/course", async |page| {
+        page.find("course-cover").await?;
+        let parts = "return [...document.querySelectorAll('[data-testid=course-part]')].map((part) =>
+            [part.querySelector('h3').textContent, part.querySelector('p').textContent, part.querySelector('a').getAttribute('href')])";
+        let read = || answer::<Vec<[String; 3]>>(page, parts);
+        let all = read().await?;
+        assert_eq!(all.len(), 4);
+        assert!(all.iter().all(|[title, about, _]| !title.is_empty() && about.len() > 40), "{all:?}");
+        assert!(all[0][2].contains("row=9.params"), "{all:?}");
+        page.click_at("[data-testid=course-part] a").await?;
+        row(page, "9.params").await?;
+        page.driver
+            .execute("document.querySelector('[data-tick=\"9.params\"]').click()", vec![])
+            .await?;
+        page.go("#/course").await?;
+        page.find("course-cover").await?;
+        assert!(read().await?[0][2].contains("row=9.grads"), "the next page");
+        Ok(())
+    })
+    .await;
+}
+
+/// An exercise shows its solution only to who asks for it.
+#[tokio::test]
+async fn an_exercise_keeps_its_answer_to_itself() {
+    with_page("#/course?row=9.1", async |page| {
+        row(page, "9.1").await?;
+        let open =
+            "return [...document.querySelectorAll('.course-exercise .course-solution')].filter((e) => e.open).length";
+        assert_eq!(answer::<usize>(page, open).await?, 0);
+        let seen = "return document.querySelector('.course-row').innerText";
+        let seen: String = answer(page, seen).await?;
+        assert!(!seen.contains("173.62") && !seen.contains("161.7"), "{seen}");
+        Ok(())
+    })
+    .await;
+}

@@ -1,110 +1,17 @@
-//! Tests the way from "out of memory" to a setup that fits, and counts what it takes of a person.
+//! Tests the way from "out of memory" to a setup that fits, and the way back.
 
 use serde_json::Value;
+use thirtyfour::By;
 use thirtyfour::error::WebDriverResult;
-use thirtyfour::{By, Key};
 
 use crate::Page;
 use crate::page::with_page;
-
-/// Presses of the mouse and of keys so far.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Effort {
-    clicks: usize,
-    keys: usize,
-}
-
-/// A person at the page, whose presses are counted.
-struct Person<'a> {
-    page: &'a Page,
-    effort: Effort,
-}
-
-impl Person<'_> {
-    async fn click(&mut self, testid: &str) -> WebDriverResult<()> {
-        self.effort.clicks += 1;
-        self.page.click(testid).await
-    }
-
-    /// Types over what the field holds; selecting it counts as one key.
-    async fn type_over(&mut self, testid: &str, text: &str) -> WebDriverResult<()> {
-        self.effort.keys += 1 + text.chars().count();
-        let field = self.page.find(testid).await?;
-        field.send_keys(Key::Control + "a").await?;
-        field.send_keys(text).await
-    }
-
-    async fn enter(&mut self, testid: &str) -> WebDriverResult<()> {
-        self.effort.keys += 1;
-        self.page.find(testid).await?.send_keys(Key::Enter + "").await
-    }
-
-    /// Opens a menu and picks: two clicks.
-    async fn choose(&mut self, testid: &str, value: &str) -> WebDriverResult<()> {
-        self.effort.clicks += 2;
-        self.page.choose(testid, value).await
-    }
-}
 
 async fn verdict(page: &Page, wanted: &str) -> WebDriverResult<()> {
     let read = || page.value("verdict");
     page.until("the verdict", read, |v| v.as_deref() == Some(wanted))
         .await?;
     Ok(())
-}
-
-/// Qwen2.5-VL-7B, LoRA, 4,096 positions, an image of 1280 by 720, on an RTX 4090: to the verdict, to a plan that fits, and
-/// to its launch file.
-#[tokio::test]
-async fn an_engineers_task_takes_few_presses() {
-    with_page("#/", async |page| {
-        let mut person = Person {
-            page,
-            effort: Effort::default(),
-        };
-        for (testid, text) in [("model", "qwen2.5-vl-7b"), ("gpu", "4090")] {
-            person.click(testid).await?;
-            person.type_over(testid, text).await?;
-            person.enter(testid).await?;
-        }
-        for (testid, text) in [("seq", "4096"), ("image_sizes", "720x1280")] {
-            person.click(testid).await?;
-            person.type_over(testid, text).await?;
-        }
-        person.choose("freeze", "lora").await?;
-        verdict(page, "oom").await?;
-        let to_verdict = person.effort;
-        assert!(
-            to_verdict.clicks <= 6 && to_verdict.keys <= 36,
-            "to the verdict: {to_verdict:?}"
-        );
-
-        person.effort = Effort::default();
-        person.click("make-fit").await?;
-        page.find("make-fit-setup").await?;
-        let nearest: Value = setups(page).await?.remove(0);
-        person.click("make-fit-apply").await?;
-        verdict(page, "fits").await?;
-        assert_eq!(person.effort, Effort { clicks: 2, keys: 0 });
-
-        let stub = "navigator.clipboard.writeText = async (text) => { window.copied = text }";
-        page.driver.execute(stub, vec![]).await?;
-        person.click("make-fit-copy").await?;
-        let copied: String = page
-            .driver
-            .execute("return window.copied ?? ''", vec![])
-            .await?
-            .convert()?;
-        assert!(copied.contains("per_device_train_batch_size"), "{copied}");
-
-        // What was promised is what the page then says.
-        assert_eq!(
-            page.value("peak-reserved").await?,
-            nearest["peak_reserved"].as_u64().map(|bytes| bytes.to_string())
-        );
-        Ok(())
-    })
-    .await;
 }
 
 /// Setups on offer.
@@ -202,6 +109,41 @@ async fn an_example_is_one_press() {
         page.find("intro").await?;
         page.go("#/?model=gpt2").await?;
         assert_eq!(page.text("intro").await?, "", "whoever comes with a setup needs none");
+        Ok(())
+    })
+    .await;
+}
+
+/// Beside the verdict: how exact it is, from the measured steps of the model's family, and the answer as text.
+#[tokio::test]
+async fn the_verdict_says_how_exact_it_is_and_is_copied_as_text() {
+    with_page("#/?model=qwen2.5-vl-3b&gpu=RTX 4090&freeze=lora", async |page| {
+        page.find("peak-allocated").await?;
+        page.click("exactness").await?;
+        let steps = page
+            .until("the steps", || page.value("exactness-told"), Option::is_some)
+            .await?;
+        let steps: usize = steps.and_then(|n| n.parse().ok()).expect("a number");
+        // Of both models of the family that were measured, and of configurations drawn by chance.
+        assert!(steps >= 14 + 6, "{steps}");
+        let rows = "return document.querySelectorAll('.exactness-rows tbody tr').length";
+        let rows: usize = page.driver.execute(rows, vec![]).await?.convert()?;
+        assert_eq!(rows, steps);
+
+        let stub = "navigator.clipboard.writeText = async (text) => { window.copied = text }";
+        page.driver.execute(stub, vec![]).await?;
+        page.click("copy-text").await?;
+        let copied: String = page
+            .driver
+            .execute("return window.copied ?? ''", vec![])
+            .await?
+            .convert()?;
+        let reserved = page.value("peak-reserved").await?.unwrap_or_default();
+        let digits: String = copied.chars().filter(char::is_ascii_digit).collect();
+        assert!(digits.contains(&reserved), "{copied}");
+        for part in ["RTX 4090", "vramscope estimate qwen2.5-vl-3b", "#/?model=qwen2.5-vl-3b"] {
+            assert!(copied.contains(part), "{part}: {copied}");
+        }
         Ok(())
     })
     .await;

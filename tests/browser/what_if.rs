@@ -76,3 +76,41 @@ async fn a_change_that_is_picked_is_applied() {
     })
     .await;
 }
+
+/// Names of the rows, in the order of the document.
+async fn order(page: &Page) -> WebDriverResult<Vec<String>> {
+    let script = "return [...document.querySelectorAll('[data-testid=what-if-row]')].map(row => row.dataset.name)";
+    page.driver.execute(script, vec![]).await?.convert()
+}
+
+/// Under the pointer the order stays, and what undoes a change takes its place; once it is left, the largest saving comes
+/// first again.
+#[tokio::test]
+async fn no_row_changes_its_place_under_the_pointer() {
+    with_page(FRAGMENT, async |page| {
+        row(page, "optim=sgd").await?;
+        let before = order(page).await?;
+        // A real press: it brings the pointer there.
+        page.click_at("[data-testid=what-if-row][data-name='optim=sgd']")
+            .await?;
+        row(page, "optim=adamw").await?;
+        let after = order(page).await?;
+        let wanted: Vec<String> = before
+            .iter()
+            .map(|name| match name.as_str() {
+                "optim=sgd" => "optim=adamw".to_owned(),
+                _ => name.clone(),
+            })
+            .collect();
+        let kept = |names: &[String]| {
+            names
+                .iter()
+                .filter(|name| wanted.contains(name))
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&after), wanted, "all rows that stay are where they were");
+        Ok(())
+    })
+    .await;
+}

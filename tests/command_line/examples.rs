@@ -30,6 +30,10 @@ pub fn folder(name: &str) -> PathBuf {
     for card in ["h200.json", "rtx-4090.json"] {
         std::fs::copy(&record, folder.join(card)).expect("the record is copied");
     }
+    let yaml = "model_name_or_path: qwen2.5-0.5b\nstage: sft\nfinetuning_type: full\ncutoff_len: 512\nbf16: true\n";
+    std::fs::write(folder.join("of_a.yaml"), yaml).expect("of_a.yaml is written");
+    let command = "swift sft --model qwen2.5-0.5b --train_type lora --max_length 512 --torch_dtype bfloat16\n";
+    std::fs::write(folder.join("of_b.sh"), command).expect("of_b.sh is written");
     let error = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already \
                  allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
     let texts = [

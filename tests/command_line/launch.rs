@@ -77,3 +77,91 @@ fn what_is_not_simulated_is_refused_unless_it_may_be_ignored() {
         unknown.stderr
     );
 }
+
+const OTHER: &str =
+    "CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-VL-3B-Instruct --tuner_type lora --lora_rank 8 \\
+    --target_modules q_proj v_proj --freeze_vit true --freeze_aligner true --torch_dtype bfloat16 --bf16 true \\
+    --max_length 2048 --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --gradient_checkpointing true
+";
+
+/// Writes files of a test's own, and returns their paths beside the folder, which has to live.
+fn written(files: &[(&str, &str)]) -> (tempfile::TempDir, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder of the test's own");
+    let paths = files.iter().map(|(name, text)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file of the test's own");
+        path.to_string_lossy().into_owned()
+    });
+    let paths = paths.collect();
+    (folder, paths)
+}
+
+/// Bytes of B without those of A.
+fn more(both: &Value) -> i64 {
+    let of = |run: usize| both[run].as_i64().unwrap_or_else(|| panic!("{both}"));
+    of(1) - of(0)
+}
+
+#[test]
+fn two_files_differ_by_what_their_tensors_and_the_rest_add_up_to() {
+    let (_folder, paths) = written(&[("a.yaml", FILE), ("b.sh", OTHER)]);
+    let args = [
+        "estimate",
+        "--launch",
+        &paths[0],
+        "--against",
+        &paths[1],
+        "--gpu",
+        "RTX 4090",
+    ];
+    let ran = run(args.into_iter().chain(["--format", "json"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let answer: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let difference = &answer["difference"];
+    let of_a = run([
+        "estimate", "--launch", &paths[0], "--gpu", "RTX 4090", "--format", "json",
+    ]);
+    let of_a: Value = serde_json::from_str(&of_a.stdout).expect("JSON");
+    assert_eq!(answer["a"]["peak_allocated"], of_a["peak_allocated"]);
+    for (run, side) in ["a", "b"].iter().enumerate() {
+        assert_eq!(difference["allocated"][run], answer[side]["peak_allocated"]);
+        assert_eq!(difference["needed"][run], answer[side]["target"]["needed"]);
+    }
+    let parts = difference["parts"].as_array().expect("parts");
+    assert_eq!(
+        parts.iter().map(|part| more(&part[1])).sum::<i64>(),
+        more(&difference["needed"])
+    );
+    let tensors = difference["tensors"].as_array().expect("tensors");
+    let held = |tensor: &Value, run: usize| tensor["held"][run]["bytes"].as_i64().unwrap_or_default();
+    let sum: i64 = tensors.iter().map(|tensor| held(tensor, 1) - held(tensor, 0)).sum();
+    assert_eq!(sum, more(&difference["allocated"]));
+    assert!(sum != 0 && tensors.len() > 10, "{sum}, {}", tensors.len());
+    let text = run(args);
+    for words in [
+        "Settings that differ",
+        "Where the memory differs",
+        "Tensor by tensor",
+        "smaller differences",
+        "rank",
+    ] {
+        assert!(text.stdout.contains(words), "{words}: {}", text.stdout);
+    }
+}
+
+#[test]
+fn the_file_of_a_run_stands_beside_its_error() {
+    let error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of \
+                 23.64 GiB of which 1.89 GiB is free. Of the allocated memory 20.45 GiB is allocated by PyTorch, and \
+                 1.05 GiB is reserved by PyTorch but unallocated.";
+    let file = FILE.to_owned() + "neat_packing: true\n";
+    let (_folder, paths) = written(&[("error.txt", error), ("a.yaml", &file)]);
+    let ran = run(["diagnose", &paths[0], "--launch", &paths[1], "--format", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let answer: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert!(
+        answer["fixes"].as_array().is_some_and(|fixes| !fixes.is_empty()),
+        "{answer}"
+    );
+    assert!(ran.stderr.contains("not simulated: neat_packing"), "{}", ran.stderr);
+}

@@ -231,9 +231,16 @@ fn settings() -> Vec<(usize, &'static str, Value)> {
         (4, "loss", json!(["full", "fused_linear"])),
         (4, "clip", json!([true, false])),
         (4, "ema", json!([true, false])),
-        (4, "trainer", json!(["loop", "transformers", "trl_sft", "trl_dpo"])),
+        (
+            4,
+            "trainer",
+            json!(["loop", "transformers", "trl_sft", "trl_dpo", "trl_grpo"]),
+        ),
         (4, "completion", json!([1, 40, 1000, 0])),
-        (4, "reference", json!(["every_step", "precomputed"])),
+        (4, "reference", json!(["every_step", "precomputed", "none"])),
+        (4, "generation", json!(["transformers", "vllm"])),
+        (4, "steps_per_generation", json!([1, 2, 4, 0])),
+        (4, "num_iterations", json!([1, 2, 0])),
         (4, "use_cache", json!([true, false])),
         (4, "autocast_cache", json!([true, false])),
     ]

@@ -25,7 +25,7 @@ const WIDTHS: [u32; 2] = [1440, 390];
 const LANGUAGES: [&str; 3] = ["en", "zh-CN", "zh-TW"];
 
 /// Name of each page, its path and entries, and the test id that marks its result.
-const PAGES: [(&str, &str, &str); 14] = [
+const PAGES: [(&str, &str, &str); 15] = [
     ("plan", "/?", "verdict"),
     ("recorded", "/recorded?", "gallery-item"),
     ("recorded-one", "/recorded?recording=r3d-18&", "verdict"),
@@ -43,7 +43,8 @@ const PAGES: [(&str, &str, &str); 14] = [
     ("attention", "/attention?", "formula-memory"),
     ("diagnose", "/diagnose?", "diagnose-text"),
     ("benchmarks", "/benchmarks?", "nav/benchmarks"),
-    ("course", "/course?", "course-peak"),
+    ("course", "/course?", "course-cover"),
+    ("course-first", "/course?row=9.params&", "course-peak"),
     ("course-budget", "/course?row=9.1&", "course-row"),
     ("course-stats", "/course?row=9.stats&", "course-row"),
     ("course-tree", "/course?row=11.tree&", "course-row"),

@@ -8,12 +8,13 @@ use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::update::UpdateNotice;
 use crate::i18n::{Language, Words, t, use_i18n};
-use crate::lazy::LazyPage;
+use crate::lazy::{Lazy, LazyPage, LazyPart};
 use crate::models::Models;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::shell::{Given, MyCard, Store, fault, language, theme};
 use crate::state::Route;
+use crate::widgets::keep_help_aside;
 use crate::worker::Engine;
 
 /// Builds the whole page, initially in this language.
@@ -40,19 +41,39 @@ pub fn app(language: Language) -> impl IntoView {
 #[component]
 fn WholePage() -> impl IntoView {
     let i18n = use_i18n();
+    let store = Store::get();
+    keep_help_aside();
     view! {
         <a class="skip" href="#results" on:click=skip_to_results>
             {t!(i18n, header.skip)}
         </a>
+        <Show when=move || store.route().get() == Route::Plan>
+            <a class="skip" href="#control-model" on:click=skip_to_setup>
+                {t!(i18n, header.skip_to_setup)}
+            </a>
+        </Show>
         <Header />
         <UpdateNotice />
         <Notices />
         <Routed />
+        <LaunchPlace />
         <footer class="foot">
             <p>{t!(i18n, foot.private)}</p>
             <p>{t!(i18n, foot.exact)}</p>
             <SingleFileLink />
         </footer>
+    }
+}
+
+/// Place of the files that start a run, which are over the page while they are looked at.
+#[component]
+fn LaunchPlace() -> impl IntoView {
+    let launch = Given::get().launch;
+    let is_open = Memo::new(move |_| launch.with(Option::is_some));
+    view! {
+        <Show when=move || is_open.get()>
+            <LazyPart of=Lazy::Launch />
+        </Show>
     }
 }
 
@@ -69,12 +90,20 @@ pub fn Routed() -> impl IntoView {
     })
 }
 
-/// Scrolls to the results by script: following a plain link would replace the fragment, which holds the state.
 fn skip_to_results(event: leptos::ev::MouseEvent) {
+    skip_to("#results", event);
+}
+
+fn skip_to_setup(event: leptos::ev::MouseEvent) {
+    skip_to(".controls :is(input, textarea)", event);
+}
+
+/// Scrolls by script: following a plain link would replace the fragment, which holds the state.
+fn skip_to(selector: &str, event: leptos::ev::MouseEvent) {
     event.prevent_default();
-    if let Some(results) = document().get_element_by_id("results") {
-        results.scroll_into_view();
-        let focusable: web_sys::HtmlElement = wasm_bindgen::JsCast::unchecked_into(results);
+    if let Ok(Some(element)) = document().query_selector(selector) {
+        element.scroll_into_view();
+        let focusable: web_sys::HtmlElement = wasm_bindgen::JsCast::unchecked_into(element);
         // Ignore a refused focus: the view has scrolled anyway.
         focusable.focus().ok();
     }

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::setups::SetupsMenu;
 use super::share::ShareMenu;
 use super::steps::UndoButtons;
 use crate::i18n::{Locale, Words, phrases, t, t_string, use_i18n};
@@ -23,6 +24,7 @@ pub fn Header() -> impl IntoView {
             <p class="tagline">{t!(i18n, page.tagline)}</p>
             <div class="head-tools">
                 <UndoButtons />
+                <SetupsMenu />
                 <ShareMenu />
                 <ThemeMenu />
                 <LanguageMenu />

@@ -8,6 +8,7 @@ mod header;
 mod host;
 mod install;
 mod notices;
+mod setups;
 mod share;
 mod steps;
 mod update;

@@ -1,15 +1,18 @@
-//! Pages of the app, one folder per route.
+//! Pages of the app, one folder per route; and `launch`, which lies over them.
 //!
 //! A page other than the first one is a chunk of the program: `wasm-split` cuts at the functions marked
 //! `#[wasm_split(CHUNK)]`. Only [`load`] calls them.
 
 pub mod attention;
 pub mod benchmarks;
+pub mod compare;
 pub mod course;
 pub mod diagnose;
+pub mod launch;
 pub mod plan;
 pub mod plans;
 pub mod recorded;
+pub mod setups;
 
 use leptos::prelude::*;
 use wasm_split_helpers::wasm_split;
@@ -23,6 +26,7 @@ pub fn load(route: Route) -> Fetch<MakeView> {
         Route::Plan => Box::pin(std::future::ready(Ok(plan_page as MakeView))),
         Route::Recorded => Box::pin(recorded_page()),
         Route::Recommend => Box::pin(recommend_page()),
+        Route::Compare => Box::pin(compare_page()),
         Route::Attention => Box::pin(attention_page()),
         Route::Diagnose => Box::pin(diagnose_page()),
         Route::Benchmarks => Box::pin(benchmarks_page()),
@@ -42,6 +46,11 @@ fn attention_page() -> Fetched<MakeView> {
 #[wasm_split(benchmarks, fallible)]
 fn benchmarks_page() -> Fetched<MakeView> {
     Ok(|| view! { <benchmarks::BenchmarksPage /> }.into_any())
+}
+
+#[wasm_split(compare, fallible)]
+fn compare_page() -> Fetched<MakeView> {
+    Ok(|| view! { <compare::ComparePage /> }.into_any())
 }
 
 #[wasm_split(course, fallible)]

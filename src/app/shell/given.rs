@@ -1,15 +1,42 @@
-//! Input that is not in the URL: a dropped file, and the way in which the model is given.
+//! Input that is not in the URL: dropped files, and the way in which the model is given.
 
 use gloo_file::File;
 use leptos::prelude::*;
+
+use crate::worker::launched::LaunchText;
+
+/// Purpose of files that start a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LaunchUse {
+    /// The current setup.
+    #[default]
+    Plan,
+    /// The first of two that are compared.
+    A,
+    /// The second of two that are compared, which is the current setup.
+    B,
+}
+
+/// Files that start a run and are on screen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OpenLaunch {
+    /// The files; none yet if the person was asked for them.
+    pub texts: Vec<LaunchText>,
+    /// What they are for.
+    pub use_as: LaunchUse,
+}
 
 /// Most recent input that is not in the URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Given {
     /// A recording that was dropped or opened.
     pub file: RwSignal<Option<File>, LocalStorage>,
+    /// A dataset that was dropped or opened.
+    pub dataset: RwSignal<Option<File>, LocalStorage>,
     /// True if the model comes from a `config.json`, entered or still to be.
     pub by_config: RwSignal<bool>,
+    /// Files that start a run, while they are on screen.
+    pub launch: RwSignal<Option<OpenLaunch>>,
 }
 
 impl Given {
@@ -17,7 +44,9 @@ impl Given {
     pub fn provide() {
         provide_context(Self {
             file: RwSignal::new_local(None),
+            dataset: RwSignal::new_local(None),
             by_config: RwSignal::new(false),
+            launch: RwSignal::new(None),
         });
     }
 

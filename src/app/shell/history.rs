@@ -33,8 +33,8 @@ impl History {
     }
 
     /// Writes a fragment to the URL. What changed of the entries makes a new step, unless it continues the last one;
-    /// `None` makes none.
-    pub fn write(self, fragment: &str, changed: Option<Vec<Key>>) {
+    /// `None` makes none. Returns true for a new step.
+    pub fn write(self, fragment: &str, changed: Option<Vec<Key>>) -> bool {
         let now = js_sys::Date::now();
         let is_new = changed.is_some_and(|changed| {
             let (keys, at) = self.change.get_value();
@@ -53,6 +53,7 @@ impl History {
             true => history.push_state_with_url(&number, "", Some(fragment)),
             false => history.replace_state_with_url(&number, "", Some(fragment)),
         });
+        is_new
     }
 
     /// Follows a navigation: to a step of this visit, or by a link, which is a new step.

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-use super::History;
+use super::{History, preferences};
 use crate::events::{Pending, listen};
-use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem};
+use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem, is_of_setup, with_latest};
 
 /// Delay between the last entry and the URL update: setting an address takes browsers milliseconds, and some limit how
 /// often it may be done.
 const REST: Duration = Duration::from_millis(150);
+
+/// Where this browser keeps the latest setups.
+const LATEST: &str = "recent";
 
 /// An entry that may change soon: it has the focus or the pointer.
 #[derive(Clone)]
@@ -87,10 +90,30 @@ impl Store {
                 // Steps in a frame would come before those of the page around it.
                 (!wanted.draft.has(Key::Embed) && (is_elsewhere || !changed.is_empty())).then_some(changed)
             });
-            self.history.write(&new, changed);
+            let is_kept = changed
+                .as_ref()
+                .is_some_and(|changed| changed.iter().any(|key| key.decides_run()));
+            let is_new = self.history.write(&new, changed);
             self.seen.set_value(fragment());
+            if is_kept && wanted.route == Route::Plan {
+                self.keep_latest(!is_new);
+            }
         }
         self.written.set_value(wanted);
+    }
+
+    /// The latest setups of this browser, a query a line.
+    pub fn latest() -> String {
+        preferences::read(LATEST).unwrap_or_default()
+    }
+
+    /// Keeps the setup on screen among the latest of this browser.
+    fn keep_latest(self, continues: bool) {
+        let query = self
+            .reading
+            .with_untracked(|reading| reading.good.only(is_of_setup).to_query());
+        let lines = Self::latest();
+        preferences::write(LATEST, Some(&with_latest(&lines, &query, continues)));
     }
 
     /// Returns the store that the page provides.

@@ -57,7 +57,10 @@ fn several(good: &Draft) -> Vec<String> {
     if parallel.offload.is_any() {
         flags.push(format!("--offload={}", parallel.offload.word()));
     }
-    flags.extend(flag(Key::Link, good.get(Key::Link)));
+    let own = [Key::Bucket, Key::Zero, Key::Link]
+        .into_iter()
+        .filter(|key| good.has(*key));
+    flags.extend(own.filter_map(|key| flag(key, good.get(key))));
     flags
 }
 

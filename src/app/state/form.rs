@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vramscope_course::read_number;
-use vramscope_engine::setup::{Kind, Targets};
+use vramscope_engine::setup::{Kind, Targets, Zero};
 
 use super::{Pins, Problem};
 
@@ -31,6 +31,8 @@ pub enum Form {
     Rate,
     /// An amount of memory in GiB; may be empty.
     Gib,
+    /// DeepSpeed's keys by name, such as `reduce_bucket_size=2e8,overlap_comm=false`; may be empty.
+    Zero,
     /// `true` or `false`.
     Switch,
     /// `true`, `false`, or `model` for the model's own configuration.
@@ -76,6 +78,7 @@ impl Form {
             | Self::Amount
             | Self::Rate
             | Self::Gib
+            | Self::Zero
                 if text.is_empty() =>
             {
                 Ok(Value::Null)
@@ -85,6 +88,7 @@ impl Form {
             Self::Lengths => lengths(text),
             Self::Sizes => sizes(text),
             Self::NamedCounts => named_counts(text).map(|counts| named_text(&counts).into()),
+            Self::Zero => Zero::parse(text).map_or(Err(Problem::NotZero), |zero| Ok(zero.text().into())),
             Self::Probability => probability(text),
             Self::Amount => read_number(text).map_or(Err(Problem::NotAmount), |n| Ok(Value::from(n))),
             Self::Rate => rate(text),
@@ -147,11 +151,25 @@ const COMMAS: [char; 3] = [',', '，', '、'];
 
 fn sizes(text: &str) -> Result<Value, Problem> {
     let parts = text.split(COMMAS).map(str::trim).filter(|part| !part.is_empty());
-    let sizes: Option<Vec<Value>> = parts.map(sides).collect();
+    let size = |part: &str| named_size(part).map(Value::from).or_else(|| sides(part));
+    let sizes: Option<Vec<Value>> = parts.map(size).collect();
     match sizes {
         Some(sizes) if !sizes.is_empty() => Ok(sizes.into()),
         _ => Err(Problem::NotSizes),
     }
+}
+
+/// Height and width of a wide picture that is named by its lines, such as `720p`.
+fn named_size(name: &str) -> Option<Vec<u64>> {
+    let (height, width) = match name.to_ascii_lowercase().as_str() {
+        "480p" => (480, 854),
+        "720p" => (720, 1280),
+        "1080p" => (1080, 1920),
+        "1440p" => (1440, 2560),
+        "2160p" | "4k" => (2160, 3840),
+        _ => return None,
+    };
+    Some(vec![height, width])
 }
 
 /// Splits `batch=4,seq=512` into names and texts, valid or not.
@@ -225,6 +243,10 @@ mod tests {
         assert_eq!(
             Form::Sizes.read("480x640，300 × 200,"),
             Ok(json!([[480, 640], [300, 200]]))
+        );
+        assert_eq!(
+            Form::Sizes.read("720p, 4K,300x200"),
+            Ok(json!([[720, 1280], [2160, 3840], [300, 200]]))
         );
         assert_eq!(Form::Sizes.read(""), Ok(Value::Null));
         assert_eq!(

@@ -125,6 +125,10 @@ keys! {
     Mp = "mp", Form::Switch, "false", Run;
     /// Tensors that the strategy keeps in the host's memory.
     Offload = "offload", Form::Choice(&["false", "true", "optimizer", "optimizer,param"]), "false", Run;
+    /// Bucket of DDP's gradients (MB).
+    Bucket = "bucket", Form::Count, "25", Run;
+    /// DeepSpeed's keys of `zero_optimization` that are not as it has them.
+    Zero = "zero", Form::Zero, "", Run;
     /// Network between the GPUs (GB/s).
     Link = "link", Form::Rate, "", Time;
     /// Data pipeline, stage by stage.
@@ -235,7 +239,10 @@ impl Key {
 
     /// Returns true if the value says how many GPUs share a run, or how.
     pub const fn shares(self) -> bool {
-        matches!(self, Self::World | Self::Strategy | Self::Mp | Self::Offload)
+        matches!(
+            self,
+            Self::World | Self::Strategy | Self::Mp | Self::Offload | Self::Bucket | Self::Zero
+        )
     }
 
     /// Returns true if the value affects a run or its fit: setup, model, card or task.

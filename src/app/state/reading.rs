@@ -31,6 +31,8 @@ pub enum Problem {
     NotRate,
     /// Not an amount of memory.
     NotGib,
+    /// Not DeepSpeed's keys with their values.
+    NotZero,
     /// Neither `true` nor `false`.
     NotSwitch,
     /// Neither one of these keywords nor module names.

@@ -32,6 +32,8 @@ routes! {
     Recorded = "/recorded";
     /// Recommended setups for given hardware.
     Recommend = "/recommend";
+    /// Memory of two setups, tensor by tensor.
+    Compare = "/compare";
     /// Memory and time of attention against length.
     Attention = "/attention";
     /// Diagnosis of an error message, log or snapshot.

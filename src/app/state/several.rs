@@ -1,6 +1,6 @@
 //! Several GPUs that share a training step, as entered.
 
-use vramscope_engine::setup::{Offload, Parallel, Strategy};
+use vramscope_engine::setup::{Offload, Parallel, Strategy, Zero};
 
 use super::{Draft, Key};
 
@@ -14,14 +14,19 @@ pub fn parallel(good: &Draft) -> Option<Parallel> {
         world,
         mp: good.get(Key::Mp) == "true",
         offload: Offload::named(good.get(Key::Offload)).unwrap_or_default(),
-        ..Parallel::default()
+        bucket: count(good, Key::Bucket).unwrap_or(Parallel::default().bucket),
+        zero: Zero::parse(good.get(Key::Zero)).unwrap_or_default(),
+        stage: None,
     })
 }
 
 /// Number of GPUs entered.
 pub fn world(good: &Draft) -> u64 {
-    let entered = Key::World.form().read(good.get(Key::World)).ok();
-    entered.and_then(|value| value.as_u64()).unwrap_or(1)
+    count(good, Key::World).unwrap_or(1)
+}
+
+fn count(good: &Draft, key: Key) -> Option<u64> {
+    key.form().read(good.get(key)).ok()?.as_u64()
 }
 
 impl Draft {
@@ -36,6 +41,8 @@ impl Draft {
         self.set(Key::Strategy, shared.strategy.name());
         self.set(Key::Mp, shared.mp.to_string());
         self.set(Key::Offload, shared.offload.word());
+        self.set(Key::Bucket, shared.bucket.to_string());
+        self.set(Key::Zero, shared.zero.text());
     }
 }
 
@@ -98,6 +105,8 @@ mod tests {
             strategy: Strategy::Deepspeed2,
             world: 16,
             offload: Offload::Optimizer,
+            bucket: 100,
+            zero: Zero::parse("reduce_bucket_size=2e8,overlap_comm=true").expect("DeepSpeed's keys"),
             ..Parallel::default()
         };
         let mut draft = Draft::default();

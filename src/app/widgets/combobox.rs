@@ -67,7 +67,13 @@ pub fn Combobox(
                     aria-describedby=described_by(key)
                     prop:value=shown
                     on:focus:target=move |ev| ev.target().select()
-                    on:click=move |_| search.open()
+                    on:click:target=move |ev| {
+                        if !search.is_open() {
+                            search.open();
+                            // The press has put the caret where it was aimed at.
+                            ev.target().select();
+                        }
+                    }
                     on:input:target=move |ev| search.narrow(ev.target().value())
                     on:keydown=move |event| search.on_key(event)
                     on:blur=move |_| search.close()

@@ -61,6 +61,7 @@ pub fn read_text(file: &File, then: impl FnOnce(String) + 'static) {
     spawn_local(async move { then(text.await.unwrap_or_default()) });
 }
 
-fn all(files: Option<web_sys::FileList>) -> Vec<File> {
+/// Files of a list that a browser gives.
+pub(super) fn all(files: Option<web_sys::FileList>) -> Vec<File> {
     files.map(|files| FileList::from(files).to_vec()).unwrap_or_default()
 }

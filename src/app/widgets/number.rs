@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leptos::ev::KeyboardEvent;
+use leptos::ev::{FocusEvent, KeyboardEvent};
 use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by, error_of};
@@ -85,6 +85,11 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
         event.prevent_default();
         on_step(up);
     };
+    // The press that gives the focus puts the caret somewhere after it.
+    let select = move |event: leptos::ev::Targeted<FocusEvent, web_sys::HtmlInputElement>| {
+        let input = event.target();
+        request_animation_frame(move || input.select());
+    };
     view! {
         <input
             id=control_id(key)
@@ -98,6 +103,7 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
             prop:value=crate::part::text(move || text.get())
             on:input:target=move |ev| store.set(key, ev.target().value())
             on:keydown=on_key
+            on:focus:target=select
         />
     }
 }

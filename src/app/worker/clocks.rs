@@ -28,10 +28,10 @@ struct Mine {
 
 /// Returns the clock of a card; `None` if its data sheet lacks the rates. The user's measured kernels are used if they
 /// were measured on a card of this model. `network` connects several such cards, if given.
-fn chosen(device: &'static Device, mine: Option<&str>, network: Option<f64>) -> Option<Rc<Chosen>> {
+pub(super) fn chosen(device: &'static Device, mine: Option<&str>, network: Option<f64>) -> Option<Rc<Chosen>> {
     type Known = ((&'static str, Option<f64>), Option<String>, Rc<Chosen>);
     thread_local!(static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) });
-    let of = (device.name.as_str(), network);
+    let of = (device.name, network);
     let known = KNOWN.with_borrow(|known| {
         let (known, text, chosen) = known.as_ref()?;
         (*known == of && text.as_deref() == mine).then(|| chosen.clone())
@@ -61,11 +61,17 @@ fn chosen(device: &'static Device, mine: Option<&str>, network: Option<f64>) -> 
 /// second), if entered.
 ///
 /// # Errors
-/// If the card's rates are not known, or DeepSpeed's engine runs the step.
+/// If the card's rates are not known, DeepSpeed's engine runs the step, the model is compiled, or the step generates.
 pub fn clock(subject: &Subject, entries: &TimeEntries, network: Option<f64>) -> Result<Rc<Chosen>, NoTime> {
     let parallel = subject.reading.parallel;
     if parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds()) {
         return Err(NoTime::DeepSpeed);
+    }
+    if subject.reading.setup.compile {
+        return Err(NoTime::Compiled);
+    }
+    if !subject.reading.setup.is_timed() {
+        return Err(NoTime::Generates);
     }
     let device = subject.device.as_ref().ok();
     let chosen = device.and_then(|device| chosen(device, entries.card.as_deref(), network));

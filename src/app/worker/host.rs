@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use vramscope_engine::report::Instant;
+use vramscope_launch::ModelFacts;
 
 use super::lazy::{Here, Need};
 use super::prefetch::PrefetchWork;
@@ -72,6 +73,13 @@ impl Work {
             ) => begin(&entries),
             (Ask::Sweep(entries), Here { sweep: Some(begin), .. }) => begin(&entries),
             (
+                Ask::Difference(both),
+                Here {
+                    difference: Some(begin),
+                    ..
+                },
+            ) => begin(&both),
+            (
                 Ask::Strategies(entries),
                 Here {
                     several: Some(several), ..
@@ -89,7 +97,7 @@ impl Work {
                     batches: Some(begin), ..
                 },
             ) => begin(&entries),
-            (Ask::Plan(entries), Here { plan: Some(begin), .. }) => begin(&entries),
+            (Ask::Plan { entries, card }, Here { plan: Some(begin), .. }) => begin(&entries, card.as_deref()),
             (ask, _) => return Self::Asked(ask),
         })
     }
@@ -225,6 +233,18 @@ impl Host {
                 self.kept = kept;
                 Ok(Some(answer))
             }
+            Ask::Launch { texts, entries } => {
+                let Some(reader) = self.here.launch else {
+                    return Ok(None);
+                };
+                let model = self.read(&(reader.model)(texts, entries))?;
+                let facts = match model {
+                    Ok(subject) => Ok(ModelFacts::of(&subject.model)),
+                    Err(Refusal::Model(message)) => Err(message),
+                    Err(Refusal::Setup(why)) => Err(why.to_string()),
+                };
+                Ok(Some((reader.read)(texts, entries, facts)))
+            }
             ask => Ok(self.about(ask)),
         }
     }
@@ -246,13 +266,15 @@ impl Host {
             | Ask::RecordedBatches { .. }
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
+            | Ask::Difference(_)
+            | Ask::Launch { .. }
             | Ask::Strategies(_)
             | Ask::Numbers(_)
             | Ask::Prefetch(_)
             | Ask::Attention(_)
             | Ask::Sweep(_)
             | Ask::Batches(_)
-            | Ask::Plan(_) => None,
+            | Ask::Plan { .. } => None,
             // Answered in several parts.
             Ask::Time { .. } => None,
         }

@@ -6,6 +6,10 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 use super::attention::AttentionWork;
 use super::batches::BatchWork;
 use super::coded::Coded;
+use super::difference::Compare;
+#[cfg(not(target_arch = "wasm32"))]
+use super::difference::difference;
+use super::launch::LaunchReader;
 use super::plans::PlanWork;
 use super::played::Recorder;
 use super::protocol::{Answer, Ask};
@@ -17,6 +21,8 @@ use crate::state::{Draft, Reading, Source};
 
 /// Starts sliced work on a set of entries.
 pub type Begin = fn(&Draft) -> Box<dyn Parts>;
+/// Starts a search for setups, timed by the kernels of the user's card if one is selected.
+pub type Planner = fn(&Draft, Option<&str>) -> Box<dyn Parts>;
 /// Answers a question about a kept run.
 pub type Closer = fn(&Kept, &Ask) -> Option<Answer>;
 /// Starts answering a question that needs a run's time, if that run is still kept.
@@ -37,9 +43,9 @@ pub fn batches(entries: &Draft) -> Box<dyn Parts> {
     Box::new(BatchWork::of(entries))
 }
 
-/// Starts a search for setups that train.
-pub fn plan(entries: &Draft) -> Box<dyn Parts> {
-    Box::new(PlanWork::of(entries))
+/// Starts a search for setups that train, timed by the kernels of the user's card if one is selected.
+pub fn plan(entries: &Draft, card: Option<&str>) -> Box<dyn Parts> {
+    Box::new(PlanWork::of(entries, card))
 }
 
 /// Derives a number of a run, or exports the run as a table.
@@ -125,6 +131,10 @@ pub enum Need {
     Models(LazyGroup),
     /// Chunk of [`Several`].
     Several,
+    /// Chunk of [`difference`](super::difference::difference).
+    Difference,
+    /// Chunk of [`LaunchReader`].
+    Launch,
     /// [`Recorder`].
     Recorder,
     /// A recording, unpacked.
@@ -139,19 +149,21 @@ impl Need {
             Ask::Attention(_) => Some(Self::Attention),
             Ask::Sweep(_) => Some(Self::Sweep),
             Ask::Batches(_) => Some(Self::Batches),
-            Ask::Plan(_) => Some(Self::Plan),
+            Ask::Plan { .. } => Some(Self::Plan),
             Ask::Around { .. } => Some(Self::Around),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
             Ask::Recorded { .. } => Some(Self::Recorder),
             Ask::Strategies(_) | Ask::Numbers(_) => Some(Self::Several),
+            Ask::Difference(_) => Some(Self::Difference),
+            Ask::Launch { .. } => Some(Self::Launch),
             _ => None,
         };
         let runs = match ask {
             Ask::Attention(entries)
             | Ask::Sweep(entries)
             | Ask::Batches(entries)
-            | Ask::Plan(entries)
+            | Ask::Plan { entries, .. }
             | Ask::Strategies(entries)
             | Ask::Numbers(entries)
             | Ask::WhatIf { entries, .. }
@@ -159,6 +171,7 @@ impl Need {
                 changed: Some(entries), ..
             } => std::slice::from_ref(entries),
             Ask::Setups(all) | Ask::Prefetch(all) => all,
+            Ask::Difference(both) => &both[..],
             _ => &[],
         };
         own.filter(|need| !here.has(*need))
@@ -203,7 +216,7 @@ pub struct Here {
     /// [`batches`], once its chunk is loaded.
     pub batches: Option<Begin>,
     /// [`plan`], once its chunk is loaded.
-    pub plan: Option<Begin>,
+    pub plan: Option<Planner>,
     /// [`closer`], once its chunk is loaded.
     pub closer: Option<Closer>,
     /// [`around::answer`](super::around::answer), once its chunk is loaded.
@@ -212,6 +225,10 @@ pub struct Here {
     pub timer: Option<Timer>,
     /// [`Several`], once its chunk is loaded.
     pub several: Option<Several>,
+    /// [`difference`](super::difference::difference), once its chunk is loaded.
+    pub difference: Option<Compare>,
+    /// [`LaunchReader`], once its chunk is loaded.
+    pub launch: Option<LaunchReader>,
     /// True for each group of models whose code is loaded, in the order of [`LazyGroup::ALL`].
     pub models: [bool; LazyGroup::ALL.len()],
     /// Replay of recordings.
@@ -231,6 +248,8 @@ impl Here {
             around: Some(super::around::answer),
             timer: Some(super::time::begin),
             several: Some(Several::own()),
+            difference: Some(difference),
+            launch: Some(LaunchReader::own()),
             models: [true; LazyGroup::ALL.len()],
             recorder: Some(super::played::recorder()),
         }
@@ -252,6 +271,8 @@ impl Here {
             Need::Around => self.around.is_some(),
             Need::Timer => self.timer.is_some(),
             Need::Several => self.several.is_some(),
+            Need::Difference => self.difference.is_some(),
+            Need::Launch => self.launch.is_some(),
             Need::Models(group) => self.models[group as usize],
             Need::Recorder => self.recorder.is_some(),
             Need::Unpacked => false,

@@ -12,8 +12,11 @@ pub mod batches;
 mod client;
 mod clocks;
 mod coded;
+pub mod difference;
 mod export;
 mod host;
+pub mod launch;
+pub mod launched;
 pub mod lazy;
 #[cfg(target_arch = "wasm32")]
 mod link;

@@ -10,8 +10,9 @@ use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::units::Bytes;
 use vramscope_plan::search::{Entry, NoBatch, Question, Samples, Search, Space, inputs};
 use vramscope_plan::{Judge, Plan, PlanBuilder, Target, less_margin};
-use vramscope_time::{Clock, Costs, H200, Measured};
+use vramscope_time::{Clock, Costs};
 
+use super::clocks::chosen;
 use super::protocol::Answer;
 use super::run::{model, settle_length};
 use super::slices::Parts;
@@ -68,20 +69,22 @@ const SHOWN: usize = 8;
 /// A card's clock and the sources of its times.
 type Priced = (&'static Costs<'static>, [String; 2]);
 
-/// Returns a card's clock, cached for the life of the program: searches repeat and cards are few.
-fn priced(card: &'static Device) -> Option<Priced> {
-    thread_local!(static KNOWN: RefCell<Vec<(&'static str, Option<Priced>)>> = const { RefCell::new(Vec::new()) });
-    let known = KNOWN.with_borrow(|all| all.iter().find(|(name, _)| *name == card.name).cloned());
+/// Returns a card's clock, cached for the life of the program: searches repeat, and cards and records of them are few.
+/// `mine` holds the kernels of the user's card.
+fn priced(card: &'static Device, mine: Option<&str>) -> Option<Priced> {
+    type Known = ((&'static str, Option<String>), Option<Priced>);
+    thread_local!(static KNOWN: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) });
+    let is_it = |(name, text): &(&str, Option<String>)| *name == card.name && text.as_deref() == mine;
+    let known = KNOWN.with_borrow(|all| all.iter().find(|(key, _)| is_it(key)).cloned());
     if let Some((_, priced)) = known {
         return priced;
     }
-    let clock = Measured::read(H200).ok().and_then(|own| Clock::of(card, own, None));
-    let priced = clock.map(|clock| {
-        let clock: &'static Clock = Box::leak(Box::new(clock));
+    let priced = chosen(card, mine, None).map(|chosen| {
+        let clock: &'static Clock = Box::leak(Box::new(chosen.clock.clone()));
         let costs: &'static Costs<'static> = Box::leak(Box::new(clock.costs()));
         (costs, clock.sources().map(str::to_owned))
     });
-    KNOWN.with_borrow_mut(|all| all.push((&card.name, priced.clone())));
+    KNOWN.with_borrow_mut(|all| all.push(((card.name, mine.map(str::to_owned)), priced.clone())));
     priced
 }
 
@@ -108,12 +111,12 @@ enum Stage {
 
 impl PlanWork {
     /// Prepares the search. Entries that make no valid question yield the reason instead.
-    pub fn of(entries: &Draft) -> Self {
+    pub fn of(entries: &Draft, mine: Option<&str>) -> Self {
         let mut reading = Reading::of(entries, &Draft::default());
         if let Ok(model) = model(&reading) {
             settle_length(&mut reading, &model);
         }
-        let asked = Asked::read(&reading);
+        let asked = Asked::read(&reading, mine);
         let stage = match &asked {
             Ok(asked) => Stage::Searching(Box::new(Search::new(Question {
                 space: asked.space.clone(),
@@ -207,7 +210,7 @@ impl Parts for PlanWork {
 }
 
 impl Asked {
-    fn read(reading: &Reading) -> Result<Self, NoPlan> {
+    fn read(reading: &Reading, mine: Option<&str>) -> Result<Self, NoPlan> {
         let card = Device::by_name(&reading.gpu).map_err(|error| NoPlan::Card {
             name: reading.gpu.clone(),
             message: error.to_string(),
@@ -242,7 +245,7 @@ impl Asked {
             card,
             limit,
             planned: less_margin(limit, margin),
-            priced: priced(card),
+            priced: priced(card, mine),
         })
     }
 
@@ -282,7 +285,7 @@ mod tests {
     fn finish(pairs: &[(Key, &str)]) -> Vec<PlanNews> {
         let mut draft = Draft::default();
         pairs.iter().for_each(|(key, text)| draft.set(*key, *text));
-        let mut work = PlanWork::of(&draft);
+        let mut work = PlanWork::of(&draft, None);
         let mut all = Vec::new();
         while work.left() > 0 {
             let Some(Answer::Plan(text)) = work.next() else {

@@ -10,10 +10,11 @@ use super::around::AroundView;
 use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
+use super::launched::{LaunchAnswer, LaunchText};
 use super::recorded::{Changed, Packed, RecordedAnswer};
 use super::shared_step::{Offered, OnNumber};
 use super::timing::{NoTime, Timing};
-use super::view::{Details, Live, RunView, Summary};
+use super::view::{Compared, Details, Live, RunView, Summary};
 use crate::state::Draft;
 
 /// Purpose of a question. A newer question replaces the older one of the same slot, whose answers are dropped. Slots
@@ -30,6 +31,8 @@ pub enum Slot {
     Derivation,
     /// Export of the run to a file.
     Export,
+    /// Files that start a run.
+    Launch,
     /// Prefetched runs for the values that the focused entry may take next.
     Prefetch,
     /// Time breakdown of the run's step.
@@ -40,6 +43,8 @@ pub enum Slot {
     Strategies,
     /// Setups compared side by side.
     Setups,
+    /// Two setups compared tensor by tensor.
+    Difference,
     /// The setup on other numbers of GPUs.
     Numbers,
     /// Single changes to the setup.
@@ -124,6 +129,15 @@ pub enum Ask {
     },
     /// Figures of each setup, in order: one [`Answer::Setup`] each.
     Setups(Vec<Draft>),
+    /// Two setups tensor by tensor: [`Answer::Difference`] once both are simulated.
+    Difference(Box<[Draft; 2]>),
+    /// Files that start a run, beside the page's entries: [`Answer::Launch`].
+    Launch {
+        /// The files, in their order.
+        texts: Vec<LaunchText>,
+        /// Entries of the page.
+        entries: Draft,
+    },
     /// Strategies that several GPUs can take for these entries: [`Answer::Strategies`], or no answer if they describe no
     /// model.
     Strategies(Draft),
@@ -154,7 +168,12 @@ pub enum Ask {
     /// Search for the largest micro-batch that trains: repeated [`Answer::Batches`] until it is found.
     Batches(Draft),
     /// Search around these entries: repeated [`Answer::Plan`] until the plan is complete.
-    Plan(Draft),
+    Plan {
+        /// Entries to search around.
+        entries: Draft,
+        /// Kernels of the user's card as text, if one is selected.
+        card: Option<String>,
+    },
 }
 
 impl Ask {
@@ -234,6 +253,10 @@ pub enum Answer {
     Live(Live),
     /// Figures of one setup, or the reason for having none.
     Setup(Result<Box<Summary>, Refusal>),
+    /// Two setups and their difference.
+    Difference(Coded<Compared>),
+    /// What became of files that start a run.
+    Launch(Coded<LaunchAnswer>),
     /// All strategies, each with the reason why the entries cannot take it, if there is one.
     Strategies(Coded<Vec<Offered>>),
     /// The entries on one number of GPUs.

@@ -85,11 +85,11 @@ const NUMBERS: [u64; 4] = [1, 2, 4, 8];
 /// Strategies that one GPU's setup is shown with on several, the one that saves the most first.
 const USUAL: [Strategy; 4] = [Strategy::Fsdp, Strategy::Zero1, Strategy::DdpView, Strategy::Ddp];
 
-/// A setup on a few numbers of GPUs, one simulation each.
+/// A setup on a few numbers of GPUs and, on several, by other strategies: one simulation each.
 struct NumbersWork {
     entries: Draft,
     parallel: Parallel,
-    left: VecDeque<u64>,
+    left: VecDeque<(u64, Option<Strategy>)>,
 }
 
 impl NumbersWork {
@@ -107,12 +107,27 @@ impl NumbersWork {
         numbers.push(subject.gpus().max(1));
         numbers.sort_unstable();
         numbers.dedup();
+        let parallel = chosen(entries).unwrap_or_else(|| usual(&subject));
+        let others = others(&subject, &parallel).into_iter();
+        let others = others.map(|strategy| (parallel.world, Some(strategy)));
         Self {
             entries: entries.clone(),
-            parallel: chosen(entries).unwrap_or_else(|| usual(&subject)),
-            left: numbers.into(),
+            parallel,
+            left: numbers.into_iter().map(|gpus| (gpus, None)).chain(others).collect(),
         }
     }
+}
+
+/// Other strategies that the setup can take on as many GPUs; none on one.
+fn others(subject: &Subject, parallel: &Parallel) -> Vec<Strategy> {
+    if subject.gpus() <= 1 {
+        return Vec::new();
+    }
+    let offered = offered(subject, parallel).into_iter();
+    let can = offered.filter(|offered| offered.refusal.is_none());
+    can.map(|offered| offered.strategy)
+        .filter(|strategy| *strategy != parallel.strategy)
+        .collect()
 }
 
 /// How several GPUs share a run as entered, for one GPU too if a strategy was entered.
@@ -141,15 +156,27 @@ impl Parts for NumbersWork {
     }
 
     fn next(&mut self) -> Option<Answer> {
-        let gpus = self.left.pop_front()?;
+        let (gpus, other) = self.left.pop_front()?;
         let mut entries = self.entries.clone();
-        match gpus {
+        match (gpus, other) {
             // The strategy stays, for the way back.
-            1 => entries.set(Key::World, "1"),
-            world => entries.share(Some(&Parallel { world, ..self.parallel })),
+            (1, _) => entries.set(Key::World, "1"),
+            (world, None) => entries.share(Some(&Parallel { world, ..self.parallel })),
+            // Options are of one strategy.
+            (world, Some(strategy)) => entries.share(Some(&Parallel {
+                world,
+                strategy,
+                ..Parallel::default()
+            })),
         }
         let found = super::setups::summary(&entries);
-        Some(Answer::OnNumber(Coded::of(&OnNumber { gpus, entries, found })))
+        let answer = OnNumber {
+            gpus,
+            other,
+            entries,
+            found,
+        };
+        Some(Answer::OnNumber(Coded::of(&answer)))
     }
 }
 

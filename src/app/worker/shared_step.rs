@@ -54,6 +54,8 @@ pub struct Offered {
 pub struct OnNumber {
     /// Number of GPUs.
     pub gpus: u64,
+    /// The strategy, where it is another than the entered one.
+    pub other: Option<Strategy>,
     /// Entries of that setup.
     pub entries: Draft,
     /// Figures of the GPU that is shown, or the reason for having none.

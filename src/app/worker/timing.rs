@@ -160,6 +160,10 @@ pub enum NoTime {
     Card(String),
     /// The time of DeepSpeed's step is not estimated.
     DeepSpeed,
+    /// The time of a compiled step is not estimated.
+    Compiled,
+    /// The step generates.
+    Generates,
 }
 
 impl Timing {

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
 use vramscope_engine::device::Device;
 use vramscope_engine::report::{
-    BreakdownNode, Instant, LiveTensor, Part, Phase, SegmentLayout, StepBytes, Timeline, Warning,
+    BreakdownNode, Difference, Instant, LiveTensor, Part, Phase, SegmentLayout, StepBytes, Timeline, Warning,
 };
 use vramscope_engine::simulate::Inference;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
-use vramscope_plan::Now;
+use vramscope_plan::{Now, Refusal};
 
 use super::run::Ran;
 
@@ -59,6 +59,15 @@ pub struct Summary {
     pub card: Result<Card, String>,
     /// Memory of the run by part, including memory outside the allocator.
     pub parts: Vec<(Part, Bytes)>,
+}
+
+/// Two setups and the difference between their memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Figures of each, or the reason for having none.
+    pub sides: [Result<Summary, Refusal>; 2],
+    /// The difference, if both run.
+    pub difference: Option<Difference>,
 }
 
 /// Figures of a run, each equal to the field of the same name in the engine's [`Report`].
@@ -115,7 +124,7 @@ impl Card {
     pub fn of(device: &'static Device, limit: Option<Bytes>, report: &Report, gpus: u64) -> Self {
         let room = Room::limited(device, limit);
         Self {
-            name: device.name.clone(),
+            name: device.name.to_owned(),
             limit: match room {
                 Room::Allocator(limit) => Some(limit),
                 Room::Card(_) => None,

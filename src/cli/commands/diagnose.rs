@@ -8,6 +8,8 @@ use vramscope_diagnose::recorded::{Comparison, compare};
 use vramscope_diagnose::{Action, Context, Evidence, Finding, Fixes, Piece, Snapshot, words};
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::{Opened, Played, RecordingError};
+use vramscope_engine::setup::Parallel;
+use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
@@ -16,6 +18,7 @@ use vramscope_plan::{Now, WhatIf};
 
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::launch::LaunchOfError;
 use crate::input::recorded::{Sizes, failed, holds_one, open};
 use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
@@ -52,6 +55,8 @@ pub struct Diagnose {
     #[arg(long, value_name = "NAME=N,..", requires = "recording", value_parser = Sizes::parse)]
     at: Option<Sizes>,
     #[command(flatten)]
+    launch: LaunchOfError,
+    #[command(flatten)]
     room: RoomFlags,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
@@ -68,6 +73,8 @@ const EXAMPLES: &str = "  vramscope diagnose train.log
       for scripts
   vramscope diagnose error.txt --model llava-1.5-7b --batch 4 --seq 2048
       with the bytes that each change of the setup saves
+  vramscope diagnose error.txt --launch train.yaml
+      the same, with the file that started the run
   vramscope diagnose snapshot.pickle --recording run.vram.gz
       the first allocation that differs from what was recorded without a GPU";
 
@@ -183,23 +190,38 @@ impl Diagnose {
     }
 
     fn known_setup(&self) -> Result<Option<Known>, Failure> {
-        let Some(subject) = Subject::of(self.model.clone(), self.config.clone()) else {
+        let Some(subject) = self.subject()? else {
             if self.setup != SetupFlags::default() {
                 return Err(Failure::Input(
-                    "the flags of the training setup need a model: add --model NAME or --config FILE".into(),
+                    "the flags of the training setup need a model: add --model NAME, --config FILE or --launch FILE"
+                        .into(),
                 ));
             }
             return Ok(None);
         };
         let gpu = self.room.gpu()?;
+        let parallel = subject.parallel()?;
         let (model, setup) = subject.read(&self.setup)?;
-        let report = predict(&model, &setup, None, gpu)?;
+        let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
         Ok(Some(Known {
             model,
             setup,
+            parallel,
             gpu,
             report,
         }))
+    }
+
+    /// The model by name, by its config.json or by the file that started the run.
+    fn subject(&self) -> Result<Option<Subject>, Failure> {
+        let (model, config) = (self.model.clone(), self.config.clone());
+        let Some(launch) = self.launch.read()? else {
+            return Ok(Subject::of(model, config));
+        };
+        let mut subject = Subject::of_launch(model, config);
+        let resolved = launch.resolve(subject.facts(launch.model())?);
+        subject.launch(LaunchOfError::case(&resolved)?);
+        Ok(Some(subject))
     }
 }
 
@@ -207,6 +229,7 @@ impl Diagnose {
 struct Known {
     model: Model,
     setup: Setup,
+    parallel: Option<Parallel>,
     gpu: Gpu,
     report: Report,
 }
@@ -214,7 +237,11 @@ struct Known {
 impl Known {
     fn fixes(&self, room: Option<Room<'static>>) -> Fixes {
         let now = Now::of(&self.report);
-        Fixes::of(WhatIf::new(self.model.clone(), self.setup.clone(), self.gpu, room, now))
+        let changes = WhatIf::new(self.model.clone(), self.setup.clone(), self.gpu, room, now);
+        Fixes::of(match self.parallel {
+            Some(parallel) => changes.on_several(parallel, simulate_parallel),
+            None => changes,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use vramscope_engine::setup::{Offload, Parallel, Strategy};
+use vramscope_engine::setup::{Offload, Parallel, Strategy, Zero};
 
 use crate::failure::Failure;
 
@@ -32,6 +32,9 @@ pub struct ParallelFlags {
     /// DDP: size of a bucket of gradients [default: 25]
     #[arg(long, value_name = "MB")]
     bucket: Option<u64>,
+    /// DeepSpeed: keys of `zero_optimization` that are not as it has them, such as reduce_bucket_size=2e8
+    #[arg(long, value_name = "KEY=VALUE,..", value_parser = Zero::parse)]
+    zero: Option<Zero>,
     /// A pipeline: the stage to look at, from 0 [default: the one that takes the most memory]
     #[arg(long, value_name = "N")]
     stage: Option<u64>,
@@ -56,7 +59,8 @@ impl ParallelFlags {
             return match self {
                 flags if *flags == Self::default() => Ok(None),
                 _ => Err(Failure::Input(
-                    "--world, --mp, --offload, --bucket and --stage are of several GPUs; name a --strategy".into(),
+                    "--world, --mp, --offload, --bucket, --zero and --stage are of several GPUs; name a --strategy"
+                        .into(),
                 )),
             };
         };
@@ -68,7 +72,7 @@ impl ParallelFlags {
             offload: self.offload.unwrap_or(case.offload),
             bucket: self.bucket.unwrap_or(case.bucket),
             stage: self.stage.or(case.stage),
-            zero: case.zero,
+            zero: self.zero.unwrap_or(case.zero),
         }))
     }
 }

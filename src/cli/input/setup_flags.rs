@@ -238,7 +238,9 @@ mod tests {
             "attn": "eager", "packages": "fla", "freeze": "lora", "rank": 8, "lora_dropout": 0.05,
             "lora_targets": "q_proj,v_proj", "lora_experts": "all", "lora_dtype": "bf16", "accum": 3, "clip": true,
             "zero_grad": "to_zero", "autocast_cache": false, "ema": true, "loss": "fused_linear",
-            "trainer": "transformers", "completion": 40, "reference": "precomputed", "use_cache": false,
+            "trainer": "transformers", "completion": 40, "reference": "precomputed", "generation": "vllm",
+            "steps_per_generation": 2, "num_iterations": 2, "use_cache": false,
+            "compile": true,
         });
         let asked: Setup = serde_json::from_value(given).expect("it is a setup");
         let words = Setting::ALL.iter().map(|setting| {

@@ -7,13 +7,14 @@ use serde_json::Map;
 use vramscope_engine::model::ModelError;
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::{Case, Model, Setup};
+use vramscope_launch::ModelFacts;
 
 use super::setup_flags::SetupFlags;
 use super::source::Source;
 use crate::failure::Failure;
 
 /// A model, in one of three ways.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Subject {
     /// A model of the catalogue (see `vramscope models`)
     model: Option<String>,
@@ -34,13 +35,18 @@ pub struct Subject {
 impl Subject {
     /// A model by name or by its config.json; `None` if neither is given.
     pub fn of(model: Option<String>, config: Option<Source>) -> Option<Self> {
-        (model.is_some() || config.is_some()).then_some(Self {
+        (model.is_some() || config.is_some()).then(|| Self::of_launch(model, config))
+    }
+
+    /// A model that only a launch names ([`Self::launch`]), unless one is given here.
+    pub fn of_launch(model: Option<String>, config: Option<Source>) -> Self {
+        Self {
             model,
             config,
             case: None,
             launched: None,
             config_text: OnceCell::new(),
-        })
+        }
     }
 
     /// Takes the setup of a launch, and its model unless another is named.
@@ -48,19 +54,21 @@ impl Subject {
         self.launched = Some(case);
     }
 
-    /// Returns true if the model takes images, or is not known; `launched` is the name in a launch, which counts if no other
-    /// model is given.
+    /// Returns what tools make settings of; `launched` is the model's name in a launch, which counts if no other model is
+    /// given.
     ///
     /// # Errors
-    /// If the configuration cannot be read.
-    pub fn takes_images(&self, launched: Option<&str>) -> Result<bool, Failure> {
+    /// If the configuration cannot be read, or the model is not known: what of the files counts depends on it.
+    pub fn facts(&self, launched: Option<&str>) -> Result<ModelFacts, Failure> {
         let model = match (&self.model, &self.config) {
-            (Some(name), _) => Model::from_catalogue(name),
-            (None, Some(source)) => Model::from_config(self.config_text(source)?),
-            (None, None) => Model::from_catalogue(launched.unwrap_or_default()),
+            // One that cannot be simulated is refused when it is read, with what can be said of it.
+            (None, Some(source)) => Model::from_config(self.config_text(source)?).ok(),
+            (name, _) => match name.as_deref().or(launched) {
+                Some(name) => Some(Model::from_catalogue(name).map_err(Failure::input)?),
+                None => None,
+            },
         };
-        // A model that is not known is refused when it is read.
-        Ok(model.map_or(true, |model| model.takes().parts))
+        Ok(model.map_or(ModelFacts::UNKNOWN, |model| ModelFacts::of(&model)))
     }
 
     /// Text of the config.json.

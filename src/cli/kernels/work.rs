@@ -2,6 +2,7 @@
 
 mod attention;
 mod cards;
+mod pytorch;
 mod tensors;
 
 pub use attention::{Extents, blocks};
@@ -36,6 +37,7 @@ impl Work {
                 let inputs = vec![Input::unit(count * m * k), Input::unit(count * k * n)];
                 Self::tallied(kernel, inputs, vec![Output::of(count * m * n)])
             }
+            class if class.is_of_pytorch() => pytorch::work(kernel),
             Class::Embedding | Class::Nll => Self::of_choices(kernel),
             _ if Class::extents(kernel.class).contains(&"columns") => match kernel.pass {
                 Some(Pass::Backward) => Self::of_rows_backward(kernel),

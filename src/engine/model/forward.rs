@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use crate::dtype::DType;
-use crate::nn::{KvCache, TokenScores, ids};
+use crate::nn::{KvCache, TokenScores, ids, position_ids};
 use crate::setup::{Attention, Checkpointing, Freeze, Loss, Setup, TrainerKind};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kept, Kind, Tape, Tensor};
@@ -53,6 +53,8 @@ pub struct Run {
     /// Value of `use_cache`, of the setup or else of the model's configuration.
     use_cache: bool,
     cache: RefCell<Option<KvCache>>,
+    /// Position ids that `generate` gives to a forward, [batch, seq].
+    given_positions: RefCell<Option<Tensor>>,
     /// `rope_deltas`, which Qwen models keep from one forward to the next.
     rope_deltas: Kept,
     ckpt: Cell<Checkpointing>,
@@ -71,6 +73,7 @@ impl Run {
             generates: false,
             use_cache: setup.use_cache.unwrap_or(use_cache),
             cache: RefCell::default(),
+            given_positions: RefCell::default(),
             rope_deltas: Kept::default(),
             ckpt: Cell::new(setup.ckpt),
             tower_requires_grad: main_inputs.tower_takes_ids,
@@ -90,6 +93,17 @@ impl Run {
         let cache = held.get_or_insert_with(|| KvCache::with_windows(windows));
         cache.rewind();
         Some(cache.clone())
+    }
+
+    /// Gives position ids to the forwards that follow, or lets the model make them again.
+    pub fn give_positions(&self, positions: Option<Tensor>) {
+        self.given_positions.replace(positions);
+    }
+
+    /// Position ids of embeddings [batch, seq, hidden]: those that were given, or the model's own, [1, seq].
+    pub fn position_ids(&self, t: &Tape, embeds: &Tensor) -> Tensor {
+        let given = self.given_positions.borrow().clone();
+        given.unwrap_or_else(|| position_ids(t, embeds))
     }
 
     /// Drops the cache with the outputs, and returns the shapes and types of its keys and values.

@@ -21,6 +21,11 @@ impl Model {
         self.config.family().image_tokens(&self.prepared(setup))
     }
 
+    /// Returns true if what the processor makes of images of any sizes (`image_sizes`) is known.
+    pub fn knows_image_sizes(&self) -> bool {
+        self.config.family().knows_image_sizes()
+    }
+
     /// Sizes of images and videos that can be chosen.
     pub fn sizes(&self) -> Sizes {
         self.config.family().sizes()

@@ -11,6 +11,7 @@ mod facts;
 pub mod families;
 pub(crate) mod family;
 pub(crate) mod forward;
+mod hidden_size;
 mod images;
 mod lazy;
 pub(crate) mod libraries;
@@ -58,6 +59,8 @@ pub struct Model {
     pub generic: bool,
     /// True if the configuration asks for a cache of keys and values in every forward, training included.
     pub use_cache: bool,
+    /// Width of which transformers makes DeepSpeed's sizes that are "auto"; `None` if the `config.json` does not say it.
+    pub hidden_size: Option<u64>,
 }
 
 impl Model {
@@ -119,6 +122,7 @@ impl Model {
         let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
         let name = name.unwrap_or(model_type).to_string();
         let (use_cache, stored, files) = (use_cache(config), quantised::read(config)?, file_type(config));
+        let hidden_size = hidden_size::hidden_size(config);
         let config = reading::read(config)?;
         Ok(Self {
             name,
@@ -128,6 +132,7 @@ impl Model {
             generic: config.family().fidelity() == Fidelity::StandIn,
             config,
             use_cache,
+            hidden_size,
         })
     }
 

@@ -43,8 +43,11 @@ impl KvCache {
     pub fn update(&self, t: &Tape, k: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
         let place = self.0.next.replace(self.0.next.get() + 1);
         let window = self.0.windows.get(place).copied().flatten();
+        let fresh = place >= self.0.layers.borrow().len();
+        if !fresh && window.is_none() {
+            return self.grow(t, place, [k, v]);
+        }
         let held = self.0.layers.borrow().get(place).map(|layer| layer.states.clone());
-        let fresh = held.is_none();
         let number = window
             .filter(|_| fresh)
             .map(|_| t.empty([], DType::I64, "sliding window"));
@@ -67,6 +70,17 @@ impl KvCache {
             layers[place].states = kept;
         }
         let [keys, values] = grown;
+        (keys, values)
+    }
+
+    /// Extends the keys of a block without a window, then its values: what was kept of each is freed at once
+    /// (`DynamicLayer.update`).
+    fn grow(&self, t: &Tape, place: usize, new: [&Tensor; 2]) -> (Tensor, Tensor) {
+        for (number, new) in new.into_iter().enumerate() {
+            let held = self.0.layers.borrow()[place].states[number].clone();
+            self.0.layers.borrow_mut()[place].states[number] = t.cat(&[&held, new], 2);
+        }
+        let [keys, values] = self.0.layers.borrow()[place].states.clone();
         (keys, values)
     }
 

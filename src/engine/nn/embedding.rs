@@ -13,10 +13,12 @@ pub struct Embedding {
 impl Embedding {
     /// Makes a table of `entries` × `width`.
     pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
-        b.tape().scope(name, || Self {
-            weight: b.weight("weight", [entries, width]),
+        let weight = b.tape().scope(name, || b.weight("weight", [entries, width]));
+        b.tape().note_table(&weight);
+        Self {
+            weight,
             is_split: false,
-        })
+        }
     }
 
     /// Makes a table that is never trained (`_freeze=True`).

@@ -101,13 +101,16 @@ pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
 /// embeddings, [batch, seq, hidden]; FlashAttention handles causality and windows itself, and needs none.
 pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
-    let padding = padding_mask(t, batch, seq);
+    let is_skipped = attn == Attention::Sdpa && pattern.may_be_skipped(seq);
+    // Masks that are made in a generation are simulated for its new tokens only.
+    let cached = if is_skipped { t.cached_positions() } else { 0 };
+    let padding = padding_mask(t, batch, seq + cached);
     let before = matches!(pattern, Pattern::Chunked(_)).then(|| left_padding(t, &padding));
     if attn == Attention::FlashAttention2 {
         drop(t.empty([], DType::Bool, "all"));
         return None;
     }
-    if attn == Attention::Sdpa && pattern.may_be_skipped(seq) {
+    if is_skipped {
         all_true(t, &padding);
         if !t.is_padded() {
             return None;

@@ -7,8 +7,10 @@ mod bitsandbytes;
 mod clip;
 mod ema;
 mod groups;
+mod muon;
 mod scaler;
 mod sgd;
+mod torchao;
 mod work;
 
 pub(crate) use adamw::{ADAMW, ADAMW_LOOP};
@@ -30,6 +32,8 @@ pub struct Optimizer {
     /// Parameters of the first of two groups, which are updated one after the other; all if there is one.
     first_group: usize,
     bitsandbytes: bitsandbytes::SharedState,
+    /// True if transformers' `Trainer` makes it.
+    is_trainers: bool,
 }
 
 /// State tensors of one parameter; empty until its first step.
@@ -43,11 +47,24 @@ impl Optimizer {
         Self::of(kind, [params, Vec::new()])
     }
 
+    /// Makes an optimizer over those of `params` that require gradients, of a model whose tables are known to the tape: an
+    /// optimizer of matrices leaves these, and heads, to another.
+    pub fn with_tables(t: &Tape, kind: setup::Optimizer, params: &[Tensor]) -> Self {
+        if kind != setup::Optimizer::Muon {
+            return Self::new(kind, params);
+        }
+        let params = params.iter().filter(|p| p.requires_grad()).cloned().collect();
+        Self::of(kind, muon::by_shape(t, params))
+    }
+
     /// Makes the optimizer of transformers' `Trainer`: those of `params` that require gradients in two groups, with weight
     /// decay and without.
     pub fn grouped(t: &Tape, kind: setup::Optimizer, params: &[Tensor]) -> Self {
         let params = params.iter().filter(|p| p.requires_grad()).cloned().collect();
-        Self::of(kind, groups::by_decay(t, params))
+        Self {
+            is_trainers: true,
+            ..Self::of(kind, groups::by_decay(t, params))
+        }
     }
 
     fn of(kind: setup::Optimizer, groups: [Vec<Tensor>; 2]) -> Self {
@@ -59,6 +76,7 @@ impl Optimizer {
             params,
             first_group,
             bitsandbytes: bitsandbytes::SharedState::default(),
+            is_trainers: false,
         }
     }
 
@@ -79,24 +97,31 @@ impl Optimizer {
 
     /// One update of every parameter that has a gradient.
     pub fn step(&mut self, t: &Tape) {
-        self.work(t);
-        let update = self.form().update;
+        let of_two = self.kind == setup::Optimizer::Muon;
+        if !of_two {
+            self.work(t);
+        }
         // transformers' Adafactor loops over both groups in one function, whose variables outlive the first.
-        if self.first_group == self.params.len() || self.kind == setup::Optimizer::Adafactor {
-            return t.no_grad(|| update(self, t));
+        if !of_two && (self.first_group == self.params.len() || self.kind == setup::Optimizer::Adafactor) {
+            return t.no_grad(|| (self.form().update)(self, t));
         }
         let (params, mut states) = (self.params.clone(), std::mem::take(&mut self.states));
         let second = states.split_off(self.first_group);
         let (first_params, second_params) = params.split_at(self.first_group);
-        for (params, states) in [(first_params, states), (second_params, second)] {
+        let second_kind = if of_two { setup::Optimizer::Adamw } else { self.kind };
+        for (kind, params, states) in [(self.kind, first_params, states), (second_kind, second_params, second)] {
             let mut group = Self {
-                kind: self.kind,
+                kind,
                 params: params.to_vec(),
                 states,
                 first_group: params.len(),
                 bitsandbytes: std::mem::take(&mut self.bitsandbytes),
+                is_trainers: self.is_trainers,
             };
-            t.no_grad(|| update(&mut group, t));
+            if of_two && !params.is_empty() {
+                group.work(t);
+            }
+            t.no_grad(|| (group.form().update)(&mut group, t));
             self.states.append(&mut group.states);
             self.bitsandbytes = group.bitsandbytes;
         }
@@ -113,6 +138,8 @@ impl Optimizer {
             O::Sgdm => &sgd::MOMENTUM,
             O::Adafactor => &adafactor::ADAFACTOR,
             O::AdafactorTorch => &adafactor_torch::ADAFACTOR,
+            O::Muon => &muon::MUON,
+            O::AdamwTorchao8bit | O::AdamwTorchao4bit | O::AdamwTorchaoFp8 => &torchao::ADAMW,
             O::Adamw8bit | O::PagedAdamw8bit | O::PagedAdamw => &bitsandbytes::ADAMW,
         }
     }

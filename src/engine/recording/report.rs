@@ -60,6 +60,7 @@ pub fn report(run: RecordedRun) -> Result<Played, RecordingError> {
         breakdown: Breakdown::of(&timeline),
         timeline,
         outputs: None,
+        is_compiled: false,
         warnings: Vec::new(),
     };
     report.warnings = crate::simulate::report_warnings(&report);

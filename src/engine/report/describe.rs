@@ -34,14 +34,17 @@ impl<'a> Describe<'a> {
             shape: allocation.shape,
             dtype: allocation.dtype,
             bytes,
-            why: why(allocation),
+            why: allocation.why_live(),
         }
     }
 }
 
-fn why(allocation: &Allocation) -> Why {
-    match (allocation.why, allocation.kind) {
-        (Why::InUse, Kind::Input) => Why::Batch,
-        (why, _) => why,
+impl Allocation {
+    /// Reason that the storage is live, as reports say it.
+    pub(super) fn why_live(&self) -> Why {
+        match (self.why, self.kind) {
+            (Why::InUse, Kind::Input) => Why::Batch,
+            (why, _) => why,
+        }
     }
 }

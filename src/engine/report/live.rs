@@ -11,8 +11,8 @@ pub struct Live<'a> {
     log: &'a Log,
     block_bytes: &'a BlockBytes,
     ids: Vec<StorageId>,
-    /// Total bytes of the storages that share a description, by description.
-    sums: Vec<u64>,
+    /// Number and total bytes of the storages that share a description, by description.
+    sums: Vec<(u64, u64)>,
 }
 
 /// One live storage, or several with one description.
@@ -21,7 +21,9 @@ pub struct Held<'a> {
     pub allocation: &'a Allocation,
     /// The part of the model that made it.
     pub component: Component,
-    /// Bytes of the allocator's block.
+    /// Number of storages.
+    pub count: u64,
+    /// Bytes of the allocator's blocks.
     pub bytes: Bytes,
 }
 
@@ -38,9 +40,11 @@ impl Timeline {
         let recorded = self.recorded();
         let allocations = &recorded.log.allocations;
         let ids = self.live_ids(instant);
-        let mut sums = vec![0; allocations.descriptions().len()];
+        let mut sums = vec![(0, 0); allocations.descriptions().len()];
         for &id in &ids {
-            sums[allocations.description_of(id)] += recorded.block_bytes.of(id);
+            let (count, bytes) = &mut sums[allocations.description_of(id)];
+            *count += 1;
+            *bytes += recorded.block_bytes.of(id);
         }
         Live {
             log: &recorded.log,
@@ -61,7 +65,7 @@ impl<'a> Live<'a> {
     pub fn iter(&self) -> impl Iterator<Item = Held<'a>> {
         self.ids.iter().map(|&id| {
             let allocation = &self.log.allocations[id as usize];
-            self.held(allocation, self.block_bytes.of(id))
+            self.held(allocation, (1, self.block_bytes.of(id)))
         })
     }
 
@@ -69,13 +73,14 @@ impl<'a> Live<'a> {
     pub fn by_description(&self) -> impl Iterator<Item = Held<'a>> {
         let descriptions = self.log.allocations.descriptions().iter().zip(&self.sums);
         descriptions
-            .filter(|(_, bytes)| **bytes > 0)
-            .map(|(allocation, &bytes)| self.held(allocation, bytes))
+            .filter(|(_, (_, bytes))| *bytes > 0)
+            .map(|(allocation, &sum)| self.held(allocation, sum))
     }
 
-    fn held(&self, allocation: &'a Allocation, bytes: u64) -> Held<'a> {
+    fn held(&self, allocation: &'a Allocation, (count, bytes): (u64, u64)) -> Held<'a> {
         Held {
             allocation,
+            count,
             component: self.log.scopes[allocation.scope as usize].component,
             bytes: Bytes::new(bytes),
         }

@@ -11,6 +11,9 @@
 //! | [`Tight`](Verdict::Tight) | fits | leaves less than 5%, or passes the room |
 //! | [`Oom`](Verdict::Oom) | passes the room | |
 //!
+//! What a compiled run takes is not known. It is judged by the range in which measured compiled steps lay relative to eager
+//! ones ([`compiled`]): it fits if the highest of them would, and runs out of memory if the lowest of them would.
+//!
 //! On a card, memory outside PyTorch's allocator (the CUDA context, …) counts on top of both.
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::Report;
 use crate::device::Device;
 use crate::report::OutsideTerm;
+use crate::report::compiled::{self, MEASURED};
 use crate::report::outside;
 use crate::units::Bytes;
 
@@ -67,7 +71,7 @@ impl<'a> Room<'a> {
     /// Name in documents: the card's, or "allocator limit".
     pub fn name(&self) -> &'a str {
         match self {
-            Self::Card(card) => &card.name,
+            Self::Card(card) => card.name,
             Self::Allocator(_) => "allocator limit",
         }
     }
@@ -85,6 +89,9 @@ pub struct Fit {
     /// Terms of `needed` outside the allocator. Empty under a limit of the allocator, which does not hold them, and for
     /// cards of which nothing is known.
     pub outside: Vec<OutsideTerm>,
+    /// Of a compiled run, what it would need if it took as little or as much beside eager mode as measured compiled steps
+    /// did; `needed` is then eager's.
+    pub compiled: Option<[Bytes; 2]>,
 }
 
 impl Fit {
@@ -97,7 +104,20 @@ impl Fit {
     /// the GPUs count too.
     pub fn of_each(report: &Report, room: Room, gpus: u64) -> Self {
         let allocated = report.first.peak().max(report.steady.peak());
-        Self::of_bytes((allocated, report.peak_reserved), room, gpus)
+        let eager = Self::of_bytes((allocated, report.peak_reserved), room, gpus);
+        if !report.is_compiled {
+            return eager;
+        }
+        let outside = sum(&eager.outside);
+        let least = compiled::share(allocated, MEASURED.allocated[0]) + outside;
+        let range = MEASURED
+            .reserved
+            .map(|share| compiled::share(report.peak_reserved, share) + outside);
+        Self {
+            verdict: judge(least, range[1], eager.room),
+            compiled: Some(range),
+            ..eager
+        }
     }
 
     /// Judges these highest allocated and reserved bytes on one of several GPUs.
@@ -107,13 +127,13 @@ impl Fit {
             Room::Allocator(limit) => (limit, Vec::new()),
         };
         let outside_bytes = sum(&outside);
-        let least = allocated + outside_bytes;
         let needed = reserved + outside_bytes;
         Self {
-            verdict: judge(least, needed, room),
+            verdict: judge(allocated + outside_bytes, needed, room),
             needed,
             room,
             outside,
+            compiled: None,
         }
     }
 

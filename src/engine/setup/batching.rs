@@ -1,6 +1,6 @@
 //! Batches samples of different lengths, padded or packed.
 
-use super::{Packing, Setting, Setup};
+use super::{Packing, Setting, Setup, TrainerKind};
 
 impl Setup {
     /// Returns true if samples share one row.
@@ -28,6 +28,32 @@ impl Setup {
                 .iter()
                 .fold(0, |sum, &length| sum.saturating_add(counted(length))),
         }
+    }
+
+    /// Tokens of a sample's prompt and of its completion, which TRL's losses count.
+    pub fn prompt_and_completion(&self) -> [u64; 2] {
+        let longest = self.seq.saturating_sub(1);
+        let completion = self.completion.unwrap_or(longest).min(longest);
+        [self.seq - completion, completion]
+    }
+
+    /// Returns true if the time of a step is estimated: neither that of compiled steps nor that of generating is.
+    pub fn is_timed(&self) -> bool {
+        !self.compile && self.trainer != TrainerKind::TrlGrpo
+    }
+
+    /// Micro-batches that one generation of GRPO is for.
+    pub fn generated_micro_batches(&self) -> u64 {
+        self.steps_per_generation.unwrap_or(self.accum).max(1)
+    }
+
+    /// Returns true if GRPO makes log-probabilities of the policy before it trains on a generation: the weights change
+    /// before it is used up, or vLLM's probabilities are corrected by them.
+    pub fn makes_old_log_probs(&self) -> bool {
+        let every = self
+            .generated_micro_batches()
+            .saturating_mul(self.num_iterations.max(1));
+        !self.accum.is_multiple_of(every) || self.generation.is_vllm()
     }
 
     /// Returns the setup with `batch` and `seq` set by the lengths of the samples, if those are given.

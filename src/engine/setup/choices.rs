@@ -47,6 +47,15 @@ choices! {
         PagedAdamw8bit = "paged_adamw_8bit",
         /// `bitsandbytes.optim.PagedAdamW32bit`: moments in fp32, large ones paged.
         PagedAdamw = "paged_adamw",
+        /// `torch.optim.Muon` for the matrices of the blocks, `torch.optim.AdamW(foreach=True)` for everything else:
+        /// embeddings, the head, vectors, and kernels of convolutions.
+        Muon = "muon" as "Muon + AdamW (torch.optim)",
+        /// `torchao.optim.AdamW8bit`: moments in one byte, with a scale for each 256 of them.
+        AdamwTorchao8bit = "adamw_torchao_8bit" as "AdamW 8-bit (torchao)",
+        /// `torchao.optim.AdamW4bit`: moments in half a byte, with a scale for each 128 of them, 256 under Trainer.
+        AdamwTorchao4bit = "adamw_torchao_4bit" as "AdamW 4-bit (torchao)",
+        /// `torchao.optim.AdamWFp8`: moments in float8_e4m3fn, with a scale for each 256 of them.
+        AdamwTorchaoFp8 = "adamw_torchao_fp8" as "AdamW fp8 (torchao)",
     }
 
     /// Activation checkpointing.
@@ -115,16 +124,31 @@ choices! {
         TrlSft = "trl_sft" as "TRL SFTTrainer",
         /// `trl.DPOTrainer` (1.16).
         TrlDpo = "trl_dpo" as "TRL DPOTrainer",
+        /// `trl.GRPOTrainer` (1.16).
+        TrlGrpo = "trl_grpo" as "TRL GRPOTrainer",
     }
 
-    /// Log-probabilities of the reference model in preference training.
+    /// Log-probabilities of the reference model in DPO and GRPO.
     #[derive(Default)]
     pub enum Reference {
-        /// Made in every step, by a second copy of the model, or by the model with its adapters switched off.
+        /// Made in every step of DPO, or for every generation of GRPO, by a second copy of the model, or by the model with
+        /// its adapters switched off.
         #[default]
         EveryStep = "every_step",
-        /// Made before training (`precompute_ref_log_probs=True`).
+        /// Made before training (DPO's `precompute_ref_log_probs=True`).
         Precomputed = "precomputed",
+        /// There is no reference model (GRPO's `beta=0`, its default).
+        None = "none",
+    }
+
+    /// Program that generates GRPO's completions.
+    #[derive(Default)]
+    pub enum Generation {
+        /// `generate` of transformers, by the model that is trained.
+        #[default]
+        Transformers = "transformers" as "transformers generate",
+        /// vLLM (`use_vllm=True`), whose own memory is not counted.
+        Vllm = "vllm" as "vLLM",
     }
 
     /// Computation of a language model's loss from its last hidden states.
@@ -240,7 +264,14 @@ impl TrainerKind {
 
     /// Returns true for TRL's trainers.
     pub const fn is_trl(self) -> bool {
-        matches!(self, Self::TrlSft | Self::TrlDpo)
+        matches!(self, Self::TrlSft | Self::TrlDpo | Self::TrlGrpo)
+    }
+}
+
+impl Generation {
+    /// Returns true if vLLM generates.
+    pub const fn is_vllm(self) -> bool {
+        !matches!(self, Self::Transformers)
     }
 }
 

@@ -150,8 +150,10 @@ pub enum Depends {
     Autocast,
     /// A trainer of TRL.
     Trl,
-    /// Preference training.
-    Preference,
+    /// A trainer that compares the model with a reference model.
+    Reference,
+    /// A trainer that generates what it trains on.
+    Generation,
 }
 
 impl Depends {
@@ -162,7 +164,8 @@ impl Depends {
             Self::Lengths => !setup.lengths.is_empty(),
             Self::Adapters => matches!(setup.freeze, Freeze::Lora | Freeze::Qlora),
             Self::Trl => setup.trainer.is_trl(),
-            Self::Preference => matches!(setup.trainer, TrainerKind::TrlDpo),
+            Self::Reference => matches!(setup.trainer, TrainerKind::TrlDpo | TrainerKind::TrlGrpo),
+            Self::Generation => matches!(setup.trainer, TrainerKind::TrlGrpo),
             Self::Autocast => matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16),
         }
     }

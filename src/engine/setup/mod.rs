@@ -16,8 +16,8 @@ pub use adapter_places::{AdapterPlaces, FormerNames};
 pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
-    AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, KernelPackages, Loss, Optimizer,
-    Packing, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
+    AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Generation, KernelPackages, Loss,
+    Optimizer, Packing, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
 };
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;

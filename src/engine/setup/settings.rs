@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::settings;
 use super::{
-    AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze, Group,
-    KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
+    AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze,
+    Generation, Group, KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind,
+    Value, ZeroGrad,
 };
 
 settings! {
@@ -47,6 +48,7 @@ settings! {
         group: Group::Lengths,
         needs: Needs::Text,
         depends: Depends::Lengths,
+        alternatives: Alternatives::Each,
         export: Export::OfSamples,
     }
 
@@ -72,6 +74,7 @@ settings! {
         step: 14,
         start: 14,
         sweep: Some(4096),
+        alternatives: Alternatives::Half,
         export: Export::OfSamples,
     }
 
@@ -93,6 +96,7 @@ settings! {
         example: "720x1280",
         group: Group::ImageSizes,
         needs: Needs::Parts,
+        alternatives: Alternatives::Half,
         export: Export::OfSamples,
     }
 
@@ -107,6 +111,7 @@ settings! {
         step: 2,
         start: 2,
         sweep: Some(512),
+        alternatives: Alternatives::Half,
         export: Export::OfSamples,
     }
 
@@ -166,6 +171,7 @@ settings! {
         is_of_training: true,
         most: Some(8_192),
         step: 8,
+        alternatives: Alternatives::HalfAndDouble,
         export: Export::Written,
     }
 
@@ -184,6 +190,7 @@ settings! {
         group: Group::Adapters,
         depends: Depends::Adapters,
         is_of_training: true,
+        alternatives: Alternatives::Each,
         export: Export::Written,
     }
 
@@ -201,6 +208,7 @@ settings! {
         group: Group::Adapters,
         depends: Depends::Adapters,
         is_of_training: true,
+        alternatives: Alternatives::Each,
     }
 
     /// Micro-batches per optimizer step.
@@ -260,6 +268,7 @@ settings! {
         about: "Program that runs the steps: a loop of one's own, transformers' Trainer, or a trainer of TRL",
         group: Group::Step,
         is_of_training: true,
+        alternatives: Alternatives::Each,
     }
 
     /// Text positions of each sample, from its end, that TRL's losses count; all but the first if absent.
@@ -278,12 +287,44 @@ settings! {
 
     /// Log-probabilities of the reference model.
     Reference(reference: Reference = Reference::default()) {
-        about: "When DPO makes the reference model's log-probabilities: in every step, or before training",
+        about: "When the reference model's log-probabilities are made: in every step, before training (DPO), or never \
+                (GRPO with beta 0)",
         group: Group::Loss,
         needs: Needs::Text,
-        depends: Depends::Preference,
+        depends: Depends::Reference,
         is_of_training: true,
         alternatives: Alternatives::Each,
+    }
+
+    /// Program that generates GRPO's completions.
+    Generation(generation: Generation = Generation::default()) {
+        about: "What generates GRPO's completions: transformers, or vLLM, whose own memory is not counted",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Generation,
+        is_of_training: true,
+    }
+
+    /// Micro-batches that one generation of GRPO makes completions for; as many as those of an optimizer step if absent.
+    StepsPerGeneration(steps_per_generation: Option<u64> = None) {
+        about: "Micro-batches that one generation of GRPO makes completions for",
+        absent: "as many as accum",
+        example: "auto",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Generation,
+        is_of_training: true,
+        most: Some(4_096),
+    }
+
+    /// Times that GRPO trains on the completions of one generation.
+    NumIterations(num_iterations: u64 = 1) {
+        about: "Times that GRPO trains on the completions of one generation",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::Generation,
+        is_of_training: true,
+        most: Some(4_096),
     }
 
     /// Keeps keys and values of every forward of the language model (`config.use_cache`); the configuration's own value
@@ -295,87 +336,14 @@ settings! {
         needs: Needs::Text,
         is_of_training: true,
     }
+
+    /// `torch.compile` of the model. What a compiled step allocates is not simulated: figures stay those of eager mode,
+    /// beside the range in which measured compiled steps lay.
+    Compile(compile: bool = false) {
+        about: "The model runs under torch.compile: figures are eager's, beside the range of measured compiled steps",
+        is_of_training: true,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Keys of cases and links, which keep working.
-    const FIXED: [&str; 27] = [
-        "batch",
-        "seq",
-        "lengths",
-        "packing",
-        "images",
-        "image",
-        "grid",
-        "image_sizes",
-        "frames",
-        "precision",
-        "optim",
-        "ckpt",
-        "attn",
-        "packages",
-        "freeze",
-        "rank",
-        "lora_dropout",
-        "lora_targets",
-        "lora_experts",
-        "lora_dtype",
-        "accum",
-        "clip",
-        "zero_grad",
-        "autocast_cache",
-        "ema",
-        "loss",
-        "use_cache",
-    ];
-
-    #[test]
-    fn keys_of_cases_are_settings() {
-        for key in FIXED {
-            assert!(Setting::named(key).is_some(), "{key}");
-        }
-    }
-
-    #[test]
-    fn a_setting_is_the_field_that_its_key_names() {
-        let written = serde_json::to_value(Setup::default()).expect("a setup is JSON");
-        let keys: Vec<&String> = written.as_object().expect("an object").keys().collect();
-        let settings: Vec<&str> = Setting::ALL.iter().map(|setting| setting.key()).collect();
-        assert_eq!(keys, settings);
-        for setting in Setting::ALL {
-            let change = setting.change(written[setting.key()].clone()).expect("its own value");
-            assert_eq!(change, setting.of(&Setup::default()));
-            assert_eq!(change.setting(), *setting);
-        }
-    }
-
-    #[test]
-    fn every_setting_is_in_one_group_and_says_what_it_is() {
-        let mut grouped: Vec<Setting> = Setting::by_group().collect();
-        grouped.sort();
-        assert_eq!(grouped, Setting::ALL);
-        for setting in Setting::ALL {
-            let declared = setting.declaration();
-            assert!(!declared.about.is_empty(), "{setting:?}");
-            // What is absent by default is the model's own, unless it lists samples that differ.
-            let is_absent = matches!(setting.of(&Setup::default()).text().as_str(), "" | "model");
-            let is_list = matches!(setting, Setting::Lengths | Setting::ImageSizes);
-            assert_eq!(is_absent && !is_list, !declared.absent.is_empty(), "{setting:?}");
-        }
-    }
-
-    #[test]
-    fn what_can_be_swept_is_a_number() {
-        for setting in Setting::ALL
-            .iter()
-            .filter(|setting| setting.declaration().sweep.is_some())
-        {
-            let change = setting.count(3).expect("a number");
-            assert_eq!(change.count(), Some(3));
-            assert_eq!(setting.of(&change.apply(&Setup::default())), change);
-        }
-    }
-}
+mod tests;

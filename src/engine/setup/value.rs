@@ -175,6 +175,13 @@ impl Value for Targets {
     fn text(&self) -> String {
         self.clone().into()
     }
+
+    fn every() -> Vec<Self> {
+        Self::WORDS
+            .into_iter()
+            .filter_map(|word| Self::parse(word).ok())
+            .collect()
+    }
 }
 
 fn sides([height, width]: &[u64; 2]) -> String {

@@ -177,6 +177,39 @@ keys! {
     sub_group_size: u64 = 1_000_000_000,
 }
 
+impl Zero {
+    /// Reads keys that are not as DeepSpeed has them, such as `reduce_bucket_size=2e8,overlap_comm=false`.
+    ///
+    /// # Errors
+    /// When a part is no `key=value`, or one that [`Self::set`] refuses.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut zero = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (key, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("`{part}` is no `key=value` of DeepSpeed's `zero_optimization`"))?;
+            let value = serde_json::from_str(value.trim()).unwrap_or_else(|_| value.trim().into());
+            zero.set(key.trim(), &value)?;
+        }
+        Ok(zero)
+    }
+
+    /// Writes the keys that are not as DeepSpeed has them, as [`Self::parse`] reads them.
+    pub fn text(&self) -> String {
+        let fields = |zero: &Self| match serde_json::to_value(zero) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => serde_json::Map::new(),
+        };
+        let usual = fields(&Self::default());
+        let own = fields(self)
+            .into_iter()
+            .filter(|(key, value)| usual.get(key) != Some(value));
+        own.map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+}
+
 /// Keys that are simulated with one value, DeepSpeed's default.
 const FIXED: [(&str, &str); 17] = [
     ("use_multi_rank_bucket_allreduce", "true"),
@@ -279,6 +312,20 @@ mod tests {
         ] {
             let key = text.split('"').nth(1).unwrap();
             assert!(read(text).unwrap_err().contains(key), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_in_one_text_are_read_back() {
+        let zero = Zero::parse("reduce_bucket_size=2e8, overlap_comm=false").unwrap();
+        assert_eq!((zero.reduce_bucket_size, zero.overlap_comm), (200_000_000, Some(false)));
+        assert_eq!(Zero::parse(&zero.text()), Ok(zero));
+        assert_eq!(
+            (Zero::default().text().as_str(), Zero::parse("")),
+            ("", Ok(Zero::default()))
+        );
+        for wrong in ["reduce_bucket_size", "overlap_comm=maybe", "stage=2"] {
+            assert!(Zero::parse(wrong).is_err(), "{wrong}");
         }
     }
 

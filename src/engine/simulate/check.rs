@@ -75,7 +75,7 @@ fn image_sizes(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         let model = model.name.clone();
         return Err(SimulateError::NoImages { model });
     }
-    if !model.config.family().knows_image_sizes() {
+    if !model.knows_image_sizes() {
         let model = model.name.clone();
         return Err(SimulateError::ImageSizesUnknown { model });
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::unshared::Unshared;
 use crate::allocator::OutOfMemory;
+use crate::model::Model;
 use crate::model::NoFlash;
 use crate::tape::Failure;
 
@@ -244,4 +245,13 @@ impl From<OutOfMemory> for SimulateError {
     fn from(why: OutOfMemory) -> Self {
         Self::OutOfMemory(why.to_string())
     }
+}
+
+/// Refuses what was given, and names what to take.
+pub(super) fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
+    Err(SimulateError::NotSimulated {
+        model: model.name.clone(),
+        given: given.into(),
+        instead: instead.into(),
+    })
 }

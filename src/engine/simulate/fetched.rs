@@ -1,5 +1,6 @@
 //! Runs the micro-batches of a step as transformers' `Trainer` does: all of them are on the GPU before the first one runs.
 
+use super::grpo_generation::Inputs;
 use super::parts::Passes;
 use super::steps::Trainer;
 use crate::dtype::DType;
@@ -34,7 +35,11 @@ impl Trainer {
             .total
             .get_or_insert_with(|| t.empty([], DType::F32, "_tr_loss"));
         // The step before has its micro-batches until all of this one are fetched (`get_batch_samples`).
-        let batches: Vec<Batch> = (0..count).map(|_| self.fetch(t)).collect();
+        let batches: Vec<Batch> = match self.run.setup.trainer {
+            // Prompts are no tensors yet.
+            TrainerKind::TrlGrpo => Vec::new(),
+            _ => (0..count).map(|_| self.fetch(t)).collect(),
+        };
         let counts = self.fetched.takes_items && self.run.setup.trainer != TrainerKind::TrlDpo;
         self.fetched.items = counts.then(|| number_of_items(t, &batches)).flatten();
         self.fetched.batches = batches;
@@ -44,13 +49,23 @@ impl Trainer {
             if t.failure().is_some() {
                 break;
             }
-            before_forward = t.mark();
-            t.reach(Mark::BeforeForward);
-            self.work.before_forward = t.work_mark();
-            let batch = &self.fetched.batches[number];
-            let loss = match self.run.setup.trainer.is_trl() {
-                true => self.trl_loss(t, batch, self.fetched.items.as_ref()),
-                false => self.output(t, batch),
+            let trainer = self.run.setup.trainer;
+            // GRPO generates before the first micro-batch: its forward begins there.
+            if trainer != TrainerKind::TrlGrpo || number == 0 {
+                before_forward = t.mark();
+                t.reach(Mark::BeforeForward);
+                self.work.before_forward = t.work_mark();
+            }
+            let loss = match trainer {
+                TrainerKind::TrlGrpo => {
+                    let rollout = self.generated(t, number as u64);
+                    self.trl_loss(t, &Inputs::Rollout(rollout))
+                }
+                TrainerKind::TrlSft | TrainerKind::TrlDpo => {
+                    let inputs = Inputs::Batch(&self.fetched.batches[number], self.fetched.items.as_ref());
+                    self.trl_loss(t, &inputs)
+                }
+                TrainerKind::Loop | TrainerKind::Transformers => self.output(t, &self.fetched.batches[number]),
             };
             after_forward = t.mark();
             t.reach(Mark::AfterForward);

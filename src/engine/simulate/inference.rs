@@ -6,6 +6,7 @@ use super::SimulateError;
 use super::build::{Built, build, elements};
 use super::check::check;
 use super::replayer::Replayer;
+use super::sampling::MOST_NEW_TOKENS;
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Run};
@@ -16,9 +17,6 @@ use crate::tape::log::{Event, StorageId};
 use crate::tape::{Gpu, Tape, Tensor};
 use crate::units::Bytes;
 use crate::{Model, Report, Setup};
-
-/// Most tokens that a simulated generation makes.
-pub const MOST_NEW_TOKENS: u64 = 4096;
 
 /// Figures of a model without training: it has no gradients and no optimizer states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,6 +237,7 @@ fn report(figures: &Inference, reserved: Reserved, outputs: Outputs, timeline: T
         peak_phase: Phase::Forward,
         breakdown: Breakdown::of(&timeline),
         timeline,
+        is_compiled: false,
         outputs: Some(outputs),
         warnings: Vec::new(),
     }

@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    const OPTIMIZERS: [Optimizer; 10] = [
+    const OPTIMIZERS: [Optimizer; 13] = [
         Optimizer::Adamw,
         Optimizer::AdamwFused,
         Optimizer::AdamwLoop,
@@ -215,6 +215,9 @@ mod tests {
         Optimizer::Adamw8bit,
         Optimizer::PagedAdamw8bit,
         Optimizer::PagedAdamw,
+        Optimizer::Muon,
+        Optimizer::AdamwTorchao8bit,
+        Optimizer::AdamwTorchao4bit,
     ];
 
     prop_compose! {

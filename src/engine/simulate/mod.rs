@@ -10,6 +10,10 @@ mod engine;
 mod error;
 mod fetched;
 mod grid;
+mod grpo;
+mod grpo_generation;
+mod grpo_options;
+mod grpo_rollout;
 mod inference;
 mod large_pool;
 mod load;
@@ -24,6 +28,7 @@ mod repeated;
 mod replay;
 mod replayer;
 mod report;
+mod sampling;
 mod schedule;
 mod side_by_side;
 mod steps;
@@ -44,8 +49,9 @@ pub use crate::model::NoFlash;
 pub use around::{Beside, around};
 pub use count::{Counted, count};
 pub use error::{Missing, SimulateError};
-pub use inference::{Inference, InferenceAnswer, MOST_NEW_TOKENS, Passed, evaluate, generate};
+pub use inference::{Inference, InferenceAnswer, Passed, evaluate, generate};
 pub use parallel::units::{ROOT, Unit, Units};
+pub use sampling::MOST_NEW_TOKENS;
 
 pub use parallel::{
     base_of_parts, can_share, can_train, distinct_stages, own as own_parameters, pipeline_stages,
@@ -123,6 +129,7 @@ fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, 
 fn reported(model: &Model, setup: &Setup, recording: Recording, replay: Replay) -> Report {
     let stages = warnings::stages(&recording.stages);
     let mut report = report::report(recording, replay);
+    report.is_compiled = setup.compile;
     report.warnings = warnings::warnings(model, setup, &report);
     report.warnings.extend(stages);
     report

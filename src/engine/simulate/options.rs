@@ -1,11 +1,13 @@
 //! Checks that the options of a setup apply to a model.
 
-use super::{Missing, SimulateError};
+use super::error::not_simulated;
+use super::{Missing, SimulateError, grpo_options};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
-    CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Precision, Reference, Targets, TrainerKind,
+    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Optimizer, Precision, Reference, Targets,
+    TrainerKind,
 };
 use crate::{Model, Setup};
 
@@ -20,6 +22,8 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     kernels_are_simulated(model, setup)?;
     loss_is_fused(model, setup)?;
     trl_is_simulated(model, setup)?;
+    muon_runs(model, setup)?;
+    compiled_was_measured(model, setup)?;
     convolution_is_known(model, setup)
 }
 
@@ -210,14 +214,6 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateErr
     )
 }
 
-fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
-    Err(SimulateError::NotSimulated {
-        model: model.name.clone(),
-        given: given.into(),
-        instead: instead.into(),
-    })
-}
-
 /// Checks that Liger replaces the forward of the model's family.
 fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if setup.loss == Loss::Full {
@@ -240,11 +236,25 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 /// steps under TRL took up to 12% more than with that head.
 const WITHOUT_FUSED_HEAD: [&str; 4] = ["idefics", "kosmos-2", "kosmos-2.5", "qwen2_5_omni_thinker"];
 
+/// Checks that DPO has a reference model.
+fn reference_fits(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    match (setup.trainer, setup.reference) {
+        (TrainerKind::TrlDpo, Reference::None) => not_simulated(
+            model,
+            "TRL's DPO and `reference` none, whose loss compares with a reference model",
+            "`reference` every_step or precomputed",
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Checks that TRL's trainers take the setup, and that what they make of it is simulated.
 fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !setup.trainer.is_trl() {
         return Ok(());
     }
+    reference_fits(model, setup)?;
+    grpo_options::check(model, setup)?;
     let is_dpo = setup.trainer == TrainerKind::TrlDpo;
     let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
     let adapters = model.config.family().support().adapters;
@@ -298,6 +308,52 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             given: given.into(),
             instead: instead.into(),
         }),
+    }
+}
+
+/// Refuses Muon, which is two optimizers, where the program that runs the steps has one.
+fn muon_runs(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.optim != Optimizer::Muon {
+        return Ok(());
+    }
+    if setup.trainer.is_derived() {
+        return not_simulated(
+            model,
+            "`optim` muon under a trainer, for which transformers 5.17 has no name",
+            "`trainer` loop or another `optim`",
+        );
+    }
+    if setup.precision == Precision::AmpFp16 {
+        return not_simulated(
+            model,
+            "`optim` muon and `precision` amp-fp16, whose GradScaler would step two optimizers",
+            "amp-bf16",
+        );
+    }
+    Ok(())
+}
+
+/// Refuses `compile` with settings under which no compiled step was measured: the range that is told would be of others.
+fn compiled_was_measured(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    let reasons = [
+        (setup.trainer.is_trl(), "TRL", "`trainer` loop or transformers"),
+        (setup.freeze == Freeze::Qlora, "4-bit weights", "`freeze` lora"),
+        (setup.loss != Loss::Full, "Liger's fused loss", "`loss` full"),
+        (
+            setup.attn == Attention::FlashAttention2,
+            "`attn` flash_attention_2",
+            "`attn` sdpa",
+        ),
+        (!setup.lengths.is_empty(), "`lengths` that differ", "`seq`"),
+        (setup.ema, "`ema`", "no `ema`"),
+    ];
+    match reasons.into_iter().find(|(applies, ..)| setup.compile && *applies) {
+        None => Ok(()),
+        Some((_, with, instead)) => not_simulated(
+            model,
+            &format!("`compile` and {with}, of which no compiled step was measured"),
+            &format!("{instead}, or leave `compile` out"),
+        ),
     }
 }
 

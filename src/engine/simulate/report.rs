@@ -38,6 +38,7 @@ pub(super) fn report(recording: Recording, replay: Replay) -> Report {
         breakdown: Breakdown::of(&timeline),
         timeline,
         outputs: None,
+        is_compiled: false,
         warnings: Vec::new(),
     }
 }

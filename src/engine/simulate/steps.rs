@@ -7,6 +7,7 @@ use super::build::{Built, build_with, elements};
 use super::check::check;
 use super::engine::Engine;
 use super::fetched::Fetched;
+use super::grpo_generation::Generations;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
 use super::trl::{ReferenceModel, doubled};
@@ -248,8 +249,10 @@ pub(super) struct Trainer {
     pub repeats: bool,
     /// Tensors that transformers' `Trainer` keeps from one step to the next.
     pub(super) fetched: Fetched,
-    /// Second copy of the model that DPO compares with.
+    /// Second copy of the model that DPO and GRPO compare with.
     pub(super) reference: Option<ReferenceModel>,
+    /// What GRPO generates.
+    pub(super) generations: Option<Generations>,
     /// DeepSpeed's engine, if it runs the step.
     pub(super) engine: Option<Rc<Engine>>,
     /// Parameters of modules that the forward never runs.
@@ -274,7 +277,7 @@ impl Trainer {
         let trainer = Self {
             run: Run::new(model, setup),
             optimizer: match setup.trainer.is_derived() {
-                false => Optimizer::new(setup.optim, &params),
+                false => Optimizer::with_tables(tape, setup.optim, &params),
                 true => Optimizer::grouped(tape, setup.optim, &params),
             },
             scaler: scaler(setup),
@@ -287,16 +290,15 @@ impl Trainer {
             repeats: true,
             fetched: Fetched::of(model),
             reference: ReferenceModel::of(tape, model, setup),
+            generations: Generations::of(model, setup),
             engine: None,
             _unused: unused,
         };
         (trainer, params)
     }
 
-    /// Switches to another setup that makes the same model ([`Making`]), and drops the state of earlier runs except
+    /// Switches to another setup that makes the same model ([`super::build::Making`]), and drops the state of earlier runs except
     /// gradients, optimizer states and averages.
-    ///
-    /// [`Making`]: super::build::Making
     pub fn turn_to(&mut self, model: &Model, setup: &Setup) {
         let setup = &prepared(model, setup, &self.tape);
         self.run = Run::new(model, setup);

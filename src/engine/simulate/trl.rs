@@ -1,6 +1,8 @@
-//! Losses of TRL's trainers (`trl/trainer/sft_trainer.py` and `dpo_trainer.py`, 1.16), with the metrics that they log.
+//! Losses of TRL's SFT and DPO trainers (`trl/trainer/sft_trainer.py` and `dpo_trainer.py`, 1.16), with the metrics that
+//! they log.
 
 use super::build::build;
+use super::grpo_generation::Inputs;
 use super::steps::Trainer;
 use crate::dtype::DType;
 use crate::model::Model;
@@ -19,7 +21,11 @@ const DPO: TokenFigures = TokenFigures {
     mean_logits: true,
     ..SFT
 };
-const REFERENCE: TokenFigures = TokenFigures {
+pub(super) const GRPO: TokenFigures = TokenFigures {
+    entropy: true,
+    ..REFERENCE
+};
+pub(super) const REFERENCE: TokenFigures = TokenFigures {
     entropy: false,
     mean_logits: false,
     is_top1: false,
@@ -45,10 +51,12 @@ pub(super) struct ReferenceModel {
 }
 
 impl ReferenceModel {
-    /// Makes the copy that DPO's setup needs, if it does: none beside adapters, which are switched off instead.
+    /// Makes the copy that the setup of DPO or GRPO needs, if it does: none beside adapters, which are switched off
+    /// instead.
     pub fn of(tape: &Tape, model: &Model, setup: &Setup) -> Option<Self> {
         let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
-        let needed = setup.trainer == TrainerKind::TrlDpo && setup.reference == Reference::EveryStep && !adapted;
+        let compares = matches!(setup.trainer, TrainerKind::TrlDpo | TrainerKind::TrlGrpo);
+        let needed = compares && setup.reference == Reference::EveryStep && !adapted;
         needed.then(|| {
             let setup = Setup {
                 freeze: Freeze::None,
@@ -63,6 +71,11 @@ impl ReferenceModel {
                 _params: built.params,
             }
         })
+    }
+
+    /// The model, and its view of the setup.
+    pub fn parts(&self) -> (&dyn Forward, &Run) {
+        (self.forward.as_ref(), &self.run)
     }
 }
 
@@ -81,10 +94,13 @@ fn share(t: &Tape, count: &Tensor) {
 
 impl Trainer {
     /// Loss of a batch as the setup's trainer computes it.
-    pub(super) fn trl_loss(&self, t: &Tape, batch: &Batch, items: Option<&Tensor>) -> Tensor {
-        let loss = match self.run.setup.trainer {
-            TrainerKind::TrlDpo => self.dpo_loss(t, batch),
-            _ => self.sft_loss(t, batch, items),
+    pub(super) fn trl_loss(&self, t: &Tape, inputs: &Inputs<'_>) -> Tensor {
+        let loss = match inputs {
+            Inputs::Batch(batch, items) => match self.run.setup.trainer {
+                TrainerKind::TrlDpo => self.dpo_loss(t, batch),
+                _ => self.sft_loss(t, batch, *items),
+            },
+            Inputs::Rollout(rollout) => rollout.as_ref().and_then(|rollout| self.grpo_loss(t, rollout)),
         };
         self.run.drop_cache();
         loss.unwrap_or_else(|| {
@@ -93,8 +109,19 @@ impl Trainer {
         })
     }
 
+    /// The model that is trained, and its view of the setup.
+    pub(super) fn policy(&self) -> (&dyn Forward, &Run) {
+        (self.forward(), &self.run)
+    }
+
     /// Runs a forward with TRL's head.
-    fn scored(&self, t: &Tape, model: (&dyn Forward, &Run), batch: &Batch, asked: TokenFigures) -> Option<FusedOutput> {
+    pub(super) fn scored(
+        &self,
+        t: &Tape,
+        model: (&dyn Forward, &Run),
+        batch: &Batch,
+        asked: TokenFigures,
+    ) -> Option<FusedOutput> {
         let scores = TokenScores::new(self.run.setup.counted_labels(), asked);
         let batch = Batch {
             scores: Some(scores.clone()),
@@ -107,7 +134,7 @@ impl Trainer {
 
     /// `SFTTrainer.compute_loss`.
     fn sft_loss(&self, t: &Tape, batch: &Batch, items: Option<&Tensor>) -> Option<Tensor> {
-        let made = self.scored(t, (self.forward(), &self.run), batch, SFT)?;
+        let made = self.scored(t, self.policy(), batch, SFT)?;
         let per_token = t.neg(&made.figures.log_probs);
         let mut loss = t.sum_all(&per_token);
         let counted = items.cloned().unwrap_or_else(|| t.count(&made.mask, &[0, 1]));
@@ -142,7 +169,7 @@ impl Trainer {
             labels: Some(labels),
             ..batch.clone()
         };
-        let made = self.scored(t, (self.forward(), &self.run), &batch, DPO)?;
+        let made = self.scored(t, self.policy(), &batch, DPO)?;
         let chosen_and_rejected = of_samples(t, &made.figures.log_probs);
         let (references, reference_output) = self.references(t, &batch)?;
         let of_pair = chosen_and_rejected.iter().zip(&references);
@@ -171,12 +198,12 @@ impl Trainer {
         }
         let made = t.no_grad(|| match &self.reference {
             Some(reference) => {
-                let model = (reference.forward.as_ref(), &reference.run);
+                let model = reference.parts();
                 t.evaluating(|| t.scope("ref_model", || self.scored(t, model, batch, REFERENCE)))
             }
             None => self.run.without_checkpoints(|| {
                 // The same model, and so the same head.
-                t.without_adapters(|| self.scored(t, (self.forward(), &self.run), batch, DPO))
+                t.without_adapters(|| self.scored(t, self.policy(), batch, DPO))
             }),
         })?;
         let references = t.no_grad(|| of_samples(t, &made.figures.log_probs));

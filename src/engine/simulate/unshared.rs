@@ -50,6 +50,7 @@ reasons! {
     adapted_experts() = "adapters on experts are simulated with `strategy` ddp, ddp_view and zero1; take one of these, or \
         `lora_targets` attention with `lora_experts` targets";
     bucket(bucket, most) = "`bucket` is {bucket} MB; it must be between 1 and {most}";
+    compiled() = "steps under `compile` were measured on one GPU alone; leave `compile` out, or `strategy`";
     deepspeed_bucket(most, size) = "`zero.reduce_bucket_size` is {size}; it must be between 1 and {most}";
     deepspeed_contiguous() = "`zero.contiguous_gradients` false is not simulated; leave it out";
     deepspeed_extras() = "DeepSpeed is simulated without `ema`, and with `zero_grad` to_none";

@@ -1,6 +1,9 @@
 //! Warnings about a run, each with the next step to take.
 
+mod vllm;
+
 use crate::model::Stored;
+use crate::report::compiled::{self, MEASURED, Measured};
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
 use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
 use crate::tape::{Component, Kind, Why};
@@ -16,6 +19,8 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
         live: report.timeline.live(report.timeline.peak_instant()),
     };
     [
+        run.compiled(),
+        vllm::of(run.setup),
         run.generic(),
         run.absent_packages(),
         run.unrecorded_package(),
@@ -80,6 +85,44 @@ impl WarningInputs<'_> {
     /// Returns true if the bytes are at least a fifth of the peak, and so worth looking at first.
     fn is_a_fifth(&self, bytes: Bytes) -> bool {
         is_a_fifth(bytes, self.report)
+    }
+
+    /// Tells that figures are eager's, and what compiled steps took where they were measured.
+    fn compiled(&self) -> Option<Warning> {
+        let Measured {
+            steps,
+            families,
+            allocated,
+            usual,
+            ..
+        } = MEASURED;
+        let eager = self.report.peak_allocated;
+        let [low, high] = allocated.map(|share| compiled::share(eager, share));
+        let percent =
+            |[low, high]: [u64; 2]| [low, high].map(|share| format!("{:+.0}%", (share as f64 - 1000.0) / 10.0));
+        let ([least, most], [usual_least, usual_most]) = (percent(allocated), percent(usual));
+        self.report.is_compiled.then(|| Warning {
+            code: "compiled".into(),
+            severity: Severity::Warning,
+            message: format!(
+                "`compile` is on, and what Inductor fuses, keeps and recomputes is not simulated: every figure is that of \
+                 the same step in eager mode, {eager} at its peak. {steps} compiled steps of {families} families, measured on \
+                 an H100 with PyTorch 2.11, took {least} to {most} beside eager ones, nine in ten {usual_least} to \
+                 {usual_most}: here that is {low} to {high}. It is no bound: measure yours, or leave `compile` out for \
+                 figures that hold."
+            ),
+            args: vec![
+                ("eager".into(), eager.to_string()),
+                ("steps".into(), steps.to_string()),
+                ("families".into(), families.to_string()),
+                ("least".into(), least),
+                ("most".into(), most),
+                ("usual_least".into(), usual_least),
+                ("usual_most".into(), usual_most),
+                ("low".into(), low.to_string()),
+                ("high".into(), high.to_string()),
+            ],
+        })
     }
 
     fn generic(&self) -> Option<Warning> {

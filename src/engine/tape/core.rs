@@ -39,6 +39,7 @@ pub(super) struct Core {
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
     padded: Cell<bool>,
+    cached: Cell<u64>,
     /// True if modules are made in the state after their first forward.
     settled: Cell<bool>,
     group: Cell<u64>,
@@ -76,6 +77,8 @@ pub(super) struct Core {
     pub(super) watcher: RefCell<Option<Rc<dyn ModuleWatcher>>>,
     /// Modules that have a parameter of another.
     pub(super) ties: RefCell<Vec<(ScopeId, Tensor)>>,
+    /// Tables of embeddings.
+    pub(super) tables: RefCell<Vec<StorageId>>,
     /// True if linear maps are those of DeepSpeed's stage 3.
     pub(super) linear_of_zero3: Cell<bool>,
     /// Type that a library gives parameters once the model is made.
@@ -110,6 +113,7 @@ impl Tape {
             kind: Cell::new(Kind::Temporary),
             grad_enabled: Cell::new(true),
             padded: Cell::new(false),
+            cached: Cell::new(0),
             settled: Cell::new(false),
             group: Cell::new(1),
             stage: Cell::new(Stage::WHOLE),
@@ -135,6 +139,7 @@ impl Tape {
             gradient_hook: RefCell::new(None),
             watcher: RefCell::new(None),
             ties: RefCell::default(),
+            tables: RefCell::default(),
             linear_of_zero3: Cell::new(false),
             recast: Cell::new(None),
             gpu,
@@ -212,6 +217,16 @@ impl Tape {
     /// Sets the part of the model that is made from now on.
     pub fn set_stage(&self, stage: Stage) {
         self.0.stage.set(stage);
+    }
+
+    /// Positions of each sample before those of the forward, which a generation has cached.
+    pub fn cached_positions(&self) -> u64 {
+        self.0.cached.get()
+    }
+
+    /// Sets the positions that a generation has cached.
+    pub fn set_cached_positions(&self, cached: u64) {
+        self.0.cached.set(cached);
     }
 
     /// Sets if some samples of the batch are padded.
@@ -372,8 +387,10 @@ impl Tape {
 
     /// Ends the recording and returns the log.
     pub fn finish(self) -> Log {
-        self.on_gradient(None);
-        self.watch_modules(None);
+        // Emptied in place: a setter that is called with nothing here and with one type elsewhere is compiled for that type,
+        // and the page's first program would hold it.
+        self.0.gradient_hook.take();
+        self.0.watcher.take();
         self.0.workspaces.borrow_mut().clear();
         self.0.log.take()
     }

@@ -25,6 +25,10 @@ CLASSES = {
     "transformers": (["transformers/training_args.py"], ["TrainingArguments"]),
     "trl_sft": ([*TRL, "trl/trainer/sft_config.py"], [*SCRIPT, "SFTConfig"]),
     "trl_dpo": ([*TRL, "trl/trainer/dpo_config.py"], [*SCRIPT, "DPOConfig"]),
+    "trl_grpo": (
+        [*TRL, "trl/trainer/grpo_config.py", "trl/scripts/grpo.py"],
+        [*SCRIPT, "GRPOConfig", "GRPOScriptArguments"],
+    ),
     "llama_factory": (
         ["llamafactory/hparams/*_args.py", SEQ2SEQ],
         ["ModelArguments", "DataArguments", "FinetuningArguments", "GeneratingArguments", "TrainingArguments"]
@@ -42,6 +46,7 @@ DISTRIBUTIONS = {
     "transformers": "transformers",
     "trl_sft": "trl",
     "trl_dpo": "trl",
+    "trl_grpo": "trl",
     "llama_factory": "llamafactory",
     "ms_swift": "ms_swift",
     "axolotl": "axolotl",

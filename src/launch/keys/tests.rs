@@ -12,6 +12,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("transformers", include_str!("fields/transformers.tsv")),
     ("trl_sft", include_str!("fields/trl_sft.tsv")),
     ("trl_dpo", include_str!("fields/trl_dpo.tsv")),
+    ("trl_grpo", include_str!("fields/trl_grpo.tsv")),
     ("llama_factory", include_str!("fields/llama_factory.tsv")),
     ("ms_swift", include_str!("fields/ms_swift.tsv")),
     ("axolotl", include_str!("fields/axolotl.tsv")),
@@ -94,7 +95,8 @@ fn every_row_is_a_key_of_its_tool_or_says_why_not() {
     for (name, _) in TABLES {
         // Rows that several tables share are keys of each of those that have them.
         let of: Vec<BTreeMap<&str, &str>> = match *name {
-            "trl" => vec![fields("trl_sft"), fields("trl_dpo")],
+            "trl" => vec![fields("trl_sft"), fields("trl_dpo"), fields("trl_grpo")],
+            "trl_samples" => vec![fields("trl_sft"), fields("trl_dpo")],
             name => vec![fields(name)],
         };
         for [key, ..] in rows(name).filter(|[_, what, value]| meaning(what, value).is_some()) {

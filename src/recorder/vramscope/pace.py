@@ -5,6 +5,9 @@ of each probe. Tensors are tiny, so that the device waits for the host. Standard
 minute. Probes are named after what they time: an operation, its gradient ("matmul gradient"), an optimizer's step
 ("adamw step") and what each parameter adds to it ("adamw matrix", "adamw vector"), Python's own speed ("python").
 
+`windows_us` is one mix of such operations, timed for a twentieth of a second after each probe: how the pace changes
+while the probes run. --windows N times N of them and no probe, to be held against those at other times.
+
 What an operation takes in a real model is more than a probe says, since caches are cold there: a probe counts as a
 ratio to the same probe on a host whose models were timed too.
 """
@@ -29,7 +32,11 @@ WARM_UP = 3
 # Operations between two waits; the device must not fall behind.
 ISSUED = 64
 CHAIN = (8, 56)
+# Rounds of a window's mix; about a twentieth of a second, as long as a short step.
+MIX = 1500
 PARAMETERS = (16, 96)
+# Repeats of a probe, in short and in full.
+QUICK, FULL = 7, 24
 
 
 class Probes:
@@ -40,6 +47,8 @@ class Probes:
         self.repeats = repeats
         self.us: dict[str, float] = {}
         self.failed: dict[str, str] = {}
+        self.windows_us: list[float] = []
+        self.mix = mixed(self)
 
     def keep(self, name: str, measure: Callable[[], float]) -> None:
         """Keeps what `measure` returns; an operation that this PyTorch lacks is named, and the rest goes on."""
@@ -51,6 +60,16 @@ class Probes:
             self.failed[name] = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
         finally:
             gc.enable()
+        self.window()
+
+    def window(self) -> None:
+        """Times one window: microseconds of one round of the mix."""
+        rounds = MIX if self.repeats > QUICK else MIX // 10
+        self.wait()
+        began = time.perf_counter_ns()
+        for _ in range(rounds):
+            self.mix()
+        self.windows_us.append(round((time.perf_counter_ns() - began) / 1e3 / rounds, 3))
 
     def wait(self) -> None:
         """Waits until the device has nothing to do."""
@@ -93,6 +112,18 @@ class Same(nn.Module):
     def forward(self, x: torch.Tensor, attention_mask: Any = None, position_ids: Any = None, **others: Any) -> Any:
         """Returns the input."""
         return x
+
+
+def mixed(p: Probes) -> Callable[[], object]:
+    """One round of a window: operations, a module and Python in the proportions of a model's forward."""
+    x, weight, same = p.random(1, ROWS, WIDTH), p.random(WIDTH, WIDTH), Same()
+
+    def once() -> object:
+        with torch.no_grad():
+            y = torch.tanh(F.linear(x, weight)).transpose(0, 1)
+            return same(y, **{"attention_mask": None, "use_cache": False})
+
+    return once
 
 
 def words(count: int = 200) -> int:
@@ -300,11 +331,27 @@ def main(arguments: list[str]) -> int:
     torch.manual_seed(0)
     if device == "cpu":
         torch.set_num_threads(1)
-    probes = Probes(device, 7 if "--quick" in arguments else 24)
+    probes = Probes(device, QUICK if "--quick" in arguments else FULL)
+    probes.window()
+    probes.windows_us.clear()
+    if "--windows" in arguments:
+        for _ in range(int(arguments[arguments.index("--windows") + 1])):
+            probes.window()
+        print(json.dumps({"windows_us": probes.windows_us}))
+        return 0
     for measure in (measure_operations, measure_modules, measure_optimizers):
         measure(probes)
-    software = f"PyTorch {torch.__version__}"
-    print(json.dumps({"processor": processor(), "software": software, "us": probes.us, "failed": probes.failed}))
+    print(
+        json.dumps(
+            {
+                "processor": processor(),
+                "software": f"PyTorch {torch.__version__}",
+                "us": probes.us,
+                "failed": probes.failed,
+                "windows_us": probes.windows_us,
+            }
+        )
+    )
     return 0
 
 

@@ -1,7 +1,7 @@
 //! Tests of the time of a step on several GPUs.
 
 use super::super::communication::Link;
-use super::super::{Costs, H200, Measured, Network, Rates};
+use super::super::{Asked, Costs, Expense, H200, Measured, Network, Rates, TimedRun};
 use super::*;
 use vramscope_engine::Case;
 use vramscope_engine::tape::Gpu;
@@ -130,5 +130,30 @@ fn other_ways_are_compared_at_the_same_work() {
         "{} {}",
         loss("tensor"),
         loss("pipeline")
+    );
+}
+
+#[test]
+fn a_pipeline_counts_its_micro_batches_once() {
+    let own = Measured::read(H200).expect("it comes with the program");
+    let costs = Costs::new(Rates::REFERENCE, Some(&own.kernels), &own.pace);
+    let without = |strategy: &str| {
+        let (model, setup, parallel) = case(&llama(strategy).replace("llama3.2-1b", "tinyllama-1.1b"));
+        let network = Network::new(Link::nvlink(900e9), None);
+        let run = TimedRun::record(&model, &setup, Some(&parallel), Gpu::H200, network).expect("it trains");
+        let asked = Asked {
+            expense: Expense::default(),
+            sources: ["", ""],
+        };
+        let (_, answer) = run.answer(&costs, asked);
+        (answer.step_ms_without_host, answer.step_ms)
+    };
+    let (without_host, step) = without(r#""strategy": "pipeline", "accum": 4"#);
+    assert!(without_host <= step * (1.0 + 1e-9), "{without_host} of {step}");
+    // Each of two stages has half of the blocks, and each of two data-parallel GPUs all of them.
+    let (whole, _) = without(r#""strategy": "ddp", "accum": 4"#);
+    assert!(
+        (0.3..0.8).contains(&(without_host / whole)),
+        "{without_host} of {whole}"
     );
 }

@@ -7,9 +7,9 @@ use brotli::enc::BrotliEncoderParams;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::RECORDS;
 use super::kept::kept;
 use super::parallel::for_each;
+use super::records::LISTED;
 use crate::Failure;
 use crate::commands::Build;
 
@@ -25,7 +25,7 @@ const ENDS: [&str; 2] = ["br", "gz"];
 pub fn write(dist: &Path, how: Build) -> Result<(), Failure> {
     let mut files = Vec::new();
     collect(dist, &mut files)?;
-    let records = dist.join(RECORDS.0);
+    let records = dist.join(LISTED);
     let (packed, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_packed(path));
     for path in packed {
         std::fs::remove_file(path)?;
@@ -107,7 +107,7 @@ mod tests {
         let noise: Vec<u8> = (0..20_u8).flat_map(|i| crate::page::sha256([i])).collect();
         let files = [
             ("a.js", text.as_bytes()),
-            (RECORDS.0, text.as_bytes()),
+            (LISTED, text.as_bytes()),
             ("icon.png", &noise),
             ("old.js.br", b"1"),
         ];
@@ -126,7 +126,7 @@ mod tests {
                 (from_brotli.as_slice(), from_gzip.as_str()),
                 (text.as_bytes(), text.as_str())
             );
-            for name in [RECORDS.0, "icon.png", "old.js"] {
+            for name in [LISTED, "icon.png", "old.js"] {
                 assert!(
                     ENDS.iter().all(|end| !dist.join(format!("{name}.{end}")).exists()),
                     "{name}"

@@ -1,7 +1,7 @@
 """Peak memory of training steps as people start them: transformers' Trainer, TRL, DeepSpeed, torch.compile.
 
 usage: fronts.py CASES.json OUT.jsonl WORKERS DEADLINE_S
-A case is measure.py's, with `front`: "trainer" (transformers.Trainer), "trl_sft" or "trl_dpo" (text models, loaded from a folder as TRL does by default, `dtype` of the weights), "deepspeed" (`stage`, or `strategy` deepspeedN; `world`, `zero`, `offload`, `clip`: one rank of N over the fake process group), "compile" (the bare loop, model compiled) or "loop"; `gb`: a guess of its memory, so that several run side by side, each in a process of its own (CAP: of all).
+A case is measure.py's, with `front`: "trainer" (transformers.Trainer), "trl_sft" or "trl_dpo" (text models, loaded from a folder as TRL does by default, `dtype` of the weights), "trl_grpo" (trl_runs.py's), "deepspeed" (`stage`, or `strategy` deepspeedN; `world`, `zero`, `offload`, `clip`: one rank of N over the fake process group), "compile" (the bare loop, model compiled) or "loop"; `gb`: a guess of its memory, so that several run side by side, each in a process of its own (CAP: of all).
 precision "bf16-amp" is weights in bf16 under TrainingArguments(bf16=True), what most scripts do.
 """
 import gc, json, multiprocessing as mp, os, sys, tempfile, time, traceback
@@ -11,7 +11,7 @@ import torch, transformers, measure
 def one(case, to):
     torch.backends.cuda.matmul.allow_tf32 = False
     try:
-        r = {"trainer": run_trainer, "compile": run_compile, "loop": run_loop, "deepspeed": run_deepspeed, "trl_sft": run_trl, "trl_dpo": run_trl}[case["front"]](case)
+        r = {"trainer": run_trainer, "compile": run_compile, "loop": run_loop, "deepspeed": run_deepspeed, "trl_sft": run_trl, "trl_dpo": run_trl, "trl_grpo": run_grpo}[case["front"]](case)
     except torch.cuda.OutOfMemoryError as e: r = dict(case=case, oom=str(e))
     except Exception as e: r = dict(case=case, error=repr(e)[:300], tb=traceback.format_exc()[-1500:])
     json.dump(r, open(to, "w"))
@@ -81,6 +81,11 @@ def run_trl(case):
     t.train()
     shutil.rmtree(folder, ignore_errors=True)
     return settled(r, marks)
+
+def run_grpo(case):
+    """TRL's GRPOTrainer on a model of measure.py's that lies in a folder."""
+    import trl_runs
+    return dict(trl_runs.run(dict(case, trainer="trl_grpo"), measure.build), case=case)
 
 def run_trainer(case):
     from transformers import Trainer, TrainingArguments

@@ -1,9 +1,12 @@
 """Steps of TRL's trainers on drawn configurations, as people start them: the model lies in a folder and the trainer loads it.
 
 `run(case, build)`: `build` makes a model and a function that makes its inputs, as in measure.py. Cases are measure.py's, with
-`trainer` "trl_sft" or "trl_dpo"; `completion`: tokens of each sample that the loss counts; `lengths`: tokens of each sample of a
-micro-batch; `reference` "precomputed" (DPO). Text goes through TRL's own collators, images through one that gives what the family's
-processor gives (for DPO twice: chosen and rejected).
+`trainer` "trl_sft", "trl_dpo" or "trl_grpo"; `completion`: tokens of each sample that the loss counts; `lengths`: tokens of each
+sample of a micro-batch; `reference` "precomputed" (DPO) or "none" (GRPO: `beta` 0). Text goes through TRL's own collators, images
+through one that gives what the family's processor gives (for DPO twice: chosen and rejected).
+
+GRPO: `batch` completions a micro-batch, `steps_per_generation` (absent: `accum`), `num_iterations`; the rest of a sample is the
+prompt. The last step is one that generates.
 """
 import gc, os, shutil, tempfile
 import torch
@@ -31,6 +34,27 @@ def dpo_rows(case):
             kept = min(case.get("completion") or n - 1, n - 1)
             yield dict(prompt=text(n - kept, r), chosen=" " + text(kept - 1, r + 1), rejected=" " + text(kept - 1, r + 2))
 
+def grpo_rows(case):
+    """Prompts, as many words as tokens."""
+    for r in range(4096):
+        yield dict(prompt=" ".join(f"w{(r + i) % 4000}" for i in range(case["seq"] - case["completion"])))
+
+def grpo_steps(case):
+    """Optimizer steps, of which the last generates."""
+    accum = case.get("accum", 1)
+    every = max(1, (case.get("steps_per_generation") or accum) * case.get("num_iterations", 1) // accum)
+    return next(n for n in range(STEPS, 64) if (n - 1) % every == 0)
+
+def by_length(completions, **_):
+    """A reward of Python numbers."""
+    return [float(len(text) % 7) for text in completions]
+
+def without_end(trainer):
+    """Lets no completion end before its last token, without processors of logits that would take memory."""
+    trainer.eos_token_ids = [-1]
+    trainer.generation_config.eos_token_id = [-1]
+    return trainer
+
 def collator(case, made):
     """Batches with images, made once and given again and again."""
     turn = [0]
@@ -47,6 +71,12 @@ def collator(case, made):
 
 def arguments(case, folder):
     p, ck = case["precision"], case.get("ckpt", "none") != "none"
+    if case["trainer"] == "trl_grpo":
+        accum = case.get("accum", 1)
+        own = dict(max_completion_length=case["completion"], beta=0.0 if case.get("reference") == "none" else 0.04, num_iterations=case.get("num_iterations", 1),
+            steps_per_generation=case.get("steps_per_generation"), num_generations=case.get("generations") or case["batch"] * (case.get("steps_per_generation") or accum), max_steps=grpo_steps(case))
+        common = arguments(dict(case, trainer="trl_sft", reference=None), folder)
+        return {**{k: v for k, v in common.items() if k not in ("max_length", "remove_unused_columns")}, **own}
     more = dict(precompute_ref_log_probs=True) if case.get("reference") == "precomputed" else {}
     if case["trainer"] == "trl_sft" and case.get("packing") == "packed": more.update(padding_free=True)
     limit = None if case.get("packing") == "packed" or case.get("images", 0) else max(lengths(case))
@@ -58,23 +88,28 @@ def arguments(case, folder):
 def run(case, build):
     from datasets import Dataset
     from peft import LoraConfig
-    from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
+    from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
     import fronts
     folder = tempfile.mkdtemp()
     c = dict(case, precision="fp32")  # whose pixel values nobody casts; the trainer loads weights in the type of `arguments`
     model, inp = build(c, torch.Generator(device="cuda").manual_seed(0))
     vocab = model.config.get_text_config().vocab_size
     made = [{k: v.cpu() if torch.is_tensor(v) else v for k, v in inp().items()} for _ in range(case.get("accum", 1))] if case.get("images") else []
+    if case["trainer"] == "trl_grpo":  # keys and values are kept while it generates, as published models say
+        model.config.use_cache = True; model.generation_config.use_cache = True
     model.save_pretrained(folder)
     del model, inp; gc.collect(); torch.cuda.empty_cache()
-    rows = list(sft_rows(case, vocab) if case["trainer"] == "trl_sft" else dpo_rows(case))
+    rows = list(sft_rows(case, vocab) if case["trainer"] == "trl_sft" else grpo_rows(case) if case["trainer"] == "trl_grpo" else dpo_rows(case))
     lora = None
     if case.get("freeze") == "lora": lora = LoraConfig(r=case.get("rank", 16), lora_alpha=32, lora_dropout=case.get("lora_dropout", 0.0), target_modules=case.get("targets", LORA), task_type="CAUSAL_LM")
     args, marks = arguments(case, folder), []
     if made: args.update(remove_unused_columns=False)
     given = dict(model=folder, train_dataset=Dataset.from_list(rows), processing_class=fronts.words(vocab), peft_config=lora, callbacks=[fronts.meter(marks)], data_collator=collator(case, made) if made else None)
     torch.cuda.reset_peak_memory_stats(); torch.cuda.reset_accumulated_memory_stats()
-    t = SFTTrainer(args=SFTConfig(**args), **given) if case["trainer"] == "trl_sft" else DPOTrainer(args=DPOConfig(**args), **given)
+    if case["trainer"] == "trl_grpo":
+        del given["data_collator"]
+        t = without_end(GRPOTrainer(args=GRPOConfig(**args), reward_funcs=by_length, **given))
+    else: t = SFTTrainer(args=SFTConfig(**args), **given) if case["trainer"] == "trl_sft" else DPOTrainer(args=DPOConfig(**args), **given)
     if case.get("freeze") in ("vision", "all-but-connector"): raise ValueError("TRL freezes nothing by itself")
     r = dict(case=case, params=sum(x.numel() for x in t.model.parameters()), trainable=sum(x.numel() for x in t.model.parameters() if x.requires_grad), after_model=torch.cuda.memory_allocated())
     t.train()

@@ -1,10 +1,12 @@
 //! Memory of training steps, against measurements.
 
+mod compiled;
 mod data_parallel;
 mod deepspeed;
 mod loading;
 mod max_batch;
 mod one_process;
+mod optimizers;
 mod pipeline_parallel;
 mod process;
 mod steps;

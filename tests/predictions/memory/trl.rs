@@ -1,4 +1,4 @@
-//! Steps of TRL's SFTTrainer and DPOTrainer as people start them, against measurements on an H100.
+//! Steps of TRL's SFTTrainer, DPOTrainer and GRPOTrainer as people start them, against measurements on an H100.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -10,6 +10,7 @@ use vramscope_engine::{Case, Model, Report, simulate};
 use vramscope_tests::kept;
 
 const FILE: &str = include_str!("../../data/truth/fronts_h100.jsonl");
+const GRPO: &str = include_str!("../../data/truth/grpo_h100.jsonl");
 const TABLE: &str = "tests/data/trl_vs_predicted.md";
 /// Random configurations, once they are measured (`configurations.py draw … trl`).
 const DRAWN: &str = "data/truth/trl.jsonl.gz";
@@ -59,6 +60,20 @@ impl Compared {
                 Self::of(row, case)
             })
             .collect()
+    }
+
+    /// Steps of GRPO, whose cases are complete but for the trainer.
+    fn grpo() -> Vec<Self> {
+        let rows = GRPO.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
+        rows.map(|row| {
+            let given = row.case.as_object().expect("an object").clone();
+            let named = [("model", given["model"].clone()), ("trainer", json!("trl_grpo"))];
+            let named = named.map(|(key, value)| (key.to_owned(), value));
+            let others = given.into_iter().filter(|(key, _)| key != "front" && key != "model");
+            let case: Value = named.into_iter().chain(others).collect();
+            Self::of(row, case)
+        })
+        .collect()
     }
 
     fn of(row: Row, case: Value) -> Self {
@@ -165,6 +180,22 @@ fn steps_of_trl_are_predicted() {
 }
 
 #[test]
+fn steps_of_grpo_are_predicted() {
+    let rows = Compared::grpo();
+    assert_eq!(rows.len(), 16);
+    for row in &rows {
+        let report = row.report.as_ref().expect("it is simulated");
+        assert_eq!(report.params, row.row.params, "{}", row.case);
+    }
+    let peak = sorted(&rows, 0);
+    assert!(within(&peak, 50) <= 1e-6, "median {}", within(&peak, 50));
+    assert!(within(&peak, 100) <= 0.001, "worst {}", within(&peak, 100));
+    let reserved = sorted(&rows, 3);
+    assert!(within(&reserved, 50) <= 0.005, "median {}", within(&reserved, 50));
+    assert!(within(&reserved, 100) <= 0.08, "worst {}", within(&reserved, 100));
+}
+
+#[test]
 fn random_steps_of_trl_are_predicted() {
     let rows = Compared::drawn();
     if rows.is_empty() {
@@ -181,16 +212,19 @@ fn random_steps_of_trl_are_predicted() {
 
 #[test]
 fn the_kept_table_of_trl_is_todays() {
-    kept::hold(TABLE, &table(&Compared::all(), &Compared::drawn()));
+    kept::hold(TABLE, &table(&Compared::all(), &Compared::grpo(), &Compared::drawn()));
 }
 
-fn table(rows: &[Compared], drawn: &[Compared]) -> String {
+fn table(rows: &[Compared], grpo: &[Compared], drawn: &[Compared]) -> String {
     let mut out = String::from(
-        "# Steps of TRL 1.16's SFTTrainer and DPOTrainer against their prediction\n\nModels that lie in a folder and are \
+        "# Steps of TRL 1.16's SFTTrainer, DPOTrainer and GRPOTrainer against their prediction\n\nModels that lie in a folder and are \
          loaded by the trainer, each measured alone in its process on an H100 (PyTorch 2.11, transformers 5.17, accelerate \
          1.15, peft 0.21; `tests/data/truth/fronts.py`). Made by `cargo xtask table`.\n",
     );
     write_rows(&mut out, rows);
+    out += "\n## GRPO\n\nThe model that is trained generates, and no completion ends early; `reference` none is `beta` 0. The last \
+            step is one that generates.\n";
+    write_rows(&mut out, grpo);
     if !drawn.is_empty() {
         out += "\n## Random configurations\n\nOf every family that these trainers take (`configurations.py draw … trl`).\n";
         write_rows(&mut out, drawn);

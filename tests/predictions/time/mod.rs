@@ -2,6 +2,7 @@
 
 mod course;
 mod intervals;
-mod on_h100;
+mod own_record;
+mod reference;
 mod several;
 mod steps;

@@ -36,7 +36,10 @@ The milliseconds of every case of `truth/tensor_parallel.jsonl`, one of two or f
 engine estimates of it: the kernels of one GPU's part, sums and gathers that all wait for, and the host's pace as in
 [time/](time/README.md). Nothing is fitted to a step. Errors are (predicted − measured) ÷ measured, of the whole.
 Python around `DTensor`s decides these steps: it takes about half a millisecond for each shared map forward and again
-backward, 0.2 to 0.7 in the chains by which the pace was measured, and the steps ran on another machine.
+backward, 0.2 to 0.7 in the chains by which the pace was measured, and the steps ran on another machine. Most are longer than
+estimated, and not by their work: a step of the same model takes up to 2.4 times as long in one row as in another whose kernels
+are as many, while the GPU waits in both. Two or four processes on a shared host wait at every collective for the one that is
+slowest at that moment, and the estimate plays one. What that adds was not measured apart from these steps.
 Made by `cargo xtask table`; a test compares it with today's engine.
 
 ";

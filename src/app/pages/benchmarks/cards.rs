@@ -173,8 +173,6 @@ fn lines(i18n: Words, shown: &Shown) -> Vec<Line> {
 
 fn row(line: Line) -> impl IntoView + use<> {
     let i18n = use_i18n();
-    let best = line.cells.iter().filter_map(|(figure, _)| *figure).fold(0.0, f64::max);
-    let is_rate = line.unit != Unit::Seconds;
     let cells: Vec<_> = line
         .cells
         .into_iter()
@@ -188,8 +186,9 @@ fn row(line: Line) -> impl IntoView + use<> {
                 }
                 _ => String::new(),
             });
-            let bar = figure.filter(|_| is_rate && best > 0.0).map(|figure| {
-                let width = format!("{:.1}%", 100.0 * figure / best);
+            // The whole bar is the data sheet; where there is none, there is nothing to compare with.
+            let bar = share.map(|share| {
+                let width = format!("{:.1}%", share.min(100.0));
                 view! {
                     <span class=format!("bench-bar series-{}", i + 1) aria-hidden="true">
                         <span style:width=width></span>

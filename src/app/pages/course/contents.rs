@@ -13,11 +13,7 @@ pub fn Contents() -> impl IntoView {
     let state = CourseState::get();
     part(move || {
         let book = state.book.get()?;
-        let first = book.rows().next().map_or("", |row| row.id);
-        let here = Memo::new(move |_| match state.store.text(Key::Row) {
-            row if row.is_empty() => first.to_owned(),
-            row => row,
-        });
+        let here = Memo::new(move |_| state.store.text(Key::Row));
         let done = Memo::new(move |_| state.marks.with(|marks| marks.done(book)));
         let progress = text(move || {
             let (done, of) = done.get();

@@ -4,6 +4,7 @@
 
 mod cases;
 mod contents;
+mod cover;
 mod drawing;
 mod exercise;
 mod fetched;

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use web_sys::HtmlInputElement;
 
 use super::contents::Neighbours;
+use super::cover::Cover;
 use super::exercise::Exercise;
 use super::figure::Figure;
 use super::lists::{Checklist, link, notes, quiz, sample, table};
@@ -32,6 +33,7 @@ pub fn OpenRows(opened: Opened) -> impl IntoView {
     };
     let view = view! {
         <div class="course-page">
+            {opened.rows.is_empty().then(|| view! { <Cover book /> }.into_any())}
             {(!is_embedded).then(|| view! { <Tools book /> }.into_any())}
             {rows}
             {neighbours}
@@ -89,14 +91,39 @@ fn Tools(book: &'static Book) -> impl IntoView {
 
 #[component]
 fn WholeRow(row: Row<'static>) -> impl IntoView {
-    let blocks: Vec<_> = row
-        .blocks()
-        .map(|block| view! { <Framed block /> }.into_any())
-        .collect();
+    let state = CourseState::get();
+    let (mut blocks, mut results, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    let mut exercise = None;
+    for block in row.blocks() {
+        let shown = view! { <Framed block /> }.into_any();
+        match (exercise, block.kind) {
+            (None, _) => blocks.push(shown),
+            // They show the answer.
+            (Some(_), "figure" | "table" | "text") => results.push(shown),
+            (Some(_), _) => rest.push(shown),
+        }
+        if block.kind == "exercise" {
+            exercise = Some(block.name);
+        }
+    }
+    let is_solved = move || {
+        let mark = exercise.map(|name| format!("{}/{name}", row.id));
+        mark.is_some_and(|mark| state.marks.with(|marks| marks.has(&mark)))
+    };
+    let results = (!results.is_empty()).then(|| {
+        view! {
+            <details class="course-after" data-testid="course-after" open=is_solved>
+                <summary>{row.book.word("after_exercise")}</summary>
+                {results}
+            </details>
+        }
+    });
     view! {
         <article class="course-row" data-row=row.id data-testid="course-row" data-value=row.id>
             <h2>{row.title()}</h2>
             {blocks}
+            {results}
+            {rest}
             <label class="course-done">
                 <Tick name=row.id.to_owned() />
                 <span>{row.book.word("done")}</span>

@@ -74,14 +74,15 @@ impl CourseState {
         self.links.with(|links| links.add(to))
     }
 
-    /// Returns the open rows once the course is loaded: one row, or all rows of a part; the first row by default.
-    /// Reactive.
+    /// Returns the open rows once the course is loaded: one row, or all rows of a part. By default it is none, for the
+    /// cover; embedded, the first. Reactive.
     pub fn opened(self) -> Option<Opened> {
         let book = self.book.get()?;
         let wanted = self.store.text(Key::Row);
         let part = book.parts().find(|(part, _)| *part == wanted);
         let rows = match (part, wanted.as_str()) {
             (Some((_, rows)), _) => rows.map(|row| row.id.to_owned()).collect(),
+            (None, "") if !self.store.has(Key::Embed) => Vec::new(),
             (None, "") => book.rows().next().map(|row| row.id.to_owned()).into_iter().collect(),
             _ => vec![wanted],
         };

@@ -7,11 +7,13 @@ mod rows;
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
-use crate::state::Key;
+use crate::shell::Store;
+use crate::state::{Key, Route};
 use crate::widgets::error_of;
+pub use columns::Column;
 use columns::Columns;
 use head::Head;
-use rows::{Differences, Figures, Parts, Verdicts};
+pub use rows::{Differences, Figures, Parts, Verdicts};
 
 /// Shows pinned setups beside the current one, if any are pinned.
 #[component]
@@ -19,6 +21,8 @@ pub fn Compare() -> impl IntoView {
     let i18n = use_i18n();
     let columns = Columns::follow();
     let error = error_of(Key::Compare);
+    let store = Store::get();
+    let by_tensor = move || Route::Compare.fragment(&store.address().draft.to_query());
     let shown = move || columns.all.with(|all| all.len() > 1);
     view! {
         <section class="card compare" data-testid="compare">
@@ -44,6 +48,9 @@ pub fn Compare() -> impl IntoView {
                         .into_any()
                     }}
                 </div>
+                <p>
+                    <a href=by_tensor data-testid="by-tensor">{t!(i18n, compare.by_tensor)}</a>
+                </p>
             </Show>
         </section>
     }

@@ -2,9 +2,12 @@
 
 use leptos::prelude::*;
 use vramscope_engine::device::{Device, DeviceKind, Vendor};
-use vramscope_engine::format::grouped;
+use vramscope_engine::format::{gib, grouped};
+use vramscope_engine::report::Part;
 use vramscope_engine::setup::Group;
+use vramscope_engine::units::Bytes;
 
+use super::dataset::OpenDataset;
 use super::gpus::GpusGroup;
 use super::model_source::ModelSource;
 use super::settings::{FoldedSettings, Settings, Shown};
@@ -44,6 +47,9 @@ pub fn Controls() -> impl IntoView {
                 <ImagePositions />
                 <FoldedSettings name=FoldedName::ImageSizes of=&[Group::Grid] shown />
                 <FoldedSettings name=FoldedName::Lengths of=&[Group::Lengths] shown />
+                <Show when=move || shown.has_text()>
+                    <OpenDataset />
+                </Show>
             </section>
             <section class="group">
                 <h2>{t!(i18n, plan.training)}</h2>
@@ -122,7 +128,7 @@ pub fn CardChoice(
     let simulation = Simulation::get();
     let options = Signal::derive(move || {
         let option = |d: &Device| ComboOption {
-            value: d.name.clone(),
+            value: d.name.to_owned(),
             detail: tick_label(d.memory()),
             group: group(i18n, d),
         };
@@ -133,9 +139,34 @@ pub fn CardChoice(
         <section class="group group-single">
             <h2>{t!(i18n, plan.card)}</h2>
             <Combobox key=Key::Gpu options error />
+            <CardMemory />
             {children.map(|children| children())}
         </section>
     }
+}
+
+/// Explains the three amounts of a card's memory: as sold, as CUDA sees it, and what of that is left to PyTorch's allocator.
+#[component]
+fn CardMemory() -> impl IntoView {
+    let i18n = use_i18n();
+    let words = Simulation::get().text(move |run| {
+        let Some(card) = run.card.as_ref().ok().filter(|card| card.limit.is_none()) else {
+            return String::new();
+        };
+        let outside = run.parts.iter().filter(|(part, _)| matches!(part, Part::Outside(_)));
+        let outside: Bytes = outside.map(|(_, bytes)| *bytes).sum();
+        let left = gib(card.fit.room.saturating_sub(outside));
+        let sold = Device::by_name(&card.name).map_or_else(|_| String::new(), |device| tick_label(device.memory()));
+        t_string!(
+            i18n,
+            plan.card_memory,
+            sold = sold,
+            seen = gib(card.fit.room),
+            left = left
+        )
+        .to_string()
+    });
+    view! { <p class="muted small image-positions" data-testid="card-memory">{text(move || words.get())}</p> }
 }
 
 fn group(i18n: crate::i18n::Words, device: &Device) -> String {

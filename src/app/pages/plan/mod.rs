@@ -3,8 +3,11 @@
 mod around;
 mod breakdown;
 mod breakdown_row;
-mod compare;
+pub mod compare;
 mod controls;
+mod copy_text;
+mod dataset;
+mod exactness;
 mod explain;
 mod export;
 mod gpus;
@@ -20,6 +23,7 @@ mod numbers;
 mod peak;
 mod phases;
 mod pin;
+mod refused;
 mod results;
 mod sections;
 mod settings;
@@ -38,13 +42,16 @@ mod widget;
 use gloo_file::File;
 use leptos::prelude::*;
 
-use crate::shell::{Given, Store};
+use crate::dataset::is_dataset;
+use crate::shell::{Given, LaunchUse, Store};
 use crate::simulation::Simulation;
 use crate::state::{Key, Route};
-use crate::widgets::{dropped, read_text};
+use crate::widgets::{dropped, follow_launches, take_launches};
 pub use around::AroundPanel;
 pub use compare::Compare;
 pub use controls::{CardChoice, Controls, Folded, FoldedName};
+pub use dataset::DatasetPanel;
+pub use exactness::ExactnessPanel;
 pub use explain::ExplanationPanel;
 use explain::{Explanation, ExplanationPlace};
 pub use export::SaveButtons;
@@ -54,6 +61,8 @@ pub use make_fit::MakeFitOpen;
 pub use memory_bar::MemoryBar;
 pub use model_source::{ModelSource, ModelTabs};
 pub use peak::Peak;
+pub use pin::pins;
+pub use refused::RefusedPanel;
 use results::Results;
 pub use results::{BreakdownCard, Figures};
 pub use shown::shown;
@@ -67,23 +76,28 @@ pub use warnings::Warnings;
 pub use what_if::{Changed, Group, Trials, listed};
 pub use widget::PlanWidget;
 
-/// Takes a file that is dropped anywhere: a `config.json`, or else a recording.
+/// Takes files that are dropped anywhere: those that start a run, a dataset, a `config.json`, or else a recording.
 pub fn taken() -> Callback<Vec<File>> {
     let (store, given) = (Store::get(), Given::get());
     Callback::new(move |files: Vec<File>| {
-        let Some(file) = files.into_iter().next() else { return };
-        if file.name().ends_with(".json") {
-            return read_text(&file, move |text| {
-                store.set(Key::Config, text);
-                store.route().set(Route::Plan);
-            });
+        let dataset = files.iter().find(|file| is_dataset(&file.name(), file.size())).cloned();
+        if dataset.is_some() {
+            given.dataset.set(dataset);
+            return store.route().set(Route::Plan);
         }
-        given.file.set(Some(file));
-        store.edit(|draft| {
-            draft.set(Key::Recording, "");
-            draft.set(Key::Sizes, "");
+        take_launches(given, files, LaunchUse::Plan, move |files, text| {
+            let Some(file) = files.into_iter().next() else { return };
+            if file.name().ends_with(".json") {
+                store.set(Key::Config, text);
+                return store.route().set(Route::Plan);
+            }
+            given.file.set(Some(file));
+            store.edit(|draft| {
+                draft.set(Key::Recording, "");
+                draft.set(Key::Sizes, "");
+            });
+            store.route().set(Route::Recorded);
         });
-        store.route().set(Route::Recorded);
     })
 }
 
@@ -92,6 +106,7 @@ pub fn taken() -> Callback<Vec<File>> {
 pub fn PlanPage() -> impl IntoView {
     Simulation::provide(Store::get());
     Explanation::provide();
+    follow_launches(|| LaunchUse::Plan, taken());
     view! {
         <Intro />
         <div class="plan" {..dropped(taken())}>

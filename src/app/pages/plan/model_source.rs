@@ -9,7 +9,7 @@ use crate::part::truth;
 use crate::shell::{Given, Store};
 use crate::simulation::{Outcome, Simulation};
 use crate::state::{Key, Route};
-use crate::widgets::{ComboOption, Combobox, Help, HelpButton, OpenFiles, dropped, read_text};
+use crate::widgets::{ComboOption, Combobox, Help, HelpButton, LaunchButton, OpenFiles, dropped, read_text};
 use crate::worker::Refusal;
 
 /// Selects the model: from the catalogue, or a `config.json` that is typed, pasted, dropped or opened.
@@ -37,7 +37,10 @@ pub fn ModelSource() -> impl IntoView {
     });
     view! {
         <section class="group group-single">
-            <h2>{t!(i18n, plan.model)}</h2>
+            <div class="launch-head">
+                <h2>{t!(i18n, plan.model)}</h2>
+                <LaunchButton />
+            </div>
             <ModelTabs />
             <Show when=move || by_config.get() fallback=CatalogueChoice>
                 <ConfigEntry text />

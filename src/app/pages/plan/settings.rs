@@ -27,6 +27,11 @@ impl Shown {
         }
     }
 
+    /// Returns true if the model reads text; reactive.
+    pub fn has_text(self) -> bool {
+        self.takes.get().text
+    }
+
     fn has(self, setting: Setting) -> bool {
         let declared = setting.declaration();
         let is_used = |reading: &Reading| {

@@ -27,7 +27,12 @@ pub fn VerdictLine() -> impl IntoView {
     // Split off because the kind of verdict changes rarely, while its numbers update in place.
     let kind = Memo::new(move |_| {
         simulation.card().map(|card| {
-            let verdict = |card: Card| (card.fit.verdict, card.fit.needed > card.fit.room);
+            let form = |fit: &Fit| match (fit.compiled, fit.needed > fit.room) {
+                (Some(_), _) => Form::Range,
+                (None, true) => Form::Short,
+                (None, false) => Form::Spare,
+            };
+            let verdict = |card: Card| (card.fit.verdict, form(&card.fit));
             card.map(verdict)
         })
     });
@@ -39,12 +44,12 @@ pub fn VerdictLine() -> impl IntoView {
         // Tracks the language: the numbers are part of a translated phrase.
         i18n.locale();
         Some(match kind.get()? {
-            Ok((verdict, is_short)) => view! {
+            Ok((verdict, form)) => view! {
                 <div class=format!("verdict verdict-{}", verdict.name()) data-testid="verdict" data-value=verdict.name()>
                     <Icon verdict />
                     <h2 class="verdict-words">{text(move || headline.get())}</h2>
                     <p class="verdict-detail">
-                        <Detail is_short />
+                        <Detail form />
                     </p>
                 </div>
             }
@@ -96,6 +101,17 @@ pub(super) fn headline(i18n: Words, card: &Card) -> String {
 
 pub(super) fn detail(i18n: Words, fit: &Fit) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
+    if let Some([low, high]) = fit.compiled.map(|range| range.map(gib)) {
+        return t_string!(
+            i18n,
+            verdict.compiled,
+            needed = needed,
+            room = room,
+            low = low,
+            high = high
+        )
+        .to_string();
+    }
     if fit.needed > fit.room {
         let short = gib(fit.short());
         t_string!(i18n, verdict.short, needed = needed, room = room, short = short).to_string()
@@ -105,18 +121,51 @@ pub(super) fn detail(i18n: Words, fit: &Fit) -> String {
     }
 }
 
+/// What the sentence below the verdict tells beside memory needed and available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// What stays free.
+    Spare,
+    /// What is missing.
+    Short,
+    /// What compiled steps took beside eager ones.
+    Range,
+}
+
 /// Memory needed, memory available and the difference, each with its derivation.
 #[component]
-fn Detail(is_short: bool) -> impl IntoView {
+fn Detail(form: Form) -> impl IntoView {
     let i18n = use_i18n();
     let needed = number(Quantity::Needed, |fit| fit.needed);
     let room = number(Quantity::Room, |fit| fit.room);
-    if is_short {
-        let short = number(Quantity::Short, Fit::short);
-        t!(i18n, verdict.short, needed = needed, room = room, short = short)
-    } else {
-        let spare = number(Quantity::Spare, Fit::spare);
-        t!(i18n, verdict.spare, needed = needed, room = room, spare = spare)
+    match form {
+        Form::Short => {
+            let short = number(Quantity::Short, Fit::short);
+            t!(i18n, verdict.short, needed = needed, room = room, short = short).into_any()
+        }
+        Form::Spare => {
+            let spare = number(Quantity::Spare, Fit::spare);
+            t!(i18n, verdict.spare, needed = needed, room = room, spare = spare).into_any()
+        }
+        Form::Range => {
+            let [low, high] = [0, 1].map(|end| {
+                let simulation = Simulation::get();
+                text(move || {
+                    let card = simulation.card().and_then(Result::ok);
+                    let range = card.and_then(|card| card.fit.compiled);
+                    range.map_or_else(String::new, |range| gib(range[end]))
+                })
+            });
+            t!(
+                i18n,
+                verdict.compiled,
+                needed = needed,
+                room = room,
+                low = low,
+                high = high
+            )
+            .into_any()
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use vramscope_plan::Plan;
 
-use crate::shell::Store;
+use crate::shell::{MyCard, Store};
 use crate::state::{Draft, Reading};
 use crate::worker::plans::PlanNews;
 use crate::worker::{Answer, Ask, Engine, Slot};
@@ -21,6 +21,7 @@ pub struct PlansState {
     asked: RwSignal<Draft>,
     /// Current entries.
     entries: Memo<Draft>,
+    card: MyCard,
     engine: Engine,
 }
 
@@ -33,6 +34,7 @@ impl PlansState {
             at_work: RwSignal::new(false),
             asked: RwSignal::default(),
             entries: Memo::new(move |_| reading.with(Reading::of_plan)),
+            card: MyCard::get(),
             engine: Engine::get(),
         };
         on_cleanup(move || page.engine.cancel(Slot::Plan));
@@ -57,8 +59,9 @@ impl PlansState {
         self.asked.set(entries.clone());
         self.at_work.set(true);
         self.news.set(Some(Arc::default()));
+        let card = self.card.kernels().map(|text| text.to_string());
         self.engine
-            .ask(Slot::Plan, Ask::Plan(entries), move |answer, progress| {
+            .ask(Slot::Plan, Ask::Plan { entries, card }, move |answer, progress| {
                 // The page may have been left in the meantime.
                 if let Some(Answer::Plan(text)) = answer
                     && let Ok(news) = serde_json::from_str::<PlanNews>(&text)

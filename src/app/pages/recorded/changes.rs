@@ -52,7 +52,11 @@ pub fn Changes() -> impl IntoView {
     let i18n = use_i18n();
     let trials = trials();
     let groups = move || {
-        let groups = trials.groups(|row| subject(i18n, &row.changed.change), Row::cost);
+        let groups = trials.groups(
+            |row| subject(i18n, &row.changed.change),
+            Row::cost,
+            |row| row.changed.change.name(),
+        );
         Some(
             groups
                 .into_iter()

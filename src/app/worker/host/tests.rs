@@ -36,10 +36,18 @@ fn ask(id: u32, slot: Slot, ask: Ask) -> Order {
 fn finish(host: &mut Host) -> Vec<(u32, Option<Answer>)> {
     std::iter::from_fn(|| host.step())
         .map(|reply| match reply {
-            Reply::Answered { id, answer, .. } => (id, answer.map(|a| *a)),
+            Reply::Answered { id, answer, .. } => (id, answer.map(|a| sent(*a))),
             Reply::Fault(what) => panic!("{what}"),
         })
         .collect()
+}
+
+/// An answer as it arrives: postcard reads fields by their order alone, so that none may be left out.
+fn sent(answer: Answer) -> Answer {
+    let bytes = postcard::to_allocvec(&answer).expect("plain data");
+    let arrived = postcard::from_bytes(&bytes).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
+    assert_eq!(answer, arrived);
+    arrived
 }
 
 #[test]

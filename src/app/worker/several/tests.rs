@@ -20,7 +20,7 @@ fn entries(pairs: &[(Key, &str)]) -> Draft {
     draft
 }
 
-fn numbers(entries: &Draft) -> Vec<OnNumber> {
+fn every(entries: &Draft) -> Vec<OnNumber> {
     let mut work = NumbersWork::of(entries);
     std::iter::from_fn(|| work.next())
         .map(|answer| match answer {
@@ -28,6 +28,12 @@ fn numbers(entries: &Draft) -> Vec<OnNumber> {
             other => panic!("{other:?}"),
         })
         .collect()
+}
+
+fn numbers(entries: &Draft) -> Vec<OnNumber> {
+    let mut all = every(entries);
+    all.retain(|on| on.other.is_none());
+    all
 }
 
 fn strategies(entries: &Draft) -> Vec<Offered> {
@@ -137,6 +143,39 @@ fn one_gpu_is_shown_with_a_strategy_that_takes_it() {
     assert!(none[0].found.is_ok() && none[1].found.is_err());
     assert_eq!(numbers(&entries(&[(Key::Phase, "evaluate")])), []);
     assert_eq!(numbers(&entries(&[(Key::Model, "gpt9")])), []);
+}
+
+/// On several GPUs every strategy that the setup can take is shown for as many of them.
+#[test]
+fn other_strategies_are_shown_on_as_many_gpus() {
+    assert!(
+        every(&entries(&[])).iter().all(|on| on.other.is_none()),
+        "one GPU has none"
+    );
+    let chosen = entries(&[(Key::World, "4"), (Key::Strategy, "zero1")]);
+    let subject = Subject::read(&chosen).expect("it is read");
+    let parallel = subject.reading.parallel.expect("several");
+    let can = |strategy: &Strategy| {
+        let parallel = Parallel {
+            strategy: *strategy,
+            world: 4,
+            ..Parallel::default()
+        };
+        *strategy != parallel_of(&chosen) && can_train(&subject.model, &subject.reading.setup, &parallel).is_ok()
+    };
+    let others: Vec<OnNumber> = every(&chosen).into_iter().filter(|on| on.other.is_some()).collect();
+    let shown: Vec<Strategy> = others.iter().filter_map(|on| on.other).collect();
+    assert_eq!(shown, Strategy::ALL.iter().copied().filter(can).collect::<Vec<_>>());
+    assert!(shown.len() > 3 && parallel.world == 4, "{shown:?}");
+    for on in &others {
+        assert_eq!((on.gpus, parallel_of(&on.entries)), (4, on.other.expect("another")));
+        assert_eq!(on.found, crate::worker::summary(&on.entries));
+    }
+}
+
+fn parallel_of(entries: &Draft) -> Strategy {
+    let parallel = Subject::read(entries).expect("it is read").reading.parallel;
+    parallel.expect("several").strategy
 }
 
 #[test]

@@ -25,7 +25,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use vramscope_benchmark::{BenchedDevice, Class, Implementation, Kernel, Library, Precision, Reading};
+use vramscope_benchmark::{BenchedDevice, Class, Implementation, Kernel, Library, Pass, Precision, Reading};
 use vramscope_engine::attention::Algorithm;
 
 use self::compile::{Function, Module, Source};
@@ -130,6 +130,11 @@ fn missing(library: &str, why: &str) -> Refusal {
     Refusal::Unsupported(format!("{library}: {why}"))
 }
 
+/// The refusal of kernels that PyTorch alone has.
+fn needs_pytorch() -> Refusal {
+    Refusal::Unsupported("needs PyTorch: name the Python that your training runs in with --python PATH".into())
+}
+
 impl Backend for Cuda {
     fn device(&self) -> BenchedDevice {
         let monitor = self.monitor.as_ref();
@@ -183,6 +188,10 @@ impl Backend for Cuda {
             return Err(Refusal::Unsupported(reason));
         }
         match kernel.class {
+            class if class.is_of_pytorch() || kernel.algorithm == Some(Algorithm::Efficient) => Err(needs_pytorch()),
+            Class::Attention if kernel.algorithm == Some(Algorithm::Flash) && kernel.pass == Some(Pass::Backward) => {
+                Err(needs_pytorch())
+            }
             Class::HostToDevice | Class::DeviceToHost => host_copy::prepare(self, kernel),
             Class::PeerCopy => peer::prepare(self, kernel),
             class if class.is_collective() => collective::prepare(self, kernel),

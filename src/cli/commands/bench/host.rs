@@ -22,6 +22,8 @@ const LONGEST_QUESTION: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
 /// Prints the version of PyTorch without importing it.
 const VERSION: &str = "import importlib.metadata as m; print(m.version('torch'))";
+/// Windows in which the pace is followed at a later moment: about three seconds.
+const WINDOWS: u32 = 60;
 /// Runs of the processor's probe, of which the shortest counts.
 const RUNS: usize = 7;
 
@@ -32,12 +34,21 @@ struct Printed {
     software: String,
     us: BTreeMap<String, f64>,
     failed: BTreeMap<String, String>,
+    windows_us: Vec<f64>,
+}
+
+/// Output of `python -m vramscope.pace --windows`.
+#[derive(Deserialize)]
+struct Windows {
+    windows_us: Vec<f64>,
 }
 
 /// A Python with PyTorch, as `bench --list` names it.
 pub struct Found {
-    python: PathBuf,
-    version: String,
+    /// The interpreter.
+    pub python: PathBuf,
+    /// Version of its PyTorch.
+    pub version: String,
 }
 
 impl Found {
@@ -83,11 +94,34 @@ pub fn measure(named: Option<&Path>, quick: bool) -> Host {
     })
 }
 
-/// Runs the probes that this program carries.
-fn probes(found: &Found, quick: bool) -> Result<Host, String> {
+/// Follows the host's pace: adds how it is now, if it was probed through PyTorch at first.
+pub fn follow(named: Option<&Path>, host: &mut Host) {
+    if host.windows_us.is_empty() {
+        return;
+    }
+    let windows = || -> Result<Windows, String> {
+        let mut run = module(&find(named)?, "vramscope.pace")?;
+        run.args(["--windows", &WINDOWS.to_string()]);
+        let text = answer(&mut run, LONGEST)?;
+        serde_json::from_str(&text).map_err(|error| format!("the windows printed no result: {error}"))
+    };
+    match windows() {
+        Ok(windows) => host.windows_us.push(windows.windows_us),
+        Err(why) => anstream::eprintln!("note: the host's pace was not followed: {why}"),
+    }
+}
+
+/// A module of the sources that this program carries, run by a Python.
+pub fn module(found: &Found, name: &str) -> Result<Command, String> {
     let folder = recorder::folder().map_err(|_| "the probes cannot be unpacked".to_owned())?;
     let mut run = Command::new(&found.python);
-    run.args(["-m", "vramscope.pace"]).env("PYTHONPATH", folder);
+    run.args(["-m", name]).env("PYTHONPATH", folder);
+    Ok(run)
+}
+
+/// Runs the probes that this program carries.
+fn probes(found: &Found, quick: bool) -> Result<Host, String> {
+    let mut run = module(found, "vramscope.pace")?;
     if quick {
         run.arg("--quick");
     }
@@ -104,6 +138,7 @@ fn probes(found: &Found, quick: bool) -> Result<Host, String> {
         software: Some(printed.software),
         reason: None,
         us,
+        windows_us: vec![printed.windows_us],
     })
 }
 

@@ -7,6 +7,7 @@ mod found;
 mod host;
 mod measure;
 mod plot;
+mod pytorch;
 mod run;
 mod show;
 
@@ -35,7 +36,7 @@ pub struct Bench {
     /// Only kernels whose name holds these words, such as "gemm bf16" or "attention 8192"; "=" before a
     /// name takes it alone
     filters: Vec<String>,
-    /// Fewer shapes and samples: under half a minute
+    /// Fewer shapes and samples: half a minute, and what PyTorch takes to start for the first time
     #[arg(long)]
     quick: bool,
     /// Say what was found, what is missing and why, and which kernels would run; measure nothing

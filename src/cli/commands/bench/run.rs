@@ -1,21 +1,24 @@
 //! Runs a benchmark kernel by kernel, and writes each result as soon as it is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use vramscope_benchmark::{Conditions, Kernel, Layout, Precision, Reading, Record, Run, SCHEMA_VERSION, Tool};
+use vramscope_benchmark::{
+    Conditions, Kernel, Layout, Measurement, Precision, Reading, Record, Run, SCHEMA_VERSION, Tool,
+};
 
 use super::bar::Bar;
 use super::measure::{Effort, canary, measure};
+use super::pytorch::{self, Running};
 use super::{Bench, Interface, file, found, host};
 use crate::backends::Backend;
 use crate::failure::Failure;
 use crate::kernels::suite;
 
 /// Time budgets of a run: half a minute or five minutes, minus the time to start. Measuring the host counts.
-const QUICK: Duration = Duration::from_secs(24);
+const QUICK: Duration = Duration::from_secs(20);
 const FULL: Duration = Duration::from_secs(270);
 /// Number of cards assumed before the machine is known, so that the names of all kernels are accepted.
 const MOST_CARDS: u32 = 16;
@@ -107,8 +110,10 @@ pub fn run(bench: &Bench) -> Result<Record, Failure> {
     bench.chosen(&Machine::unknown(bench.backend))?;
     let backend = found::backend(bench.backend)?;
     let mut kernels = bench.chosen(&Machine::of(backend.as_ref()))?;
+    // PyTorch runs what it has, and nothing stands in for that.
+    let by_pytorch = |kernel: &Kernel| backend.device().backend == "cuda" && pytorch::runs(kernel);
     if bench.filters.is_empty() {
-        kernels.retain(|kernel| !backend.is_stand_in(kernel));
+        kernels.retain(|kernel| by_pytorch(kernel) || !backend.is_stand_in(kernel));
     }
     let (mut record, path) = match (old, &bench.resume) {
         (Some(old), Some(path)) => (resumed(old, backend.as_ref(), path)?, path.clone()),
@@ -120,27 +125,14 @@ pub fn run(bench: &Bench) -> Result<Record, Failure> {
     file::write(&path, &record)?;
     let stop = stop_flag()?;
     let mut watch = Watch::begin(backend.as_ref(), &mut record.conditions);
-    let all = if bench.quick { QUICK } else { FULL };
-    let begin = Instant::now();
-    if bench.measures_host(&record) {
-        record.host = Some(host::measure(bench.python.as_deref(), bench.quick));
-        file::write(&path, &record)?;
-    }
-    let bar = Bar::new(left.len());
-    for (i, kernel) in left.iter().enumerate() {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        bar.begin(&kernel.label());
-        let effort = effort(all.saturating_sub(begin.elapsed()), left.len() - i);
-        let result = measure(backend.as_ref(), kernel, effort);
-        bar.end(kernel, &result);
-        record.put(result);
-        record.run.complete = i + 1 == left.len();
-        record.conditions.other_processes = record.conditions.other_processes.max(backend.other_processes());
-        file::write(&path, &record)?;
-    }
-    bar.close();
+    let session = Session {
+        bench,
+        backend: backend.as_ref(),
+        path: &path,
+        stop,
+        begin: Instant::now(),
+    };
+    session.measure(&mut record, left)?;
     watch.end(backend.as_ref(), &mut record.conditions);
     file::write(&path, &record)?;
     if !record.run.complete {
@@ -153,6 +145,91 @@ pub fn run(bench: &Bench) -> Result<Record, Failure> {
     }
     anstream::eprintln!("{} results are in {}", record.results.len(), path.display());
     Ok(record)
+}
+
+/// A run that is under way.
+struct Session<'a> {
+    bench: &'a Bench,
+    backend: &'a dyn Backend,
+    path: &'a Path,
+    stop: Arc<AtomicBool>,
+    begin: Instant,
+}
+
+impl Session<'_> {
+    /// Measures the host and the kernels; the host's pace is followed in the middle of the run and at its end.
+    fn measure(&self, record: &mut Record, left: Vec<Kernel>) -> Result<(), Failure> {
+        let measures_host = self.bench.measures_host(record);
+        if measures_host {
+            record.host = Some(host::measure(self.bench.python.as_deref(), self.bench.quick));
+            file::write(self.path, record)?;
+        }
+        let follows = measures_host && !self.bench.quick;
+        let bar = Bar::new(left.len());
+        let (by_pytorch, mut rest): (Vec<Kernel>, Vec<Kernel>) = left.into_iter().partition(pytorch::runs);
+        rest.extend(self.by_pytorch(record, by_pytorch, &bar)?);
+        record.run.complete = rest.is_empty();
+        let all = if self.bench.quick { QUICK } else { FULL };
+        for (i, kernel) in rest.iter().enumerate() {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            if follows && i == rest.len() / 2 {
+                self.follow(record);
+            }
+            bar.begin(&kernel.label());
+            let effort = effort(all.saturating_sub(self.begin.elapsed()), rest.len() - i);
+            let result = measure(self.backend, kernel, effort);
+            // No Python of this run computes now: what does is another's.
+            let others = self.backend.other_processes();
+            record.conditions.other_processes = record.conditions.other_processes.max(others);
+            self.keep(record, result, &bar)?;
+            record.run.complete = i + 1 == rest.len();
+        }
+        bar.close();
+        if follows && record.run.complete {
+            self.follow(record);
+        }
+        Ok(())
+    }
+
+    /// Runs what PyTorch alone has; returns what remains where there is none.
+    fn by_pytorch(&self, record: &mut Record, kernels: Vec<Kernel>, bar: &Bar) -> Result<Vec<Kernel>, Failure> {
+        if kernels.is_empty() || record.device.backend != "cuda" {
+            return Ok(kernels);
+        }
+        let mut running = match Running::start(self.bench.python.as_deref(), kernels.clone()) {
+            Ok(running) => running,
+            Err((_, kernels)) => return Ok(kernels.into_iter().filter(|k| !self.is_stand_in(k)).collect()),
+        };
+        while !self.stop.load(Ordering::Relaxed)
+            && let Some(result) = running.next()
+        {
+            bar.begin(&result.kernel.label());
+            self.keep(record, result, bar)?;
+        }
+        Ok(kernels
+            .into_iter()
+            .filter(|k| record.result_of(k).is_none() && !self.is_stand_in(k))
+            .collect())
+    }
+
+    /// Returns true if a run of all kernels leaves this one out.
+    fn is_stand_in(&self, kernel: &Kernel) -> bool {
+        self.bench.filters.is_empty() && self.backend.is_stand_in(kernel)
+    }
+
+    fn keep(&self, record: &mut Record, result: Measurement, bar: &Bar) -> Result<(), Failure> {
+        bar.end(&result.kernel, &result);
+        record.put(result);
+        file::write(self.path, record)
+    }
+
+    fn follow(&self, record: &mut Record) {
+        if let Some(host) = &mut record.host {
+            host::follow(self.bench.python.as_deref(), host);
+        }
+    }
 }
 
 /// Assigns three fifths of a kernel's share of the remaining time; the rest is for its preparation and the reference.

@@ -1,5 +1,6 @@
 //! `vramscope estimate`: predicts memory and time of a training setup.
 
+mod against;
 mod batch;
 mod inference;
 mod recorded;
@@ -28,7 +29,7 @@ use crate::output::Format;
 /// phase, which phase holds the peak, what is live there, and whether a card has room for it.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]\n       vramscope estimate --launch FILE.. [MODEL | --config FILE] [OPTIONS]\n       vramscope estimate --recording FILE [OPTIONS]",
+    override_usage = "vramscope estimate <MODEL | --config FILE | --case JSON | --cases FILE> [OPTIONS]\n       vramscope estimate --launch FILE.. [--against FILE..] [MODEL | --config FILE] [OPTIONS]\n       vramscope estimate --recording FILE [OPTIONS]",
     after_help = examples(EXAMPLES),
     allow_negative_numbers = true,
     group = ArgGroup::new("what").args(["model", "config", "case", "cases", "recording"]),
@@ -84,6 +85,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
   vramscope estimate llama3.1-8b --freeze qlora --gpu 4090 --host-gib 32
   vramscope estimate --launch train.yaml --gpu H200
+  vramscope estimate --launch of_a.yaml --against of_b.sh --gpu 4090
   vramscope estimate --recording run.vram.gz --gpu H200
   vramscope estimate --recording run.sizes.gz --at batch=4,seq=512
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
@@ -118,7 +120,10 @@ impl Estimate {
                 };
                 batch::run(source, &card, self.format.unwrap_or(Format::Jsonl))
             }
-            None if self.phase == Phase::Train => self.run_single(),
+            None if self.phase == Phase::Train => match self.launch.read_against()? {
+                Some(other) => self.run_against(&other),
+                None => self.run_single(),
+            },
             None => {
                 let phase = self.phase;
                 self.run_inference(phase)

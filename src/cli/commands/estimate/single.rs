@@ -26,6 +26,7 @@ impl Estimate {
         let timed = !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
         let (clock, expense) = (self.clock()?.filter(|_| timed), self.time.expense()?);
         let (model, setup) = self.subject.read(&self.setup)?;
+        let clock = clock.filter(|_| setup.is_timed());
         let (report, time) = match &clock {
             Some(clock) => {
                 let sources = clock.sources();
@@ -81,7 +82,7 @@ impl Estimate {
         let Some(launch) = self.launch.read()? else {
             return Ok(());
         };
-        let resolved = launch.resolve(self.subject.takes_images(launch.model())?);
+        let resolved = launch.resolve(self.subject.facts(launch.model())?);
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }

@@ -7,6 +7,7 @@ mod fit;
 #[cfg(feature = "portable")]
 mod portable;
 mod products;
+mod pytorch;
 
 use vramscope_benchmark::{Class, Kernel, Shape};
 
@@ -41,6 +42,8 @@ fn whole(quick: bool, cards: u32) -> Vec<Kernel> {
     all.extend(elements::kernels(quick));
     all.extend(attention::unfused(quick));
     if !quick {
+        // Starting PyTorch takes as long as a tenth of a short run.
+        all.extend(pytorch::kernels());
         all.extend(products::layers());
         all.extend(products::batched());
     }

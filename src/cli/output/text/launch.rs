@@ -32,7 +32,8 @@ pub fn render(launch: &Launch, resolved: &Resolved, width: usize) -> String {
         ("taken for granted", &resolved.assumed),
         ("not told", &resolved.missing),
     ] {
-        out += &one_by_one(title, items, width);
+        let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+        out += &one_by_one(title, &items, width);
     }
     let hints: Vec<String> = launch.lines.iter().filter_map(hint).collect();
     out + &one_by_one("perhaps", &hints, width) + "\n"

@@ -2,6 +2,7 @@
 //!
 //! All text is built with colours and Unicode; [`super::print`] removes what the terminal does not support.
 
+mod against;
 mod around;
 mod bar;
 mod breakdown;
@@ -30,6 +31,7 @@ mod warnings;
 mod watch;
 mod wrap;
 
+pub use against::render as against;
 pub use case_line::case_line;
 pub use comparison::comparison;
 pub use diagnosis::diagnosis;

@@ -86,6 +86,7 @@ fn report() -> Report {
         breakdown: breakdown.into(),
         timeline: Timeline::default(),
         outputs: None,
+        is_compiled: false,
         warnings: vec![
             warning(
                 "a-note",

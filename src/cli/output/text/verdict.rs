@@ -45,6 +45,12 @@ const fn word(verdict: Verdict) -> &'static str {
 
 fn sentence(fit: &Fit, target: &Target) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
+    if let Some([low, high]) = fit.compiled {
+        let (name, low, high) = (target.name(), gib(low), gib(high));
+        return format!(
+            "{name}: eager mode needs {needed} of {room}; as compiled steps were measured beside eager ones, {low} to {high}"
+        );
+    }
     let rest = match (fit.verdict, fit.needed > fit.room) {
         (Verdict::Oom, _) => format!("{} too much", gib(fit.short())),
         (_, true) => "runs only if the allocator's cache can be given back".into(),

@@ -188,7 +188,7 @@ impl GemmaText {
         let position_ids = given
             .position_ids
             .or_else(|| packed.cloned())
-            .unwrap_or_else(|| nn::position_ids(t, &embeds));
+            .unwrap_or_else(|| run.position_ids(t, &embeds));
         let masks = given
             .masks
             .unwrap_or_else(|| self.causal_masks(t, run, &embeds, packed));

@@ -158,7 +158,7 @@ impl Decoder {
     /// `packed`, [1, seq].
     pub fn forward_packed(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
         let cache = run.cache(&self.windows);
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
         let masks = self.masks(t, run, &embeds, packed);
         match self.late_scale {
             LateScale::Never => self.at(t, run, embeds, position_ids, masks, cache),

@@ -65,6 +65,7 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "linalg_solve_triangular" => products::triangular_solve(call),
         "sort" => return order::sort(call),
         "topk" => return order::topk(call),
+        "multinomial" => return order::multinomial(call),
         "_unique2" | "unique_dim" | "_unique" => return false,
         "_fused_rms_norm_backward" => normalization::rms_norm_backward(call),
         "native_layer_norm" => normalization::layer_norm(call),

@@ -38,3 +38,12 @@ pub(super) fn topk(call: &Call<'_>) -> bool {
     let lies = x.is_contiguous() && dim + 1 == x.dim();
     call.tape.in_topk(of, x.dtype().width()) && few && lies
 }
+
+/// Replays `multinomial(probs, num_samples, replacement)`; returns false if its memory is unknown.
+pub(super) fn multinomial(call: &Call<'_>) -> bool {
+    call.make();
+    if let Some(probs) = call.tensor(0, "self") {
+        call.tape.in_multinomial(&probs);
+    }
+    call.int(1, "num_samples") == Some(1)
+}

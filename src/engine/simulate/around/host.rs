@@ -145,17 +145,20 @@ fn paged(bytes: Bytes) -> HostBytes {
     }
 }
 
-/// Moments that an optimizer keeps of each weight. Adafactor keeps means of rows and columns, which are small.
+/// Moments that an optimizer keeps of each weight; of Muon's two optimizers, the matrices'. Adafactor keeps means of rows and columns, which are small.
 const fn moments(optimizer: Optimizer) -> u64 {
     match optimizer {
         Optimizer::Sgd | Optimizer::Adafactor | Optimizer::AdafactorTorch => 0,
-        Optimizer::Sgdm => 1,
+        Optimizer::Sgdm | Optimizer::Muon => 1,
         Optimizer::Adamw
         | Optimizer::AdamwFused
         | Optimizer::AdamwLoop
         | Optimizer::Adamw8bit
         | Optimizer::PagedAdamw8bit
-        | Optimizer::PagedAdamw => 2,
+        | Optimizer::PagedAdamw
+        | Optimizer::AdamwTorchao8bit
+        | Optimizer::AdamwTorchao4bit
+        | Optimizer::AdamwTorchaoFp8 => 2,
     }
 }
 
@@ -233,7 +236,11 @@ fn saved_states(run: &Run<'_>, trained: &Trained) -> Bytes {
         return Bytes::new(4 * trained.elements.div_ceil(parallel.world));
     }
     let width = match (run.setup.optim, run.setup.freeze, run.setup.lora_dtype) {
-        (Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit, ..) => 1,
+        (Optimizer::AdamwTorchao4bit, ..) => return Bytes::new(trained.largest / 2),
+        (
+            Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit | Optimizer::AdamwTorchao8bit | Optimizer::AdamwTorchaoFp8,
+            ..,
+        ) => 1,
         (Optimizer::PagedAdamw, ..) => 4,
         (_, Freeze::Lora | Freeze::Qlora, AdapterType::Fp32) => DType::F32.width(),
         (_, Freeze::Lora | Freeze::Qlora, AdapterType::Bf16) => DType::Bf16.width(),

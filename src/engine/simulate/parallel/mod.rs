@@ -207,6 +207,9 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if setup.trainer != TrainerKind::Loop {
         return Err(why::loop_alone());
     }
+    if setup.compile {
+        return Err(why::compiled());
+    }
     if strategy.is_deepspeeds() {
         return deepspeed::refuse(setup, parallel);
     }

@@ -151,16 +151,18 @@ impl PassRecorder {
     }
 }
 
-/// Checks that the steps run in a loop of one's own: another trainer keeps tensors from one step to the next, which no
+/// Checks that the steps run in eager mode, whose memory is known, and in a loop of one's own: another trainer keeps tensors from one step to the next, which no
 /// pass by itself has.
 fn runs_in_a_loop(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    if setup.trainer == TrainerKind::Loop {
-        return Ok(());
-    }
+    let (given, instead) = match setup.trainer {
+        _ if setup.compile => ("a plan for `compile`".to_owned(), "eager mode (leave `compile` out)"),
+        TrainerKind::Loop => return Ok(()),
+        trainer => (format!("a plan for `trainer` {}", trainer.name()), "`trainer` loop"),
+    };
     Err(SimulateError::NotSimulated {
         model: model.name.clone(),
-        given: format!("a plan for `trainer` {}", setup.trainer.name()),
-        instead: "`trainer` loop".into(),
+        given,
+        instead: instead.into(),
     })
 }
 

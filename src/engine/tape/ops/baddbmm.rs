@@ -1,14 +1,23 @@
-//! Batches of products that are added to a tensor.
+//! Products, and batches of them, that are added to a tensor.
 
 use smallvec::smallvec;
 
 use super::super::core::Tape;
 use super::super::dims::Dims;
 use super::super::tensor::Tensor;
-use super::matmul::{Batched, Product, save_operands};
+use super::matmul::{Batched, Operands, Product, save_operands};
 use crate::dtype::DType;
 
 impl Tape {
+    /// `torch.addmm(x, a, b, beta=…, alpha=…)` with numbers other than 1, for a matrix `x`, outside the graph: the result
+    /// begins as a copy of `x`, to which cuBLAS adds the product.
+    pub fn addmm_of(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+        self.fits(a.size(1) == b.size(0), "addmm", a, b);
+        let out = self.product(*x.shape(), a.dtype(), "addmm");
+        self.multiplied(&Operands::of(a, b).forward(), a.dtype());
+        out
+    }
+
     /// `torch.baddbmm(x, a, b, alpha=s)` for a number `s` other than 1: [n, i, k] × [n, k, j], scaled and added to a
     /// frozen [n, i, j] or [n, 1, j]. The caller casts them where autocast would.
     pub fn baddbmm(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {

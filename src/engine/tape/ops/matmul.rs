@@ -274,7 +274,7 @@ pub(super) fn save_operands(tape: &Tape, rec: &mut Recording, a: &Tensor, b: &Te
 }
 
 /// Shapes and layouts of two matrices.
-struct Operands {
+pub(super) struct Operands {
     a: Dims,
     b: Dims,
     a_transposed: bool,
@@ -282,7 +282,7 @@ struct Operands {
 }
 
 impl Operands {
-    fn of(a: &Tensor, b: &Tensor) -> Self {
+    pub(super) fn of(a: &Tensor, b: &Tensor) -> Self {
         let transposed = |t: &Tensor| t.strides()[0] == 1 && t.strides()[1] == t.size(0);
         Self {
             a: *a.shape(),
@@ -301,7 +301,7 @@ pub(super) struct Product {
 }
 
 impl Operands {
-    fn forward(&self) -> Product {
+    pub(super) fn forward(&self) -> Product {
         Product {
             extents: [self.a[0], self.b[1], self.a[1], 1],
             layout: layout(self.a_transposed, self.b_transposed),

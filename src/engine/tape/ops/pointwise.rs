@@ -139,6 +139,27 @@ impl Tape {
         self.maximum(a, b)
     }
 
+    /// `torch.min(a, b)` of which both may have gradients: backward halves the gradient where both are equal, and clears it
+    /// where the other is less.
+    pub fn lesser(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        let mut rec = self.record("MinimumBackward0", &[a, b]);
+        rec.save(self, a);
+        rec.save(self, b);
+        let out = self.elementwise(a, b, Self::promoted(a, b), "minimum");
+        rec.finish(self, out, |t, bw| {
+            let (g, a) = (bw.grad(), &bw.saved[0]);
+            let of_one = || {
+                let half = t.empty_like(g, g.dtype(), "minimum backward");
+                let equal = t.empty_like(a, DType::Bool, "comparison");
+                let grad = t.empty_like(g, g.dtype(), "minimum backward");
+                let greater = t.empty_like(a, DType::Bool, "comparison");
+                drop((greater, equal, half));
+                grad
+            };
+            smallvec![bw.want(0, of_one), bw.want(1, of_one)]
+        })
+    }
+
     /// `torch.expm1(x)`: backward is `grad * (result + 1)`; autocast computes it in fp32.
     pub fn expm1(&self, x: &Tensor) -> Tensor {
         let x = &self.cast_high(x);

@@ -90,6 +90,18 @@ impl Tape {
         })
     }
 
+    /// `torch.multinomial(probs, num_samples=1)` of probabilities [rows, n]: [rows, 1] in int64.
+    pub fn multinomial(&self, probs: &Tensor) -> Tensor {
+        let drawn = self.empty([probs.size(0), 1], DType::I64, "multinomial");
+        self.in_multinomial(probs);
+        drawn
+    }
+
+    /// Allocates the exponentials that one sample is drawn by (`aten/src/ATen/native/Distributions.cpp`).
+    pub(crate) fn in_multinomial(&self, probs: &Tensor) {
+        drop(self.empty_like(probs, probs.dtype(), "exponentials"));
+    }
+
     /// `x.masked_fill(mask, value)`.
     pub fn masked_fill(&self, x: &Tensor, mask: &Tensor) -> Tensor {
         let mut rec = self.record("MaskedFillBackward0", &[x]);

@@ -84,19 +84,32 @@ pub fn NumbersPanel() -> impl IntoView {
     let following = Following::start();
     let found = following.found;
     let strategy = move || {
-        let name = found.with(|all| all.last().map(|on| on.entries.get(Key::Strategy).to_owned()));
+        let name = found.with(|all| {
+            let last = all.iter().rev().find(|on| on.other.is_none());
+            last.map(|on| on.entries.get(Key::Strategy).to_owned())
+        });
         words::choice(i18n, Key::Strategy, &name.unwrap_or_default())
     };
     let explain = move || t_string!(i18n, several.explain, strategy = strategy());
-    let cards = part(move || {
+    let cards = move |others: bool| {
         let all = found.get();
         let most = all
             .iter()
             .filter_map(|on| on.found.as_ref().ok())
             .map(|found| found.needed())
             .max();
-        let cards = all.into_iter().map(|on| view! { <Card on most /> });
-        Some(cards.collect_view().into_any())
+        let shown = all.into_iter().filter(|on| on.other.is_some() == others);
+        let cards: Vec<_> = shown.map(|on| view! { <Card on most /> }).collect();
+        (!cards.is_empty()).then(|| cards.into_any())
+    };
+    let numbers = part(move || cards(false));
+    let strategies = part(move || {
+        let cards = cards(true)?;
+        let view = view! {
+            <h3 class="on-strategies">{t!(i18n, several.others)}</h3>
+            <div class="on-numbers">{cards}</div>
+        };
+        Some(view.into_any())
     });
     let reasons = part(move || {
         let mut reasons: Vec<String> = found.with(|all| {
@@ -113,7 +126,8 @@ pub fn NumbersPanel() -> impl IntoView {
         <section class="card several" data-testid="on-numbers" aria-busy=text(move || following.is_waiting.get().to_string())>
             <h2>{t!(i18n, several.title)}</h2>
             <p class="muted small">{text(explain)}</p>
-            <div class="on-numbers">{cards}</div>
+            <div class="on-numbers">{numbers}</div>
+            {strategies}
             {reasons}
         </section>
     }

@@ -11,7 +11,7 @@ use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::pages::plan::verdict::Icon;
 use crate::part::text;
 use crate::shell::Store;
-use crate::state::{Key, world};
+use crate::state::{Key, Reading, world};
 use crate::words;
 use crate::worker::several::OnNumber;
 use crate::worker::view::Summary;
@@ -26,8 +26,23 @@ pub fn Card(
 ) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let OnNumber { gpus, entries, found } = on;
-    let is_taken = Memo::new(move |_| store.reading().with(|r| world(&r.good) == gpus));
+    let OnNumber {
+        gpus,
+        other,
+        entries,
+        found,
+    } = on;
+    let is_taken = Memo::new(move |_| {
+        let is_on =
+            |r: &Reading| world(&r.good) == gpus && other.is_none_or(|other| r.good.get(Key::Strategy) == other.name());
+        store.reading().with(is_on)
+    });
+    let title_words = move || match other {
+        Some(strategy) => words::choice(i18n, Key::Strategy, strategy.name()),
+        None => name(i18n, gpus),
+    };
+    let testid = if other.is_some() { "on-strategy" } else { "on-number" };
+    let data_name = other.map_or_else(|| gpus.to_string(), |strategy| strategy.name().to_owned());
     let take = move |_| {
         store.edit(|draft| draft.take(&entries, Key::shares));
     };
@@ -43,15 +58,15 @@ pub fn Card(
         <button
             type="button"
             class="on-number"
-            data-testid="on-number"
-            data-name=gpus.to_string()
+            data-testid=testid
+            data-name=data_name
             data-value=needed.map(|bytes| bytes.get().to_string())
             aria-pressed=text(move || is_taken.get().to_string())
             disabled=found.is_err()
             title=title
             on:click=take
         >
-            <span class="on-number-name">{name(i18n, gpus)}</span>
+            <span class="on-number-name">{title_words()}</span>
             {body}
         </button>
     }

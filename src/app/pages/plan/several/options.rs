@@ -5,7 +5,7 @@ use vramscope_engine::setup::Strategy;
 
 use crate::shell::Store;
 use crate::state::Key;
-use crate::widgets::{Entry, Select, Switch};
+use crate::widgets::{Entry, Number, Select, Switch};
 
 /// Words for what a strategy can keep in the memory of the host.
 pub const fn offloads(strategy: Strategy) -> &'static [&'static str] {
@@ -14,6 +14,11 @@ pub const fn offloads(strategy: Strategy) -> &'static [&'static str] {
         Strategy::Deepspeed1 | Strategy::Deepspeed2 => &["false", "optimizer"],
         _ => &["false"],
     }
+}
+
+/// Returns true for the strategies whose gradients are reduced in DDP's buckets.
+pub const fn has_buckets(strategy: Strategy) -> bool {
+    matches!(strategy, Strategy::Ddp | Strategy::DdpView)
 }
 
 /// Options that the chosen strategy has; those that are entered without meaning are shown too, so that they can be taken
@@ -39,6 +44,8 @@ pub fn Options() -> impl IntoView {
         );
         all
     });
+    let is_deepspeeds = Memo::new(move |_| strategy.get().is_deepspeeds() || store.has(Key::Zero));
+    let has_buckets = Memo::new(move |_| has_buckets(strategy.get()) || store.has(Key::Bucket));
     let is_timed = Memo::new(move |_| !strategy.get().is_deepspeeds());
     view! {
         <Show when=move || mp.get()>
@@ -46,6 +53,12 @@ pub fn Options() -> impl IntoView {
         </Show>
         <Show when=move || offloads.with(|all| all.len() > 1)>
             <Select key=Key::Offload choices=offloads />
+        </Show>
+        <Show when=move || has_buckets.get()>
+            <Number key=Key::Bucket step=25 />
+        </Show>
+        <Show when=move || is_deepspeeds.get()>
+            <Entry key=Key::Zero placeholder="reduce_bucket_size=2e8" />
         </Show>
         <Show when=move || is_timed.get()>
             <Entry key=Key::Link placeholder="auto" />

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use vramscope_engine::setup::{Offload, Strategy};
 
-use super::options::{Options, offloads};
+use super::options::{Options, has_buckets, offloads};
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::part::{part, text};
 use crate::shell::Store;
@@ -84,6 +84,12 @@ fn choose(store: Store, name: &str) {
         draft.set(Key::Strategy, name);
         if !strategy.shards_parameters() {
             draft.set(Key::Mp, "false");
+        }
+        if !strategy.is_deepspeeds() {
+            draft.set(Key::Zero, "");
+        }
+        if !has_buckets(strategy) {
+            draft.set(Key::Bucket, Key::Bucket.default_text());
         }
         let kept = Offload::named(draft.get(Key::Offload)).unwrap_or_default();
         if !offloads(strategy).contains(&kept.word()) {

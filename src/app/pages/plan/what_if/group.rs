@@ -54,7 +54,7 @@ pub fn of_entry(key: Key, rows: Vec<Row>) -> AnyView {
 fn line(i18n: Words, row: Row) -> AnyView {
     let store = Store::get();
     let (key, value) = (row.key, row.tried.change.text());
-    let name = format!("{}={value}", key.name());
+    let name = row.name();
     let label = shown(i18n, key, value.clone());
     let effect = row.tried.effect.map_err(|why| words::setup_refusal(i18n, &why));
     let pick = Callback::new(move |()| store.set(key, value.clone()));

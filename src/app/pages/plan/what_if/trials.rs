@@ -30,6 +30,10 @@ pub struct Trials<R: Send + Sync + 'static> {
     pub progress: RwSignal<Option<Progress>>,
     /// True once nothing more follows for this run: all changes are tried, or the user stopped.
     pub over: RwSignal<bool>,
+    /// True while the pointer or the focus is on the list, whose order then stays.
+    pub is_held: RwSignal<bool>,
+    /// Names of the rows on screen, in their order.
+    order: StoredValue<Vec<String>>,
     pending: Pending,
     engine: Engine,
 }
@@ -50,6 +54,8 @@ impl<R: Clone + Send + Sync> Trials<R> {
             tried: RwSignal::default(),
             progress: RwSignal::new(None),
             over: RwSignal::new(false),
+            is_held: RwSignal::new(false),
+            order: StoredValue::default(),
             pending: Pending::new(),
             engine: Engine::get(),
         };
@@ -101,22 +107,63 @@ impl<R: Clone + Send + Sync> Trials<R> {
         self.pending.stop();
     }
 
-    /// Results in groups of equal keys; groups and rows with the largest saving come first.
-    pub fn groups<K: PartialEq>(self, key: impl Fn(&R) -> K, cost: impl Fn(&R) -> i64) -> Vec<(K, Vec<R>)> {
+    /// Results in groups of equal keys; groups and rows with the largest saving come first. Under the pointer all stay
+    /// where they are: a row that replaces another, as what undoes a change does, takes its place.
+    pub fn groups<K: PartialEq>(
+        self,
+        key: impl Fn(&R) -> K,
+        cost: impl Fn(&R) -> i64,
+        name: impl Fn(&R) -> String,
+    ) -> Vec<(K, Vec<R>)> {
+        let mut rows = self.tried.get();
+        // Read without being followed: a list that is left is sorted with the next results.
+        let is_held = self.is_held.get_untracked();
+        let names: Vec<String> = rows.iter().map(&name).collect();
+        let places = self.order.with_value(|order| places(order, &names));
+        let kept = is_held && !places.is_empty();
+        if kept {
+            let mut placed: Vec<(usize, R)> = places.into_iter().zip(rows).collect();
+            sort_by_key(&mut placed, |(place, _)| *place);
+            rows = placed.into_iter().map(|(_, row)| row).collect();
+        }
         let mut groups: Vec<(K, Vec<R>)> = Vec::new();
-        for row in self.tried.get() {
+        for row in rows {
             let key = key(&row);
             match groups.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, rows)) => rows.push(row),
                 None => groups.push((key, vec![row])),
             }
         }
-        for (_, rows) in &mut groups {
-            sort_by_key(rows, &cost);
+        if !kept {
+            for (_, rows) in &mut groups {
+                sort_by_key(rows, &cost);
+            }
+            sort_by_key(&mut groups, |(_, rows)| rows.first().map_or(i64::MAX, &cost));
         }
-        sort_by_key(&mut groups, |(_, rows)| rows.first().map_or(i64::MAX, &cost));
+        let shown = groups.iter().flat_map(|(_, rows)| rows).map(name);
+        self.order.set_value(shown.collect());
         groups
     }
+}
+
+/// Place of each row in the order on screen. Rows that are new take the places of rows of their entry that are gone, or
+/// come last; none if nothing is on screen.
+fn places(order: &[String], names: &[String]) -> Vec<usize> {
+    if order.is_empty() {
+        return Vec::new();
+    }
+    let entry = |name: &str| name.split('=').next().unwrap_or_default().to_owned();
+    let mut gone: Vec<usize> = (0..order.len())
+        .filter(|place| !names.contains(&order[*place]))
+        .collect();
+    let place = |name: &String| {
+        if let Some(place) = order.iter().position(|known| known == name) {
+            return place;
+        }
+        let of_entry = gone.iter().position(|place| entry(&order[*place]) == entry(name));
+        of_entry.map_or(usize::MAX, |at| gone.remove(at))
+    };
+    names.iter().map(place).collect()
 }
 
 /// A change to a setup, and the run that it applies to.
@@ -135,6 +182,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// Entry and value, such as `ckpt=full`.
+    pub fn name(&self) -> String {
+        format!("{}={}", self.key.name(), self.tried.change.text())
+    }
+
     /// Sort key: the memory difference; a change that cannot run sorts last.
     pub fn cost(&self) -> i64 {
         self.tried.effect.as_ref().map_or(i64::MAX, |effect| effect.difference)

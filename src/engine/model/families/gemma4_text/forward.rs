@@ -183,7 +183,7 @@ impl Gemma4Text {
         let position_ids = given
             .position_ids
             .or_else(|| packed.cloned())
-            .unwrap_or_else(|| nn::position_ids(t, &embeds));
+            .unwrap_or_else(|| run.position_ids(t, &embeds));
         let masks = given.masks.unwrap_or_else(|| {
             self.patterns(None)
                 .map(|pattern| nn::text_mask(t, run.attn, &embeds, packed, pattern))

@@ -80,7 +80,7 @@ impl Gpt2 {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
         let cache = run.cache(&[]);
         let embeds = t.scope("wte", || run.embedded(t, self.wte.forward(t, ids)));
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
         let positions = t.scope("wpe", || self.wpe.forward(t, &position_ids));
         let mut h = t.add(&embeds, &positions);
         let shared = Rc::new(BlockContext {

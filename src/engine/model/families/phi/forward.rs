@@ -80,7 +80,7 @@ impl Phi {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
         let mut embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
         let cache = run.cache(&[]);
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         embeds = t.dropout(&embeds, self.embedding_dropout);
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));

@@ -58,7 +58,7 @@ impl MixedDecoder for Lfm2Decoder {
         padding: Option<&Tensor>,
     ) -> Tensor {
         let cache = run.cache(&[]);
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
         let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));

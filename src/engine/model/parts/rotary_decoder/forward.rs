@@ -100,7 +100,7 @@ impl RotaryDecoder {
 impl Stack for RotaryDecoder {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
         let embeds = self.embed(t, run, ids);
-        let position_ids = packed.cloned().unwrap_or_else(|| nn::position_ids(t, &embeds));
+        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
         self.forward(t, run, embeds, position_ids, packed.is_some())
     }
 

@@ -1,0 +1,156 @@
+//! Lengths of the samples of a dataset and sizes of their images, read from a JSONL, JSON or CSV file piece by piece.
+//! Pure: tested without a browser.
+
+mod records;
+mod sample;
+mod summary;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use records::Records;
+pub use sample::{Sample, Text};
+pub use summary::Summary;
+use table::Table;
+
+/// Ends of the names of files that are taken for datasets.
+const ENDINGS: [&str; 5] = [".jsonl", ".ndjson", ".json", ".csv", ".tsv"];
+
+/// A `.json` file of at least this many bytes is no `config.json`.
+const MOST_CONFIG: u64 = 4 << 20;
+
+/// Returns true if a file is a dataset by its name and its size.
+pub fn is_dataset(name: &str, bytes: u64) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_json = name.ends_with(".json");
+    ENDINGS.iter().any(|ending| name.ends_with(ending)) && (!is_json || bytes >= MOST_CONFIG)
+}
+
+/// Reasons why nothing can be told of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unread {
+    /// It holds no record.
+    Empty,
+    /// It is neither a record a line, nor an array of records, nor columns; or it is compressed.
+    Binary,
+    /// No record has text, a number of tokens or an image under a name that is known; the names of the first record.
+    Unknown(Vec<String>),
+}
+
+/// What a file's records say of their samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Dataset {
+    /// The samples, in the order of the file.
+    pub samples: Vec<Sample>,
+    /// Records that cannot be read.
+    pub broken: u64,
+    /// Number, from 1, of the first that cannot be read.
+    pub first_broken: u64,
+    /// Names of the entries of the first record that could be read.
+    names: Vec<String>,
+}
+
+/// Form of a file.
+enum Form {
+    /// Not known before the first bytes.
+    Unknown,
+    /// JSON objects, a line each or in one array.
+    Json(Records),
+    /// Columns.
+    Columns(Box<Table>),
+    /// No text.
+    Binary,
+}
+
+/// Reads a file piece by piece.
+pub struct Reader {
+    name: String,
+    form: Form,
+    found: Dataset,
+}
+
+impl Reader {
+    /// Begins with a file of this name.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_ascii_lowercase(),
+            form: Form::Unknown,
+            found: Dataset::default(),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, mut piece: &[u8]) {
+        if let Form::Unknown = self.form {
+            // A byte order mark, and blank lines.
+            while let [0xef | 0xbb | 0xbf | b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = piece {
+                piece = rest;
+            }
+            let Some(first) = piece.first() else { return };
+            self.form = self.form_of(*first);
+        }
+        let found = &mut self.found;
+        match &mut self.form {
+            Form::Unknown | Form::Binary => {}
+            Form::Json(records) => records.feed(piece, &mut |record| found.take_json(record)),
+            Form::Columns(table) => table.feed(piece, &mut |record| found.take(record)),
+        }
+    }
+
+    fn form_of(&self, first: u8) -> Form {
+        let is_table = self.name.ends_with(".csv") || self.name.ends_with(".tsv");
+        match first {
+            b'{' | b'[' if !is_table => Form::Json(Records::new(first == b'[')),
+            byte if !(b' '..0xf8).contains(&byte) => Form::Binary,
+            _ if is_table => Form::Columns(Box::new(Table::new(self.name.ends_with(".tsv")))),
+            // Plain lines that are no objects: each is a record that cannot be read.
+            _ => Form::Json(Records::new(false)),
+        }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// If it tells nothing of any sample.
+    pub fn finish(mut self) -> Result<Dataset, Unread> {
+        let found = &mut self.found;
+        match &mut self.form {
+            Form::Unknown => return Err(Unread::Empty),
+            Form::Binary => return Err(Unread::Binary),
+            Form::Json(records) => records.finish(&mut |record| found.take_json(record)),
+            Form::Columns(table) => table.finish(&mut |record| found.take(record)),
+        }
+        match self.found {
+            found if found.samples.is_empty() && found.broken == 0 => Err(Unread::Empty),
+            found if found.samples.is_empty() => Err(Unread::Binary),
+            found if found.samples.iter().all(Sample::is_empty) => Err(Unread::Unknown(found.names)),
+            found => Ok(found),
+        }
+    }
+}
+
+impl Dataset {
+    fn take_json(&mut self, record: Option<&[u8]>) {
+        // Surrogates without a partner and the like: what stands there does not matter.
+        let text = record.map(String::from_utf8_lossy);
+        let object = text.and_then(|text| match serde_json::from_str(&text) {
+            Ok(serde_json::Value::Object(object)) => Some(object),
+            _ => None,
+        });
+        self.take(object);
+    }
+
+    fn take(&mut self, record: Option<serde_json::Map<String, serde_json::Value>>) {
+        let Some(record) = record else {
+            self.broken += 1;
+            if self.first_broken == 0 {
+                self.first_broken = self.samples.len() as u64 + 1;
+            }
+            return;
+        };
+        if self.names.is_empty() {
+            self.names = record.keys().take(12).cloned().collect();
+        }
+        self.samples.push(Sample::of(&record));
+    }
+}

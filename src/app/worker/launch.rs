@@ -1,0 +1,223 @@
+//! Reads the files and commands that start a run, and turns them into entries. The code has a chunk of its own.
+
+use serde_json::Value;
+use vramscope_engine::Case;
+use vramscope_engine::setup::Setting;
+use vramscope_launch::{Fate, Launch, LaunchError, Line, ModelFacts, Remark, Resolved, Source, Tool, read};
+
+use super::coded::Coded;
+use super::launched::{LaunchAnswer, LaunchFault, LaunchRead, LaunchText, ReadFate, ReadLine, Said};
+use super::protocol::Answer;
+use crate::state::{Draft, Key};
+
+/// Code of the chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct LaunchReader {
+    /// Entries of the model that files name; of these entries if they name none.
+    pub model: fn(&[LaunchText], &Draft) -> Draft,
+    /// Reads files beside the page's entries, for a model, or for one that can't be read.
+    pub read: fn(&[LaunchText], &Draft, Result<ModelFacts, String>) -> Answer,
+}
+
+impl LaunchReader {
+    /// Returns the code. The caller's part of the program contains it.
+    pub fn own() -> Self {
+        Self {
+            model: |texts, entries| match launch(texts) {
+                Ok(launch) => of_model(&launch, entries),
+                Err(_) => of_page(entries),
+            },
+            read: |texts, entries, model| Answer::Launch(Coded::of(&answer(texts, entries, model))),
+        }
+    }
+}
+
+fn launch(texts: &[LaunchText]) -> Result<Launch, LaunchError> {
+    let sources: Vec<Source<'_>> = texts
+        .iter()
+        .map(|LaunchText { name, text }| Source { name, text })
+        .collect();
+    read(&sources)
+}
+
+/// Entries of the page's own model.
+fn of_page(entries: &Draft) -> Draft {
+    entries.only(|key| matches!(key, Key::Model | Key::Config))
+}
+
+fn of_model(launch: &Launch, entries: &Draft) -> Draft {
+    let mut out = of_page(entries);
+    if let Some(name) = launch.model() {
+        out.set(Key::Model, name);
+        out.set(Key::Config, "");
+    }
+    out
+}
+
+fn answer(texts: &[LaunchText], entries: &Draft, model: Result<ModelFacts, String>) -> LaunchAnswer {
+    let launch = launch(texts).map_err(fault)?;
+    let resolved = launch.setup(*model.as_ref().unwrap_or(&ModelFacts::UNKNOWN));
+    let said = |all: &[Remark]| all.iter().map(said).collect();
+    Ok(LaunchRead {
+        tool: launch.tool.name().to_owned(),
+        lines: launch.lines.iter().map(line).collect(),
+        defaults: launch
+            .defaults
+            .iter()
+            .map(|default| (default.key.to_owned(), default.value.to_owned()))
+            .collect(),
+        assumed: said(&resolved.assumed),
+        missing: said(&resolved.missing),
+        not_simulated: said(&resolved.not_simulated),
+        model: launch.model().map(str::to_owned),
+        model_fault: model.err(),
+        entries: with_setup(&launch, &resolved, entries),
+    })
+}
+
+fn fault(error: LaunchError) -> LaunchFault {
+    match error {
+        LaunchError::TooLarge { name, .. } => LaunchFault::TooLarge(name),
+        LaunchError::Unreadable { name, reason } => LaunchFault::Unreadable(name, reason),
+        LaunchError::UnknownTool { name } => {
+            let tools: Vec<&str> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+            LaunchFault::UnknownTool(name, tools.join(", "))
+        }
+        LaunchError::Nothing => LaunchFault::Unreadable(String::new(), error.to_string()),
+    }
+}
+
+fn said(remark: &Remark) -> Said {
+    let values = remark.values.iter();
+    Said {
+        word: remark.note.word().to_owned(),
+        values: values
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+    }
+}
+
+fn line(of: &Line) -> ReadLine {
+    ReadLine {
+        source: of.source,
+        line: of.entry.line,
+        key: of.entry.key.clone(),
+        value: of.entry.text(),
+        fate: match &of.fate {
+            Fate::Simulated => ReadFate::Simulated,
+            Fate::Replaced => ReadFate::Replaced,
+            Fate::NoEffect(why) => ReadFate::NoEffect(why.text().to_owned()),
+            Fate::Off(_) => ReadFate::Off,
+            Fate::NotSimulated(why) => ReadFate::NotSimulated(why.clone()),
+            Fate::Wrong(takes) => ReadFate::Wrong((*takes).to_owned()),
+            Fate::Unknown(similar) => ReadFate::Unknown(similar.map(str::to_owned)),
+        },
+    }
+}
+
+/// Returns the page's entries with the setup of a launch. What a launch never tells stays: the card and, for the same model,
+/// the images. All else that decides a run is as the launch says, or the default.
+fn with_setup(launch: &Launch, resolved: &Resolved, page: &Draft) -> Result<Draft, String> {
+    let model = of_model(launch, page);
+    let is_same = model == of_page(page);
+    let has = |setting: Setting| resolved.case.contains_key(setting.key());
+    let mut out = page.only(|key| match key {
+        Key::Gpu | Key::LimitGib => true,
+        Key::Setting(Setting::Seq) => is_same && !has(Setting::Seq),
+        Key::Setting(setting) => is_same && is_of_images(setting) && !has(setting),
+        _ => false,
+    });
+    model.entries().for_each(|(key, text)| out.set(key, text));
+    let mut case = resolved.case.clone();
+    case.entry("model").or_insert_with(|| "".into());
+    let case = Case::from_json(&Value::Object(case).to_string()).map_err(|error| error.to_string())?;
+    if let Some(case) = case {
+        for setting in Setting::ALL.iter().filter(|setting| has(**setting)) {
+            out.set(*setting, setting.of(&case.setup).text());
+        }
+        out.share(case.parallel.as_ref());
+    }
+    Ok(out)
+}
+
+const fn is_of_images(setting: Setting) -> bool {
+    matches!(
+        setting,
+        Setting::Images | Setting::Image | Setting::Grid | Setting::ImageSizes | Setting::Frames
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "model_name_or_path: qwen2.5-vl-3b\nstage: sft\nfinetuning_type: lora\nlora_rank: 16\n\
+                        lora_target: all\ncutoff_len: 4096\nimage_max_pixels: 262144\nper_device_train_batch_size: 2\n\
+                        gradient_accumulation_steps: 4\nlearning_rate: 1.0e-4\nbf16: true\nneat_packing: true\nlerning: 1\n";
+    const ZERO: &str = r#"{"zero_optimization": {"stage": 2, "reduce_bucket_size": 2e8}, "bf16": {"enabled": "auto"}}"#;
+
+    fn read(texts: &[(&str, &str)], page: &Draft) -> LaunchAnswer {
+        let texts: Vec<LaunchText> = texts
+            .iter()
+            .map(|(name, text)| LaunchText {
+                name: (*name).to_owned(),
+                text: (*text).to_owned(),
+            })
+            .collect();
+        answer(&texts, page, Ok(ModelFacts::UNKNOWN))
+    }
+
+    #[test]
+    fn a_file_becomes_entries_and_what_it_never_tells_stays() {
+        let mut page = Draft::default();
+        page.set(Key::Gpu, "RTX 4090");
+        page.set(Setting::Lengths, "100, 200");
+        page.set(Setting::Image, "448");
+        let read = read(&[("a.yaml", FILE)], &page).expect("LLaMA-Factory's");
+        let entries = read.entries.expect("a setup");
+        for (key, wanted) in [
+            (Key::Model, "qwen2.5-vl-3b"),
+            (Key::Gpu, "RTX 4090"),
+            (Setting::Batch.into(), "2"),
+            (Setting::Accum.into(), "4"),
+            (Setting::Seq.into(), "4096"),
+            (Setting::Rank.into(), "16"),
+            (Setting::Freeze.into(), "lora"),
+            (Setting::Trainer.into(), "transformers"),
+            // The lengths would decide batch and positions, and the size was another model's.
+            (Setting::Lengths.into(), ""),
+            (Setting::Image.into(), ""),
+        ] {
+            assert_eq!(entries.get(key), wanted, "{key:?}");
+        }
+        let fate = |key: &str| {
+            read.lines
+                .iter()
+                .find(|line| line.key == key)
+                .map(|line| line.fate.clone())
+        };
+        assert_eq!(fate("cutoff_len"), Some(ReadFate::Simulated));
+        assert!(matches!(fate("learning_rate"), Some(ReadFate::NoEffect(_))));
+        assert!(matches!(fate("neat_packing"), Some(ReadFate::NotSimulated(_))));
+        assert!(matches!(fate("lerning"), Some(ReadFate::Unknown(_))));
+        assert!(read.missing.iter().any(|said| said.word == "most_pixels"));
+        // Lines are told one by one.
+        assert!(!read.not_simulated.iter().any(|said| said.word == "of_line"));
+    }
+
+    #[test]
+    fn deepspeeds_keys_reach_the_entries() {
+        let read = read(&[("a.yaml", FILE), ("ds.json", ZERO)], &Draft::default()).expect("both");
+        let entries = read.entries.expect("a setup");
+        assert_eq!(entries.get(Key::Zero), "reduce_bucket_size=200000000");
+        assert_eq!(read.lines.iter().filter(|line| line.source == 1).count(), 3);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let wrong = read(&[("x.yaml", "learning_speed: 4\n")], &Draft::default());
+        assert!(matches!(wrong, Err(LaunchFault::UnknownTool(name, _)) if name == "x.yaml"));
+        let wrong = read(&[("y.yaml", "a: [1")], &Draft::default());
+        assert!(matches!(wrong, Err(LaunchFault::Unreadable(name, _)) if name == "y.yaml"));
+    }
+}

@@ -1,0 +1,98 @@
+//! `vramscope estimate --launch A --against B`: where the memory of two runs differs.
+
+use serde::Serialize;
+use vramscope_engine::report::{Difference, EstimateDocument};
+use vramscope_engine::setup::Parallel;
+use vramscope_engine::verdict::Fit;
+use vramscope_engine::{Model, Report, Setup};
+use vramscope_launch::Launch;
+
+use super::Estimate;
+use crate::failure::Failure;
+use crate::output::target::Target;
+use crate::output::{self, Format, terminal, text};
+use crate::predict::predict;
+
+/// One of the two runs, simulated.
+struct Run {
+    model: Model,
+    setup: Setup,
+    parallel: Option<Parallel>,
+    report: Report,
+    target: Option<(Target, Fit)>,
+}
+
+/// The whole answer as JSON.
+#[derive(Serialize)]
+struct DifferenceDocument<'a> {
+    a: EstimateDocument<'a>,
+    b: EstimateDocument<'a>,
+    difference: &'a Difference,
+}
+
+impl Estimate {
+    /// Predicts two runs and prints where their memory differs.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn run_against(self, other: &Launch) -> Result<(), Failure> {
+        let format = self.format.unwrap_or(Format::Text);
+        let Some(launch) = self.launch.read()? else {
+            return Err(Failure::Input("--against needs a --launch to stand beside".into()));
+        };
+        let runs = [self.run_of(&launch, format)?, self.run_of(other, format)?];
+        let difference = Difference::between(runs.each_ref().map(|run| {
+            let outside = run.target.as_ref().map_or(&[][..], |(_, fit)| &fit.outside);
+            (&run.report, outside)
+        }));
+        if format == Format::Text {
+            let shown = runs.each_ref().map(|run| text::Estimate {
+                model: &run.model.name,
+                setup: &run.setup,
+                parallel: run.parallel,
+                report: &run.report,
+                target: run.target.clone(),
+                time: None,
+                around: None,
+            });
+            let names = self.launch.names();
+            return output::print(&text::against(&names, &shown, &difference, terminal::width()));
+        }
+        let outside = self.room.outside()?;
+        let [a, b] = runs.each_ref().map(|run| {
+            let target = run.target.as_ref().map(|(target, fit)| (target.name(), fit));
+            run.report.answer((&run.model, &run.setup), target, outside)
+        });
+        let answer = DifferenceDocument {
+            a,
+            b,
+            difference: &difference,
+        };
+        match format {
+            Format::Jsonl => output::print_json_line(&answer),
+            _ => output::print_json(&answer),
+        }
+    }
+
+    /// Simulates a launch with the flags applied.
+    fn run_of(&self, launch: &Launch, format: Format) -> Result<Run, Failure> {
+        let mut subject = self.subject.clone();
+        let resolved = launch.resolve(subject.facts(launch.model())?);
+        if format == Format::Text {
+            output::print(&text::launch(launch, &resolved, terminal::width()))?;
+        }
+        subject.launch(self.launch.case(&resolved)?);
+        let parallel = self.parallel.over(subject.parallel()?)?;
+        let (model, setup) = subject.read(&self.setup)?;
+        let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
+        let gpus = parallel.map_or(1, |parallel| parallel.world);
+        let target = self.room.target()?;
+        Ok(Run {
+            target: target.map(|target| (target, Fit::of_each(&report, target.room(), gpus))),
+            model,
+            setup,
+            parallel,
+            report,
+        })
+    }
+}

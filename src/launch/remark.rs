@@ -1,0 +1,125 @@
+//! Remarks on the setup of a launch: what is taken for granted, not told, or not simulated.
+
+use std::fmt;
+
+macro_rules! notes {
+    ($($variant:ident = $word:literal, $text:literal;)+) => {
+        /// Kind of a remark.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Note {
+            $(#[doc = $text] $variant,)+
+        }
+
+        impl Note {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Stable word, by which other languages find their texts.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+
+            /// Text in English, with `{name}` for a value.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+notes! {
+    NoModel = "no_model", "the model: give its name, or --config with its config.json";
+    NoLength = "no_length", "the length of samples: give --seq";
+    NoTargets = "no_targets", "the modules that get adapters: peft's default for the model is taken as all projections";
+    MostPixels = "most_pixels", "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square";
+    MostTokens = "most_tokens", "the size of images: at most {tokens} positions each; give --image-sizes";
+    MostVideo = "most_video", "the size of videos, where samples have any: at most {most}";
+    EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";
+    KnownTokens = "known_tokens", "special tokens are of the vocabulary: new ones make the embeddings larger";
+    LossOnSeveralGpus = "loss_on_several_gpus", "the loss of {tool} on several GPUs; a loop with all logits is simulated";
+    Vllm = "vllm", "vLLM's own memory: in the training process it takes vllm_gpu_memory_utilization of the card (0.3 by default), which was not measured; give the rest as limit";
+    LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
+    Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";
+    OneGpu = "one_gpu", "one GPU";
+    NonReentrant = "non_reentrant", "checkpoints are simulated as non-reentrant ones";
+    OwnLoop = "own_loop", "a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs";
+    ZeroDefaults = "zero_defaults", "DeepSpeed's buffers have its defaults where no size is given";
+    Expandable = "expandable", "the allocator has expandable segments: add --expandable-segments";
+    FrozenIn16Bits = "frozen_in_16_bits", "frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true";
+    LigersOthers = "ligers_others", "Liger's {parts}; only its fused loss is simulated";
+    OtherOptimizer = "other_optimizer", "optimizer {name}; take one of {known}, or give --optim";
+    QloraOfTool = "qlora_of_tool", "QLoRA as {tool} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights that are not in 4 bits to fp32";
+    SingleQuantization = "single_quantization", "4-bit weights without double quantization";
+    TargetsInLanguage = "targets_in_language", "adapters on {names} of the language model alone";
+    TargetsNotInConnector = "targets_not_in_connector", "adapters in the vision tower and the language model, but not in the connector";
+    TargetsInOnePart = "targets_in_one_part", "adapters in one of vision tower and connector alone";
+    QuantizedInFull = "quantized_in_full", "quantized weights without adapters";
+    FreezingParts = "freezing_parts", "freezing {parts}";
+    Fp16Weights = "fp16_weights", "weights in fp16";
+    Bf16UnderFp16 = "bf16_under_fp16", "weights in bf16 under fp16 autocast";
+    DeepspeedWithoutBf16 = "deepspeed_without_bf16", "DeepSpeed without bf16; take bf16: true, in which its engine is simulated";
+    AutoSize = "auto_size", "zero_optimization.{key}: auto, which transformers makes of the model's width; give the number";
+    OfLine = "of_line", "{given}: {why}";
+    AbsentFile = "absent_file", "the settings in {path}; give it too, with --launch {path}";
+}
+
+/// A remark, with the names and numbers in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// Its kind.
+    pub note: Note,
+    /// Values by name.
+    pub values: Vec<(&'static str, String)>,
+}
+
+impl Note {
+    /// Makes a remark of this kind.
+    pub fn with<const N: usize>(self, values: [(&'static str, String); N]) -> Remark {
+        Remark {
+            note: self,
+            values: values.into(),
+        }
+    }
+}
+
+impl From<Note> for Remark {
+    fn from(note: Note) -> Self {
+        note.with([])
+    }
+}
+
+impl fmt::Display for Remark {
+    /// Writes the text in English.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = self.note.text().split(['{', '}']);
+        f.write_str(parts.next().unwrap_or_default())?;
+        while let (Some(name), Some(text)) = (parts.next(), parts.next()) {
+            let value = self.values.iter().find(|(known, _)| *known == name);
+            f.write_str(value.map_or(name, |(_, value)| value))?;
+            f.write_str(text)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stand_in_their_places_and_are_not_searched() {
+        let remark = Note::MostPixels.with([("pixels", "262144".into()), ("side", "{pixels}".into())]);
+        assert!(
+            remark
+                .to_string()
+                .contains("at most 262144 pixels each, so --image-sizes {pixels}x{pixels}")
+        );
+        assert_eq!(Remark::from(Note::OneGpu).to_string(), "one GPU");
+    }
+
+    #[test]
+    fn words_are_different() {
+        let words: std::collections::BTreeSet<_> = Note::ALL.iter().map(|note| note.word()).collect();
+        assert_eq!(words.len(), Note::ALL.len());
+    }
+}
