@@ -212,6 +212,48 @@ async fn on_a_phone_the_verdict_is_in_the_first_screen() {
     .await;
 }
 
+/// 9. The first task without the mouse.
+#[tokio::test]
+async fn the_first_task_is_done_by_keyboard_alone() {
+    with_page("#/", async |page| {
+        page.find("peak-allocated").await?;
+        let mut person = Person::at(page);
+        // The second of the links that are skipped to.
+        person.presses(Key::Tab, 2).await?;
+        person.presses(Key::Enter, 1).await?;
+        assert_eq!(person.focused().await?, "model");
+        person.types("2.5-vl-7b").await?;
+        person.presses(Key::Enter, 1).await?;
+        person.tabs_to("gpu").await?;
+        person.types("4090").await?;
+        person.presses(Key::Enter, 1).await?;
+        person.tabs_to("seq").await?;
+        person.types("4096").await?;
+        person.tabs_to("image_sizes").await?;
+        person.types("720p").await?;
+        person.tabs_to("freeze").await?;
+        person.types("l").await?;
+        person.sees("oom").await?;
+        let address = page.fragment().await?;
+        assert!(
+            address.contains("seq=4096") && address.contains("freeze=lora"),
+            "{address}"
+        );
+        let effort = person.rest();
+        assert!(effort.clicks == 0 && effort.keys <= 45, "{effort:?}");
+        // Help stays within reach: Shift+Tab leads to it.
+        let back = page.driver.action_chain();
+        back.key_down(Key::Shift)
+            .send_keys(Key::Tab + "")
+            .key_up(Key::Shift)
+            .perform()
+            .await?;
+        assert_eq!(person.focused().await?, "help-button");
+        Ok(())
+    })
+    .await;
+}
+
 /// 10. In Chinese, from the choice of the language to a link that keeps it.
 #[tokio::test]
 async fn in_chinese() {
