@@ -70,9 +70,9 @@ mod tests {
     use super::*;
     use crate::state::Key;
 
-    fn compared(changes: &[(Key, &str)]) -> Compared {
+    fn compared(model: &str, changes: &[(Key, &str)]) -> Compared {
         let mut a = Draft::default();
-        a.set(Key::Model, "gpt2");
+        a.set(Key::Model, model);
         a.set(Setting::Seq, "1024");
         let mut b = a.clone();
         changes.iter().for_each(|(key, text)| b.set(*key, *text));
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn differences_add_up_to_the_byte() {
-        let batch = compared(&[(Setting::Batch.into(), "2")]);
+        let batch = compared("gpt2", &[(Setting::Batch.into(), "2")]);
         let difference = adds_up(&batch);
         assert!(difference.more() > 0);
         // States are the same tensors; their blocks differ by what the allocator leaves unsplit.
@@ -116,24 +116,27 @@ mod tests {
             let [a, b] = tensor.held.each_ref().map(|held| held.as_ref().map(|held| held.count));
             a == b
         }));
-        let lora = compared(&[
-            (Setting::Freeze.into(), "lora"),
-            (Setting::Optim.into(), "sgd"),
-            (Key::Gpu, "RTX 4090"),
-        ]);
+        let lora = compared(
+            "qwen2.5-0.5b",
+            &[
+                (Setting::Freeze.into(), "lora"),
+                (Setting::Optim.into(), "sgd"),
+                (Key::Gpu, "RTX 4090"),
+            ],
+        );
         let difference = adds_up(&lora);
         assert!(
             difference.tensors.iter().any(|tensor| tensor.held[0].is_none()),
             "adapters are B's alone"
         );
         assert!(difference.of_kind(Kind::OptimizerState).all(|tensor| tensor.more() < 0));
-        let alike = compared(&[]);
+        let alike = compared("gpt2", &[]);
         assert_eq!((adds_up(&alike).more(), adds_up(&alike).tensors.len()), (0, 0));
     }
 
     #[test]
     fn a_setup_that_does_not_run_says_why() {
-        let refused = compared(&[(Setting::Batch.into(), "0")]);
+        let refused = compared("gpt2", &[(Setting::Batch.into(), "0")]);
         assert!(refused.sides[0].is_ok() && refused.sides[1].is_err() && refused.difference.is_none());
     }
 }

@@ -34,12 +34,12 @@ pub fn Histogram(
     });
     let marks = PERCENTS.iter().map(|(name, percent)| {
         let at = across(of.percentile(*percent));
-        let place = format!("left:{:.2}%", at / width * 100.0);
-        view! { <span class="dataset-mark" style=place>{*name}</span> }
+        let place = format!("{:.2}%", at / width * 100.0);
+        view! { <span class="dataset-mark" style:left=place>{*name}</span> }
     });
     let ticks = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| {
-        let place = format!("left:{}%", share * 100.0);
-        view! { <span style=place>{grouped((end * share) as u64)}</span> }
+        let place = format!("{}%", share * 100.0);
+        view! { <span style:left=place>{grouped((end * share) as u64)}</span> }
     });
     let name = t_string!(i18n, dataset.histogram);
     view! {
