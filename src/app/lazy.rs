@@ -35,6 +35,8 @@ pub fn install(loader: Loader) {
 pub enum Lazy {
     /// The page of a route.
     Page(Route),
+    /// Reason why there is no run.
+    Refused,
     /// Setups side by side.
     Compare,
     /// Explanation of a number.
@@ -49,6 +51,8 @@ pub enum Lazy {
     Sweep,
     /// Time of a step.
     Time,
+    /// Allocations of a step.
+    Timeline,
     /// What a dataset tells.
     Dataset,
     /// Measured steps of the model's family.

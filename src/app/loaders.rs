@@ -14,8 +14,8 @@ use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
 use crate::pages::launch::LaunchDialog;
 use crate::pages::plan::{
-    AroundPanel, Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, Sharing, SweepPanel,
-    TimePanel,
+    AroundPanel, Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, RefusedPanel, Sharing,
+    SweepPanel, TimePanel, TimelinePanel,
 };
 use crate::pages::plans::MakeFit;
 use crate::pages::setups::SetupsPanel;
@@ -30,6 +30,7 @@ use crate::worker::{Recorder, begin_time, recorder};
 pub fn part(of: Lazy) -> Fetch<MakeView> {
     match of {
         Lazy::Page(route) => pages::load(route),
+        Lazy::Refused => Box::pin(refused()),
         Lazy::Compare => Box::pin(compare()),
         Lazy::Explanation => Box::pin(explanation()),
         Lazy::Launch => Box::pin(launch_dialog()),
@@ -37,6 +38,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::MakeFit => Box::pin(make_fit()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
+        Lazy::Timeline => Box::pin(timeline()),
         Lazy::Dataset => Box::pin(dataset()),
         Lazy::Exactness => Box::pin(exactness()),
         Lazy::Sharing => Box::pin(sharing()),
@@ -109,6 +111,16 @@ fn make_fit() -> Fetched<MakeView> {
 #[wasm_split(time, fallible)]
 fn time() -> Fetched<MakeView> {
     Ok(|| view! { <TimePanel /> }.into_any())
+}
+
+#[wasm_split(timeline, fallible)]
+fn timeline() -> Fetched<MakeView> {
+    Ok(|| view! { <TimelinePanel /> }.into_any())
+}
+
+#[wasm_split(refused, fallible)]
+fn refused() -> Fetched<MakeView> {
+    Ok(|| view! { <RefusedPanel /> }.into_any())
 }
 
 #[wasm_split(plan, fallible)]

@@ -32,7 +32,7 @@ impl PlanBuilder {
         let mut waiting = front(&found.fitting, judge.limit);
         let plan = Plan {
             model: target.model.to_owned(),
-            card: target.card.map(|device| device.name.clone()),
+            card: target.card.map(|device| device.name.to_owned()),
             limit: target.limit,
             planned: judge.limit,
             asked: space.asked().clone(),

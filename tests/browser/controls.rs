@@ -81,6 +81,7 @@ async fn pointing_at_the_timeline_lists_what_is_live_there() {
         };
         // Wait for the content above, so that nothing moves under the pointer.
         page.find("what-if-row").await?;
+        page.see("timeline-place").await?;
         page.find("instant").await?;
         let at_peak = title().await?;
         let timeline = page.find("timeline").await?;

@@ -298,14 +298,14 @@ async fn axe_finds_nothing_serious_in_launches_and_comparisons() {
         }
         for (width, theme) in [(1440, "light"), (390, "dark")] {
             set_width(page, width).await?;
-            page.go(&format!("#/compare?model=gpt2&theme={theme}")).await?;
+            page.go(&format!("#/compare?model=qwen2.5-0.5b&theme={theme}")).await?;
             page.find("compared-take").await?;
             assert_eq!(findings(page).await?, Vec::<String>::new(), "{width} {theme}, no setup");
             page.click("compared-take").await?;
             page.go(&page
                 .fragment()
                 .await?
-                .replace("model=gpt2&", "model=gpt2&batch=4&freeze=lora&"))
+                .replace("model=qwen2.5-0.5b&", "model=qwen2.5-0.5b&batch=4&freeze=lora&"))
                 .await?;
             page.find("difference-tensor").await?;
             assert_eq!(findings(page).await?, Vec::<String>::new(), "{width} {theme}");

@@ -62,6 +62,8 @@ async fn the_page_asks_no_other_host() {
 #[tokio::test]
 async fn the_timeline_is_drawn_with_a_pixel_for_each_of_the_screens() {
     with_page("", async |page| {
+        page.see("timeline-place").await?;
+        page.find("timeline").await?;
         let script = "const c = document.querySelector('.canvas'), box = c.getBoundingClientRect();\
                       const data = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;\
                       return [c.width / (box.width * devicePixelRatio), new Set(new Uint32Array(data.buffer)).size]";

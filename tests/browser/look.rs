@@ -1,6 +1,7 @@
 //! Tests forced colours and printing.
 
 use serde_json::json;
+use thirtyfour::Key;
 use thirtyfour::common::print::PrintParameters;
 
 use crate::page::with_page;
@@ -24,6 +25,8 @@ async fn forced_colours_leave_the_bars_their_kinds() {
 async fn the_printed_report_has_the_setup_and_no_controls_on_two_pages() {
     with_page("#/?theme=dark", async |page| {
         page.find("peak-allocated").await?;
+        // The key that prints: the timeline comes with the first press.
+        page.driver.action_chain().send_keys(Key::Control + "").perform().await?;
         let media = json!({"media": "print"});
         page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
         let seen = "return ['.controls', '.head-tools', '.export-tools', '.command', '.verdict', '.figures', '.breakdown', '.canvas']

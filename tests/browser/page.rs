@@ -127,6 +127,11 @@ impl Page {
             .await
     }
 
+    /// Scrolls to an element, as someone who reads on does: what is fetched when it is seen is fetched then.
+    pub async fn see(&self, testid: &str) -> WebDriverResult<()> {
+        self.find(testid).await?.scroll_into_view().await
+    }
+
     /// Exact value of an element; `None` if there is no such element.
     pub async fn value(&self, testid: &str) -> WebDriverResult<Option<String>> {
         let script = "return document.querySelector(arguments[0])?.dataset.value ?? null";

@@ -62,6 +62,26 @@ impl<'a> Person<'a> {
         Ok(())
     }
 
+    /// Presses Tab until what has a test id has the focus.
+    ///
+    /// # Panics
+    /// If it never has.
+    pub async fn tabs_to(&mut self, testid: &str) -> WebDriverResult<()> {
+        for _ in 0..40 {
+            self.presses(Key::Tab, 1).await?;
+            if self.focused().await? == testid {
+                return Ok(());
+            }
+        }
+        panic!("Tab never reaches {testid}");
+    }
+
+    /// Test id of what has the focus.
+    pub async fn focused(&self) -> WebDriverResult<String> {
+        let script = "return document.activeElement.dataset.testid ?? document.activeElement.className";
+        self.page.driver.execute(script, vec![]).await?.convert()
+    }
+
     /// Presses a field and types in place of what it holds, which the press selects.
     pub async fn fills(&mut self, testid: &str, text: &str) -> WebDriverResult<()> {
         self.click(testid).await?;

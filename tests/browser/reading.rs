@@ -130,6 +130,7 @@ async fn why_tensors_live_and_formulas_are_in_each_language() {
             page.until("panel", || page.text("derivation"), |text| text.contains(formula))
                 .await?;
             page.find("breakdown-row").await?;
+            page.find("instant").await?;
             let list = page.text("instant").await?;
             assert!(list.contains(kept) && !list.contains("kept"), "{list}");
             let names = "return [...document.querySelectorAll('[data-testid=breakdown-row].depth-2 th')]
@@ -236,6 +237,7 @@ async fn figures_of_evaluation_and_generation_open_their_formulas() {
             }
             // The breakdown and the timeline are shown as for a training step.
             page.find("breakdown-row").await?;
+            page.see("timeline-place").await?;
             page.find("timeline").await?;
         }
         assert_eq!(page.errors().await?, Vec::<String>::new());

@@ -15,7 +15,7 @@ use thirtyfour::error::WebDriverResult;
 
 /// Scrolls to the sweep and waits until it is complete.
 async fn finished(page: &Page) -> WebDriverResult<()> {
-    page.find("sweep-place").await?.scroll_into_view().await?;
+    page.see("sweep-place").await?;
     page.find("sweep-chart").await?;
     let rows = "return document.querySelectorAll('[data-testid=largest-row]').length";
     let rows = || async { page.driver.execute(rows, vec![]).await?.convert::<usize>() };
@@ -120,7 +120,7 @@ async fn the_last_curve_stays_until_a_new_one_is_there() {
 #[tokio::test]
 async fn only_what_the_model_takes_can_be_varied() {
     with_page("#/?model=videomae-base", async |page| {
-        page.find("sweep-place").await?.scroll_into_view().await?;
+        page.see("sweep-place").await?;
         page.find("sweep").await?;
         let options = "return [...document.querySelectorAll('[data-testid=sweep] option')].map(o => o.value)";
         let options: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;
@@ -133,7 +133,7 @@ async fn only_what_the_model_takes_can_be_varied() {
 #[tokio::test]
 async fn the_largest_micro_batch_is_the_command_lines() {
     with_page("#/?model=gpt2&gpu=RTX 4060&seq=1024", async |page| {
-        page.find("sweep-place").await?.scroll_into_view().await?;
+        page.see("sweep-place").await?;
         let found = || page.value("largest-batch");
         let batch = page.until("it is found", found, Option::is_some).await?;
         let args = [

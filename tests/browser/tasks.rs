@@ -1,4 +1,4 @@
-//! Walks tasks of `docs/tasks.md` as a person would, and holds what each takes of one.
+//! Walks the ten tasks of `docs/tasks.md` as a person would, and holds what each takes of one.
 
 use serde_json::{Value, json};
 use thirtyfour::Key;
@@ -7,6 +7,7 @@ use thirtyfour::error::WebDriverResult;
 use crate::Page;
 use crate::page::with_page;
 use crate::person::{Effort, Person};
+use crate::recorded::{OF_TESTS, drop_bytes};
 
 /// Text of an element, once it holds what is wanted.
 async fn told(page: &Page, testid: &str, wanted: &str) -> WebDriverResult<String> {
@@ -103,6 +104,25 @@ async fn the_largest_batch_of_qlora() {
     .await;
 }
 
+/// 4. A recording of one's own script, dropped anywhere: its memory on another card.
+#[tokio::test]
+async fn a_recording_is_read() {
+    with_page("#/", async |page| {
+        let bytes = std::fs::read(xtask::root().join(OF_TESTS)).expect("a recording");
+        drop_bytes(page, ".plan", "run.vram.gz", &bytes).await?;
+        // The calculator's own figures stay until the recording's page is there.
+        page.find("recording-name").await?;
+        page.until("its peak", || page.value("peak-reserved"), Option::is_some)
+            .await?;
+        let mut person = Person::at(page);
+        person.picks("gpu", "3060").await?;
+        told(page, "verdict", "RTX 3060").await?;
+        assert_eq!(person.rest(), Effort { clicks: 1, keys: 5 });
+        Ok(())
+    })
+    .await;
+}
+
 /// 5. Two setups beside each other, with what differs.
 #[tokio::test]
 async fn two_setups_are_compared() {
@@ -165,6 +185,75 @@ async fn a_message_is_diagnosed() {
     .await;
 }
 
+/// 8. On a phone: the verdict is in the first screen, and stays in sight while one scrolls to the entries.
+#[tokio::test]
+async fn on_a_phone_the_verdict_is_in_the_first_screen() {
+    with_page("#/", async |page| {
+        let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": true });
+        page.driver
+            .cdp()
+            .send_raw("Emulation.setDeviceMetricsOverride", phone)
+            .await?;
+        page.go("#/?model=gpt2").await?;
+        page.until("a verdict", || page.value("verdict"), Option::is_some).await?;
+        let bottom = "return document.querySelector('[data-testid=verdict]').getBoundingClientRect().bottom";
+        let bottom: f64 = page.driver.execute(bottom, vec![]).await?.convert()?;
+        assert!(bottom < 844.0, "{bottom}");
+        let mut person = Person::at(page);
+        person.fills("batch", "512").await?;
+        person.sees("oom").await?;
+        let shown = "const box = document.querySelector('.sticky-out .sticky-line, .headline .verdict').getBoundingClientRect();
+            return box.bottom > 0 && box.top < innerHeight";
+        let shown = || async { page.driver.execute(shown, vec![]).await?.convert::<bool>() };
+        page.until("the verdict in sight", shown, |is| *is).await?;
+        assert_eq!(person.rest(), Effort { clicks: 1, keys: 3 });
+        Ok(())
+    })
+    .await;
+}
+
+/// 9. The first task without the mouse.
+#[tokio::test]
+async fn the_first_task_is_done_by_keyboard_alone() {
+    with_page("#/", async |page| {
+        page.find("peak-allocated").await?;
+        let mut person = Person::at(page);
+        // The second of the links that are skipped to.
+        person.presses(Key::Tab, 2).await?;
+        person.presses(Key::Enter, 1).await?;
+        assert_eq!(person.focused().await?, "model");
+        person.types("2.5-vl-7b").await?;
+        person.presses(Key::Enter, 1).await?;
+        person.tabs_to("gpu").await?;
+        person.types("4090").await?;
+        person.presses(Key::Enter, 1).await?;
+        person.tabs_to("seq").await?;
+        person.types("4096").await?;
+        person.tabs_to("image_sizes").await?;
+        person.types("720p").await?;
+        person.tabs_to("freeze").await?;
+        person.types("l").await?;
+        person.sees("oom").await?;
+        let address = page.fragment().await?;
+        assert!(
+            address.contains("seq=4096") && address.contains("freeze=lora"),
+            "{address}"
+        );
+        let effort = person.rest();
+        assert!(effort.clicks == 0 && effort.keys <= 45, "{effort:?}");
+        // Help stays within reach: Shift+Tab leads to it.
+        let back = page.driver.action_chain();
+        back.key_down(Key::Shift)
+            .send_keys(Key::Tab + "")
+            .key_up(Key::Shift)
+            .perform()
+            .await?;
+        assert_eq!(person.focused().await?, "help-button");
+        Ok(())
+    })
+    .await;
+}
+
 /// 10. In Chinese, from the choice of the language to a link that keeps it.
 #[tokio::test]
 async fn in_chinese() {
@@ -172,12 +261,14 @@ async fn in_chinese() {
         let mut person = Person::at(page);
         person.chooses("language", "zh-CN").await?;
         told(page, "verdict", "需要").await?;
-        person.picks("model", "2.5-vl-7b").await?;
+        person
+            .picks("model", "https://huggingface.co/Qwen/Qwen2.5-VL-7B-Instruct")
+            .await?;
         person.picks("gpu", "4090").await?;
         person.sees("oom").await?;
         assert!(page.text("make-fit").await?.chars().any(|c| c > '一'));
         let address = page.fragment().await?;
-        assert!(address.contains("model=qwen2.5-vl-7b"), "{address}");
+        assert!(address.contains("model=Qwen%2FQwen2.5-VL-7B-Instruct"), "{address}");
         assert_eq!(person.rest().clicks, 4);
         Ok(())
     })

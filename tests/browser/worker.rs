@@ -160,6 +160,7 @@ async fn without_workers_the_page_simulates_by_itself() {
 #[tokio::test]
 async fn the_pointer_on_the_timeline_lists_the_tensors_of_its_instant() {
     with_page("#/?model=gpt2", async |page| {
+        page.see("timeline-place").await?;
         page.find("instant").await?;
         let title = || async { script(page, "return document.querySelector('.instant h3').textContent").await };
         let at_peak = title().await?;

@@ -46,7 +46,7 @@ fn by_key(history: History, event: &KeyboardEvent) {
     if !is_command || is_in_text() {
         return;
     }
-    match (event.key().to_lowercase().as_str(), event.shift_key()) {
+    match (event.key().to_ascii_lowercase().as_str(), event.shift_key()) {
         ("z", false) => history.undo(),
         ("z", true) | ("y", false) => history.redo(),
         _ => return,

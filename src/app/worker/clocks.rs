@@ -31,7 +31,7 @@ struct Mine {
 pub(super) fn chosen(device: &'static Device, mine: Option<&str>, network: Option<f64>) -> Option<Rc<Chosen>> {
     type Known = ((&'static str, Option<f64>), Option<String>, Rc<Chosen>);
     thread_local!(static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) });
-    let of = (device.name.as_str(), network);
+    let of = (device.name, network);
     let known = KNOWN.with_borrow(|known| {
         let (known, text, chosen) = known.as_ref()?;
         (*known == of && text.as_deref() == mine).then(|| chosen.clone())

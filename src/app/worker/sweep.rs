@@ -137,7 +137,7 @@ impl SweepWork {
             Err(never) => match never {},
         };
         Largest {
-            card: card.0.name.clone(),
+            card: card.0.name.to_owned(),
             room: room.get(),
             found: self.found(value, found, first, card),
             open: value >= most / self.unit * self.unit,

@@ -124,7 +124,7 @@ impl Card {
     pub fn of(device: &'static Device, limit: Option<Bytes>, report: &Report, gpus: u64) -> Self {
         let room = Room::limited(device, limit);
         Self {
-            name: device.name.clone(),
+            name: device.name.to_owned(),
             limit: match room {
                 Room::Allocator(limit) => Some(limit),
                 Room::Card(_) => None,

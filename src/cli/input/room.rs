@@ -110,8 +110,8 @@ fn say_which(name: &str, found: &Found) {
     if found.others.is_empty() {
         return;
     }
-    let (card, memory) = (&found.card.name, found.card.memory().get() >> 30);
-    let others: Vec<&str> = found.others.iter().map(|other| other.name.as_str()).collect();
+    let (card, memory) = (found.card.name, found.card.memory().get() >> 30);
+    let others: Vec<&str> = found.others.iter().map(|other| other.name).collect();
     anstream::eprintln!(
         "note: {name} → {card}, {memory} GB, its most common board; also known: {}",
         others.join(", ")

@@ -137,7 +137,7 @@ mod tests {
     fn every_kernel_of_the_suite_is_plausible_on_every_card_and_with_one_operation_more_on_none() {
         let mut record = Record::read(EXAMPLE).expect("a record");
         for card in Device::all() {
-            record.device.name = card.name.clone();
+            record.device.name = card.name.to_owned();
             for kernel in suite::kernels(false, 8, Some(card.memory().get())) {
                 let result = at_the_sheets_rate(&kernel, card);
                 let more = Measurement {

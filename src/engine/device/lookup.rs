@@ -68,8 +68,8 @@ impl Device {
         }
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.name.as_str()).chain(self.aliases.iter().map(String::as_str))
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
     fn begins_with(&self, wanted: &str) -> bool {
@@ -87,7 +87,7 @@ impl Device {
     }
 
     fn stands_for_a_family_in(&self, wanted: &str) -> bool {
-        let family = self.stands_for.as_deref().map(key);
+        let family = self.stands_for.map(key);
         family.is_some_and(|family| wanted.contains(&family))
     }
 }
@@ -128,12 +128,12 @@ fn key(name: &str) -> String {
 }
 
 fn ambiguous(name: &str, several: &[&Device]) -> DeviceError {
-    let names: Vec<&str> = several.iter().map(|d| d.name.as_str()).collect();
+    let names: Vec<&str> = several.iter().map(|d| d.name).collect();
     DeviceError(format!("\"{}\" may be any of: {}", shorten(name), names.join(", ")))
 }
 
 fn unknown(name: &str) -> DeviceError {
-    let names: Vec<&str> = Device::all().iter().map(|d| d.name.as_str()).collect();
+    let names: Vec<&str> = Device::all().iter().map(|d| d.name).collect();
     let close = suggest(name, &names).join(", ");
     let others = match close.as_str() {
         "" => format!("`vramscope gpus` lists the {} that are known", names.len()),

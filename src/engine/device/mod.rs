@@ -1,9 +1,7 @@
-//! GPUs as their data sheets describe them, read from data files with sources. Unknown figures are absent, never
-//! guessed.
+//! GPUs as their data sheets describe them: the files of `cards/`, with sources, which the build script turns into
+//! constants. Unknown figures are absent, never guessed.
 
 mod lookup;
-
-use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,17 +44,16 @@ impl DeviceKind {
 }
 
 /// Memory that a process could see, as measured.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visible {
     /// Total that `cudaMemGetInfo` reports.
     pub bytes: Bytes,
     /// Source of the measurement.
-    pub source: String,
+    pub source: &'static str,
 }
 
 /// NVIDIA's compute capability, such as 9.0 for Hopper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComputeCapability {
     /// Generation.
     pub major: u8,
@@ -65,7 +62,7 @@ pub struct ComputeCapability {
 }
 
 /// Highest dense rates in 10¹² operations a second, by number format.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PeakTeraflops {
     /// fp32 outside tensor cores.
     pub fp32: Option<f64>,
@@ -80,16 +77,15 @@ pub struct PeakTeraflops {
 }
 
 /// One card.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Device {
     /// Name in menus, such as `RTX 4090`.
-    pub name: String,
+    pub name: &'static str,
     /// Other names: what the driver reports, and short forms.
-    pub aliases: Vec<String>,
+    pub aliases: &'static [&'static str],
     /// Name of a family whose most common board this is, so that the family's name alone means this card. Of Apple's
     /// chips, the one with the memory that is sold without an upgrade.
-    pub stands_for: Option<String>,
+    pub stands_for: Option<&'static str>,
     /// Maker.
     pub vendor: Vendor,
     /// Market segment.
@@ -109,26 +105,19 @@ pub struct Device {
     pcie_gb_s: Option<f64>,
     link_gb_s: Option<f64>,
     /// The vendor's document that states these figures.
-    pub source: String,
+    pub source: &'static str,
 }
 
 /// Name of the card of the reference measurements, used if a figure needs a card and none is named.
 pub const REFERENCE: &str = "H200";
 
-const FILES: [&str; 5] = [
-    include_str!("cards/nvidia-datacentre.json"),
-    include_str!("cards/nvidia-workstation.json"),
-    include_str!("cards/nvidia-consumer.json"),
-    include_str!("cards/amd.json"),
-    include_str!("cards/apple.json"),
-];
+/// All cards, in the order in which a menu should show them: by maker and kind, then by age.
+const ALL: &[Device] = include!(concat!(env!("OUT_DIR"), "/cards.rs"));
 
 impl Device {
     /// All cards, in the order in which a menu should show them: by maker and kind, then by age.
-    pub fn all() -> &'static [Self] {
-        static ALL: OnceLock<Vec<Device>> = OnceLock::new();
-        // The files are part of the program and a test reads them: an unreadable one shows no cards.
-        ALL.get_or_init(|| FILES.iter().flat_map(|text| parse(text).unwrap_or_default()).collect())
+    pub const fn all() -> &'static [Self] {
+        ALL
     }
 
     /// Properties that the simulation needs; `None` if a figure is missing or CUDA does not drive the card.
@@ -143,7 +132,7 @@ impl Device {
 
     /// Returns true if `driver` is one of the card's names.
     pub fn is_called(&self, driver: &str) -> bool {
-        self.name == driver || self.aliases.iter().any(|alias| alias == driver)
+        self.name == driver || self.aliases.contains(&driver)
     }
 
     /// Advertised memory. Data sheets say GB; the driver's totals show that they mean 2³⁰ bytes.
@@ -208,23 +197,6 @@ impl ComputeCapability {
             _ => 2048,
         }
     }
-}
-
-impl TryFrom<String> for ComputeCapability {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let parts = text
-            .split_once('.')
-            .and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        parts
-            .map(|(major, minor)| Self { major, minor })
-            .ok_or_else(|| format!("\"{text}\" is not a compute capability, such as 9.0"))
-    }
-}
-
-fn parse(text: &str) -> Result<Vec<Device>, serde_json::Error> {
-    serde_json::from_str(text)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! registry ([`super::families`]) has one row for each family.
 
 use std::any::Any;
-use std::fmt::Debug;
 
 use super::ModelError;
 use super::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
@@ -76,13 +75,14 @@ pub(crate) trait Family: Config {
     }
 }
 
-/// Common bounds of typed configurations: they can be shown, compared, and told apart from those of other families.
-pub(crate) trait Config: Any + Debug + Send + Sync {
+/// Common bounds of typed configurations: they can be compared, and told apart from those of other families. Not `Debug`,
+/// whose code of all families the page would download.
+pub(crate) trait Config: Any + Send + Sync {
     /// Returns true if the other is a configuration of the same family with the same values.
     fn is_equal(&self, other: &dyn Any) -> bool;
 }
 
-impl<C: Any + Debug + PartialEq + Send + Sync> Config for C {
+impl<C: Any + PartialEq + Send + Sync> Config for C {
     fn is_equal(&self, other: &dyn Any) -> bool {
         other.downcast_ref() == Some(self)
     }

@@ -45,7 +45,7 @@ impl Engine {
     ) -> Self {
         let hooked = optimizer.clone();
         let hook = move |t: &Tape, param: &Tensor| t.in_scope(0, || hooked.borrow_mut().gradient(t, param));
-        t.on_gradient(Some(Rc::new(hook)));
+        t.on_gradient(Rc::new(hook));
         Self {
             optimizer,
             is_boundary,

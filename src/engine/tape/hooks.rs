@@ -35,8 +35,8 @@ pub trait ModuleWatcher {
 
 impl Tape {
     /// Sets the hook that runs after each gradient of a backward.
-    pub fn on_gradient(&self, hook: Option<GradientHook>) {
-        *self.0.gradient_hook.borrow_mut() = hook;
+    pub fn on_gradient(&self, hook: GradientHook) {
+        *self.0.gradient_hook.borrow_mut() = Some(hook);
     }
 
     /// Runs the hook on a parameter whose gradient was just made.
@@ -142,8 +142,8 @@ impl Tape {
     }
 
     /// Sets the library that is told of modules as they run.
-    pub fn watch_modules(&self, watcher: Option<Rc<dyn ModuleWatcher>>) {
-        *self.0.watcher.borrow_mut() = watcher;
+    pub fn watch_modules(&self, watcher: Rc<dyn ModuleWatcher>) {
+        *self.0.watcher.borrow_mut() = Some(watcher);
     }
 
     /// The library that is told of modules; none while a recomputation that has all it was started for ends.

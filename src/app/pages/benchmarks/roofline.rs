@@ -140,7 +140,7 @@ fn limit(i18n: Words, record: &Record, precision: Precision) -> Option<Limit> {
     let peak = precision.peak(&card.peak_tflops)?;
     Some(Limit {
         y: peak * 1e12,
-        name: t_string!(i18n, benchmarks.sheet_of, name = card.name.clone()),
+        name: t_string!(i18n, benchmarks.sheet_of, name = card.name),
     })
 }
 

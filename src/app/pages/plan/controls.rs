@@ -128,7 +128,7 @@ pub fn CardChoice(
     let simulation = Simulation::get();
     let options = Signal::derive(move || {
         let option = |d: &Device| ComboOption {
-            value: d.name.clone(),
+            value: d.name.to_owned(),
             detail: tick_label(d.memory()),
             group: group(i18n, d),
         };

@@ -8,12 +8,28 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::IntersectionObserver;
 
+use crate::events::listen;
 use crate::lazy::{Lazy, LazyPart};
 
 /// A part of the page that is fetched and started only when it becomes visible.
 #[component]
-pub fn InSight(of: Lazy, testid: &'static str) -> impl IntoView {
+pub fn InSight(
+    of: Lazy,
+    testid: &'static str,
+    /// True for what is printed too: it comes with the first move of the pointer or press of a key, which print the page.
+    #[prop(optional)]
+    is_printed: bool,
+) -> impl IntoView {
     let seen = RwSignal::new(false);
+    if is_printed {
+        for kind in ["pointermove", "pointerdown", "keydown"] {
+            listen(&document(), kind, move |_| {
+                if !seen.get_untracked() {
+                    seen.set(true);
+                }
+            });
+        }
+    }
     let place = NodeRef::<html::Div>::new();
     Effect::new(move || {
         if let Some(element) = place.get() {

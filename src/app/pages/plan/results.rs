@@ -18,17 +18,13 @@ use super::phases::Phases;
 use super::pin::{PinButton, Pinned};
 use super::sections::{Contents, Section, StickyVerdict};
 use super::time::TimeCard;
-use super::timeline::TimelinePanel;
 use super::verdict::VerdictLine;
 use super::warnings::Warnings;
 use super::what_if::WhatIf;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::lazy::Lazy;
+use crate::lazy::{Lazy, LazyPart};
 use crate::part::{part, text};
 use crate::simulation::{Outcome, Simulation};
-use crate::state::Route;
-use crate::words;
-use crate::worker::Refusal;
 
 /// Shows the run of the entries, or the reason why there is none.
 #[component]
@@ -45,7 +41,7 @@ pub fn Results() -> impl IntoView {
             aria-busy=text(move || stale.get().to_string())
         >
             {move || match shown.get() {
-                Shown::Nothing => view! { <Refused /> }.into_any(),
+                Shown::Nothing => refused(),
                 Shown::Pass => view! { <Ran trains=false /> }.into_any(),
                 Shown::Step => view! { <Ran trains=true /> }.into_any(),
             }}
@@ -119,7 +115,7 @@ fn Ran(trains: bool) -> impl IntoView {
             })}
         {trains.then(|| view! { <InSight of=Lazy::Numbers testid="numbers-place" /> })}
         <div id=Section::Timeline.id()>
-            <TimelinePanel />
+            <InSight of=Lazy::Timeline testid="timeline-place" is_printed=true />
         </div>
         <div id=Section::Breakdown.id()>
             <BreakdownCard />
@@ -176,44 +172,14 @@ pub fn BreakdownCard() -> impl IntoView {
     }
 }
 
-/// Shows the command that records a model that cannot be simulated.
-#[component]
-fn Record() -> impl IntoView {
-    let i18n = use_i18n();
-    view! {
-        <p>{t!(i18n, refusal.record)}</p>
-        <pre class="command" tabindex="0" aria-label=t!(i18n, export.command) data-testid="record-command">
-            <code>"python -m vramscope.record --model config.json --batch 1 --seq 2048"</code>
-        </pre>
-        <p>
-            <a href=Route::Recorded.fragment("")>{t!(i18n, refusal.to_recordings)}</a>
-        </p>
-    }
-}
-
-/// Explains why there is no run, and that the entries are kept.
-#[component]
-pub fn Refused() -> impl IntoView {
-    let i18n = use_i18n();
+/// The reason why there is no run, if there is none.
+pub fn refused() -> AnyView {
     let outcome = Simulation::get().outcome;
-    part(move || {
-        let Outcome::Refused(why) = outcome.get() else {
-            return None;
-        };
-        let title = match why {
-            Refusal::Model(_) => t_string!(i18n, refusal.model),
-            Refusal::Setup(_) => t_string!(i18n, refusal.setup),
-        };
-        Some(
-            view! {
-                <section class="card refusal" role="alert" data-testid="refusal">
-                    <h2>{title}</h2>
-                    <p class="refusal-message">{words::refusal(i18n, &why)}</p>
-                    <p class="muted">{t!(i18n, refusal.kept)}</p>
-                    {matches!(why, Refusal::Model(_)).then(|| view! { <Record /> })}
-                </section>
-            }
-            .into_any(),
-        )
-    })
+    let is_refused = Memo::new(move |_| outcome.with(|outcome| matches!(outcome, Outcome::Refused(_))));
+    view! {
+        <Show when=move || is_refused.get()>
+            <LazyPart of=Lazy::Refused />
+        </Show>
+    }
+    .into_any()
 }

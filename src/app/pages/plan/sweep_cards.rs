@@ -22,8 +22,9 @@ pub fn CardChips() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     let reading = store.reading();
-    let names = Memo::new(move |_| reading.with(|r| cards(r).into_iter().map(|c| c.name.clone()).collect::<Vec<_>>()));
-    let own = Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok().map(|d| d.name.clone())));
+    let names =
+        Memo::new(move |_| reading.with(|r| cards(r).into_iter().map(|c| c.name.to_owned()).collect::<Vec<_>>()));
+    let own = Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok().map(|d| d.name.to_owned())));
     let keep = move |names: Vec<String>| store.set(Key::Cards, names.join(","));
     let chip = move |name: String| {
         let removable = own.get().as_ref() != Some(&name);
@@ -50,7 +51,7 @@ pub fn CardChips() -> impl IntoView {
         }
     };
     let others = move || {
-        let known = Device::all().iter().map(|d| d.name.clone());
+        let known = Device::all().iter().map(|d| d.name.to_owned());
         known
             .filter(|name| names.with(|names| !names.contains(name)))
             .map(|name| view! { <option value=name.clone()>{name.clone()}</option> })

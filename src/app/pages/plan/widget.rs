@@ -5,10 +5,10 @@ use leptos::prelude::*;
 use super::explain::{Explanation, ExplanationPlace};
 use super::memory_bar::MemoryBar;
 use super::phases::Phases;
-use super::results::{BreakdownCard, Refused};
-use super::timeline::TimelinePanel;
+use super::results::{BreakdownCard, refused};
 use super::verdict::VerdictLine;
 use crate::i18n::{t, use_i18n};
+use crate::lazy::{Lazy, LazyPart};
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Widget;
@@ -22,7 +22,7 @@ pub fn PlanWidget(part: Widget) -> impl IntoView {
     let is_run = Memo::new(move |_| outcome.with(|o| matches!(o, Outcome::Ready(_))));
     view! {
         <main class="results" id="results" aria-label=t!(i18n, plan.results)>
-            <Show when=move || is_run.get() fallback=Refused>
+            <Show when=move || is_run.get() fallback=refused>
                 {content(part)}
             </Show>
         </main>
@@ -40,7 +40,7 @@ fn content(part: Widget) -> AnyView {
             </section>
         }
         .into_any(),
-        Widget::Timeline => view! { <TimelinePanel /> }.into_any(),
+        Widget::Timeline => view! { <LazyPart of=Lazy::Timeline /> }.into_any(),
         Widget::Breakdown => view! { <BreakdownCard /> }.into_any(),
         Widget::Verdict | Widget::Page => view! {
             <section class="card">

@@ -32,7 +32,9 @@ impl Search {
     /// Returns the options that have every typed word in their value or group, the nearest first.
     pub fn found(self) -> Vec<ComboOption> {
         let typed = self.typed.get().unwrap_or_default();
-        let ranked = |o: ComboOption| Some((rank(&typed, &format!("{} {}", o.group, o.value))?, o));
+        // The address of a page of the hub stands for the name in it.
+        let typed = typed.rsplit_once("huggingface.co/").map_or(&*typed, |(_, name)| name);
+        let ranked = |o: ComboOption| Some((rank(typed, &format!("{} {}", o.group, o.value))?, o));
         let mut found: Vec<_> = self.options.get().into_iter().filter_map(ranked).collect();
         // Groups stay together: only options without one are ordered.
         if found.iter().all(|(_, option)| option.group.is_empty()) {
@@ -56,10 +58,9 @@ impl Search {
         self.typed.set(None);
     }
 
-    /// Filters the list by a text; the address of a page of the hub stands for the name in it.
+    /// Filters the list by a text.
     pub fn narrow(self, text: String) {
-        let name = text.rsplit_once("huggingface.co/").map(|(_, name)| name.to_owned());
-        self.typed.set(Some(name.unwrap_or(text)));
+        self.typed.set(Some(text));
         self.mark(0);
     }
 

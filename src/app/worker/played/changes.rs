@@ -80,7 +80,7 @@ fn all(recording: &Recorded, entries: &Draft) -> Vec<Change> {
         Some(beside(&all, &point))
     });
     let mut changes = sizes.unwrap_or_default();
-    changes.extend(cards.map(|card| Change::Card(card.name.clone())));
+    changes.extend(cards.map(|card| Change::Card(card.name.to_owned())));
     changes.push(Change::ExpandableSegments(!grows));
     let form = reading.good.get(Key::OptimizerForm);
     let chosen = facts.optimizer_forms.iter().find(|known| *known == form);

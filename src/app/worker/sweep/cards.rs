@@ -20,7 +20,7 @@ pub fn cards(reading: &Reading) -> Vec<&'static Device> {
     };
     cards.extend(chosen);
     sort_by_key(&mut cards, |card| card.usable());
-    cards.dedup_by_key(|card| &card.name);
+    cards.dedup_by_key(|card| card.name);
     cards
 }
 

@@ -73,6 +73,7 @@ pub mod vit;
 pub mod xglm;
 
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -210,8 +211,14 @@ static GROUPS: [(Option<LazyGroup>, &[Row]); 3] = [
 ];
 
 /// The typed configuration of a model.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ModelConfig(Arc<dyn Family>);
+
+impl fmt::Debug for ModelConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelConfig").finish_non_exhaustive()
+    }
+}
 
 impl ModelConfig {
     fn new(config: impl Family) -> Self {

@@ -50,14 +50,14 @@ impl Subject<'_> {
             }
         };
         let (seen, source) = match &device.visible {
-            Some(visible) => (true, &visible.source),
-            None => (false, &device.source),
+            Some(visible) => (true, visible.source),
+            None => (false, device.source),
         };
         let term = if seen { Term::Seen } else { Term::Stated };
         Some(Derivation {
             formula: Formula::Number(term, device.usable().get()),
             unit: Unit::Bytes,
-            source: Source::Document(source.clone()),
+            source: Source::Document(source.to_owned()),
             basis: if seen { Basis::Measured } else { Basis::Stated },
         })
     }

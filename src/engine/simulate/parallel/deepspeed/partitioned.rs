@@ -72,7 +72,7 @@ impl Partitioned {
             at.iter().for_each(|&at| watcher.share(&t.path_of_scope(scope), at));
         }
         t.set_linear_of_zero3();
-        t.watch_modules(Some(watcher.clone()));
+        t.watch_modules(watcher.clone());
         Self {
             watcher,
             flat,

@@ -19,6 +19,11 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         "Qwen/Qwen3-8B",
         "Qwen/Qwen3-14B",
         "Qwen/Qwen3-32B",
+        "Qwen/Qwen3-0.6B-Base",
+        "Qwen/Qwen3-1.7B-Base",
+        "Qwen/Qwen3-4B-Base",
+        "Qwen/Qwen3-8B-Base",
+        "Qwen/Qwen3-14B-Base",
     ],
     defaults: DecoderDefaults {
         head_dim: Some(128),
