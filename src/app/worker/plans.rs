@@ -84,7 +84,7 @@ fn priced(card: &'static Device, mine: Option<&str>) -> Option<Priced> {
         let costs: &'static Costs<'static> = Box::leak(Box::new(clock.costs()));
         (costs, clock.sources().map(str::to_owned))
     });
-    KNOWN.with_borrow_mut(|all| all.push(((&card.name, mine.map(str::to_owned)), priced.clone())));
+    KNOWN.with_borrow_mut(|all| all.push(((card.name, mine.map(str::to_owned)), priced.clone())));
     priced
 }
 

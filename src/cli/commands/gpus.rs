@@ -52,13 +52,13 @@ impl Gpus {
 impl Entry {
     fn of(device: &'static Device) -> Self {
         Self {
-            name: &device.name,
+            name: device.name,
             vendor: device.vendor,
             kind: device.kind,
             usable: device.usable(),
             bandwidth_gb_s: device.bandwidth().map(|b| b.as_gb_per_s()),
             bf16_tflops: device.peak(DType::Bf16).map(|rate| rate.as_teraflops()),
-            source: &device.source,
+            source: device.source,
         }
     }
 

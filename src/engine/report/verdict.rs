@@ -71,7 +71,7 @@ impl<'a> Room<'a> {
     /// Name in documents: the card's, or "allocator limit".
     pub fn name(&self) -> &'a str {
         match self {
-            Self::Card(card) => &card.name,
+            Self::Card(card) => card.name,
             Self::Allocator(_) => "allocator limit",
         }
     }

@@ -52,7 +52,10 @@ pub fn TimeChart() -> impl IntoView {
     );
     let label = Signal::derive(move || t_string!(i18n, attention.slider_time).to_string());
     let explain = move || {
-        let card = attention.card.get().map_or_else(String::new, |card| card.name.clone());
+        let card = attention
+            .card
+            .get()
+            .map_or_else(String::new, |card| card.name.to_owned());
         t_string!(i18n, attention.explain_time, card = card).to_string()
     };
     view! {
@@ -153,7 +156,7 @@ fn memory_chart(i18n: Words, attention: Attention) -> LineChart {
     let mut chart = chart(i18n, attention, (Unit::Bytes, title), value, point);
     let card = attention.card.get().map(|card| Limit {
         y: card.usable().get() as f64,
-        name: card.name.clone(),
+        name: card.name.to_owned(),
     });
     chart.limits.extend(card);
     chart

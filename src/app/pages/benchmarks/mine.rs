@@ -48,7 +48,7 @@ pub fn Mine() -> impl IntoView {
                     data-testid="plan-on-mine"
                     on:click=move |_| {
                         let store = Store::get();
-                        store.set(Key::Gpu, card.name.clone());
+                        store.set(Key::Gpu, card.name);
                         store.route().set(Route::Plan);
                     }
                 >

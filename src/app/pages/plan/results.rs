@@ -21,9 +21,9 @@ use super::time::TimeCard;
 use super::verdict::VerdictLine;
 use super::warnings::Warnings;
 use super::what_if::WhatIf;
-use crate::i18n::{t, t_string, use_i18n};
+use crate::i18n::{t, use_i18n};
 use crate::lazy::{Lazy, LazyPart};
-use crate::part::{part, text};
+use crate::part::text;
 use crate::simulation::{Outcome, Simulation};
 
 /// Shows the run of the entries, or the reason why there is none.

@@ -22,15 +22,13 @@ pub fn CardChips() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     let reading = store.reading();
-    let names =
-        Memo::new(move |_| reading.with(|r| cards(r).into_iter().map(|c| c.name.to_owned()).collect::<Vec<_>>()));
-    let own = Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok().map(|d| d.name.to_owned())));
-    let keep = move |names: Vec<String>| store.set(Key::Cards, names.join(","));
-    let chip = move |name: String| {
-        let removable = own.get().as_ref() != Some(&name);
-        let label = t_string!(i18n, sweep.remove, card = name.clone()).to_string();
-        let gone = name.clone();
-        let remove = move |_| keep(names.get_untracked().into_iter().filter(|n| *n != gone).collect());
+    let names = Memo::new(move |_| reading.with(|r| cards(r).into_iter().map(|c| c.name).collect::<Vec<_>>()));
+    let own = Memo::new(move |_| reading.with(|r| Device::by_name(&r.gpu).ok().map(|d| d.name)));
+    let keep = move |names: Vec<&str>| store.set(Key::Cards, names.join(","));
+    let chip = move |name: &'static str| {
+        let removable = own.get() != Some(name);
+        let label = t_string!(i18n, sweep.remove, card = name).to_string();
+        let remove = move |_| keep(names.get_untracked().into_iter().filter(|n| *n != name).collect());
         view! {
             <li class="chip">
                 <span>{name}</span>
@@ -47,14 +45,14 @@ pub fn CardChips() -> impl IntoView {
     };
     let add = move |name: String| {
         if !name.is_empty() {
-            keep(names.get_untracked().into_iter().chain([name]).collect());
+            keep(names.get_untracked().into_iter().chain([&*name]).collect());
         }
     };
     let others = move || {
-        let known = Device::all().iter().map(|d| d.name.to_owned());
+        let known = Device::all().iter().map(|d| d.name);
         known
             .filter(|name| names.with(|names| !names.contains(name)))
-            .map(|name| view! { <option value=name.clone()>{name.clone()}</option> })
+            .map(|name| view! { <option value=name>{name}</option> })
             .collect::<Vec<_>>()
     };
     view! {

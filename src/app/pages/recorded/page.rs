@@ -223,7 +223,7 @@ impl RecordedState {
             simulation.entries.set_value(entries.clone());
             let card = run.as_ref().ok().and_then(|run| run.card.as_ref().ok());
             if let Some(card) = card.filter(|_| first) {
-                store.set(Key::Gpu, card.name);
+                store.set(Key::Gpu, card.name.clone());
             }
             let is_shown = self.state.with_untracked(|state| *state == State::Ready);
             match run {
