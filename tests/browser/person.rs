@@ -67,13 +67,16 @@ impl<'a> Person<'a> {
     /// # Panics
     /// If it never has.
     pub async fn tabs_to(&mut self, testid: &str) -> WebDriverResult<()> {
+        let mut reached = Vec::new();
         for _ in 0..40 {
             self.presses(Key::Tab, 1).await?;
-            if self.focused().await? == testid {
+            let now = self.focused().await?;
+            if now == testid {
                 return Ok(());
             }
+            reached.push(now);
         }
-        panic!("Tab never reaches {testid}");
+        panic!("Tab never reaches {testid}, but {reached:?}");
     }
 
     /// Test id of what has the focus.

@@ -115,8 +115,8 @@ async fn a_recording_is_read() {
         page.until("its peak", || page.value("peak-reserved"), Option::is_some)
             .await?;
         let mut person = Person::at(page);
-        person.picks("gpu", "3060").await?;
-        told(page, "verdict", "RTX 3060").await?;
+        person.picks("gpu", "h200").await?;
+        told(page, "verdict", "H200").await?;
         assert_eq!(person.rest(), Effort { clicks: 1, keys: 5 });
         Ok(())
     })
