@@ -27,6 +27,7 @@ async fn the_printed_report_has_the_setup_and_no_controls_on_two_pages() {
         page.find("peak-allocated").await?;
         // The key that prints: the timeline comes with the first press.
         page.driver.action_chain().send_keys(Key::Control + "").perform().await?;
+        page.find("timeline").await?;
         let media = json!({"media": "print"});
         page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
         let seen = "return ['.controls', '.head-tools', '.export-tools', '.command', '.verdict', '.figures', '.breakdown', '.canvas']
