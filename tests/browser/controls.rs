@@ -73,6 +73,54 @@ async fn only_what_means_something_for_the_model_is_asked() {
 }
 
 #[tokio::test]
+async fn the_card_of_this_machine_is_the_one_that_webgl_names() {
+    with_page("#/?model=gpt2&gpu=H200", async |page| {
+        // Chromium draws by software here, if at all.
+        page.click("own-card").await?;
+        let said = || page.text("own-card-said");
+        page.until("what is said", said, |said| said.contains("does not say"))
+            .await?;
+        let fake = "const own = HTMLCanvasElement.prototype.getContext, name = arguments[0];
+            const names = { UNMASKED_RENDERER_WEBGL: 1, loseContext() {} };
+            const gl = { getExtension: () => names, getParameter: () => name };
+            HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+                return kind === 'webgl' ? gl : own.call(this, kind, ...rest);
+            }";
+        for (renderer, address, words) in [
+            (
+                "ANGLE (Intel, Mesa Intel(R) Iris(R) Xe Graphics, OpenGL 4.6)",
+                "gpu=H200",
+                "Iris",
+            ),
+            (
+                "ANGLE (NVIDIA, NVIDIA GeForce RTX 4090 (0x2684) Direct3D11 vs_5_0, D3D11)",
+                "gpu=RTX%204090",
+                "",
+            ),
+            (
+                "ANGLE (Apple, ANGLE Metal Renderer: Apple M3 Max, Unspecified Version)",
+                "gpu=M3%20Max%2036GB",
+                "M3 Max 128GB",
+            ),
+        ] {
+            page.driver.execute(fake, vec![renderer.into()]).await?;
+            page.click("own-card").await?;
+            page.until("the card", || page.fragment(), |fragment| fragment.contains(address))
+                .await?;
+            page.until("what is said", said, |said| {
+                said.is_empty() == words.is_empty() && said.contains(words)
+            })
+            .await?;
+        }
+        page.until("the note", || page.text("not-cuda"), |note| note.contains("Apple"))
+            .await?;
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn pointing_at_the_timeline_lists_what_is_live_there() {
     with_page("", async |page| {
         let title = || async {

@@ -188,3 +188,19 @@ fn several_gpus_are_a_case_and_flags() {
             .contains("--strategy")
     );
 }
+
+/// A step is simulated as CUDA runs it: on other makers' cards the verdict says so.
+#[test]
+fn a_verdict_on_a_card_without_cuda_says_that_nothing_was_measured_there() {
+    for (gpu, maker) in [("MI300X", Some("AMD")), ("M3 Max 64GB", Some("Apple")), ("H200", None)] {
+        let said = run(["estimate", "gpt2", "--seq", "256", "--gpu", gpu]).stdout;
+        assert!(said.contains("to spare"), "{said}");
+        match maker {
+            Some(maker) => assert!(
+                said.contains(&format!("nothing was measured on {maker}'s GPUs")),
+                "{said}"
+            ),
+            None => assert!(!said.contains("nothing was measured"), "{said}"),
+        }
+    }
+}

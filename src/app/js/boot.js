@@ -46,6 +46,15 @@ vramscope.diagnose = (files, text, run, hear) => {
 };
 vramscope.pasted = "(pasted)";
 
+/** What WebGL calls the GPU that draws this page; empty where the browser does not say. */
+vramscope.renderer = () => {
+  const gl = document.createElement("canvas").getContext("webgl");
+  const names = gl?.getExtension("WEBGL_debug_renderer_info");
+  const name = names && gl.getParameter(names.UNMASKED_RENDERER_WEBGL);
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return name || "";
+};
+
 try {
   const page = await import(at(js));
   await page.default({ module_or_path: await module });

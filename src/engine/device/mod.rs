@@ -22,6 +22,23 @@ pub enum Vendor {
     Apple,
 }
 
+impl Vendor {
+    /// Name of the maker.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nvidia => "NVIDIA",
+            Self::Amd => "AMD",
+            Self::Apple => "Apple",
+        }
+    }
+
+    /// Returns true if CUDA drives the maker's cards. Steps on others are simulated as CUDA would run them, and none was
+    /// measured.
+    pub const fn is_driven_by_cuda(self) -> bool {
+        matches!(self, Self::Nvidia)
+    }
+}
+
 /// Market segment of a device, which decides if a display takes a share of its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

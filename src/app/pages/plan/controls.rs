@@ -10,6 +10,7 @@ use vramscope_engine::units::Bytes;
 use super::dataset::OpenDataset;
 use super::gpus::GpusGroup;
 use super::model_source::ModelSource;
+use super::own_card::OwnCard;
 use super::settings::{FoldedSettings, Settings, Shown};
 use crate::charts::tick_label;
 use crate::i18n::{t, t_string, use_i18n};
@@ -135,10 +136,17 @@ pub fn CardChoice(
         Device::all().iter().map(option).collect()
     });
     let error = Signal::derive(move || simulation.card().and_then(Result::err));
+    let said = RwSignal::new(None);
     view! {
         <section class="group group-single">
-            <h2>{t!(i18n, plan.card)}</h2>
+            <div class="launch-head">
+                <h2>{t!(i18n, plan.card)}</h2>
+                <OwnCard said />
+            </div>
             <Combobox key=Key::Gpu options error />
+            <p class="muted small image-positions" role="status" data-testid="own-card-said">
+                {text(move || said.with(|said| said.as_ref().map_or_else(String::new, |said| said.words(i18n))))}
+            </p>
             <CardMemory />
             {children.map(|children| children())}
         </section>
@@ -153,10 +161,14 @@ fn CardMemory() -> impl IntoView {
         let Some(card) = run.card.as_ref().ok().filter(|card| card.limit.is_none()) else {
             return String::new();
         };
+        let device = Device::by_name(&card.name).ok();
+        if device.is_some_and(|device| !device.vendor.is_driven_by_cuda()) {
+            return String::new();
+        }
         let outside = run.parts.iter().filter(|(part, _)| matches!(part, Part::Outside(_)));
         let outside: Bytes = outside.map(|(_, bytes)| *bytes).sum();
         let left = gib(card.fit.room.saturating_sub(outside));
-        let sold = Device::by_name(&card.name).map_or_else(|_| String::new(), |device| tick_label(device.memory()));
+        let sold = device.map_or_else(String::new, |device| tick_label(device.memory()));
         t_string!(
             i18n,
             plan.card_memory,
@@ -174,7 +186,6 @@ fn group(i18n: crate::i18n::Words, device: &Device) -> String {
         (Vendor::Nvidia, DeviceKind::Datacentre) => t_string!(i18n, card.nvidia_datacentre).to_string(),
         (Vendor::Nvidia, DeviceKind::Workstation) => t_string!(i18n, card.nvidia_workstation).to_string(),
         (Vendor::Nvidia, _) => t_string!(i18n, card.nvidia_consumer).to_string(),
-        (Vendor::Amd, _) => "AMD".into(),
-        (Vendor::Apple, _) => "Apple".into(),
+        (vendor, _) => vendor.name().into(),
     }
 }

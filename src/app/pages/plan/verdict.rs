@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
+use vramscope_engine::device::Device;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
@@ -61,6 +62,20 @@ pub fn VerdictLine() -> impl IntoView {
         {line}
         <Announcer />
     }
+}
+
+/// Says that the card is not driven by CUDA, whose steps are simulated; nothing for a card that is.
+#[component]
+pub fn NotCuda() -> impl IntoView {
+    let i18n = use_i18n();
+    let words = Simulation::get().text(move |run| {
+        let device = run.card.as_ref().ok().and_then(|card| Device::by_name(&card.name).ok());
+        let other = device.filter(|device| !device.vendor.is_driven_by_cuda());
+        other.map_or_else(String::new, |device| {
+            t_string!(i18n, plan.not_cuda, maker = device.vendor.name()).to_string()
+        })
+    });
+    view! { <p class="muted small image-positions" data-testid="not-cuda">{text(move || words.get())}</p> }
 }
 
 /// Announces the verdict to screen readers after changes, but not at each keystroke.

@@ -9,7 +9,9 @@ use super::page::{RecordedState, State};
 use super::sizes::LargestBatchCard;
 use super::words;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::pages::plan::{BreakdownCard, Figures, MemoryBar, Peak, TimeCard, TimelinePanel, VerdictLine, Warnings};
+use crate::pages::plan::{
+    BreakdownCard, Figures, MemoryBar, NotCuda, Peak, TimeCard, TimelinePanel, VerdictLine, Warnings,
+};
 use crate::part::{part, text};
 use crate::shell::CommandLine;
 use crate::simulation::Simulation;
@@ -79,6 +81,7 @@ fn Ran() -> impl IntoView {
                 <VerdictLine />
                 <Peak />
             </div>
+            <NotCuda />
             <MemoryBar />
         </section>
         <Figures trains=true />

@@ -8,6 +8,7 @@ use super::bar::bar;
 use super::paint::{self, QUIET};
 use super::wrap::wrap;
 use crate::output::target::Target;
+use crate::phrases::phrase;
 
 /// Formats the verdict as a word and a sentence over a gauge; without a target, explains how to get one.
 pub fn render(target: Option<&(Target, Fit)>, width: usize) -> String {
@@ -22,7 +23,22 @@ pub fn render(target: Option<&(Target, Fit)>, width: usize) -> String {
     let word = word(fit.verdict);
     let sentence = wrap(&format!("{word}  {}", sentence(fit, target)), width).join("\n");
     let sentence = sentence.strip_prefix(word).unwrap_or_default();
-    format!("{style}{word}{style:#} {sentence}\n{}\n", gauge(fit, style, width))
+    let note = note(target, width);
+    format!(
+        "{style}{word}{style:#} {sentence}\n{}\n{note}",
+        gauge(fit, style, width)
+    )
+}
+
+/// Says that a card is not driven by CUDA, whose steps are simulated.
+fn note(target: &Target, width: usize) -> String {
+    match target {
+        Target::Card(card) if !card.vendor.is_driven_by_cuda() => {
+            let sentence = phrase!(plan.not_cuda, maker = card.vendor.name());
+            format!("{QUIET}{}{QUIET:#}\n", wrap(&sentence, width).join("\n"))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Draws the share of the room that is needed; the bar ends at 100%, the number may exceed it.
