@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leptos::ev::{FocusEvent, KeyboardEvent};
+use leptos::ev::{KeyboardEvent, MouseEvent};
 use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by, error_of};
@@ -76,7 +76,11 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
     let store = Store::get();
     let error = error_of(key);
     let text = Memo::new(move |_| store.text(key));
+    // True from the focus to the press that gave it. The press puts the caret somewhere after the focus, so the text is
+    // selected when it ends; where Tab gives the focus, the browser selects the text.
+    let is_new = StoredValue::new(false);
     let on_key = move |event: KeyboardEvent| {
+        is_new.set_value(false);
         let up = match event.key().as_str() {
             "ArrowUp" => true,
             "ArrowDown" => false,
@@ -85,10 +89,11 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
         event.prevent_default();
         on_step(up);
     };
-    // The press that gives the focus puts the caret somewhere after it.
-    let select = move |event: leptos::ev::Targeted<FocusEvent, web_sys::HtmlInputElement>| {
-        let input = event.target();
-        request_animation_frame(move || input.select());
+    let on_click = move |event: leptos::ev::Targeted<MouseEvent, web_sys::HtmlInputElement>| {
+        if is_new.get_value() {
+            is_new.set_value(false);
+            event.target().select();
+        }
     };
     view! {
         <input
@@ -103,7 +108,8 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
             prop:value=crate::part::text(move || text.get())
             on:input:target=move |ev| store.set(key, ev.target().value())
             on:keydown=on_key
-            on:focus:target=select
+            on:focus=move |_| is_new.set_value(true)
+            on:click:target=on_click
         />
     }
 }

@@ -28,7 +28,7 @@ pub fn OwnCard(said: RwSignal<Option<Said>>) -> impl IntoView {
             Some((Err(_), name)) => Some(Said::Unknown(name)),
             Some((Ok(Found { card, others }), _)) => {
                 store.set(Key::Gpu, card.name);
-                (!others.is_empty()).then(|| Said::Several(card, others))
+                (!others.is_empty()).then_some(Said::Several(card, others))
             }
         });
     };
