@@ -53,7 +53,7 @@ pub enum Lazy {
     Time,
     /// Allocations of a step.
     Timeline,
-    /// What a dataset tells.
+    /// Lengths and sizes of a dataset's samples.
     Dataset,
     /// Measured steps of the model's family.
     Exactness,

@@ -37,7 +37,7 @@ pub enum Unread {
     Unknown(Vec<String>),
 }
 
-/// What a file's records say of their samples.
+/// Samples of a file, as its records describe them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dataset {
     /// The samples, in the order of the file.

@@ -1,4 +1,4 @@
-//! What a record says of its sample: its text, or how many tokens it has, and its images.
+//! Sample of a record: its text or number of tokens, and its images.
 
 use serde_json::{Map, Value};
 

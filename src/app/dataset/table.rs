@@ -132,7 +132,7 @@ impl Table {
     }
 }
 
-/// What a cell holds: a list or an object, a number, or text.
+/// Value of a cell: a list or an object, a number, or text.
 fn value(cell: String) -> Value {
     let is_nested = cell.starts_with(['[', '{']);
     let nested = is_nested.then(|| serde_json::from_str(&cell).ok()).flatten();

@@ -153,7 +153,7 @@ fn a_summary_has_the_percentiles_and_the_worst_batch() {
 }
 
 proptest! {
-    /// Where a file is cut does not matter, and nothing in it stops the reader.
+    /// A file cut anywhere gives the same samples, and no content stops the reader.
     #[test]
     fn any_bytes_are_read_and_alike_in_any_pieces(
         parts in prop::collection::vec(prop_oneof![

@@ -80,7 +80,7 @@ fn taken(both: Memo<Option<Both>>) -> Callback<Vec<File>> {
     })
 }
 
-/// What files are for that were not opened for one of the two: A while there is none.
+/// Use of files that were opened for neither side: A while it is empty, else B.
 fn next(both: Memo<Option<Both>>) -> LaunchUse {
     match both.with_untracked(Option::is_some) {
         true => LaunchUse::B,

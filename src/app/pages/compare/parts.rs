@@ -16,7 +16,7 @@ use crate::pages::launch::Phrases;
 use crate::part::{part, text};
 use crate::words;
 
-/// Where the difference lies: part by part, and tensor by tensor within the parts that are tensors.
+/// Difference by part, and by tensor within the parts that consist of tensors.
 #[component]
 pub fn PartsTable(difference: Difference) -> impl IntoView {
     let i18n = use_i18n();
@@ -79,7 +79,7 @@ pub fn PartsTable(difference: Difference) -> impl IntoView {
     }
 }
 
-/// What B needs more or less than A, and the difference with all digits.
+/// Sentence on the bytes that B needs more or less than A, and the exact difference.
 fn sentence(words: &LaunchWords, difference: &Difference) -> (String, String) {
     let [a, b] = difference.needed.map(gib);
     let more = difference.more();
