@@ -114,28 +114,51 @@ fn lines_with(said: &str, begin: &str) -> usize {
     said.lines().filter(|line| line.starts_with(begin)).count()
 }
 
+/// Exports the plans of these names and has a script of `tests/exports` train a step with each file.
+fn train(script: &str, names: &[&str], forms: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder for the exports");
+    let chosen = PLANS.iter().filter(|(name, _)| names.contains(name));
+    let written: usize = chosen.map(|(name, plan)| write(folder.path(), name, plan, forms)).sum();
+    assert_eq!(written, names.len() * forms.len());
+    let said = python(script, folder.path());
+    assert_eq!(lines_with(&said, "trained "), written, "{said}");
+}
+
 /// Plans for text and for images on one GPU: two would need a launcher.
+const ALONE: [&str; 5] = ["autocast", "checkpointed", "adapters", "chunked", "quantised"];
+
 #[test]
 fn trl_trains_a_step_of_each() {
-    let folder = tempfile::tempdir().expect("a folder for the exports");
-    let alone = PLANS.iter().filter(|(name, _)| *name != "two-gpus");
-    let written: usize = alone
-        .map(|(name, plan)| write(folder.path(), name, plan, &["trl"]))
-        .sum();
-    let said = python("train_trl.py", folder.path());
-    assert_eq!(lines_with(&said, "trained "), written, "{said}");
+    train("train_trl.py", &ALONE, &["trl"]);
 }
 
 /// The same by transformers' Trainer and by Lightning's.
 #[test]
 fn trainers_train_a_step_of_each() {
-    let folder = tempfile::tempdir().expect("a folder for the exports");
-    let alone = PLANS.iter().filter(|(name, _)| *name != "two-gpus");
-    let written: usize = alone
-        .map(|(name, plan)| write(folder.path(), name, plan, &["hf-python", "hf-yaml", "lightning"]))
-        .sum();
-    let said = python("train_trainer.py", folder.path());
-    assert_eq!(lines_with(&said, "trained "), written, "{said}");
+    train("train_trainer.py", &ALONE, &["hf-python", "hf-yaml", "lightning"]);
+}
+
+#[test]
+fn llama_factory_trains_a_step_of_each() {
+    train("train_llama_factory.py", &ALONE, &["llama-factory"]);
+}
+
+#[test]
+fn ms_swift_trains_a_step_of_each() {
+    train("train_ms_swift.py", &ALONE, &["ms-swift"]);
+}
+
+/// DeepSpeed trains as one rank of several too.
+#[test]
+fn deepspeed_trains_a_step_of_each() {
+    let all = PLANS.map(|(name, _)| name);
+    train("train_distributed.py", &all, &["deepspeed"]);
+}
+
+/// The files of plans on one GPU differ in `mixed_precision` alone.
+#[test]
+fn accelerate_trains_a_step_with_and_without_autocast() {
+    train("train_distributed.py", &["autocast", "adapters"], &["accelerate"]);
 }
 
 #[test]

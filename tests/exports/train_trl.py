@@ -5,7 +5,7 @@ The file is read by TRL's own parser as it was exported. What stands in SWITCHED
 line, because a processor cannot do it or a test must not; nothing else is changed. Prints a line for each file that
 trained; ends with 1 where one did not.
 """
-import json, os, sys, tempfile, traceback, warnings
+import contextlib, json, os, sys, tempfile, traceback, warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TQDM_DISABLE="1")
@@ -50,6 +50,47 @@ def tokenizer():
     return PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
 
 
+def save_small(name, folder):
+    """Saves small(name) with what reads its input, as the hub has them; returns the folder."""
+    local, reader = os.path.join(folder, "model"), tokenizer()
+    small(name).save_pretrained(local)
+    if "-vl-" in name:
+        import transformers as t
+
+        reader = t.LlavaProcessor(image_processor=t.CLIPImageProcessor(), tokenizer=reader, patch_size=14, vision_feature_select_strategy="default", image_token="<image>")
+    reader.save_pretrained(local)
+    return local
+
+
+@contextlib.contextmanager
+def counted_steps(transformers):
+    """Collects the loss of each micro-batch of any Trainer."""
+    losses, step = [], transformers.Trainer.training_step
+
+    def training_step(self, *args, **kwargs):
+        loss = step(self, *args, **kwargs)
+        losses.append(loss.item())
+        return loss
+
+    transformers.Trainer.training_step = training_step
+    try:
+        yield losses
+    finally:
+        transformers.Trainer.training_step = step
+
+
+def check_step(losses, best, folder):
+    """Holds one step, and what it saved, against the plan."""
+    assert len(losses) == best["accum"] and all(loss > 0 for loss in losses), losses
+    saved = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
+    assert saved, "nothing was saved"
+    if best["freeze"] in ("lora", "qlora") and best["lora_targets"] in ("projections", "attention"):
+        from safetensors import safe_open
+
+        adapted = list(safe_open(saved[0], "pt").keys())
+        assert adapted and not any("vision_tower" in key for key in adapted), adapted
+
+
 def without_libraries():
     """NVIDIA's libraries are stood in for here (stand_ins.py): what PyTorch would ask them is answered before."""
     import torch
@@ -63,14 +104,7 @@ def train(path, plan, folder):
     from trl.scripts import sft
 
     exported, best = yaml.safe_load(open(path)), plan["recommended"]["setup"]
-    local = os.path.join(folder, "model")
-    small(plan["model"]).save_pretrained(local)
-    reader = tokenizer()
-    if "-vl-" in plan["model"]:
-        import transformers as t
-
-        reader = t.LlavaProcessor(image_processor=t.CLIPImageProcessor(), tokenizer=reader, patch_size=14, vision_feature_select_strategy="default", image_token="<image>")
-    reader.save_pretrained(local)
+    local = save_small(plan["model"], folder)
     data = os.path.join(folder, "data")
     os.makedirs(data)
     rows = best["batch"] * best["accum"]
@@ -84,26 +118,9 @@ def train(path, plan, folder):
     sys.argv = ["sft", *words]
     script, args, model, mixture = sft.make_parser().parse_args_and_config()
     assert args.per_device_train_batch_size == best["batch"] and args.gradient_accumulation_steps == best["accum"]
-    losses, step = [], transformers.Trainer.training_step
-
-    def training_step(self, *args, **kwargs):
-        loss = step(self, *args, **kwargs)
-        losses.append(loss.item())
-        return loss
-
-    transformers.Trainer.training_step = training_step
-    try:
+    with counted_steps(transformers) as losses:
         sft.main(script, args, model, mixture)
-    finally:
-        transformers.Trainer.training_step = step
-    assert len(losses) == best["accum"] and all(loss > 0 for loss in losses), losses
-    saved = [name for name in os.listdir(os.path.join(folder, "out")) if name.endswith(".safetensors")]
-    assert saved, "nothing was saved"
-    if best["freeze"] in ("lora", "qlora") and best["lora_targets"] in ("projections", "attention"):
-        from safetensors import safe_open
-
-        adapted = list(safe_open(os.path.join(folder, "out", saved[0]), "pt").keys())
-        assert adapted and not any("vision_tower" in key for key in adapted), adapted
+    check_step(losses, best, os.path.join(folder, "out"))
 
 
 def train_all(folder, forms):

@@ -59,7 +59,6 @@ impl Client {
     ///
     /// # Errors
     /// If the file of certificates cannot be read.
-    /// When the file of certificates cannot be read.
     pub fn new(
         to: Destination,
         token: Option<Token>,

@@ -1,4 +1,4 @@
-//! Exports ms-swift's YAML (4.6): `swift sft --config FILE`.
+//! Exports ms-swift's YAML (4.6): `swift sft FILE`.
 
 use serde_json::{Value, json};
 

@@ -8,12 +8,16 @@ use super::system_package;
 use crate::process::{find, output, run};
 use crate::{Failure, root};
 
-/// Creates `target/exports` if its sources have changed: the pinned packages of `tests/exports/requirements.txt`, and
-/// stubs of NVIDIA's libraries, which PyTorch's wheel links but reading configurations never calls.
+/// Packages that all tools share.
+const REQUIREMENTS: &str = "requirements.txt";
+/// Packages that LLaMA-Factory wants older.
+const LLAMA_FACTORYS: &str = "requirements-llama-factory.txt";
+
+/// Creates `target/exports` if its sources have changed: the pinned packages of `tests/exports/requirements.txt`, those
+/// that LLaMA-Factory wants older, and stubs of NVIDIA's libraries, which PyTorch's wheel links but a processor never calls.
 ///
 /// # Errors
 /// If Python or a package is missing; the message says which.
-/// When Python or a package is missing; the message says which.
 pub fn exports() -> Result<(), Failure> {
     let source = root().join("tests/exports");
     let folder = root().join("target/exports");
@@ -22,28 +26,32 @@ pub fn exports() -> Result<(), Failure> {
     if fs::read_to_string(&stamp).is_ok_and(|known| known == made_from) {
         return Ok(());
     }
-    eprintln!("making target/exports: PyTorch, transformers, accelerate, TRL and others, about 700 MB");
+    eprintln!("making target/exports: PyTorch, transformers, accelerate, TRL and others, about 900 MB");
     let _ = fs::remove_dir_all(&folder);
     let python3 = python3()?;
     run(Command::new(&python3).args(["-m", "venv"]).arg(&folder))?;
-    let python = folder.join("bin/python");
-    let requirements = source.join("requirements.txt");
-    run(Command::new(&python)
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--no-compile",
-            "--disable-pip-version-check",
-            "-r",
-        ])
-        .arg(requirements))?;
+    install(&folder, &source.join(REQUIREMENTS), None)?;
+    install(
+        &folder,
+        &source.join(LLAMA_FACTORYS),
+        Some(&folder.join("llama-factory")),
+    )?;
     run(Command::new(&python3)
         .arg(source.join("stand_ins.py"))
         .arg(torch_libraries(&folder)?))?;
     fs::write(&stamp, made_from).map_err(|error| Failure::new(format!("{}: {error}", stamp.display())))
+}
+
+/// Installs the packages of a file, and only those, in `folder`'s environment or in a folder beside its packages.
+fn install(folder: &Path, requirements: &Path, beside: Option<&Path>) -> Result<(), Failure> {
+    let mut pip = Command::new(folder.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"])
+        .args(["--disable-pip-version-check", "-r"])
+        .arg(requirements);
+    if let Some(beside) = beside {
+        pip.arg("--target").arg(beside);
+    }
+    run(&mut pip)
 }
 
 /// Finds a Python that can create environments with pip, for which Debian has a separate package.
@@ -66,7 +74,7 @@ fn python3() -> Result<PathBuf, Failure> {
 
 fn made_from(source: &Path) -> Result<String, Failure> {
     let mut all = String::new();
-    for name in ["requirements.txt", "stand_ins.py"] {
+    for name in [REQUIREMENTS, LLAMA_FACTORYS, "stand_ins.py"] {
         let path = source.join(name);
         all += &fs::read_to_string(&path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     }

@@ -9,7 +9,6 @@ use super::system_package::install;
 ///
 /// # Errors
 /// If the package manager fails.
-/// When the package manager fails.
 pub fn vulkan() -> Result<bool, Failure> {
     // Metal and DirectX 12 are part of their systems.
     if look() || cfg!(not(target_os = "linux")) {

@@ -85,7 +85,6 @@ impl Cuda {
     ///
     /// # Errors
     /// If there are fewer, or one cannot be opened.
-    /// When there are fewer, or one does not start.
     fn cards(&self, wanted: u64) -> Result<Vec<Rc<Card>>, Refusal> {
         let seen = u64::from(self.facts.count);
         if seen < wanted.max(2) {
