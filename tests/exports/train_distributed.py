@@ -82,6 +82,7 @@ def step_of_accelerate(plan):
 if __name__ == "__main__":
     if sys.argv[1] == "--step":
         train_trl.without_libraries()
+        train_trl.without_network()
         step_of_accelerate(sys.argv[2])
         print("stepped")
     else:

@@ -9,6 +9,7 @@ import json, os, sys, warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TQDM_DISABLE="1")
+os.environ["USE_HF"] = "1"  # the hub that is offline here
 
 import train_trl
 
@@ -22,6 +23,7 @@ SWITCHED = [
     ("report_to", "none", None),
     ("save_steps", "1", None),
     ("split_dataset_ratio", "0", None),
+    ("check_model", "false", None),  # asks ModelScope whether the model is its latest
 ]
 # bitsandbytes' keys, which have no value that switches them off
 DROPPED = ["quant_method", "quant_bits", "bnb_4bit_quant_type", "bnb_4bit_use_double_quant"]

@@ -98,6 +98,25 @@ def without_libraries():
     torch.cuda.graphs.is_current_stream_capturing = torch.cuda.is_current_stream_capturing = lambda: False
 
 
+def without_network():
+    """Fails a tool that leaves the machine: a test must not, and offline it would only wait."""
+    import socket
+
+    connect = socket.socket.connect
+
+    def local(self, address):
+        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise SystemExit(f"it asks {address} on the network")
+        return connect(self, address)
+
+    def resolve(host, *args, **kwargs):
+        if host not in (None, "127.0.0.1", "::1", "localhost", socket.gethostname()):
+            raise SystemExit(f"it asks for {host} on the network")
+        return getaddrinfo(host, *args, **kwargs)
+
+    getaddrinfo, socket.getaddrinfo, socket.socket.connect = socket.getaddrinfo, resolve, local
+
+
 def train(path, plan, folder):
     import transformers
     import yaml
@@ -127,6 +146,7 @@ def train_all(folder, forms):
     """Trains a step of each export in a folder. `forms` has the function for each beginning of a file's name."""
     failed = False
     without_libraries()
+    without_network()
     for name in sorted(os.listdir(folder)):
         form = next((form for form in forms if name.startswith(form + "-")), None)
         if not form:
