@@ -60,6 +60,24 @@ async fn a_change_is_the_difference_of_two_runs_of_the_command_line() {
 }
 
 #[tokio::test]
+async fn changes_to_adapters_are_the_differences_of_the_command_line() {
+    with_page("#/?model=qwen2.5-0.5b&gpu=RTX 4090&seq=512&freeze=lora", async |page| {
+        let own = |targets: &str| {
+            let case = json!({"model": "qwen2.5-0.5b", "seq": 512, "freeze": "lora", "lora_targets": targets});
+            case.as_object().cloned().expect("a case")
+        };
+        let lines = command_line(&["projections", "attention", "all-linear"].map(own));
+        for (targets, line) in ["attention", "all-linear"].iter().zip(&lines[1..]) {
+            let shown = row(page, &format!("lora_targets={targets}")).await?;
+            assert_eq!(shown, Some(reserved(line) - reserved(&lines[0])), "{targets}");
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_change_that_is_picked_is_applied() {
     with_page(FRAGMENT, async |page| {
         let difference = row(page, "optim=sgd").await?.expect("it runs");

@@ -1,10 +1,11 @@
 //! Low-rank adapters: their target modules and their type (`peft.LoraConfig`).
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Projections that get adapters (`target_modules`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(try_from = "Given", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(into = "String")]
 pub enum Targets {
     /// `q_proj` to `o_proj` and `gate_proj` to `down_proj` of the language model.
     #[default]
@@ -97,6 +98,18 @@ impl TryFrom<Given> for Targets {
             Given::Word(text) => Self::parse(&text),
             Given::Names(names) => Self::named(names),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Targets {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // Formats that do not describe themselves can't tell a list from a text; only texts are ever written.
+        let given = if from.is_human_readable() {
+            Given::deserialize(from)?
+        } else {
+            Given::Word(String::deserialize(from)?)
+        };
+        given.try_into().map_err(D::Error::custom)
     }
 }
 

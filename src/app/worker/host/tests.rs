@@ -6,7 +6,7 @@ use crate::worker::{Coded, TimeEntries};
 use vramscope_engine::model::LazyGroup;
 use vramscope_engine::report::StepBytes;
 use vramscope_engine::report::derivation::Quantity;
-use vramscope_engine::setup::Setting;
+use vramscope_engine::setup::{Change, Setting, Setup, Targets};
 use vramscope_engine::units::Bytes;
 use vramscope_plan::Now;
 use vramscope_time::Resource;
@@ -276,6 +276,18 @@ fn a_run_crosses_over_unchanged() {
     for reply in std::iter::from_fn(|| host.step()) {
         let bytes = postcard::to_allocvec(&reply).expect("it is plain data");
         assert_eq!(postcard::from_bytes::<Reply>(&bytes).expect("it is read back"), reply);
+    }
+}
+
+#[test]
+fn every_change_crosses_over_unchanged() {
+    let named = Targets::parse("q_proj,v_proj").expect("they are names");
+    let values = Setting::ALL.iter().flat_map(|setting| setting.every());
+    let defaults = Setting::ALL.iter().map(|setting| setting.of(&Setup::default()));
+    for change in values.chain(defaults).chain([Change::LoraTargets(named)]) {
+        let bytes = postcard::to_allocvec(&change).expect("it is plain data");
+        let arrived = postcard::from_bytes::<Change>(&bytes);
+        assert_eq!(arrived.as_ref(), Ok(&change), "{change:?}");
     }
 }
 
