@@ -61,7 +61,7 @@ async fn a_change_is_the_difference_of_two_runs_of_the_command_line() {
 
 #[tokio::test]
 async fn changes_to_adapters_are_the_differences_of_the_command_line() {
-    with_page("#/?model=qwen2.5-0.5b&gpu=RTX 4090&seq=512&freeze=lora", async |page| {
+    with_page("#/?model=qwen2.5-0.5b&gpu=H200&seq=512&freeze=lora", async |page| {
         let own = |targets: &str| {
             let case = json!({"model": "qwen2.5-0.5b", "seq": 512, "freeze": "lora", "lora_targets": targets});
             case.as_object().cloned().expect("a case")
