@@ -21,13 +21,12 @@ import train_trl
 SWITCHED = [
     ("use_cpu", "true", None),
     ("flash_attn", "sdpa", {"fa2"}),  # its kernels are CUDA's
-    ("optim", "adamw_torch", {"adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit", "paged_adamw"}),  # bitsandbytes' are too
-    ("quantization_bit", "null", {4}),  # likewise
-    ("enable_liger_kernel", "false", {True}),  # likewise
+    ("optim", "adamw_torch", train_trl.OF_BITSANDBYTES),
+    ("quantization_bit", "null", {4}),  # bitsandbytes' kernels are CUDA's
+    ("enable_liger_kernel", "false", {True}),  # Liger's kernels are CUDA's
     ("max_steps", "1", None),
     ("report_to", "none", None),
     ("save_strategy", "'no'", None),  # in quotes: YAML takes a plain no for false
-    ("preprocessing_num_workers", "null", None),
 ]
 
 
@@ -50,7 +49,7 @@ def train(path, plan, folder):
     with open(os.path.join(data, "dataset_info.json"), "w") as out:
         json.dump({"own": {"file_name": "own.jsonl"}}, out)
     words = {"model_name_or_path": local, "dataset": "own", "dataset_dir": data, "template": "default", "output_dir": os.path.join(folder, "out")}
-    words.update({key: value for key, value, only in SWITCHED if only is None or exported.get(key) in only})
+    words.update(train_trl.switched(SWITCHED, exported))
     sys.argv = ["llamafactory-cli", path, *(f"{key}={value}" for key, value in words.items())]
     with train_trl.counted_steps(transformers) as losses:
         run_exp(read_args())

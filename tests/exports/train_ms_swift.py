@@ -5,7 +5,7 @@ The file is read by ms-swift's own parser as it was exported. What stands in SWI
 command line, because a processor cannot do it or a test must not; nothing else is changed. Prints a line for each file that
 trained; ends with 1 where one did not.
 """
-import json, os, sys, warnings
+import glob, json, os, sys, warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TQDM_DISABLE="1")
@@ -17,8 +17,8 @@ import train_trl
 SWITCHED = [
     ("use_cpu", "true", None),
     ("attn_impl", "sdpa", {"flash_attention_2"}),  # its kernels are CUDA's
-    ("optim", "adamw_torch", {"adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit", "paged_adamw"}),  # bitsandbytes' are too
-    ("use_liger_kernel", "false", {True}),  # likewise
+    ("optim", "adamw_torch", train_trl.OF_BITSANDBYTES),
+    ("use_liger_kernel", "false", {True}),  # Liger's kernels are CUDA's
     ("max_steps", "1", None),
     ("report_to", "none", None),
     ("save_steps", "1", None),
@@ -49,13 +49,12 @@ def train(path, plan, folder):
     # an id says which prompt a model takes, a folder does not
     kind = ["--model_type", "llava1_5_hf", "--template", "llava1_5_hf"] if "-vl-" in name else ["--model_type", "llama", "--template", "dummy"]
     words = [copy, "--model", local, *kind, "--dataset", data, "--output_dir", os.path.join(folder, "out")]
-    for key, value, only in SWITCHED:
-        if only is None or exported.get(key) in only:
-            words += [f"--{key}", value]
+    words += train_trl.options(SWITCHED, exported)
     parse_yaml_args(words)
     with train_trl.counted_steps(transformers) as losses:
         sft_main(words)
-    train_trl.check_step(losses, best, os.path.join(folder, "out"))
+    (saved,) = glob.glob(os.path.join(folder, "out", "*", "checkpoint-1"))
+    train_trl.check_step(losses, best, saved)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ SWITCHED = [
     ("max_steps", 1, None),
     ("report_to", "none", None),
     ("save_strategy", "no", None),
-    ("optim", "adamw_torch", {"adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit", "paged_adamw"}),  # bitsandbytes' are CUDA's
-    ("use_liger_kernel", False, {True}),  # its kernels are too
+    ("optim", "adamw_torch", train_trl.OF_BITSANDBYTES),
+    ("use_liger_kernel", False, {True}),  # Liger's kernels are CUDA's
 ]
 
 
@@ -52,9 +52,7 @@ def trainer(path, plan, folder):
 
     words, names = exported(path)
     best = plan["recommended"]["setup"]
-    for key, value, only in SWITCHED:
-        if only is None or words.get(key) in only:
-            words[key] = value
+    words.update(train_trl.switched(SWITCHED, words))
     args = t.TrainingArguments(**{**words, "output_dir": folder})
     assert args.per_device_train_batch_size == best["batch"] and args.gradient_accumulation_steps == best["accum"]
     model = train_trl.small(plan["model"])
@@ -62,16 +60,9 @@ def trainer(path, plan, folder):
         import peft
 
         model = peft.get_peft_model(model, peft.LoraConfig(**names["lora"]))
-    losses = []
-
-    class Counted(t.Trainer):
-        def training_step(self, *args, **kwargs):
-            loss = super().training_step(*args, **kwargs)
-            losses.append(loss.item())
-            return loss
-
     before = [p.detach().clone() for p in model.parameters() if p.requires_grad]
-    Counted(model=model, args=args, train_dataset=list(rows(plan)), data_collator=t.default_data_collator).train()
+    with train_trl.counted_steps(t) as losses:
+        t.Trainer(model=model, args=args, train_dataset=list(rows(plan)), data_collator=t.default_data_collator).train()
     assert len(losses) == best["accum"] and all(loss > 0 for loss in losses), losses
     after = [p.detach() for p in model.parameters() if p.requires_grad]
     # The learning rate of the first step of a warmup is zero: gradients were there if the optimizer has states.

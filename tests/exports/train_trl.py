@@ -10,17 +10,30 @@ import contextlib, json, os, sys, tempfile, traceback, warnings
 warnings.filterwarnings("ignore")
 os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TQDM_DISABLE="1")
 
+# optimizers of bitsandbytes as the tools name them; their kernels are CUDA's
+OF_BITSANDBYTES = {"adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit", "paged_adamw"}
+
 # what a machine without a GPU, or a test, has to switch: (key, value, where the exported value is one of these)
 SWITCHED = [
     ("use_cpu", "true", None),
     ("attn_implementation", "sdpa", {"flash_attention_2"}),  # its kernels are CUDA's
-    ("optim", "adamw_torch", {"adamw_8bit", "paged_adamw_8bit", "paged_adamw"}),  # bitsandbytes' are too
-    ("load_in_4bit", "false", {True}),  # likewise
+    ("optim", "adamw_torch", OF_BITSANDBYTES),
+    ("load_in_4bit", "false", {True}),  # bitsandbytes' kernels are CUDA's
     ("max_steps", "1", None),
     ("report_to", "none", None),
     ("save_strategy", "no", None),
     ("logging_steps", "1", None),
 ]
+
+
+def switched(entries, exported):
+    """Keys and values of `entries`, such as SWITCHED, that apply to what was exported."""
+    return {key: value for key, value, only in entries if only is None or exported.get(key) in only}
+
+
+def options(entries, exported):
+    """The same as words of a command line."""
+    return [word for key, value in switched(entries, exported).items() for word in (f"--{key}", value)]
 
 
 def small(name):
@@ -82,12 +95,12 @@ def counted_steps(transformers):
 def check_step(losses, best, folder):
     """Holds one step, and what it saved, against the plan."""
     assert len(losses) == best["accum"] and all(loss > 0 for loss in losses), losses
-    saved = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
+    saved = [name for name in os.listdir(folder) if name.endswith(".safetensors")]
     assert saved, "nothing was saved"
     if best["freeze"] in ("lora", "qlora") and best["lora_targets"] in ("projections", "attention"):
         from safetensors import safe_open
 
-        adapted = list(safe_open(saved[0], "pt").keys())
+        adapted = list(safe_open(os.path.join(folder, saved[0]), "pt").keys())
         assert adapted and not any("vision_tower" in key for key in adapted), adapted
 
 
@@ -131,10 +144,7 @@ def train(path, plan, folder):
         for i in range(rows):
             out.write(json.dumps({"text": " ".join(f"w{(i + k) % 199}" for k in range(24))}) + "\n")
     words = ["--config", path, "--model_name_or_path", local, "--dataset_name", data, "--output_dir", os.path.join(folder, "out")]
-    for key, value, only in SWITCHED:
-        if only is None or exported.get(key) in only:
-            words += [f"--{key}", value]
-    sys.argv = ["sft", *words]
+    sys.argv = ["sft", *words, *options(SWITCHED, exported)]
     script, args, model, mixture = sft.make_parser().parse_args_and_config()
     assert args.per_device_train_batch_size == best["batch"] and args.gradient_accumulation_steps == best["accum"]
     with counted_steps(transformers) as losses:

@@ -26,7 +26,7 @@ pub fn exports() -> Result<(), Failure> {
     if fs::read_to_string(&stamp).is_ok_and(|known| known == made_from) {
         return Ok(());
     }
-    eprintln!("making target/exports: PyTorch, transformers, accelerate, TRL and others, about 900 MB");
+    eprintln!("making target/exports: PyTorch, transformers, accelerate, TRL and others, about 700 MB");
     let _ = fs::remove_dir_all(&folder);
     let python3 = python3()?;
     run(Command::new(&python3).args(["-m", "venv"]).arg(&folder))?;
