@@ -46,7 +46,7 @@ impl Trainer {
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
         for number in 0..count as usize {
             // What follows a failure is never looked at.
-            if t.failure().is_some() {
+            if t.failure().is_some() || t.has_unlike_layers() {
                 break;
             }
             let trainer = self.run.setup.trainer;
@@ -56,17 +56,8 @@ impl Trainer {
                 t.reach(Mark::BeforeForward);
                 self.work.before_forward = t.work_mark();
             }
-            let loss = match trainer {
-                TrainerKind::TrlGrpo => {
-                    let rollout = self.generated(t, number as u64);
-                    self.trl_loss(t, &Inputs::Rollout(rollout))
-                }
-                TrainerKind::TrlSft | TrainerKind::TrlDpo => {
-                    let inputs = Inputs::Batch(&self.fetched.batches[number], self.fetched.items.as_ref());
-                    self.trl_loss(t, &inputs)
-                }
-                TrainerKind::Loop | TrainerKind::Transformers => self.output(t, &self.fetched.batches[number]),
-            };
+            let rolled = self.roll(t);
+            let loss = self.fetched_loss(t, number);
             after_forward = t.mark();
             t.reach(Mark::AfterForward);
             self.work.after_forward = t.work_mark();
@@ -83,6 +74,15 @@ impl Trainer {
             self.work.after_backward = t.work_mark();
             // Without its graph, which ends with `training_step`.
             self.fetched.loss = Some(loss.detach());
+            if let Some(rolled) = rolled {
+                let live = vec![loss.detach()];
+                drop(loss);
+                let marks = [
+                    (Mark::AfterForward, &mut after_forward),
+                    (Mark::AfterBackward, &mut after_backward),
+                ];
+                self.unroll(t, rolled, live, marks);
+            }
         }
         Passes {
             start,
@@ -106,6 +106,21 @@ impl Fetched {
 }
 
 impl Trainer {
+    /// Runs the forward of a micro-batch.
+    fn fetched_loss(&mut self, t: &Tape, number: usize) -> Tensor {
+        match self.run.setup.trainer {
+            TrainerKind::TrlGrpo => {
+                let rollout = self.generated(t, number as u64);
+                self.trl_loss(t, &Inputs::Rollout(rollout))
+            }
+            TrainerKind::TrlSft | TrainerKind::TrlDpo => {
+                let inputs = Inputs::Batch(&self.fetched.batches[number], self.fetched.items.as_ref());
+                self.trl_loss(t, &inputs)
+            }
+            TrainerKind::Loop | TrainerKind::Transformers => self.output(t, &self.fetched.batches[number]),
+        }
+    }
+
     /// Makes a batch; with the reference model's log-probabilities [pairs] of chosen and rejected samples, if they were
     /// made before training. The completion mask of preferences is as large as labels.
     fn fetch(&self, t: &Tape) -> Batch {

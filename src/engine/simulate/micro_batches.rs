@@ -47,7 +47,7 @@ impl Trainer {
         let mut later = 0;
         for number in 2..=count {
             // What follows a failure is never looked at.
-            if t.failure().is_some() {
+            if t.failure().is_some() || t.has_unlike_layers() {
                 break;
             }
             let before = std::mem::replace(&mut last, self.micro_batch(t, number == count));
@@ -100,8 +100,24 @@ impl Trainer {
         (Some(divided), scaled)
     }
 
+    /// Runs a micro-batch, with deduplicated layers if it can be unrolled.
     fn micro_batch(&mut self, t: &Tape, is_last: bool) -> MicroBatch {
         let begin = t.point();
+        let rolled = self.roll(t);
+        let mut run = self.run_micro_batch(t, begin, is_last);
+        if let Some(rolled) = rolled {
+            let marks = [
+                (Mark::BeforeForward, &mut run.before_forward),
+                (Mark::AfterForward, &mut run.after_forward),
+                (Mark::AfterBackward, &mut run.after_backward),
+            ];
+            self.unroll(t, rolled, Vec::new(), marks);
+            run.end = t.point();
+        }
+        run
+    }
+
+    fn run_micro_batch(&mut self, t: &Tape, begin: Point, is_last: bool) -> MicroBatch {
         let batch = self.forward.batch(t, &self.run);
         let before_forward = t.mark();
         t.reach(Mark::BeforeForward);
@@ -143,40 +159,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::check::check;
-    use super::super::steps::{Recording, record_on, record_trainer};
+    use super::super::steps::{Recording, record_trainer};
+    use super::super::unrolled::tests::assert_same;
     use super::*;
     use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Packing, Precision, ZeroGrad};
     use crate::tape::Gpu;
     use crate::{Model, Setup};
 
-    /// The run with every micro-batch recorded by itself.
-    fn in_full(model: &Model, setup: &Setup) -> Recording {
+    /// Records a run with every layer.
+    fn recorded(model: &Model, setup: &Setup, repeats: bool) -> Recording {
         let tape = Tape::roomy(Gpu::H200);
         let (mut trainer, params) = Trainer::new(model, setup, &tape);
-        trainer.repeats = false;
+        (trainer.repeats, trainer.rolls) = (repeats, false);
         record_trainer(tape, trainer, params)
     }
 
-    /// Compares a run whose micro-batches are repeated with one in which each is recorded by itself: every event, mark
-    /// and description. Returns true if micro-batches were repeated, `None` if the run fails.
+    /// Compares a run whose micro-batches are repeated with one in which each is recorded by itself. Returns true if
+    /// micro-batches were repeated, `None` if the run fails.
     fn compare(model: &Model, setup: &Setup) -> Option<bool> {
-        let (short, full) = (record_on(model, setup, &Tape::roomy(Gpu::H200)), in_full(model, setup));
-        let told = format!("{}: {setup:?}", model.name);
-        assert_eq!(short.failure, full.failure, "{told}");
-        assert!(short.build == full.build, "{told}");
-        for (one, other) in [(&short.first, &full.first), (&short.steady, &full.steady)] {
-            assert!(one.events == other.events, "{told}");
-            assert_eq!(one.instants(), other.instants(), "{told}");
-        }
-        assert_eq!(short.log.allocations.len(), full.log.allocations.len(), "{told}");
-        for (one, other) in short.log.allocations.iter().zip(full.log.allocations.iter()) {
-            assert_eq!(short.log.path(one.scope), full.log.path(other.scope), "{told}");
-            let component = |recording: &Recording, scope| recording.log.scopes[scope as usize].component;
-            assert_eq!(component(&short, one.scope), component(&full, other.scope), "{told}");
-            let mut other = *other;
-            other.scope = one.scope;
-            assert_eq!(*one, other, "{told}");
-        }
+        let [short, full] = [true, false].map(|repeats| recorded(model, setup, repeats));
+        assert_same(model, setup, [&short, &full]);
         let repeated = short.log.allocations.descriptions().len() < full.log.allocations.descriptions().len();
         short.failure.is_none().then_some(repeated)
     }

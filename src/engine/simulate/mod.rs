@@ -35,6 +35,7 @@ mod steps;
 mod storages;
 mod trial;
 mod trl;
+mod unrolled;
 mod unshared;
 mod warnings;
 mod work;

@@ -178,8 +178,16 @@ pub(super) fn record_shared(
 
 /// Makes the model and records a step on this tape.
 pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
+    let works = tape.works();
     let (trainer, params) = Trainer::new(model, setup, tape);
-    record_trainer(tape.clone(), trainer, params)
+    let recording = record_trainer(tape.clone(), trainer, params);
+    if !tape.has_unlike_layers() {
+        return recording;
+    }
+    let tape = tape.fresh(works);
+    let (mut trainer, params) = Trainer::new(model, setup, &tape);
+    trainer.rolls = false;
+    record_trainer(tape, trainer, params)
 }
 
 /// Records a step of a model that was just made, with these parameters.
@@ -247,6 +255,8 @@ pub(super) struct Trainer {
     pub pipeline: Option<Box<Pipeline>>,
     /// True if micro-batches that go the way of the one before are repeated and not run.
     pub repeats: bool,
+    /// True if of equal layers one runs, and the pass is unrolled.
+    pub rolls: bool,
     /// Tensors that transformers' `Trainer` keeps from one step to the next.
     pub(super) fetched: Fetched,
     /// Second copy of the model that DPO and GRPO compare with.
@@ -288,6 +298,7 @@ impl Trainer {
             work: WorkMarks::default(),
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
             repeats: true,
+            rolls: true,
             fetched: Fetched::of(model),
             reference: ReferenceModel::of(tape, model, setup),
             generations: Generations::of(model, setup),
@@ -310,6 +321,7 @@ impl Trainer {
     pub fn take_engine(&mut self, engine: Rc<Engine>) {
         self.engine = Some(engine);
         self.repeats = false;
+        self.rolls = false;
     }
 
     fn run(&mut self) -> Parts {

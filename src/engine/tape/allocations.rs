@@ -93,6 +93,12 @@ impl Allocations {
         self.of.extend_from_within(range);
     }
 
+    /// Replaces all storages from `first` on by some with these descriptions.
+    pub(super) fn replace_from(&mut self, first: usize, of: &[u32]) {
+        self.of.truncate(first);
+        self.of.extend_from_slice(of);
+    }
+
     /// Description of a storage that does not share it.
     pub(crate) fn own(&mut self, id: StorageId) -> &mut Allocation {
         &mut self.descriptions[self.of[id as usize] as usize]

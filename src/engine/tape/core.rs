@@ -68,6 +68,8 @@ pub(super) struct Core {
     pub(super) working: Cell<bool>,
     /// Layer deduplication, for runs that are only counted.
     pub(super) deduplication: RefCell<Option<Deduplication>>,
+    /// True if a pass with deduplicated layers could not be unrolled.
+    pub(super) unlike_layers: Cell<bool>,
     #[cfg(not(target_family = "wasm"))]
     pub(super) follower: RefCell<Option<Follower>>,
     failure: RefCell<Option<Failure>>,
@@ -133,6 +135,7 @@ impl Tape {
             work: RefCell::new(None),
             working: Cell::new(false),
             deduplication: RefCell::new(None),
+            unlike_layers: Cell::new(false),
             #[cfg(not(target_family = "wasm"))]
             follower: RefCell::new(None),
             failure: RefCell::new(None),

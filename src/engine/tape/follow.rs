@@ -171,6 +171,10 @@ impl Tape {
 /// WebAssembly has no other thread, so nothing is sent.
 #[cfg(target_family = "wasm")]
 impl Tape {
+    /// Does nothing.
+    #[inline(always)]
+    pub const fn unfollow(&self) {}
+
     #[inline(always)]
     pub(super) const fn tell(&self) {}
 

@@ -43,6 +43,17 @@ impl Kept {
         })
     }
 
+    /// The attribute, if it was set.
+    pub fn tensor(&self) -> Option<Tensor> {
+        self.tensor.borrow().clone()
+    }
+
+    /// Notes that the place where the attribute was first set is elsewhere now. `None` if `to` knows no such place.
+    pub fn move_to(&self, to: impl FnOnce(usize) -> Option<usize>) -> Option<()> {
+        self.first_set_at.set(to(self.first_set_at.get())?);
+        Some(())
+    }
+
     /// Makes the attribute's memory that of another storage, which a repetition left ([`Tape::repeat_part`]).
     pub fn renumber(&self, storage: StorageId) {
         if let Some(tensor) = &*self.tensor.borrow() {

@@ -1,9 +1,9 @@
-//! Layer deduplication: of a stack's equal blocks, one runs for all if the run is only counted.
+//! Layer deduplication: of a stack's equal blocks, one runs for all.
 //!
 //! The events of a block follow from its kind and its neighbours': its tensors live until the next block has run, and
-//! backward comes from there. So of blocks with the same kinds before and after them one is run, and [`Deduplication::pieces`]
-//! returns the number of repetitions of each part of the recording. `simulate/pass.rs` checks the sums against what
-//! must be left at the end.
+//! backward comes from there. So of blocks with the same kinds before and after them one is run. Where a run is only
+//! counted, [`Deduplication::pieces`] returns the number of repetitions of each part of the recording; `simulate/pass.rs`
+//! checks the sums against what must be left at the end. Where every event is wanted, `tape/unroll` writes them.
 
 use std::ops::Range;
 
@@ -18,25 +18,29 @@ pub struct Position {
     pub event: usize,
     /// Number of work items so far.
     pub item: usize,
+    /// Number of storages so far.
+    pub(super) storage: usize,
+    /// Number of modules so far.
+    pub(super) scope: usize,
 }
 
 /// One stack, of which only some blocks ran.
 #[derive(Debug, Default)]
-struct Stack {
-    /// For each block, the index of the one that ran in its place.
-    stands: Vec<usize>,
+pub(super) struct Stack {
+    /// For each block, the one that ran in its place, by its index among those that ran.
+    pub(super) stands: Vec<usize>,
     /// Start of each block that ran in forward, then the end of the last one.
-    forward: Vec<Position>,
+    pub(super) forward: Vec<Position>,
     /// Positions at which backward, which begins at the end, has passed each of these.
-    backward: Vec<Position>,
+    pub(super) backward: Vec<Position>,
     /// Number of the graph's nodes at each of them.
-    nodes: Vec<u64>,
+    pub(super) nodes: Vec<u64>,
 }
 
 /// Layer deduplication of a recording: the blocks left out, and the multiplicities that make up for them.
 #[derive(Debug, Default)]
 pub struct Deduplication {
-    stacks: Vec<Stack>,
+    pub(super) stacks: Vec<Stack>,
     /// True if every block is run.
     whole: bool,
     /// Gradients from a micro-batch before, to which new ones are added, each as the position of the addition and a
@@ -160,14 +164,17 @@ impl Tape {
 
     /// Current position in the recording.
     pub fn place(&self) -> Position {
+        let log = self.0.log.borrow();
         Position {
-            event: self.mark(),
+            event: log.events.len(),
             item: self.work_mark(),
+            storage: log.allocations.len(),
+            scope: log.scopes.len(),
         }
     }
 
-    /// Runs the blocks of a stack, one after the other, by index. Blocks of one of `kinds` are alike; if the run is
-    /// only counted, one of them may run for others.
+    /// Runs the blocks of a stack, one after the other, by index. Blocks of one of `kinds` are alike, and one of them may
+    /// run for others.
     pub fn stack(&self, kinds: &[u64], run: &mut dyn FnMut(usize)) {
         let whole = self
             .0

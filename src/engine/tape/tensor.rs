@@ -192,6 +192,13 @@ impl Tensor {
         }
     }
 
+    /// Sets the gradient of a leaf.
+    pub(super) fn take_gradient(&self, grad: Self) {
+        if let Some(leaf) = &self.0.leaf {
+            leaf.grad.replace(Some(grad));
+        }
+    }
+
     /// Drops the gradient of a leaf (`grad = None`).
     pub fn clear_grad(&self) {
         if let Some(leaf) = &self.0.leaf {

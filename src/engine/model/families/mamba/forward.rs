@@ -62,7 +62,9 @@ impl Mamba {
             false => mask.cloned(),
         };
         let mut h = embeds.clone();
-        t.stack(&vec![0; self.layers.len()], &mut |i| {
+        // The first layer gets its input in the type of the embeddings, the others in that of the residual.
+        let kinds: Vec<u64> = (0..self.layers.len()).map(|i| u64::from(i == 0)).collect();
+        t.stack(&kinds, &mut |i| {
             let (layer, mask) = (self.layers[i].clone(), mask.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, mask.as_ref(), &x);
             let input = h.clone();
