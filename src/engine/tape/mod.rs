@@ -49,6 +49,7 @@ pub use stack::{Deduplication, Piece, Position};
 pub use stage::Stage;
 pub use storage::Storage;
 pub use tensor::Tensor;
+pub(crate) use unroll::Unroller;
 pub use unroll::{Rolled, Unrolled};
 pub use why::Why;
 pub(crate) use workspace::WorkspaceSizes;

@@ -13,6 +13,7 @@ use crate::model::decoder::block::Block;
 use crate::model::decoder::gemma::{GemmaLm, GemmaText};
 use crate::model::families::llava::forward::Llava;
 use crate::nn::Builder;
+use crate::tape::Unroller;
 use std::rc::Rc;
 
 /// Group of models whose code is loaded together.
@@ -88,9 +89,9 @@ static IMAGES: std::sync::OnceLock<&[Code]> = std::sync::OnceLock::new();
 #[cfg(feature = "lazy-models")]
 static TEXT: std::sync::OnceLock<&[Code]> = std::sync::OnceLock::new();
 
-/// Handle to the code of a group.
+/// Handle to the code of a group, and to the code that unrolls the layers of models.
 #[cfg_attr(not(feature = "lazy-models"), expect(dead_code))]
-pub struct LazyModels(Handle);
+pub struct LazyModels(Handle, Unroller);
 
 #[cfg_attr(not(feature = "lazy-models"), expect(dead_code))]
 enum Handle {
@@ -102,21 +103,23 @@ enum Handle {
 impl LazyModels {
     /// Returns the code of [`LazyGroup::Images`]. The caller's part of the program contains it.
     pub const fn images() -> Self {
-        Self(Handle::Images(families::IMAGES, decoders::LATER))
+        Self(Handle::Images(families::IMAGES, decoders::LATER), Unroller::OWN)
     }
 
     /// Returns the code of [`LazyGroup::Text`]. The caller's part of the program contains it.
     pub const fn text() -> Self {
-        Self(Handle::Text(families::TEXT))
+        Self(Handle::Text(families::TEXT), Unroller::OWN)
     }
 
     /// Returns the code of [`LazyGroup::Blocks`]. The caller's part of the program contains it.
     pub const fn blocks() -> Self {
-        Self(Handle::Blocks(Blocks::OWN, decoders::LATER))
+        Self(Handle::Blocks(Blocks::OWN, decoders::LATER), Unroller::OWN)
     }
 
     /// Makes the group available from now on.
     pub fn provide(self) {
+        #[cfg(feature = "lazy-models")]
+        self.1.provide();
         // A second call provides the same code, so its error is ignored.
         #[cfg(feature = "lazy-models")]
         match self.0 {

@@ -8,24 +8,19 @@
 mod leaves;
 mod parts;
 mod places;
+mod whole;
 mod write;
 
-use self::leaves::Gradient;
-use self::parts::Parts;
-use self::places::Places;
-use self::write::Writer;
 use super::core::Tape;
 use super::follow::Mark;
-use super::log::{Event, StorageId};
 use super::stack::{Deduplication, Position};
-use super::storage::Storage;
 use super::tensor::Tensor;
-use super::work::WorkItem;
 
 /// A pass that runs with deduplicated layers.
 #[derive(Debug)]
 pub struct Rolled {
     begin: Position,
+    write: Write,
 }
 
 /// Positions in a pass before and after it was unrolled.
@@ -35,6 +30,43 @@ pub struct Unrolled {
     events: Vec<[usize; 3]>,
     items: Vec<[usize; 3]>,
 }
+
+/// What a pass leaves: trained parameters, which may have gradients, and other tensors that it made and that are live.
+type Left<'a> = (&'a [Tensor], &'a [Tensor]);
+
+/// Writes a whole pass that began at a position and ran with these deduplicated layers.
+type Write = fn(&Tape, Position, Deduplication, Left<'_>, &[(Mark, usize)]) -> Option<Unrolled>;
+
+/// The code that writes whole passes. A frontend that is split into parts loads it with models that are loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct Unroller(Write);
+
+impl Unroller {
+    /// Whatever refers to this constant contains the code.
+    pub const OWN: Self = Self(whole::write);
+
+    /// The code, which is linked in.
+    #[cfg(not(feature = "lazy-models"))]
+    fn get() -> Option<Self> {
+        Some(Self::OWN)
+    }
+
+    /// The code, if the frontend provided it.
+    #[cfg(feature = "lazy-models")]
+    fn get() -> Option<Self> {
+        PROVIDED.get().copied()
+    }
+
+    /// Makes the code available from now on.
+    #[cfg(feature = "lazy-models")]
+    pub fn provide(self) {
+        // A second call provides the same function, so its error is ignored.
+        PROVIDED.set(self).ok();
+    }
+}
+
+#[cfg(feature = "lazy-models")]
+static PROVIDED: std::sync::OnceLock<Unroller> = std::sync::OnceLock::new();
 
 impl Rolled {
     /// Position at which the pass begins.
@@ -68,9 +100,13 @@ impl Tape {
         if is_heard || self.0.deduplication.borrow().is_some() {
             return None;
         }
+        let Unroller(write) = Unroller::get()?;
         self.hush_follower();
         self.lighten(Deduplication::new(false, false));
-        Some(Rolled { begin: self.place() })
+        Some(Rolled {
+            begin: self.place(),
+            write,
+        })
     }
 
     /// Writes what the pass would have recorded with every layer. `leaves` are the trained parameters, and `live` other
@@ -78,15 +114,11 @@ impl Tape {
     /// of no use any more: [`Tape::has_unlike_layers`].
     pub fn unroll(
         &self,
-        Rolled { begin }: Rolled,
+        Rolled { begin, write }: Rolled,
         (leaves, live): (&[Tensor], &[Tensor]),
         marks: &[(Mark, usize)],
     ) -> Option<Unrolled> {
-        let stacks = self.take_deduplication().stacks;
-        let end = self.place();
-        let unrolled = Parts::of(&stacks, begin, end)
-            .and_then(|parts| self.write_whole(&parts, [begin, end], (leaves, live)))
-            .and_then(|(written, unrolled)| self.replace(begin, written, unrolled, marks));
+        let unrolled = write(self, begin, self.take_deduplication(), (leaves, live), marks);
         if unrolled.is_none() {
             self.refuse_unlike_layers();
         }
@@ -115,125 +147,4 @@ impl Tape {
         }
         fresh
     }
-
-    fn write_whole(
-        &self,
-        parts: &Parts,
-        [begin, end]: [Position; 2],
-        (leaves, live): (&[Tensor], &[Tensor]),
-    ) -> Option<(Written, Unrolled)> {
-        let mut log = self.0.log.borrow_mut();
-        let log = &mut *log;
-        let mut items = self.0.work.borrow_mut();
-        let mut writer = Writer::new(Places::new(log, parts, begin), log, begin);
-        let mut item_moves = Vec::new();
-        let leaves_of = leaves::by_layer(log, parts, leaves);
-        let mut whole_items: Vec<WorkItem> = Vec::new();
-        for (at, layer) in parts.whole() {
-            let part = &parts.parts[at];
-            if part.layer.is_none() {
-                let [from, to] = [part.from.item, part.to.item];
-                item_moves.push([from, to, begin.item + whole_items.len()]);
-            }
-            writer.part(log, (at, layer))?;
-            if let Some(items) = items.as_deref() {
-                let parameter = |id: StorageId| leaves_of.parameter(parts, (at, layer), leaves, id);
-                let own = items.get(part.from.item..part.to.item)?;
-                whole_items.extend(own.iter().map(|item| writer.item((at, layer), item, &parameter)));
-            }
-        }
-        let gradients = leaves_of.gradients(&mut writer, leaves)?;
-        let mut renumbered: Vec<(Storage, StorageId)> = Vec::new();
-        let own = leaves.iter().filter_map(Tensor::grad).chain(live.iter().cloned());
-        let workspaces = self.0.workspaces.borrow();
-        let made = own
-            .map(|x| x.storage().clone())
-            .chain(workspaces.iter().map(|(_, storage)| storage.clone()));
-        for storage in made {
-            let is_of_pass = |id: &StorageId| *id as usize >= begin.storage;
-            let Some(id) = storage.id().filter(is_of_pass) else {
-                continue;
-            };
-            if renumbered.iter().all(|(known, _)| !known.same(&storage)) {
-                renumbered.push((storage, writer.claim(id)?));
-            }
-        }
-        if writer.has_others_live() {
-            return None;
-        }
-        debug_assert_eq!(end.event, log.events.len());
-        if let Some(items) = items.as_mut() {
-            items.truncate(begin.item);
-            items.append(&mut whole_items);
-        }
-        let written = Written {
-            events: writer.events,
-            storages: writer.storages,
-            gradients,
-            renumbered,
-        };
-        let unrolled = Unrolled {
-            events: writer.moves,
-            items: item_moves,
-        };
-        Some((written, unrolled))
-    }
-
-    /// Replaces the events of the pass.
-    fn replace(
-        &self,
-        begin: Position,
-        written: Written,
-        unrolled: Unrolled,
-        marks: &[(Mark, usize)],
-    ) -> Option<Unrolled> {
-        {
-            let mut log = self.0.log.borrow_mut();
-            log.events.truncate(begin.event);
-            log.allocations.replace_from(begin.storage, &written.storages);
-        }
-        for (storage, id) in &written.renumbered {
-            storage.renumber(*id);
-        }
-        for Gradient { leaf, like, id } in written.gradients {
-            let storage = Storage::new(&self.0, Some(id));
-            leaf.take_gradient(Tensor::from_parts(
-                storage,
-                *like.shape(),
-                *like.strides(),
-                like.dtype(),
-                None,
-            ));
-        }
-        self.resume_follower();
-        let mut events = &written.events[..];
-        for &(mark, at) in marks {
-            let before = unrolled.event(at)? - self.mark();
-            let (now, rest) = events.split_at_checked(before)?;
-            self.append(now);
-            self.reach(mark);
-            events = rest;
-        }
-        self.append(events);
-        Some(unrolled)
-    }
-
-    fn append(&self, events: &[Event]) {
-        /// Enough for a message to another thread.
-        const CHUNK: usize = 1 << 13;
-        for chunk in events.chunks(CHUNK) {
-            self.0.log.borrow_mut().events.extend_from_slice(chunk);
-            self.tell();
-        }
-    }
-}
-
-/// A whole pass.
-struct Written {
-    events: Vec<Event>,
-    /// Index of each storage's description.
-    storages: Vec<u32>,
-    gradients: Vec<Gradient>,
-    /// Storages that are live, with their new ids.
-    renumbered: Vec<(Storage, StorageId)>,
 }
