@@ -75,13 +75,13 @@ impl Trainer {
             // Without its graph, which ends with `training_step`.
             self.fetched.loss = Some(loss.detach());
             if let Some(rolled) = rolled {
-                let live = vec![loss.detach()];
+                let live = Some(loss.detach());
                 drop(loss);
-                let marks = [
+                let mut marks = [
                     (Mark::AfterForward, &mut after_forward),
                     (Mark::AfterBackward, &mut after_backward),
                 ];
-                self.unroll(t, rolled, live, marks);
+                self.unroll(t, rolled, live, &mut marks);
             }
         }
         Passes {

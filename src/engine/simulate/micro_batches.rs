@@ -106,12 +106,12 @@ impl Trainer {
         let rolled = self.roll(t);
         let mut run = self.run_micro_batch(t, begin, is_last);
         if let Some(rolled) = rolled {
-            let marks = [
+            let mut marks = [
                 (Mark::BeforeForward, &mut run.before_forward),
                 (Mark::AfterForward, &mut run.after_forward),
                 (Mark::AfterBackward, &mut run.after_backward),
             ];
-            self.unroll(t, rolled, Vec::new(), marks);
+            self.unroll(t, rolled, None, &mut marks);
             run.end = t.point();
         }
         run

@@ -15,24 +15,18 @@ impl Trainer {
     /// Replaces what a pass recorded by what it would have recorded with every layer, and moves its marks there. `live`
     /// are tensors that it made and that are still live. If they are not the only ones, or the layers are not alike, the
     /// recording is of no use ([`Tape::has_unlike_layers`]).
-    pub(super) fn unroll<const N: usize>(
-        &mut self,
-        t: &Tape,
-        rolled: Rolled,
-        live: Vec<Tensor>,
-        marks: [(Mark, &mut usize); N],
-    ) {
+    pub(super) fn unroll(&mut self, t: &Tape, rolled: Rolled, live: Option<Tensor>, marks: &mut [(Mark, &mut usize)]) {
         if self.try_to_unroll(t, rolled, live, marks).is_none() {
             t.refuse_unlike_layers();
         }
     }
 
-    fn try_to_unroll<const N: usize>(
+    fn try_to_unroll(
         &mut self,
         t: &Tape,
         rolled: Rolled,
-        mut live: Vec<Tensor>,
-        marks: [(Mark, &mut usize); N],
+        live: Option<Tensor>,
+        marks: &mut [(Mark, &mut usize)],
     ) -> Option<()> {
         if t.failure().is_some() {
             // What follows a failure is never looked at.
@@ -40,11 +34,11 @@ impl Trainer {
         }
         let kept = self.run.kept();
         let begin = rolled.begin();
-        live.extend(kept.tensor());
-        let places = marks.each_ref().map(|(mark, at)| (*mark, **at));
+        let live: Vec<Tensor> = live.into_iter().chain(kept.tensor()).collect();
+        let places: Vec<(Mark, usize)> = marks.iter().map(|(mark, at)| (*mark, **at)).collect();
         let unrolled = t.unroll(rolled, (self.optimizer.params(), &live), &places)?;
         for (_, at) in marks {
-            *at = unrolled.event(*at)?;
+            **at = unrolled.event(**at)?;
         }
         let work = &mut self.work;
         for at in [
@@ -57,9 +51,10 @@ impl Trainer {
             }
         }
         match kept.replaced() {
-            Some(replaced) if replaced.at >= begin.event => kept.move_to(|at| unrolled.event(at)),
-            _ => Some(()),
+            Some(replaced) if replaced.at >= begin.event => kept.move_to(unrolled.event(replaced.at)?),
+            _ => {}
         }
+        Some(())
     }
 }
 

@@ -48,10 +48,9 @@ impl Kept {
         self.tensor.borrow().clone()
     }
 
-    /// Notes that the place where the attribute was first set is elsewhere now. `None` if `to` knows no such place.
-    pub fn move_to(&self, to: impl FnOnce(usize) -> Option<usize>) -> Option<()> {
-        self.first_set_at.set(to(self.first_set_at.get())?);
-        Some(())
+    /// Notes that the place where the attribute was first set is elsewhere now.
+    pub fn move_to(&self, at: usize) {
+        self.first_set_at.set(at);
     }
 
     /// Makes the attribute's memory that of another storage, which a repetition left ([`Tape::repeat_part`]).
