@@ -24,12 +24,15 @@ pub struct Page {
     _process: Chromedriver,
 }
 
-/// Opens the page at a fragment such as `#/?batch=4`, passes it to `test`, and closes the browser.
+/// Opens the page at a fragment such as `#/?batch=4`, passes it to `test`, and closes the browser. The page must not
+/// have stopped at a fault of its own by then, such as one in what it computes after the answer that a test waits for.
 pub async fn with_page(fragment: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
     let origin = format!("http://{}/", static_server::start(built(), 0).expect("a port is free"));
     with_browser(&origin, async |page| {
         page.go(fragment).await?;
-        test(page).await
+        test(page).await?;
+        assert_eq!(page.text("fault").await?, "", "no fault is left");
+        Ok(())
     })
     .await;
 }

@@ -100,6 +100,9 @@ async fn a_crash_of_the_worker_keeps_the_state_and_the_next_entry_works() {
         script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
         page.until("the panel of the fault", || page.text("fault"), |t| !t.is_empty())
             .await?;
+        page.enter("batch", "4").await?;
+        page.until("no panel of a fault", || page.text("fault"), String::is_empty)
+            .await?;
         Ok(())
     })
     .await;
