@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::entry::{Entry, flatten};
 use crate::shell::Variables;
+use crate::simple_commands::{logical_lines, simple_commands};
 
 /// A command, taken apart.
 #[derive(Debug, Default, PartialEq)]
@@ -17,7 +18,7 @@ pub(crate) struct Command {
 }
 
 /// Programs that start a run.
-const PROGRAMS: [&str; 9] = [
+pub const PROGRAMS: [&str; 9] = [
     "swift",
     "llamafactory-cli",
     "axolotl",
@@ -29,14 +30,41 @@ const PROGRAMS: [&str; 9] = [
     "python3",
 ];
 
+/// Programs that start the command behind them in the same process or as one other.
+pub const RUNNERS: [&str; 20] = [
+    "nohup",
+    "time",
+    "exec",
+    "sudo",
+    "env",
+    "nice",
+    "ionice",
+    "stdbuf",
+    "taskset",
+    "numactl",
+    "uv",
+    "poetry",
+    "pdm",
+    "pipenv",
+    "rye",
+    "hatch",
+    "pixi",
+    "conda",
+    "mamba",
+    "micromamba",
+];
+
+/// Programs that start the command behind them once for each of several processes.
+const SCHEDULERS: [&str; 4] = ["srun", "mpirun", "mpiexec", "horovodrun"];
+
 /// Returns true if a text looks like a command or a shell script.
 pub(crate) fn looks_like(text: &str) -> bool {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    text.starts_with("#!")
-        || lines.filter(|line| !line.starts_with('#')).any(|line| {
-            let words = line.split_ascii_whitespace().skip_while(|word| is_assignment(word));
-            words.take(1).any(|word| PROGRAMS.contains(&word))
-        })
+    let starts = |line: &str| {
+        let words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
+        let count = words.iter().take_while(|word| is_assignment(word)).count();
+        started(&words[count..]).is_some()
+    };
+    text.starts_with("#!") || text.lines().flat_map(simple_commands).any(|line| starts(&line))
 }
 
 /// Returns true for `NAME=value` before a command.
@@ -47,43 +75,85 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
+/// Name of a program without its folder; a version of Python is Python.
+fn program_name(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let is_version = |version: &str| version.chars().all(|c| c.is_ascii_digit() || c == '.');
+    match name.strip_prefix("python3") {
+        Some(version) if is_version(version) => "python3",
+        _ => name,
+    }
+}
+
+/// The program of [`PROGRAMS`] that a command starts, and its place among the words: the first, or one behind programs that
+/// start others.
+fn started(words: &[String]) -> Option<(&'static str, usize)> {
+    let known = |word: &String| PROGRAMS.into_iter().find(|program| *program == program_name(word));
+    let first = words.first()?;
+    if let Some(program) = known(first) {
+        return Some((program, 0));
+    }
+    let runs = |names: &[&str]| names.contains(&program_name(first));
+    if !runs(&RUNNERS) && !runs(&SCHEDULERS) {
+        return None;
+    }
+    // Behind an option may be its value, such as an environment or a package of a program's name.
+    let candidates = || (1..words.len()).filter(|&at| known(&words[at]).is_some());
+    let found = candidates().find(|&at| !words[at - 1].starts_with('-'));
+    let found = found.or_else(|| candidates().next())?;
+    Some((known(&words[found])?, found))
+}
+
 /// Reads the first command of a text that starts a run.
 ///
 /// # Errors
-/// Says what can't be read: quotes that do not end, no program that is known, or one that starts under a condition.
+/// Says what can't be read: quotes that do not end, no program that is known, or one that starts under a condition or in
+/// a number of processes that is not read.
 pub(crate) fn read(text: &str) -> Result<Command, String> {
-    let joined = text.replace("\\\r\n", "").replace("\\\n", "");
     let mut out = Command::default();
     let mut variables = Variables::default();
     let mut depth = 0_usize;
-    for line in joined.lines() {
-        match line.split_ascii_whitespace().next() {
-            Some("if" | "for" | "while" | "case" | "until") => depth += 1,
-            Some("fi" | "done" | "esac") => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        let line = variables.expand(line);
-        let words = shlex::split(&line).ok_or_else(|| format!("quotes do not end in `{}`", line.trim()))?;
-        let is_exported = words.first().is_some_and(|word| word == "export");
-        let words = &words[usize::from(is_exported)..];
-        let count = words.iter().take_while(|word| is_assignment(word)).count();
-        let (settings, words) = words.split_at(count);
-        let starts = words.first().is_some_and(|word| PROGRAMS.contains(&word.as_str()));
-        if starts && depth > 0 {
-            return Err("it starts its run inside of `if` or `for`; give the command alone".to_owned());
-        }
-        for (name, value) in settings.iter().filter_map(|word| word.split_once('=')) {
-            // A variable that is not exported is the shell's own.
-            if is_exported || starts {
-                out.entries.push(entry(name, scalar(value), text));
+    for line in logical_lines(text) {
+        for command in simple_commands(&line) {
+            match command.split_ascii_whitespace().next() {
+                Some("if" | "for" | "while" | "case" | "until") => depth += 1,
+                Some("fi" | "done" | "esac") => depth = depth.saturating_sub(1),
+                _ => {}
             }
-            if words.is_empty() {
-                variables.set(name, (depth == 0).then_some(value));
+            let command = variables.expand(&command);
+            let words = shlex::split(&command).ok_or_else(|| format!("quotes do not end in `{}`", command.trim()))?;
+            let is_exported = words.first().is_some_and(|word| word == "export");
+            let words = &words[usize::from(is_exported)..];
+            let count = words.iter().take_while(|word| is_assignment(word)).count();
+            let (settings, words) = words.split_at(count);
+            let started = started(words);
+            if started.is_some() && depth > 0 {
+                return Err("it starts its run inside of `if` or `for`; give the command alone".to_owned());
             }
-        }
-        if starts {
-            out.options(&words.iter().collect::<Vec<_>>(), text);
-            return Ok(out);
+            // `env` takes settings too.
+            let (before, words) = words.split_at(started.map_or(0, |(_, at)| at));
+            let settings = settings.iter().chain(before.iter().filter(|word| is_assignment(word)));
+            for (name, value) in settings.filter_map(|word| word.split_once('=')) {
+                // A variable that is not exported is the shell's own.
+                if is_exported || started.is_some() {
+                    out.entries.push(entry(name, scalar(value), text));
+                }
+                if words.is_empty() {
+                    variables.set(name, (depth == 0).then_some(value));
+                }
+            }
+            if let Some(scheduler) = before.first().filter(|word| SCHEDULERS.contains(&program_name(word))) {
+                return Err(format!(
+                    "`{scheduler}` decides how many processes run, which is not read; give the command that it runs, with torchrun \
+                     and --nproc_per_node"
+                ));
+            }
+            if let Some((program, _)) = started {
+                let program = program.to_owned();
+                let words: Vec<&String> = std::iter::once(&program).chain(&words[1..]).collect();
+                out.options(&words, text);
+                return Ok(out);
+            }
         }
     }
     Err(format!("it starts none of: {}", PROGRAMS.join(", ")))
@@ -211,6 +281,35 @@ mod tests {
                 ("bf16", json!(true)),
             ]
         );
+    }
+
+    #[test]
+    fn commands_that_other_programs_start_are_read() {
+        for line in [
+            "python3 train.py --bf16 True",
+            "/opt/conda/bin/python3.11 train.py --bf16 True > log 2>&1",
+            "nohup python3 train.py --bf16 True &",
+            "uv run --with trl python3 train.py --bf16 True",
+            "conda run -n trl python3 train.py --bf16 True",
+            "sudo -E python3 train.py --bf16 True",
+            "env A=1 python3 train.py --bf16 True | tee log",
+            "cd somewhere && python3 train.py --bf16 True; echo done",
+            "# don't\ncat > a.yaml <<EOF\nit's: a file\nEOF\npython3 train.py --bf16 True",
+            "args=\"\n --bf16 True\n\"\npython3 train.py ${args}",
+        ] {
+            assert!(looks_like(line), "{line}");
+            let command = read(line).unwrap();
+            assert_eq!(command.program[0], "python3", "{line}");
+            assert!(command.program.contains(&"train.py".to_owned()), "{line}");
+            let options: Vec<_> = pairs(&command)
+                .into_iter()
+                .filter(|(key, _)| *key != "A" && *key != "with")
+                .collect();
+            assert_eq!(options, [("bf16", json!(true))], "{line}");
+        }
+        let told = read("srun -n 8 python train.py --bf16 True").unwrap_err();
+        assert!(told.contains("`srun` decides how many processes run"), "{told}");
+        assert!(!looks_like("model: python\nname: uv run\n"));
     }
 
     #[test]

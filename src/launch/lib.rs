@@ -11,6 +11,7 @@ mod off;
 mod remark;
 mod resolve;
 mod shell;
+mod simple_commands;
 mod tool;
 mod values;
 mod yaml;
@@ -24,6 +25,7 @@ use self::entry::flatten;
 use self::keys::{Meaning, find, keys};
 use self::off::{is_off, switched_off};
 
+pub use self::command::{PROGRAMS, RUNNERS};
 pub use self::entry::Entry;
 pub use self::keys::{NoEffect, NotSimulated};
 pub use self::model_facts::ModelFacts;
@@ -220,7 +222,8 @@ fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
         }
         return Ok(Parsed::of_settings(entries));
     }
-    if command::looks_like(text) {
+    let is_script = [".sh", ".bash"].iter().any(|ending| source.name.ends_with(ending));
+    if is_script || command::looks_like(text) {
         let command = command::read(text).map_err(unreadable)?;
         return Ok(Parsed {
             tool: Tool::of_command(&command),
