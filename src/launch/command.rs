@@ -284,6 +284,12 @@ mod tests {
     }
 
     #[test]
+    fn variables_that_double_do_not_fill_memory() {
+        let text = "a=xxxxxxxxxxxxxxxx\n".to_owned() + &"a=$a$a\n".repeat(60) + "python train.py --bf16 True --x $a\n";
+        assert_eq!(read(&text).unwrap().program, ["python", "train.py"]);
+    }
+
+    #[test]
     fn commands_that_other_programs_start_are_read() {
         for line in [
             "python3 train.py --bf16 True",

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::MOST_BYTES;
+
 /// Variables that a script assigns; `None` where their value depends on a condition.
 #[derive(Debug, Default)]
 pub(crate) struct Variables(BTreeMap<String, Option<String>>);
 
 impl Variables {
-    /// Assigns a variable.
+    /// Assigns a variable. A value longer than any file that is read is not known: it may have doubled line by line.
     pub fn set(&mut self, name: &str, value: Option<&str>) {
+        let value = value.filter(|value| value.len() <= MOST_BYTES);
         self.0.insert(name.to_owned(), value.map(str::to_owned));
     }
 
@@ -29,7 +32,7 @@ impl Variables {
                     rest = &rest[length..];
                     continue;
                 }
-                '$' if !is_literal => self.substitute(&rest[1..]),
+                '$' if !is_literal && out.len() <= MOST_BYTES => self.substitute(&rest[1..]),
                 _ => None,
             };
             let length = match taken {

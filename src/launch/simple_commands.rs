@@ -8,10 +8,12 @@ pub(crate) fn logical_lines(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     while let Some(first) = lines.next() {
         let mut line = first.to_owned();
-        while has_open_quote(&line) {
+        let mut quote = quote_after(first, None);
+        while quote.is_some() {
             let Some(next) = lines.next() else { break };
             line.push('\n');
             line.push_str(next);
+            quote = quote_after(next, quote);
         }
         if let Some(end) = here_document(&line) {
             lines.by_ref().find(|line| line.trim() == end);
@@ -36,16 +38,20 @@ pub(crate) fn simple_commands(line: &str) -> Vec<String> {
     out
 }
 
-fn has_open_quote(line: &str) -> bool {
-    let mut scan = Scan::new(line);
+/// The quote that is open behind a text, before which `quote` is open.
+fn quote_after(text: &str, quote: Option<char>) -> Option<char> {
+    let mut scan = Scan {
+        quote,
+        ..Scan::new(text)
+    };
     while scan.next().is_some() {}
-    scan.quote.is_some()
+    scan.quote
 }
 
 /// The word that ends the here-document which a line begins.
 fn here_document(line: &str) -> Option<String> {
     let (before, after) = line.split_once("<<")?;
-    if after.starts_with('<') || has_open_quote(before) || before.trim_start().starts_with('#') {
+    if after.starts_with('<') || quote_after(before, None).is_some() || before.trim_start().starts_with('#') {
         return None;
     }
     let word = after.trim_start_matches('-').trim_start();
@@ -204,6 +210,21 @@ mod tests {
             let words = shlex::split(&simple_commands(line)[0]).unwrap();
             assert_eq!(words, ["python", "a.py", "--bf16", "True"], "{line}");
         }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_divided(text in "([ \\n'\"#$(){}|&;<>2\\\\a-]|é){0,40}") {
+            for line in logical_lines(&text) {
+                simple_commands(&line);
+            }
+        }
+    }
+
+    #[test]
+    fn a_quote_that_never_ends_takes_no_time() {
+        let text = "\"\n".to_owned() + &"a b c\n".repeat(100_000);
+        assert_eq!(logical_lines(&text).len(), 1);
     }
 
     #[test]
