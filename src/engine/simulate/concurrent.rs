@@ -30,7 +30,7 @@ mod at_once {
     use super::super::process_replay::ProcessReplay;
     use super::super::repeated::Repeated;
     use super::super::replay::{joined, replay_used};
-    use super::super::steps::record_on;
+    use super::super::unrolled::record_on;
     use super::*;
     use crate::allocator::Options;
     use crate::tape::log::ROOM;

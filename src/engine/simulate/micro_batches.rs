@@ -170,7 +170,7 @@ mod tests {
     fn recorded(model: &Model, setup: &Setup, repeats: bool) -> Recording {
         let tape = Tape::roomy(Gpu::H200);
         let (mut trainer, params) = Trainer::new(model, setup, &tape);
-        (trainer.repeats, trainer.rolls) = (repeats, false);
+        trainer.repeats = repeats;
         record_trainer(tape, trainer, params)
     }
 

@@ -11,6 +11,7 @@ use super::grpo_generation::Generations;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
 use super::trl::{ReferenceModel, doubled};
+use super::unrolled::record_on;
 use super::work::{Work, WorkMarks};
 use crate::dtype::DType;
 use crate::model::Model;
@@ -176,20 +177,6 @@ pub(super) fn record_shared(
     }
 }
 
-/// Makes the model and records a step on this tape.
-pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
-    let works = tape.works();
-    let (trainer, params) = Trainer::new(model, setup, tape);
-    let recording = record_trainer(tape.clone(), trainer, params);
-    if !tape.has_unlike_layers() {
-        return recording;
-    }
-    let tape = tape.fresh(works);
-    let (mut trainer, params) = Trainer::new(model, setup, &tape);
-    trainer.rolls = false;
-    record_trainer(tape, trainer, params)
-}
-
 /// Records a step of a model that was just made, with these parameters.
 pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tensor>) -> Recording {
     let after_model = tape.mark();
@@ -255,7 +242,7 @@ pub(super) struct Trainer {
     pub pipeline: Option<Box<Pipeline>>,
     /// True if micro-batches that go the way of the one before are repeated and not run.
     pub repeats: bool,
-    /// True if of equal layers one runs, and the pass is unrolled.
+    /// True if of equal layers one runs, and the pass is unrolled; who sets it records again if that is refused.
     pub rolls: bool,
     /// Tensors that transformers' `Trainer` keeps from one step to the next.
     pub(super) fetched: Fetched,
@@ -298,7 +285,7 @@ impl Trainer {
             work: WorkMarks::default(),
             pipeline: Pipeline::of(model, setup, tape).map(Box::new),
             repeats: true,
-            rolls: true,
+            rolls: false,
             fetched: Fetched::of(model),
             reference: ReferenceModel::of(tape, model, setup),
             generations: Generations::of(model, setup),
@@ -321,7 +308,6 @@ impl Trainer {
     pub fn take_engine(&mut self, engine: Rc<Engine>) {
         self.engine = Some(engine);
         self.repeats = false;
-        self.rolls = false;
     }
 
     fn run(&mut self) -> Parts {

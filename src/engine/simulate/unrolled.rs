@@ -1,8 +1,23 @@
 //! Runs the passes of a step with deduplicated layers, and unrolls them.
 
-use super::steps::Trainer;
-use crate::setup::TrainerKind;
+use super::steps::{Recording, Trainer, record_trainer};
+use crate::Model;
+use crate::setup::{Setup, TrainerKind};
 use crate::tape::{Mark, Rolled, Tape, Tensor};
+
+/// Makes the model and records a step on this tape, or on another with the same settings if its layers are not alike.
+pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
+    let works = tape.works();
+    let (mut trainer, params) = Trainer::new(model, setup, tape);
+    trainer.rolls = true;
+    let recording = record_trainer(tape.clone(), trainer, params);
+    if !tape.has_unlike_layers() {
+        return recording;
+    }
+    let tape = tape.with_same_settings(works);
+    let (trainer, params) = Trainer::new(model, setup, &tape);
+    record_trainer(tape, trainer, params)
+}
 
 impl Trainer {
     /// Deduplicates the layers of the pass that begins here, if it may be unrolled.
@@ -66,12 +81,11 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::super::check::check;
-    use super::super::steps::{Recording, record_on, record_trainer};
     use super::*;
+    use crate::python_json;
     use crate::setup::{Checkpointing, Freeze, Loss, Precision, ZeroGrad};
     use crate::tape::Gpu;
     use crate::tape::work::{HostOp, Launch, WorkItem};
-    use crate::{Model, Setup, python_json};
 
     /// Asserts that two recordings are the same: every event, mark, description and work item.
     pub fn assert_same(model: &Model, setup: &Setup, [short, full]: [&Recording; 2]) {
@@ -131,8 +145,7 @@ pub(super) mod tests {
         tapes.iter().for_each(Tape::write_work);
         let rolled = record_on(model, setup, &tapes[0]);
         let unlike = tapes[0].has_unlike_layers();
-        let (mut trainer, params) = Trainer::new(model, setup, &tapes[1]);
-        trainer.rolls = false;
+        let (trainer, params) = Trainer::new(model, setup, &tapes[1]);
         let [_, tape] = tapes;
         let full = record_trainer(tape, trainer, params);
         assert_same(model, setup, [&rolled, &full]);
@@ -168,19 +181,20 @@ pub(super) mod tests {
     }
 
     /// Default configurations of families of transformers.
-    fn configurations() -> Vec<Model> {
+    fn configurations() -> Vec<String> {
         const PACKED: &[u8] = include_bytes!("../../../tests/data/coverage/configs.jsonl.gz");
         let mut text = String::new();
         GzDecoder::new(PACKED).read_to_string(&mut text).unwrap();
         let rows = text.lines().map(|line| python_json::read(line).unwrap());
-        rows.filter_map(|row| Model::from_config(&row["config"].to_string()).ok())
-            .collect()
+        let configs = rows.map(|row| row["config"].to_string());
+        configs.filter(|config| Model::from_config(config).is_ok()).collect()
     }
 
     #[test]
     fn every_configuration_is_unrolled_as_it_runs() {
         let mut compared = 0;
-        for model in configurations() {
+        for config in configurations() {
+            let model = Model::from_config(&config).unwrap();
             for ckpt in [Checkpointing::None, Checkpointing::Full] {
                 let setup = Setup {
                     ckpt,
@@ -226,8 +240,13 @@ pub(super) mod tests {
         #![proptest_config(ProptestConfig::with_cases(96))]
         #[test]
         fn any_setup_is_unrolled_as_it_runs(number in any::<prop::sample::Index>(), drawn in drawn()) {
-            let models: Vec<_> = Model::catalogue().into_iter().collect();
-            let model = Model::from_catalogue(models[number.index(models.len())]).unwrap();
+            let names: Vec<_> = Model::catalogue().into_iter().collect();
+            let of_families = configurations();
+            let at = number.index(names.len() + of_families.len());
+            let model = match names.get(at) {
+                Some(name) => Model::from_catalogue(name).unwrap(),
+                None => Model::from_config(&of_families[at - names.len()]).unwrap(),
+            };
             let setup = Setup { seq: setup(&model).seq, ..drawn };
             if check(&model, &setup).is_ok() {
                 compare(&model, &setup);

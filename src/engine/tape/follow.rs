@@ -146,10 +146,12 @@ impl Tape {
         }
     }
 
-    /// Suspends sending until [`Self::tell_rest`], because the events from here on may still change.
-    pub fn hush_follower(&self) {
-        if let Some(follower) = &mut *self.0.follower.borrow_mut() {
-            follower.hushed = true;
+    /// Suspends sending until [`Self::tell_rest`], because the events from here on may still change. Returns true if
+    /// events were sent until now.
+    pub fn hush_follower(&self) -> bool {
+        match &mut *self.0.follower.borrow_mut() {
+            Some(follower) => !std::mem::replace(&mut follower.hushed, true),
+            None => false,
         }
     }
 
@@ -184,7 +186,9 @@ impl Tape {
 
     /// Does nothing.
     #[inline(always)]
-    pub const fn hush_follower(&self) {}
+    pub const fn hush_follower(&self) -> bool {
+        false
+    }
 
     /// Does nothing.
     #[inline(always)]

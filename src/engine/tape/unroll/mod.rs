@@ -20,6 +20,8 @@ use super::tensor::Tensor;
 #[derive(Debug)]
 pub struct Rolled {
     begin: Position,
+    /// True if another thread was sent events until then.
+    is_followed: bool,
     write: Write,
 }
 
@@ -101,10 +103,11 @@ impl Tape {
             return None;
         }
         let Unroller(write) = Unroller::get()?;
-        self.hush_follower();
+        let is_followed = self.hush_follower();
         self.lighten(Deduplication::new(false, false));
         Some(Rolled {
             begin: self.place(),
+            is_followed,
             write,
         })
     }
@@ -114,10 +117,17 @@ impl Tape {
     /// of no use any more: [`Tape::has_unlike_layers`].
     pub fn unroll(
         &self,
-        Rolled { begin, write }: Rolled,
+        Rolled {
+            begin,
+            is_followed,
+            write,
+        }: Rolled,
         (leaves, live): (&[Tensor], &[Tensor]),
         marks: &[(Mark, usize)],
     ) -> Option<Unrolled> {
+        if is_followed {
+            self.resume_follower();
+        }
         let unrolled = write(self, begin, self.take_deduplication(), (leaves, live), marks);
         if unrolled.is_none() {
             self.refuse_unlike_layers();
@@ -137,14 +147,14 @@ impl Tape {
     }
 
     /// Makes an empty tape with this one's settings; `works` if it records kernels and host ops.
-    pub fn fresh(&self, works: bool) -> Self {
-        let fresh = Self::roomy(self.gpu());
-        fresh.set_group(self.group());
-        fresh.set_stage(self.stage());
-        fresh.0.sums_segments.set(self.0.sums_segments.get());
+    pub fn with_same_settings(&self, works: bool) -> Self {
+        let other = Self::roomy(self.gpu());
+        other.set_group(self.group());
+        other.set_stage(self.stage());
+        other.0.sums_segments.set(self.0.sums_segments.get());
         if works {
-            fresh.write_work();
+            other.write_work();
         }
-        fresh
+        other
     }
 }

@@ -128,7 +128,6 @@ impl Tape {
                 None,
             ));
         }
-        self.resume_follower();
         let mut events = &written.events[..];
         for &(mark, at) in marks {
             let before = unrolled.event(at)? - self.mark();
