@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
+use crate::Parsed;
 use crate::entry::{Entry, flatten};
+use crate::program::{PROGRAMS, is_scheduler, started};
 use crate::shell::Variables;
 use crate::simple_commands::{logical_lines, simple_commands};
+use crate::tool::Tool;
 
 /// A command, taken apart.
 #[derive(Debug, Default, PartialEq)]
@@ -17,54 +20,15 @@ pub(crate) struct Command {
     pub files: Vec<String>,
 }
 
-/// Programs that start a run.
-pub const PROGRAMS: [&str; 9] = [
-    "swift",
-    "llamafactory-cli",
-    "axolotl",
-    "trl",
-    "accelerate",
-    "torchrun",
-    "deepspeed",
-    "python",
-    "python3",
-];
-
-/// Programs that start the command behind them in the same process or as one other.
-pub const RUNNERS: [&str; 20] = [
-    "nohup",
-    "time",
-    "exec",
-    "sudo",
-    "env",
-    "nice",
-    "ionice",
-    "stdbuf",
-    "taskset",
-    "numactl",
-    "uv",
-    "poetry",
-    "pdm",
-    "pipenv",
-    "rye",
-    "hatch",
-    "pixi",
-    "conda",
-    "mamba",
-    "micromamba",
-];
-
-/// Programs that start the command behind them once for each of several processes.
-const SCHEDULERS: [&str; 4] = ["srun", "mpirun", "mpiexec", "horovodrun"];
-
-/// Returns true if a text looks like a command or a shell script.
-pub(crate) fn looks_like(text: &str) -> bool {
+/// Returns true if a text of this name looks like a command or a shell script.
+pub(crate) fn looks_like(name: &str, text: &str) -> bool {
     let starts = |line: &str| {
         let words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
         let count = words.iter().take_while(|word| is_assignment(word)).count();
         started(&words[count..]).is_some()
     };
-    text.starts_with("#!") || text.lines().flat_map(simple_commands).any(|line| starts(&line))
+    let is_script = [".sh", ".bash"].iter().any(|ending| name.ends_with(ending));
+    is_script || text.starts_with("#!") || text.lines().flat_map(simple_commands).any(|line| starts(&line))
 }
 
 /// Returns true for `NAME=value` before a command.
@@ -73,35 +37,6 @@ fn is_assignment(word: &str) -> bool {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
-}
-
-/// Name of a program without its folder; a version of Python is Python.
-fn program_name(word: &str) -> &str {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let is_version = |version: &str| version.chars().all(|c| c.is_ascii_digit() || c == '.');
-    match name.strip_prefix("python3") {
-        Some(version) if is_version(version) => "python3",
-        _ => name,
-    }
-}
-
-/// The program of [`PROGRAMS`] that a command starts, and its place among the words: the first, or one behind programs that
-/// start others.
-fn started(words: &[String]) -> Option<(&'static str, usize)> {
-    let known = |word: &String| PROGRAMS.into_iter().find(|program| *program == program_name(word));
-    let first = words.first()?;
-    if let Some(program) = known(first) {
-        return Some((program, 0));
-    }
-    let runs = |names: &[&str]| names.contains(&program_name(first));
-    if !runs(&RUNNERS) && !runs(&SCHEDULERS) {
-        return None;
-    }
-    // Behind an option may be its value, such as an environment or a package of a program's name.
-    let candidates = || (1..words.len()).filter(|&at| known(&words[at]).is_some());
-    let found = candidates().find(|&at| !words[at - 1].starts_with('-'));
-    let found = found.or_else(|| candidates().next())?;
-    Some((known(&words[found])?, found))
 }
 
 /// Reads the first command of a text that starts a run.
@@ -142,7 +77,7 @@ pub(crate) fn read(text: &str) -> Result<Command, String> {
                     variables.set(name, (depth == 0).then_some(value));
                 }
             }
-            if let Some(scheduler) = before.first().filter(|word| SCHEDULERS.contains(&program_name(word))) {
+            if let Some(scheduler) = before.first().filter(|word| is_scheduler(word)) {
                 return Err(format!(
                     "`{scheduler}` decides how many processes run, which is not read; give the command that it runs, with torchrun \
                      and --nproc_per_node"
@@ -163,6 +98,16 @@ pub(crate) fn read(text: &str) -> Result<Command, String> {
 const LAUNCHERS: [&str; 5] = ["accelerate", "torchrun", "deepspeed", "python", "python3"];
 
 impl Command {
+    /// The command as a source that is read.
+    pub fn parsed(self) -> Parsed {
+        Parsed {
+            tool: Tool::of_command(&self),
+            entries: self.entries,
+            is_command: true,
+            files: self.files,
+        }
+    }
+
     fn options(&mut self, words: &[&String], text: &str) {
         let mut at = 0;
         while at < words.len() {
@@ -267,7 +212,7 @@ mod tests {
     fn a_script_with_continued_lines_is_one_command() {
         let text = "#!/bin/bash\n# train\nexport MAX_PIXELS=1003520\nCUDA_VISIBLE_DEVICES=0,1 \\\nNPROC_PER_NODE=2 \\\n\
                     swift sft \\\n    --model Qwen/Qwen2.5-VL-7B-Instruct \\\n    --target-modules q_proj v_proj \\\n    --bf16\n";
-        assert!(looks_like(text));
+        assert!(looks_like("", text));
         let command = read(text).unwrap();
         assert_eq!(command.program, ["swift", "sft"]);
         assert_eq!(
@@ -303,7 +248,7 @@ mod tests {
             "# don't\ncat > a.yaml <<EOF\nit's: a file\nEOF\npython3 train.py --bf16 True",
             "args=\"\n --bf16 True\n\"\npython3 train.py ${args}",
         ] {
-            assert!(looks_like(line), "{line}");
+            assert!(looks_like("", line), "{line}");
             let command = read(line).unwrap();
             assert_eq!(command.program[0], "python3", "{line}");
             assert!(command.program.contains(&"train.py".to_owned()), "{line}");
@@ -315,7 +260,7 @@ mod tests {
         }
         let told = read("srun -n 8 python train.py --bf16 True").unwrap_err();
         assert!(told.contains("`srun` decides how many processes run"), "{told}");
-        assert!(!looks_like("model: python\nname: uv run\n"));
+        assert!(!looks_like("", "model: python\nname: uv run\n"));
     }
 
     #[test]
@@ -366,7 +311,7 @@ mod tests {
 
     #[test]
     fn what_is_no_command_is_refused() {
-        assert!(!looks_like("batch: 4\nseq: 2\n"));
+        assert!(!looks_like("", "batch: 4\nseq: 2\n"));
         assert!(read("echo hello").is_err());
         assert!(read("swift sft --model 'x").is_err());
     }

@@ -8,6 +8,7 @@ mod entry;
 mod keys;
 mod model_facts;
 mod off;
+mod program;
 mod remark;
 mod resolve;
 mod shell;
@@ -20,15 +21,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use self::command::Command;
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
 use self::keys::{Meaning, find, keys};
 use self::off::{is_off, switched_off};
 
-pub use self::command::{PROGRAMS, RUNNERS};
 pub use self::entry::Entry;
 pub use self::keys::{NoEffect, NotSimulated};
 pub use self::model_facts::ModelFacts;
+pub use self::program::PROGRAMS;
 pub use self::remark::{Note, Remark};
 pub use self::resolve::Resolved;
 pub use self::tool::Tool;
@@ -222,15 +224,8 @@ fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
         }
         return Ok(Parsed::of_settings(entries));
     }
-    let is_script = [".sh", ".bash"].iter().any(|ending| source.name.ends_with(ending));
-    if is_script || command::looks_like(text) {
-        let command = command::read(text).map_err(unreadable)?;
-        return Ok(Parsed {
-            tool: Tool::of_command(&command),
-            entries: command.entries,
-            is_command: true,
-            files: command.files,
-        });
+    if command::looks_like(name, text) {
+        return command::read(text).map(Command::parsed).map_err(unreadable);
     }
     let entries = yaml::read(text).map_err(unreadable)?;
     Ok(Parsed::of_settings(entries))

