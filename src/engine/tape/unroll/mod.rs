@@ -33,7 +33,7 @@ pub struct Unrolled {
     items: Vec<[usize; 3]>,
 }
 
-/// What a pass leaves: trained parameters, which may have gradients, and other tensors that it made and that are live.
+/// Tensors that outlive a pass: trained parameters, whose gradients it may have made, and others that it made.
 type Left<'a> = (&'a [Tensor], &'a [Tensor]);
 
 /// Writes a whole pass that began at a position and ran with these deduplicated layers.
