@@ -65,6 +65,18 @@ const CHART: &str = "
     };
     look();";
 
+/// Records the height of the entries, from the first frame with results until the late code has been read.
+const ENTRIES: &str = "
+    const done = arguments[arguments.length - 1];
+    const heights = [];
+    const look = () => {
+        const height = document.querySelector('.controls')?.getBoundingClientRect().height;
+        if (document.querySelector('.results > .headline')) heights.push(height);
+        if (globalThis.codeIsHere && heights.length > 0) done(heights);
+        else requestAnimationFrame(look);
+    };
+    look();";
+
 #[tokio::test]
 async fn changes_and_times_come_where_room_was_left() {
     with_page("", async |page| {
@@ -85,6 +97,37 @@ async fn changes_and_times_come_where_room_was_left() {
                     "{model}, {width} pixels wide: the chart moves by {moved}"
                 );
             }
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// Delays the code that the page itself fetches in parts: the worker fetches the same parts and is first.
+const LATE_CODE: &str = "
+    const now = globalThis.fetch;
+    globalThis.fetch = async (...what) => {
+        if (!`${what[0]}`.includes('/chunks/')) return now(...what);
+        await new Promise(done => setTimeout(done, 1000));
+        const response = await now(...what);
+        setTimeout(() => { globalThis.codeIsHere = true; }, 500);
+        return response;
+    };";
+
+/// On a phone the entries stand between the verdict and the other results: they must not change once those are shown,
+/// even where the page has not read the model yet.
+#[tokio::test]
+async fn the_entries_above_the_results_keep_their_height_where_code_is_late() {
+    with_page("", async |page| {
+        let cdp = page.driver.cdp();
+        cdp.page().add_script_to_evaluate_on_new_document(LATE_CODE).await?;
+        set_width(page, 390).await?;
+        for model in ["gpt2", "qwen2.5-vl-7b"] {
+            page.driver.goto("about:blank").await?;
+            page.driver.goto(format!("{}#/?model={model}", page.origin)).await?;
+            let mut heights: Vec<f64> = page.driver.execute_async(ENTRIES, vec![]).await?.convert()?;
+            heights.dedup();
+            assert_eq!(heights.len(), 1, "{model}: the heights are {heights:?}");
         }
         Ok(())
     })

@@ -140,6 +140,7 @@ impl Subject {
         let of = self.explained(report, None);
         let value = |found: Option<Derivation>| Some(found?.formula.value());
         Inputs {
+            takes: self.model.takes(),
             positions: value(of.positions()),
             image_tokens: value(of.image_tokens()),
             logits: value(of.logits()).map(Bytes::new),

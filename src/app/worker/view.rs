@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use vramscope_engine::Report;
 use vramscope_engine::device::Device;
+use vramscope_engine::model::Takes;
 use vramscope_engine::report::{
     BreakdownNode, Difference, Instant, LiveTensor, Part, Phase, SegmentLayout, StepBytes, Timeline, Warning,
 };
@@ -29,7 +30,7 @@ pub struct RunView {
     pub figures: Figures,
     /// Memory of a model that does not train; `None` for training.
     pub pass: Option<Inference>,
-    /// Sizes of the inputs that the setup gives the model.
+    /// Inputs of the model, and the sizes that the setup gives them.
     pub inputs: Inputs,
     /// The card, or the reason why there is none and hence no verdict.
     pub card: Result<Card, String>,
@@ -95,9 +96,11 @@ pub struct Figures {
     pub peak_phase: Phase,
 }
 
-/// Sizes of the inputs that the setup gives the model; `None` where the model has no such input.
+/// Inputs of a model, and the sizes that the setup gives them; `None` where the model has no such input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
+    /// Settings that the model takes.
+    pub takes: Takes,
     /// Positions per micro-batch.
     pub positions: Option<u64>,
     /// Positions of a sample taken up by its images.

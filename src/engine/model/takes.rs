@@ -1,7 +1,9 @@
 //! Which settings of its inputs and its parts a model takes.
 
+use serde::{Deserialize, Serialize};
+
 /// Settings that a model takes beyond those of every model, such as `batch`; a frontend shows no others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takes {
     /// True if the model reads a sequence of tokens whose length is `seq`; its language model can take adapters.
     pub text: bool,

@@ -8,6 +8,7 @@ use vramscope_engine::setup::{Group, Setting};
 use super::controls::{Folded, FoldedName};
 use crate::models::Models;
 use crate::shell::Store;
+use crate::simulation::{Outcome, Simulation};
 use crate::state::{Key, Reading, Source, Task};
 use crate::widgets::Control;
 
@@ -42,8 +43,9 @@ impl Shown {
     }
 }
 
-/// Properties that decide which entries are shown. All entries are shown until a model can be read, to avoid layout
-/// jumps; the model is read again only when its source changes.
+/// Properties that decide which entries are shown. A run says those of its model where the code of the model's family is
+/// not here yet, so that the entries do not change after the run is on screen. All entries are shown until then. The model
+/// is read again only when its source changes.
 fn takes() -> Memo<Takes> {
     let reading = Store::get().reading();
     let source = Memo::new(move |_| reading.with(|r| r.source.clone()));
@@ -58,6 +60,13 @@ fn takes() -> Memo<Takes> {
         checkpointing: true,
     };
     let models = Models::get();
+    let outcome = Simulation::get().outcome;
+    let of_run = move || {
+        outcome.with(|outcome| match outcome {
+            Outcome::Ready(run) => Some(run.inputs.takes),
+            _ => None,
+        })
+    };
     Memo::new(move |last: Option<&Takes>| {
         let model = source.with(|source| {
             models.read(source, || match source {
@@ -66,7 +75,7 @@ fn takes() -> Memo<Takes> {
             })
         });
         let now = model.and_then(Result::ok).map(|model| model.takes());
-        now.or(last.copied()).unwrap_or(everything)
+        now.or_else(of_run).or(last.copied()).unwrap_or(everything)
     })
 }
 

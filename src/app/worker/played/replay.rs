@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use vramscope_engine::device::Device;
+use vramscope_engine::model::Takes;
 use vramscope_engine::recording::{
     self, Header, Opened, OptimizerForm, Overrides, Played, RecordedRun, RecordingError, Sizes,
 };
@@ -212,6 +213,7 @@ impl Replay for Recorded {
             }
         };
         let inputs = Inputs {
+            takes: Takes::default(),
             positions: None,
             image_tokens: None,
             logits: None,
