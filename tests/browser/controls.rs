@@ -218,6 +218,31 @@ async fn what_a_key_asks_for_is_ready() {
     .await;
 }
 
+/// The usual length is more than GPT-2 has positions for: the field names the length that runs, and takes the usual one
+/// as it is given.
+#[tokio::test]
+async fn an_empty_length_is_the_models_own() {
+    with_page("#/?model=gpt2", async |page| {
+        let own = page.value("peak-allocated").await?;
+        let named = || async { page.find("seq").await?.prop("placeholder").await };
+        page.until("the model's length", named, |named| named.as_deref() == Some("1024"))
+            .await?;
+        page.find("seq").await?.send_keys(Key::Down).await?;
+        let is_stepped = |fragment: &String| fragment == "#/?model=gpt2&seq=768";
+        page.until("a step down", || page.fragment(), is_stepped).await?;
+        page.enter("seq", "2048").await?;
+        page.find("refusal").await?;
+        page.find("seq").await?.send_keys(Key::Control + "a").await?;
+        page.find("seq").await?.send_keys(Key::Delete).await?;
+        page.until("the first peak", || page.value("peak-allocated"), |now| *now == own)
+            .await?;
+        let is_of_model = |fragment: &String| fragment == "#/?model=gpt2";
+        page.until("the model alone", || page.fragment(), is_of_model).await?;
+        Ok(())
+    })
+    .await;
+}
+
 /// The first digits of a number are rarely a valid setup, so the last figures stay until the user pauses.
 #[tokio::test]
 async fn figures_stay_while_a_number_is_typed() {

@@ -69,6 +69,7 @@ macro_rules! keys {
             pub fn form(self) -> Form {
                 match self {
                     $( Self::$First => $first_form, )+
+                    Self::Setting(Setting::Seq) => Form::OptionalCount,
                     Self::Setting(setting) => Form::of(setting.declaration().kind),
                     $( Self::$Key => $form, )+
                 }
@@ -205,12 +206,15 @@ keys! {
     Id = "id", Form::Text, "", Page;
 }
 
-/// Texts of the settings' defaults, in the order of declaration.
+/// Texts of the settings' defaults, in the order of declaration. That of the sequence length is empty: it depends on the
+/// model ([`Model::default_seq`](vramscope_engine::Model::default_seq)).
 fn defaults() -> &'static [String] {
     static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
     TEXTS.get_or_init(|| {
         let setup = Setup::default();
-        Setting::ALL.iter().map(|setting| setting.of(&setup).text()).collect()
+        let mut texts: Vec<String> = Setting::ALL.iter().map(|setting| setting.of(&setup).text()).collect();
+        texts[Setting::Seq as usize].clear();
+        texts
     })
 }
 

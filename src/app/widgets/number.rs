@@ -47,7 +47,14 @@ pub fn Number(
 ) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let next = move |up: bool| stepped(&store.text(key), step, least, up);
+    // Steps from an empty field begin at the number that applies then.
+    let next = move |up: bool| {
+        let mut text = store.text(key);
+        if text.is_empty() && placeholder.with(|own| own.parse::<u64>().is_ok()) {
+            text = placeholder.get();
+        }
+        stepped(&text, step, least, up)
+    };
     let go = move |up: bool| next(up).into_iter().for_each(|next| store.set(key, next));
     let texts = Arc::new(move || {
         let steps = untrack(|| [true, false].map(next));

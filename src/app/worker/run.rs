@@ -141,6 +141,7 @@ impl Subject {
         let value = |found: Option<Derivation>| Some(found?.formula.value());
         Inputs {
             takes: self.model.takes(),
+            seq: self.reading.setup.seq,
             positions: value(of.positions()),
             image_tokens: value(of.image_tokens()),
             logits: value(of.logits()).map(Bytes::new),

@@ -97,10 +97,12 @@ pub struct Figures {
 }
 
 /// Inputs of a model, and the sizes that the setup gives them; `None` where the model has no such input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
     /// Settings that the model takes.
     pub takes: Takes,
+    /// Sequence length: the one entered, or else the model's own (0 of a recorded step).
+    pub seq: u64,
     /// Positions per micro-batch.
     pub positions: Option<u64>,
     /// Positions of a sample taken up by its images.

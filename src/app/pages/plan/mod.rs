@@ -66,6 +66,7 @@ pub use pin::pins;
 pub use refused::RefusedPanel;
 use results::Results;
 pub use results::{BreakdownCard, Figures};
+pub use settings::SequenceLength;
 pub use shown::shown;
 
 pub use several::{NumbersPanel, OfOne, Sharing};

@@ -10,7 +10,7 @@ use crate::models::Models;
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::{Key, Reading, Source, Task};
-use crate::widgets::Control;
+use crate::widgets::{Control, Number};
 
 /// What decides which settings are shown.
 #[derive(Clone, Copy)]
@@ -79,6 +79,14 @@ fn takes() -> Memo<Takes> {
     })
 }
 
+/// Control of the sequence length. An empty one stands for the model's own, which the run tells.
+#[component]
+pub fn SequenceLength() -> impl IntoView {
+    let declared = Setting::Seq.declaration();
+    let placeholder = Simulation::get().text(|run| run.inputs.seq.to_string());
+    view! { <Number key=Setting::Seq step=declared.step least=declared.start placeholder /> }
+}
+
 /// Controls of a group: short ones in pairs, all others below each other.
 #[component]
 pub fn Settings(
@@ -91,7 +99,10 @@ pub fn Settings(
         let is_shown = Memo::new(move |_| shown.has(setting));
         view! {
             <Show when=move || is_shown.get()>
-                <Control of=setting takes=shown.takes />
+                {match setting {
+                    Setting::Seq => view! { <SequenceLength /> }.into_any(),
+                    _ => view! { <Control of=setting takes=shown.takes /> }.into_any(),
+                }}
             </Show>
         }
     };

@@ -7,7 +7,7 @@ use vramscope_plan::search::Entry as Of;
 use super::entries::name;
 use super::page::PlansState;
 use crate::i18n::{t, t_string, use_i18n};
-use crate::pages::plan::{CardChoice, ModelSource};
+use crate::pages::plan::{CardChoice, ModelSource, SequenceLength};
 use crate::shell::Store;
 use crate::state::Key;
 use crate::widgets::{Control, Entry, Number};
@@ -33,7 +33,7 @@ pub fn Controls() -> impl IntoView {
             <section class="group">
                 <h2>{t!(i18n, recommend.sample)}</h2>
                 <div class="pair">
-                    <Control of=Setting::Seq />
+                    <SequenceLength />
                     <Control of=Setting::Images />
                 </div>
                 <Control of=Setting::ImageSizes />

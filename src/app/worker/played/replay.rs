@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use vramscope_engine::device::Device;
-use vramscope_engine::model::Takes;
 use vramscope_engine::recording::{
     self, Header, Opened, OptimizerForm, Overrides, Played, RecordedRun, RecordingError, Sizes,
 };
@@ -212,15 +211,9 @@ impl Replay for Recorded {
                 return (Answer::Recorded(Coded::of(&answer)), None);
             }
         };
-        let inputs = Inputs {
-            takes: Takes::default(),
-            positions: None,
-            image_tokens: None,
-            logits: None,
-        };
         let answer = RecordedAnswer {
             facts: Some(facts),
-            run: Ok(view::RunView::of(id, &ran, inputs, card.clone())),
+            run: Ok(view::RunView::of(id, &ran, Inputs::default(), card.clone())),
         };
         let kept = Kept {
             id,
