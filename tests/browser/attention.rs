@@ -98,7 +98,7 @@ async fn data_and_drawing_can_be_saved() {
         page.until("curve", || page.value("memory-chunked"), Option::is_some)
             .await?;
         let (name, csv) = saved::text(page, "attention-memory-csv").await?;
-        assert_eq!(name, "gpt2-b1-s2048-attention-memory.csv");
+        assert_eq!(name, "gpt2-b1-attention-memory.csv");
         let last = csv.lines().last().expect("rows").to_owned();
         let standard = page.value("memory-standard").await?.expect("a value");
         assert!(last.starts_with(&format!("1024,{standard},")), "{last}");
