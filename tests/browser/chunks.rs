@@ -12,6 +12,13 @@ async fn groups(page: &Page) -> WebDriverResult<String> {
     page.driver.execute(names, vec![]).await?.convert()
 }
 
+/// Waits until exactly these chunks have been fetched. The settings of a model may be here before: its run tells them too.
+async fn fetched(page: &Page, wanted: &str) -> WebDriverResult<()> {
+    page.until("the code of the family", || groups(page), |groups| groups == wanted)
+        .await?;
+    Ok(())
+}
+
 async fn takes_images(page: &Page) -> WebDriverResult<bool> {
     page.driver
         .execute("return !!document.querySelector('#control-images')", vec![])
@@ -30,13 +37,13 @@ async fn the_code_of_a_family_comes_when_a_model_needs_it() {
             .await?;
         page.until("its own settings", || takes_images(page), |takes| !takes)
             .await?;
-        assert_eq!(groups(page).await?, "text");
+        fetched(page, "text").await?;
         page.driver
             .execute("location.hash = '#/?model=qwen2.5-vl-3b&batch=1'", vec![])
             .await?;
         page.until("its own settings", || takes_images(page), |takes| *takes)
             .await?;
-        assert_eq!(groups(page).await?, "images,text");
+        fetched(page, "images,text").await?;
         assert!(page.errors().await?.is_empty());
         Ok(())
     })
@@ -55,7 +62,7 @@ async fn a_pasted_configuration_fetches_its_family_too() {
         page.driver.execute(paste, vec![config.into()]).await?;
         page.until("its own settings", || takes_images(page), |takes| !takes)
             .await?;
-        assert_eq!(groups(page).await?, "text");
+        fetched(page, "text").await?;
         page.until("its memory", || page.value("peak-allocated"), Option::is_some)
             .await?;
         Ok(())
