@@ -227,6 +227,12 @@ async fn an_empty_length_is_the_models_own() {
         let named = || async { page.find("seq").await?.prop("placeholder").await };
         page.until("the model's length", named, |named| named.as_deref() == Some("1024"))
             .await?;
+        let heads = "return [...document.querySelectorAll('.what-if-group h3')].map(e => e.innerText).join()";
+        let heads = || async { page.driver.execute(heads, vec![]).await?.convert::<String>() };
+        page.until("its place among the changes", heads, |heads| {
+            heads.contains("now: 1024")
+        })
+        .await?;
         page.find("seq").await?.send_keys(Key::Down).await?;
         let is_stepped = |fragment: &String| fragment == "#/?model=gpt2&seq=768";
         page.until("a step down", || page.fragment(), is_stepped).await?;

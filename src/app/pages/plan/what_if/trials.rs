@@ -6,6 +6,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 use vramscope_engine::order::sort_by_key;
 use vramscope_engine::report::Phase;
+use vramscope_engine::setup::Setting;
 use vramscope_plan::Tried;
 
 use crate::events::Pending;
@@ -203,6 +204,8 @@ pub fn of_setup() -> Trials<Row> {
         let (now, holder) = (run.figures.now(), run.figures.peak_phase);
         let base = simulation.entries.get_value();
         let entries = base.clone();
+        let mut applies = base.clone();
+        applies.set(Setting::Seq, run.inputs.seq.to_string());
         let row = move |answer| {
             let Answer::Tried(tested) = answer else { return None };
             let Tested { tried, run } = *tested;
@@ -215,7 +218,7 @@ pub fn of_setup() -> Trials<Row> {
             Some(Row {
                 key,
                 tried,
-                now: base.get(key).to_owned(),
+                now: applies.get(key).to_owned(),
                 entries,
                 holder,
             })
