@@ -40,6 +40,18 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
+def written(path: str) -> list[dict[str, Any]]:
+    """Lines of a recording that the engine reads; raises with what it refuses if it does not."""
+    done = subprocess.run(
+        [command(), "estimate", "--recording", path, "--format", "json"], capture_output=True, text=True, check=False
+    )
+    found = list(lines(path))
+    # A part of a script without a step has no peak to show, but its lines are read before that is found.
+    if not done.stdout and "no whole step" not in done.stderr:
+        raise AssertionError(f"The engine refuses what was recorded: {done.stderr.strip()}")
+    return found
+
+
 def play(path: str) -> dict[str, Any]:
     """What the engine says of a recording."""
     return asked("--recording", path)

@@ -15,7 +15,7 @@ import torch  # noqa: E402
 import vramscope  # noqa: E402
 from vramscope.record.errors import RecordingError  # noqa: E402
 
-from player import lines  # noqa: E402
+from player import written  # noqa: E402
 
 
 class Models(unittest.TestCase):
@@ -64,7 +64,7 @@ class Functions(unittest.TestCase):
                     return (x * 2).exp()
 
                 scaled(torch.randn(8, device="cuda"))
-            found = list(lines(path))
+            found = written(path)
         self.assertIn("aten.exp.default", [x["name"] for x in found if x["t"] == "fn"])
         assumed = [x for x in found if x["t"] == "assumed" and x["what"] == "torch.compile"]
         self.assertEqual([x["how"] for x in assumed], ["a compiled function allocates what it does uncompiled"])

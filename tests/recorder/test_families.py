@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import zoo
-from player import MARKS, apart, lines, play
+from player import MARKS, apart, play, written
 
 NAMES = """aya_vision blip blip-2 cohere2_vision deepseek_vl evolla fuyu gemma4_unified idefics3 internvl janus kosmos-2
     llava llava_next paligemma pi0 qwen2_vl udop video_llava vision-encoder-decoder""".split()
@@ -57,7 +57,7 @@ class Families(unittest.TestCase):
             row = apart(zoo.record, "shieldgemma2", path, deadline=200)
             self.assertNotIn("error", row, row.get("trace"))
             self.assertEqual(row["first"]["end"], zoo.measured()["gemma3"]["first"]["end"])
-            found = list(lines(path))
+            found = written(path)
             gradient = next(x["id"] for x in found if x.get("name") == "aten.embedding_dense_backward.default")
             at = next(i for i, x in enumerate(found) if x.get("f") == gradient and x["n"][0][1] > 1 << 30)
             with gzip.open(path, "wt", encoding="utf-8") as file:

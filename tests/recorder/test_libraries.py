@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
 sys.path[:0] = [SOURCE, HERE]
 
-from player import apart, lines  # noqa: E402
+from player import apart, written  # noqa: E402
 
 
 def needs(*packages: str) -> Any:
@@ -36,7 +36,7 @@ def recorded(script: str, *flags: str, steps: int = 2) -> list[dict[str, Any]]:
         done = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
         if done.returncode:
             raise RuntimeError(done.stderr[-3000:])
-        return list(lines(out))
+        return written(out)
 
 
 def marks(found: list[dict[str, Any]], step: int) -> list[str]:
@@ -176,7 +176,7 @@ class Zero(unittest.TestCase):
                 path = os.path.join(folder, "run.vram.gz")
                 done = apart(zero, stage, path, deadline=100)
                 self.assertEqual(done, {}, done.get("trace"))
-                found = list(lines(path))
+                found = written(path)
                 self.assertEqual(marks(found, 2), [*micro, *micro, "optimizer", "optimizer_end"])
                 self.assertIn("multi_tensor_adam", {x["name"] for x in found if x["t"] == "triton"})
                 self.assertTrue([n for n in operations(found) if n.startswith("c10d.")], "nothing was communicated")

@@ -20,7 +20,7 @@ import vramscope  # noqa: E402
 from vramscope.record import image_text  # noqa: E402
 from vramscope.record.__main__ import main  # noqa: E402
 
-from player import lines  # noqa: E402
+from player import written  # noqa: E402
 from versions import MODELS  # noqa: E402
 
 
@@ -33,7 +33,7 @@ def recorded(model: str, *flags: str, **settings: Any) -> tuple[int, str, list[d
             json.dump({"model_type": model, **MODELS[model], **settings}, file)
         with contextlib.redirect_stderr(said):
             status = main(["--model", path, "--steps", "2", "-o", out, *flags])
-        found = list(lines(out)) if status == 0 else []
+        found = written(out) if status == 0 else []
     return status, said.getvalue(), found
 
 

@@ -21,7 +21,7 @@ from vramscope.record import __main__ as record_command  # noqa: E402
 from vramscope.record import vary  # noqa: E402
 from vramscope.record.sizes import Fit  # noqa: E402
 
-from player import apart, lines  # noqa: E402
+from player import apart, written  # noqa: E402
 
 # What programs of this folder import beside PyTorch.
 PACKAGES = ("transformers", "datasets", "PIL", "tokenizers", "diffusers")
@@ -160,7 +160,7 @@ class Ranks(unittest.TestCase):
                 [sys.executable, SOURCE, *words], capture_output=True, text=True, check=False, timeout=200
             )
             self.assertEqual(done.returncode, 0, done.stderr)
-            found = list(lines(out))
+            found = written(out)
         self.assertEqual((found[0]["rank"], found[0]["world"]), (0, 4))
         names = {x["id"]: x["name"] for x in found if x["t"] == "fn"}
         alive: dict[int, int] = {}

@@ -22,7 +22,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from player import lines  # noqa: E402
+from player import written  # noqa: E402
 
 
 def recorded(work: Callable[[], Any], gpu: str = "h200", steps: int | None = None) -> list[dict[str, Any]]:
@@ -31,7 +31,7 @@ def recorded(work: Callable[[], Any], gpu: str = "h200", steps: int | None = Non
         path = os.path.join(folder, "run.vram.gz")
         with vramscope.recording(path, gpu=gpu, steps=steps):
             work()
-        return list(lines(path))
+        return written(path)
 
 
 def ops(found: list[dict[str, Any]]) -> list[tuple[str, list[int]]]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
+from torch.utils._python_dispatch import _disable_current_modes
 
 from vramscope.record.patches import Patches
 from vramscope.record.shaped import Handler, handles
-from vramscope.record.tensors import is_emulated
+from vramscope.record.tensors import HostTensor, is_emulated
 
 if TYPE_CHECKING:
     from vramscope.record.mode import Recorder
@@ -74,6 +75,26 @@ def _believe(patches: Patches) -> None:
     _buckets(patches, parallel.DistributedDataParallel)
     patches.set_existing(dist, barrier=lambda *args, **kwargs: None, get_backend=lambda group=None: "nccl")
     patches.set_existing(dist.distributed_c10d, get_backend=lambda group=None: "nccl")
+    _offloaded(patches)
+
+
+def _offloaded(patches: Patches) -> None:
+    """Lets FSDP2 keep gradients on the host beside small parameters there, which hold data where the gradients do not."""
+    try:
+        from torch.distributed.fsdp._fully_shard._fsdp_param import FSDPParam
+    except ImportError:
+        return
+    real = FSDPParam.to_sharded_dtensor
+
+    def to_sharded_dtensor(self: Any, tensor: torch.Tensor) -> Any:
+        kept = getattr(getattr(self, "sharded_param", None), "_local_tensor", None)
+        if type(tensor) is HostTensor and kept is not None and not is_emulated(kept):
+            # C++ takes a tensor without data to be on another device than its parameter.
+            with _disable_current_modes():
+                tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
+        return real(self, tensor)
+
+    patches.set(FSDPParam, "to_sharded_dtensor", to_sharded_dtensor)
 
 
 def _buckets(patches: Patches, kind: Any) -> None:
@@ -97,14 +118,21 @@ def _buckets(patches: Patches, kind: Any) -> None:
     patches.set(kind, "register_comm_hook", lambda self, state, hook: None)
 
 
-def variables(world: int) -> dict[str, str]:
-    """What `torchrun` sets for the first of so many ranks of one host."""
+def variables(world: int, rank: int = 0, per_host: int | None = None) -> dict[str, str]:
+    """What `torchrun` sets for one of so many ranks, `per_host` on each host.
+
+    The rank is the first of its host: the card that it trains on is the one that is emulated.
+    """
+    per_host = per_host or world
     return dict(
-        RANK="0",
+        RANK=str(rank),
         LOCAL_RANK="0",
         WORLD_SIZE=str(world),
-        LOCAL_WORLD_SIZE=str(world),
-        GROUP_RANK="0",
+        LOCAL_WORLD_SIZE=str(per_host),
+        GROUP_RANK=str(rank // per_host),
+        GROUP_WORLD_SIZE=str(-(-world // per_host)),
+        ROLE_RANK=str(rank),
+        ROLE_WORLD_SIZE=str(world),
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT="29500",
     )

@@ -66,9 +66,8 @@ class Recorder(TorchDispatchMode):
         self.cached_peak = max(self.cached_peak, self.live_bytes)
 
     def freed(self, storage: Storage) -> None:
-        """Writes down that a storage of the card is free, unless it was resized to nothing before."""
-        if storage.id >= 0:
-            self.gone(storage.id, storage.nbytes)
+        """Writes down that a storage of the card is free."""
+        self.gone(storage.id, storage.nbytes)
 
     def gone(self, number: int, nbytes: int) -> None:
         """Writes down that memory of the card is free."""
