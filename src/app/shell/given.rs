@@ -37,6 +37,19 @@ pub struct Given {
     pub by_config: RwSignal<bool>,
     /// Files that start a run, while they are on screen.
     pub launch: RwSignal<Option<OpenLaunch>>,
+    /// Text typed or pasted for a diagnosis. It may be a company's log, so it never enters the URL.
+    pub log: RwSignal<String>,
+    /// What was diagnosed last: files, or else a text.
+    pub diagnosed: RwSignal<Option<Diagnosed>, LocalStorage>,
+}
+
+/// Input of a diagnosis.
+#[derive(Debug, Clone)]
+pub struct Diagnosed {
+    /// Files that were dropped or opened; none for a text.
+    pub files: Vec<File>,
+    /// The text; empty for files.
+    pub text: String,
 }
 
 impl Given {
@@ -47,6 +60,8 @@ impl Given {
             dataset: RwSignal::new_local(None),
             by_config: RwSignal::new(false),
             launch: RwSignal::new(None),
+            log: RwSignal::new(String::new()),
+            diagnosed: RwSignal::new_local(None),
         });
     }
 

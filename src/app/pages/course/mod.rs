@@ -46,8 +46,10 @@ pub fn CoursePage() -> impl IntoView {
     listen_first(&window(), "keydown", move |event| {
         keys::turn(state, event.unchecked_ref());
     });
+    // Found now: when the page is left, its contexts are gone before its cleanups run.
+    let engine = Engine::get();
     on_cleanup(move || {
-        Engine::get().cancel(Slot::Setups);
+        engine.cancel(Slot::Setups);
         set_presenting(false);
     });
     Effect::new(move || set_presenting(store.has(Key::Present)));

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use super::reader::Reader;
 use crate::i18n::{t, t_string, use_i18n};
+use crate::shell::{Diagnosed, Given};
 use crate::widgets::{OpenFiles, dropped};
 
 /// Text box, drop area and file button for the input.
@@ -12,16 +13,28 @@ use crate::widgets::{OpenFiles, dropped};
 pub fn Input() -> impl IntoView {
     let i18n = use_i18n();
     let reader = Reader::get();
-    let text = RwSignal::new(String::new());
+    let given = Given::get();
+    let text = given.log;
+    let read = move |input: Diagnosed| {
+        let files = input.files.iter().map(AsRef::<web_sys::File>::as_ref).collect();
+        reader.read(&files, &input.text);
+        given.diagnosed.set(Some(input));
+    };
+    // What was diagnosed before the page was left, such as by a finding's link to the course.
+    if let Some(input) = given.diagnosed.get_untracked() {
+        read(input);
+    }
     let take = Callback::new(move |files: Vec<File>| {
         if !files.is_empty() {
-            reader.read(&files.iter().map(AsRef::<web_sys::File>::as_ref).collect(), "");
+            let text = String::new();
+            read(Diagnosed { files, text });
         }
     });
     let go = move |_| {
         let text = text.get_untracked();
         if !text.trim().is_empty() {
-            reader.read(&js_sys::Array::new(), &text);
+            let files = Vec::new();
+            read(Diagnosed { files, text });
         }
     };
     view! {

@@ -17,6 +17,7 @@ mod stack;
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
+use crate::shell::Given;
 use answer::AnswerView;
 use checklists::Checklists;
 use input::Input;
@@ -28,6 +29,11 @@ use setup::RunSetup;
 pub fn DiagnosePage() -> impl IntoView {
     let i18n = use_i18n();
     let reader = Reader::provide();
+    let given = Given::get();
+    let stop = move || {
+        given.diagnosed.set(None);
+        reader.stop();
+    };
     Effect::new(move || reader.speak(i18n.locale().as_str()));
     let result = move || match reader.state.get() {
         State::Nothing => None,
@@ -45,7 +51,7 @@ pub fn DiagnosePage() -> impl IntoView {
                     " "
                     <progress value=done.to_string() max=of.max(1.0).to_string() aria-hidden="true"></progress>
                     " "
-                    <button type="button" class="tool" data-testid="diagnose-stop" on:click=move |_| reader.stop()>
+                    <button type="button" class="tool" data-testid="diagnose-stop" on:click=move |_| stop()>
                         {t!(i18n, diagnose.stop)}
                     </button>
                 </p>
