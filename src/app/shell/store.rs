@@ -13,6 +13,9 @@ use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem, is_of_setup,
 /// often it may be done.
 const REST: Duration = Duration::from_millis(150);
 
+/// Milliseconds without a key press after which a text counts as typed: what is on screen by then is the result to keep.
+const TYPED: f64 = 1500.0;
+
 /// Where this browser keeps the latest setups.
 const LATEST: &str = "recent";
 
@@ -25,6 +28,16 @@ pub struct Prefetch {
     pub texts: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
+/// An entry that is being typed.
+#[derive(Debug, Clone)]
+struct Typing {
+    key: Key,
+    /// Last text that was valid before the typing began.
+    before: String,
+    /// Time of the last key press.
+    at: f64,
+}
+
 /// The user's entries, synchronised with the URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Store {
@@ -33,6 +46,7 @@ pub struct Store {
     problems: RwSignal<Vec<UrlProblem>>,
     reading: Memo<Reading>,
     prefetch: RwSignal<Option<Prefetch>>,
+    typing: StoredValue<Option<Typing>>,
     /// Fragment to write once the entries have settled.
     wanted: StoredValue<Option<Address>>,
     /// Address at the last read or write.
@@ -49,15 +63,24 @@ impl Store {
     pub fn provide() -> Self {
         let (address, problems) = read_address();
         let draft = RwSignal::new(address.draft.clone());
+        let typing = StoredValue::new(None::<Typing>);
+        // An invalid text stands for what was valid before it was typed: of `4x`, the 4 was no answer.
+        let fallback = move |last: Option<&Reading>| {
+            let mut good = last.map(|last| last.good.clone()).unwrap_or_default();
+            typing.with_value(|typing| {
+                if let Some(Typing { key, before, .. }) = typing {
+                    good.set(*key, before.clone());
+                }
+            });
+            good
+        };
         let store = Self {
             draft,
             route: RwSignal::new(address.route),
             problems: RwSignal::new(problems),
-            reading: Memo::new(move |last: Option<&Reading>| {
-                let nothing = Draft::default();
-                draft.with(|d| Reading::of(d, last.map_or(&nothing, |r| &r.good)))
-            }),
+            reading: Memo::new(move |last: Option<&Reading>| draft.with(|d| Reading::of(d, &fallback(last)))),
             prefetch: RwSignal::new(None),
+            typing,
             wanted: StoredValue::new(None),
             written: StoredValue::new(address),
             history: History::begin(),
@@ -139,6 +162,28 @@ impl Store {
         if self.draft.with_untracked(|d| d.get(key) != text) {
             self.draft.update(|d| d.set(key, text));
         }
+    }
+
+    /// Sets the text of a key as a person types it, letter by letter.
+    pub fn type_text(self, key: Key, text: String) {
+        self.continue_typing(key);
+        self.set(key, text);
+    }
+
+    /// Says that the next change of a key is one of its letters.
+    pub fn continue_typing(self, key: Key) {
+        let at = js_sys::Date::now();
+        let typing = self.typing.with_value(Clone::clone);
+        let before = match typing.filter(|typing| typing.key == key && at - typing.at < TYPED) {
+            Some(typing) => typing.before,
+            None => self.reading.with_untracked(|reading| reading.good.get(key).to_owned()),
+        };
+        self.typing.set_value(Some(Typing { key, before, at }));
+    }
+
+    /// Says that what was typed so far is whole.
+    pub fn end_typing(self) {
+        self.typing.set_value(None);
     }
 
     /// Changes several texts at once.

@@ -1,8 +1,7 @@
 //! Text formats of entries, and their parsers.
 
 use serde_json::Value;
-use vramscope_course::read_number;
-use vramscope_engine::setup::{Kind, Targets, Zero};
+use vramscope_engine::setup::{Kind, NotCount, Prefix, Targets, Zero, read_count, read_listed_count, read_number};
 
 use super::{Pins, Problem};
 
@@ -15,6 +14,8 @@ pub enum Form {
     Count,
     /// A whole number; may be empty.
     OptionalCount,
+    /// An amount of data, of which `k` means 1000; may be empty.
+    SampleCount,
     /// Two whole numbers, height by width, such as `24x36`; may be empty.
     Grid,
     /// Whole numbers, such as `512, 2048, 300`; may be empty.
@@ -71,6 +72,7 @@ impl Form {
         match self {
             Self::Text => Ok(text.into()),
             Self::OptionalCount
+            | Self::SampleCount
             | Self::Grid
             | Self::Lengths
             | Self::Sizes
@@ -84,13 +86,14 @@ impl Form {
                 Ok(Value::Null)
             }
             Self::Count | Self::OptionalCount => count(text).map(Value::from),
+            Self::SampleCount => counted(text, Prefix::Decimal).map(Value::from),
             Self::Grid => grid(text),
             Self::Lengths => lengths(text),
             Self::Sizes => sizes(text),
             Self::NamedCounts => named_counts(text).map(|counts| named_text(&counts).into()),
             Self::Zero => Zero::parse(text).map_or(Err(Problem::NotZero), |zero| Ok(zero.text().into())),
             Self::Probability => probability(text),
-            Self::Amount => read_number(text).map_or(Err(Problem::NotAmount), |n| Ok(Value::from(n))),
+            Self::Amount => amount(text),
             Self::Rate => rate(text),
             Self::Gib => gib(text),
             Self::ModelSwitch if matches!(text, "" | "model") => Ok(Value::Null),
@@ -112,24 +115,16 @@ impl Form {
     }
 }
 
-/// Parses a whole number; accepts thousands separators and the full-width digits of input methods.
+/// Parses a length, a size or a number of things.
 fn count(text: &str) -> Result<u64, Problem> {
-    let digits: String = text
-        .chars()
-        .filter(|c| !matches!(c, ',' | '_' | ' '))
-        .map(plain_digit)
-        .collect();
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Problem::NotCount);
-    }
-    digits.parse().map_err(|_| Problem::TooLarge)
+    counted(text, Prefix::Binary)
 }
 
-fn plain_digit(c: char) -> char {
-    match c {
-        '０'..='９' => char::from(b'0' + (c as u32 - '０' as u32) as u8),
-        other => other,
-    }
+fn counted(text: &str, prefix: Prefix) -> Result<u64, Problem> {
+    read_count(text, prefix).map_err(|why| match why {
+        NotCount::Form => Problem::NotCount,
+        NotCount::TooLarge => Problem::TooLarge,
+    })
 }
 
 fn grid(text: &str) -> Result<Value, Problem> {
@@ -199,7 +194,7 @@ pub fn named_text(texts: &[(String, impl std::fmt::Display)]) -> String {
 /// Parses a list of whole numbers. Spaces separate too, so thousands separators are not allowed here.
 fn lengths(text: &str) -> Result<Value, Problem> {
     let parts = text.split(COMMAS).flat_map(str::split_whitespace);
-    let lengths: Result<Vec<u64>, Problem> = parts.map(count).collect();
+    let lengths: Result<Vec<u64>, NotCount> = parts.map(read_listed_count).collect();
     match lengths {
         Ok(lengths) if !lengths.is_empty() => Ok(lengths.into()),
         _ => Err(Problem::NotLengths),
@@ -212,17 +207,21 @@ fn probability(text: &str) -> Result<Value, Problem> {
         .map_or(Err(Problem::NotProbability), |p| Ok(Value::from(p)))
 }
 
+fn amount(text: &str) -> Result<Value, Problem> {
+    read_number(text)
+        .filter(|amount| *amount >= 0.0)
+        .map_or(Err(Problem::NotAmount), |amount| Ok(Value::from(amount)))
+}
+
 fn rate(text: &str) -> Result<Value, Problem> {
-    let text: String = text.chars().map(plain_digit).collect();
-    read_number(&text)
-        .filter(|rate| *rate > 0.0 && rate.is_finite())
+    read_number(text)
+        .filter(|rate| *rate > 0.0)
         .map_or(Err(Problem::NotRate), |rate| Ok(Value::from(rate)))
 }
 
 /// Parses a positive number of GiB up to 2⁵⁰ bytes, more than any device has.
 fn gib(text: &str) -> Result<Value, Problem> {
-    let text: String = text.chars().map(plain_digit).collect();
-    read_number(&text)
+    read_number(text)
         .filter(|gib| *gib > 0.0 && *gib <= 1_048_576.0)
         .map_or(Err(Problem::NotGib), |gib| Ok(Value::from(gib)))
 }
@@ -236,6 +235,10 @@ mod tests {
     fn numbers_are_read_as_people_write_them() {
         assert_eq!(Form::Count.read(" 2,048 "), Ok(json!(2048)));
         assert_eq!(Form::Count.read("１６"), Ok(json!(16)));
+        assert_eq!(Form::OptionalCount.read("4k"), Ok(json!(4096)));
+        assert_eq!(Form::SampleCount.read("50k"), Ok(json!(50_000)));
+        assert_eq!(Form::Lengths.read("512, 2k 1e3"), Ok(json!([512, 2048, 1000])));
+        assert_eq!(Form::Probability.read("1e-1"), Ok(json!(0.1)));
         assert_eq!(Form::Grid.read("24×36"), Ok(json!([24, 36])));
         assert_eq!(Form::OptionalCount.read(""), Ok(Value::Null));
         assert_eq!(Form::Lengths.read("512, 2048，300 7"), Ok(json!([512, 2048, 300, 7])));
@@ -273,13 +276,14 @@ mod tests {
         assert_eq!(Form::Grid.read("24"), Err(Problem::NotGrid));
         assert_eq!(Form::Lengths.read("512; x"), Err(Problem::NotLengths));
         assert_eq!(Form::Lengths.read(","), Err(Problem::NotLengths));
+        assert_eq!(Form::Lengths.read("1,000"), Err(Problem::NotLengths));
         assert_eq!(Form::Sizes.read("480x640 300"), Err(Problem::NotSizes));
         assert_eq!(Form::Sizes.read("480, 640"), Err(Problem::NotSizes));
         for text in ["batch", "batch=", "=4", "batch=four", "4"] {
             assert_eq!(Form::NamedCounts.read(text), Err(Problem::NotNamedCounts), "{text}");
         }
         assert_eq!(Form::ModelSwitch.read("maybe"), Err(Problem::NotSwitch));
-        for text in ["NaN", "1.1", "-0.5", "+0.5", "0.1.1", ".", "1e-1"] {
+        for text in ["NaN", "1.1", "-0.5", "0.1.1", ".", "1e1"] {
             assert_eq!(Form::Probability.read(text), Err(Problem::NotProbability), "{text}");
         }
         assert_eq!(Form::Amount.read("-1"), Err(Problem::NotAmount));

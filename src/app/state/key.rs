@@ -135,7 +135,7 @@ keys! {
     /// Data pipeline, stage by stage.
     Data = "data", Form::Text, "", Time;
     /// Samples of the whole run.
-    Samples = "samples", Form::OptionalCount, "", Time;
+    Samples = "samples", Form::SampleCount, "", Time;
     /// Price of a GPU per hour.
     PricePerHour = "price_per_hour", Form::Amount, "", Time;
     /// Maximum power draw of a card in watts.

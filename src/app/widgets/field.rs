@@ -7,8 +7,10 @@ use super::prefetch::{Texts, none, tells};
 use crate::i18n::use_i18n;
 use crate::part::{text, truth};
 use crate::shell::Store;
+use crate::simulation::{Outcome, Simulation};
 use crate::state::Key;
 use crate::words;
+use crate::worker::Refusal;
 
 /// Element id of a key's control.
 pub fn control_id(key: Key) -> String {
@@ -25,11 +27,25 @@ pub fn described_by(key: Key) -> String {
     format!("error-{0} help-{0}", key.name())
 }
 
-/// Error message of a key's entry, if it is invalid.
+/// Error message of a key's entry, if it is invalid or the engine refused it as out of range.
 pub fn error_of(key: Key) -> Signal<Option<String>> {
     let i18n = use_i18n();
     let reading = Store::get().reading();
-    Memo::new(move |_| reading.with(|r| r.error(key).map(|e| words::field_error(i18n, e)))).into()
+    let simulation = use_context::<Simulation>();
+    Memo::new(move |_| {
+        let error = reading.with(|r| r.error(key).map(|e| words::field_error(i18n, e)));
+        error.or_else(|| {
+            let refused = |outcome: &Outcome| match outcome {
+                Outcome::Refused(Refusal::Setup(why)) if why.entry_out_of_range() == Some(key.name()) => {
+                    Some(words::setup_refusal(i18n, why))
+                }
+                _ => None,
+            };
+            // That of a page which is being left is gone already.
+            simulation?.outcome.try_with(refused)?
+        })
+    })
+    .into()
 }
 
 /// A control with its label, help and error message.

@@ -49,11 +49,10 @@ pub fn Number(
     let store = Store::get();
     // Steps from an empty field begin at the number that applies then.
     let next = move |up: bool| {
-        let mut text = store.text(key);
-        if text.is_empty() && placeholder.with(|own| own.parse::<u64>().is_ok()) {
-            text = placeholder.get();
-        }
-        stepped(&text, step, least, up)
+        let read = |text: &str| key.form().read(text).ok();
+        let now = read(&store.text(key))?.as_u64();
+        let now = now.or_else(|| placeholder.with(|own| read(own)?.as_u64()));
+        stepped(now, step, least, up)
     };
     let go = move |up: bool| next(up).into_iter().for_each(|next| store.set(key, next));
     let texts = Arc::new(move || {
@@ -97,6 +96,7 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
         on_step(up);
     };
     let on_click = move |event: leptos::ev::Targeted<MouseEvent, web_sys::HtmlInputElement>| {
+        store.end_typing();
         if is_new.get_value() {
             is_new.set_value(false);
             event.target().select();
@@ -113,20 +113,20 @@ fn Input(key: Key, placeholder: Signal<String>, on_step: impl Fn(bool) + 'static
             aria-invalid=crate::part::text(move || error.get().is_some().to_string())
             aria-describedby=described_by(key)
             prop:value=crate::part::text(move || text.get())
-            on:input:target=move |ev| store.set(key, ev.target().value())
+            on:input:target=move |ev| store.type_text(key, ev.target().value())
             on:keydown=on_key
-            on:focus=move |_| is_new.set_value(true)
+            on:focus=move |_| {
+                is_new.set_value(true);
+                store.end_typing();
+            }
             on:click:target=on_click
         />
     }
 }
 
-/// Returns the next multiple of `step` in a direction, but at least `least`.
-pub fn stepped(text: &str, step: u64, least: u64, up: bool) -> Option<String> {
-    let now: u64 = match text.trim() {
-        "" => 0,
-        text => text.replace([',', ' '], "").parse().ok()?,
-    };
+/// Returns the next multiple of `step` in a direction from a number, or from 0, but at least `least`.
+pub fn stepped(now: Option<u64>, step: u64, least: u64, up: bool) -> Option<String> {
+    let now = now.unwrap_or_default();
     let next = match up {
         true => (now / step).checked_add(1)?.checked_mul(step)?,
         false => now.saturating_sub(1) / step * step,

@@ -1,6 +1,7 @@
 //! Input of the commands: files, standard input, and setups as flags.
 
 pub mod cases;
+pub mod count;
 pub mod launch;
 pub mod parallel_flags;
 pub mod recorded;

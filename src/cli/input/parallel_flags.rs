@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vramscope_engine::setup::{Offload, Parallel, Strategy, Zero};
 
+use super::count;
 use crate::failure::Failure;
 
 /// How several GPUs share a step, where that was given.
@@ -14,7 +15,7 @@ pub struct ParallelFlags {
     #[arg(long, value_name = "NAME", value_parser = strategy())]
     strategy: Option<Strategy>,
     /// GPUs [default: 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::size)]
     world: Option<u64>,
     /// FSDP2: gather in bf16, reduce in fp32
     #[arg(long)]
@@ -30,13 +31,13 @@ pub struct ParallelFlags {
     )]
     offload: Option<Offload>,
     /// DDP: size of a bucket of gradients [default: 25]
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = count::size)]
     bucket: Option<u64>,
     /// DeepSpeed: keys of `zero_optimization` that are not as it has them, such as reduce_bucket_size=2e8
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = Zero::parse)]
     zero: Option<Zero>,
     /// A pipeline: the stage to look at, from 0 [default: the one that takes the most memory]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::size)]
     stage: Option<u64>,
 }
 

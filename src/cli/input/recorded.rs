@@ -6,6 +6,7 @@ use clap::Args;
 use vramscope_engine::recording::{self, Opened, OptimizerForm, Overrides, RecordingError};
 use vramscope_engine::tape::Gpu;
 
+use super::count;
 use super::source::Source;
 use crate::failure::Failure;
 
@@ -58,7 +59,7 @@ impl Sizes {
         let one = |words: &str| {
             let (name, value) = words.split_once('=')?;
             let name = name.trim();
-            (!name.is_empty()).then_some((name.to_owned(), value.trim().parse().ok().filter(|value| *value > 0)?))
+            (!name.is_empty()).then_some((name.to_owned(), count::size(value).ok().filter(|value| *value > 0)?))
         };
         let sizes: Option<Vec<_>> = text.split(',').map(one).collect();
         sizes

@@ -4,12 +4,14 @@ use std::sync::OnceLock;
 
 use clap::builder::{BoolValueParser, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde_json::Value;
 use vramscope_engine::Setup;
 use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{Change, Kind, Setting, Targets};
+use vramscope_engine::setup::{Change, Kind, Setting, Targets, read_number};
 use vramscope_plan::search::Entry;
+
+use super::count;
 
 /// The settings that were given; the others stay as they are.
 #[derive(Debug, Default, PartialEq)]
@@ -150,7 +152,8 @@ fn help(setting: Setting) -> String {
 /// Parses a flag's value into that of a case.
 fn parser(kind: Kind) -> ValueParser {
     match kind {
-        Kind::Count | Kind::OptionalCount | Kind::Lengths => value_parser!(u64).map(Value::from).into(),
+        Kind::Count | Kind::OptionalCount => ValueParser::new(|text: &str| count::size(text).map(Value::from)),
+        Kind::Lengths => ValueParser::new(|text: &str| count::of_list(text).map(Value::from)),
         Kind::Grid => ValueParser::new(parse_grid),
         Kind::Sizes => ValueParser::new(parse_size),
         Kind::Probability => ValueParser::new(parse_number),
@@ -165,11 +168,9 @@ fn parse_targets(text: &str) -> Result<Value, String> {
 }
 
 fn parse_number(text: &str) -> Result<Value, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(number.into()),
-        Ok(_) => Err("give a number, such as 0.05".into()),
-        Err(error) => Err(error.to_string()),
-    }
+    read_number(text)
+        .map(Value::from)
+        .ok_or_else(|| "give a number, such as 0.05".into())
 }
 
 fn parse_size(text: &str) -> Result<Value, String> {
@@ -181,10 +182,7 @@ fn parse_grid(text: &str) -> Result<Value, String> {
 }
 
 fn sides(text: &str) -> Option<Value> {
-    let sides: Option<Vec<u64>> = text
-        .split(['x', 'X', ','])
-        .map(|side| side.trim().parse().ok())
-        .collect();
+    let sides: Option<Vec<u64>> = text.split(['x', 'X', ',']).map(|side| count::size(side).ok()).collect();
     sides.filter(|sides| sides.len() == 2).map(Value::from)
 }
 
@@ -207,6 +205,33 @@ mod tests {
         for bad in ["", "24", "24x", "24x32x2", "axb", "-1x2"] {
             assert!(parse_grid(bad).is_err(), "{bad}");
         }
+    }
+
+    /// As on the page: a number is read whole, or not at all.
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        let mut setup = Setup::default();
+        let flags = [
+            "--seq",
+            "4k",
+            "--batch",
+            "1e1",
+            "--lengths",
+            "1k,2K,300",
+            "--accum",
+            "1_0",
+            "--image-sizes",
+            "1kx768",
+        ];
+        parsed(&flags).expect("they are numbers").apply(&mut setup);
+        assert_eq!((setup.seq, setup.batch, setup.accum), (4096, 10, 10));
+        assert_eq!(setup.lengths, [1024, 2048, 300]);
+        assert_eq!(setup.image_sizes, [[1024, 768]]);
+        for wrong in ["4x", "1.5", "1e-1", "4kb", "", "k"] {
+            let error = parsed(&["--seq", wrong]).expect_err("it is no number").to_string();
+            assert!(error.contains("4096, 4k or 1e3"), "{wrong}: {error}");
+        }
+        assert!(parsed(&["--lengths", "1,000"]).is_err(), "a list of 1 and 0");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use clap::Args;
 use vramscope_time::pipeline::Pipeline;
 use vramscope_time::{Expense, Feed};
 
+use super::count;
 use super::source::Source;
 use crate::failure::Failure;
 
@@ -26,7 +27,7 @@ pub struct TimeFlags {
     #[arg(long, value_name = "STAGES", value_parser = Feed::read)]
     data: Option<Feed>,
     /// Samples of the whole run, epochs and all
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::samples)]
     samples: Option<u64>,
     /// Price of one GPU for an hour; needs --samples
     #[arg(long, value_name = "PRICE", requires = "samples")]

@@ -5,6 +5,7 @@ mod adapter_places;
 mod adapters;
 mod batching;
 mod choices;
+mod count;
 mod declaration;
 mod parallel;
 mod precision;
@@ -19,6 +20,7 @@ pub use choices::{
     AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Generation, KernelPackages, Loss,
     Optimizer, Packing, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
 };
+pub use count::{NotCount, Prefix, read_count, read_listed_count, read_number};
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use parallel::Parallel;
 pub use settings::{Change, Setting, Setup};

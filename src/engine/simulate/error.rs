@@ -219,6 +219,39 @@ pub enum SimulateError {
     Parallel(Unshared),
 }
 
+impl SimulateError {
+    /// Returns true if the run itself may well work, and is only not simulated; false if it would fail, or is no run.
+    pub fn is_only_unsimulated(&self) -> bool {
+        match self {
+            Self::NoForward { .. }
+            | Self::ImageSizesUnknown { .. }
+            | Self::Patches { .. }
+            | Self::NoFlash(NoFlash::NotSimulated)
+            | Self::RaggedFlash
+            | Self::RaggedUnknown { .. }
+            | Self::PackedImages { .. }
+            | Self::NotQuantised { .. }
+            | Self::NotSimulated { .. } => true,
+            Self::Parallel(why) => why.is_only_unsimulated(),
+            _ => false,
+        }
+    }
+
+    /// The entry, by its name in a case, whose value is out of its range; `None` for other reasons.
+    pub fn entry_out_of_range(&self) -> Option<&str> {
+        match self {
+            Self::OutOfRange { entry, .. } => Some(entry),
+            Self::Dropout { .. } => Some("lora_dropout"),
+            Self::ImageSize { .. } => Some("image_sizes"),
+            Self::Grid { .. } => Some("grid"),
+            Self::TooShort { .. } | Self::BeyondPositions { .. } => Some("seq"),
+            Self::NewTokens { .. } => Some("new_tokens"),
+            Self::Parallel(why) => why.entry_out_of_range(),
+            _ => None,
+        }
+    }
+}
+
 /// Part that a choice of trained parameters needs and the model lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {

@@ -18,6 +18,24 @@ pub struct Unshared {
     pub message: String,
 }
 
+impl Unshared {
+    /// Returns true if the run itself may well work, and is only not simulated. The text of such a reason says what is
+    /// simulated.
+    pub fn is_only_unsimulated(&self) -> bool {
+        self.message.contains("simulated") || self.code == "compiled"
+    }
+
+    /// The entry, by its name in a case, whose value is out of its range; `None` for other reasons.
+    pub fn entry_out_of_range(&self) -> Option<&str> {
+        match &*self.code {
+            "bucket" | "world" => Some(&self.code),
+            "deepspeed_bucket" => Some("zero"),
+            "stage_beyond" => Some("stage"),
+            _ => None,
+        }
+    }
+}
+
 impl Display for Unshared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use vramscope_engine::format::grouped;
+use vramscope_engine::setup::{Prefix, read_count};
 
 use super::page::RecordedState;
 use super::words;
@@ -78,7 +79,7 @@ fn Number(size: Size) -> impl IntoView {
     let size = StoredValue::new(size);
     let now = Memo::new(move |_| size.with_value(|size| entered(store, size)));
     let go = move |up: bool| {
-        let next = stepped(&now.get_untracked(), step, least, up);
+        let next = stepped(read_count(&now.get_untracked(), Prefix::Binary).ok(), step, least, up);
         let next = next.map(|next| next.parse().map_or(next, |n: u64| n.min(most).to_string()));
         next.into_iter()
             .for_each(|next| size.with_value(|size| enter(store, size, &next)));
@@ -117,7 +118,11 @@ fn Number(size: Size) -> impl IntoView {
                         data-name=name
                         aria-describedby=format!("{id}-range")
                         prop:value=text(move || now.get())
-                        on:input:target=move |ev| size.with_value(|size| enter(store, size, &ev.target().value()))
+                        on:input:target=move |ev| {
+                            store.continue_typing(Key::Sizes);
+                            size.with_value(|size| enter(store, size, &ev.target().value()));
+                        }
+                        on:focus=move |_| store.end_typing()
                         on:keydown=on_key
                     />
                     <button type="button" tabindex="-1" aria-label=more on:click=move |_| go(true)>

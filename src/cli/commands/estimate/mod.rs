@@ -13,6 +13,7 @@ use self::inference::Phase;
 use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::count;
 use crate::input::launch::LaunchFlags;
 use crate::input::parallel_flags::ParallelFlags;
 use crate::input::recorded::{OverrideFlags, Sizes};
@@ -65,7 +66,7 @@ pub struct Estimate {
     #[arg(long, value_enum, default_value = "train", conflicts_with_all = ["cases", "recording"])]
     phase: Phase,
     /// Tokens to generate, with --phase generate
-    #[arg(long, value_name = "N", default_value_t = 128, conflicts_with_all = ["cases", "recording"])]
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = count::size, conflicts_with_all = ["cases", "recording"])]
     new_tokens: u64,
     #[command(flatten)]
     parallel: ParallelFlags,

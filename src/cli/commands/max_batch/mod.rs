@@ -13,6 +13,7 @@ use vramscope_plan::{Batches, MaxBatch as Found};
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
+use crate::input::count;
 use crate::input::recorded::{OverrideFlags, Sizes};
 use crate::input::room::{self, RoomFlags};
 use crate::input::setup_flags::SetupFlags;
@@ -54,7 +55,7 @@ pub struct MaxBatch {
     room: RoomFlags,
     /// Steps that have to run. The first makes the optimizer's states, the second finds them there; a
     /// batch close to the limit can still stop at the third
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=MOST_STEPS))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = count::up_to(MOST_STEPS))]
     steps: u64,
     /// Form of the result [default: text; jsonl with --cases]
     #[arg(long, value_enum)]

@@ -12,6 +12,7 @@ use vramscope_time::Clock;
 use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::count;
 use crate::input::room::{self, RoomFlags};
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
@@ -37,10 +38,10 @@ pub struct Plan {
     #[command(flatten)]
     room: RoomFlags,
     /// GPUs that train together, all of this card
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::up_to(4096))]
     gpus: u64,
     /// Samples of an optimizer step on all GPUs; without it, one micro-batch of as many as fit
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
+    #[arg(long, value_name = "N", value_parser = count::up_to(65_536))]
     effective: Option<u64>,
     /// Part of the allocator's memory that stays free, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
