@@ -11,6 +11,7 @@ use vramscope_engine::report::Phase;
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Verdict;
 
 /// Recommended setups for a model, a card and a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,7 +99,7 @@ pub struct Choice {
     /// replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_allocated: Option<Bytes>,
-    /// Peak of reserved bytes over the first steps; `None` if the setup was not replayed.
+    /// Peak of reserved bytes, the same as an estimate of the setup gives; `None` if the setup was not replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_reserved: Option<Bytes>,
     /// Number of times that the first steps free the whole cache to find room.
@@ -115,6 +116,10 @@ pub struct Choice {
     /// The next larger micro-batch and whether it trains, if it was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_batch: Option<(u64, bool)>,
+    /// Verdict of an estimate on the next larger micro-batch, in all memory of the card: one that does not leave the
+    /// plan's margin may still be tight, or fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_verdict: Option<Verdict>,
 }
 
 impl Choice {
@@ -224,6 +229,7 @@ impl Choice {
             samples_per_s: ms.map(|ms| candidate.samples() as f64 / ms * 1e3),
             distance: candidate.distance,
             next_batch: None,
+            next_verdict: None,
         }
     }
 }

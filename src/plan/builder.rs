@@ -6,9 +6,11 @@ use super::recommend::{Judge, Settled};
 use super::search::{Candidate, Found, Space, front};
 use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by_key;
+use vramscope_engine::report::outside;
 use vramscope_engine::setup::Change;
 use vramscope_engine::simulate::{SimulateError, pipeline_stages, simulate_on, simulate_parallel, tensor_parts};
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Report, Setup};
 
 /// Builds a plan while the found setups are replayed one by one, so that a caller can show what is known so far and can
@@ -85,7 +87,8 @@ impl PlanBuilder {
                 None => judge.settle(&candidate)?,
             };
             if let Some(settled) = settled {
-                show(&mut self.plan.front, settled.into());
+                let choice = self.told(judge, settled)?;
+                show(&mut self.plan.front, choice);
             }
         } else if !self.has_climbed {
             self.has_climbed = true;
@@ -110,13 +113,42 @@ impl PlanBuilder {
         match (judge.recommend(found)?, &found.nearest) {
             (Some(best), _) => {
                 self.plan.reasons = best.reasons.iter().map(reason).collect();
-                self.plan.recommended = Some(best.settled.clone().into());
+                self.plan.recommended = Some(self.told(judge, best.settled.clone())?);
                 self.settled = Some(best.settled);
             }
             (None, Some(candidate)) => self.plan.nearest = nearest(judge, candidate).ok(),
             (None, None) => {}
         }
         Ok(())
+    }
+
+    /// A setup with the figures that every other place shows of it: those of an estimate, which no limit hems in and which
+    /// takes a fresh process. The replays of [`Judge`] decide only whether it trains.
+    fn told(&self, judge: &Judge<'_>, settled: Settled) -> Result<Choice, SimulateError> {
+        let candidate = settled.candidate.clone();
+        let next = settled.next.map(|(batch, _)| batch);
+        let report = simulated(judge, &candidate)?;
+        let next_verdict = match next {
+            Some(batch) => {
+                let larger = simulated(judge, &judge.at_batch(&candidate, batch)).ok();
+                larger.map(|larger| Fit::of_each(&larger, self.room(judge), self.plan.gpus).verdict)
+            }
+            None => None,
+        };
+        Ok(Choice {
+            peak_reserved: Some(report.peak_reserved),
+            next_verdict,
+            ..Choice::from(settled)
+        })
+    }
+
+    /// The memory that a verdict on a setup of the plan is about.
+    fn room(&self, judge: &Judge<'_>) -> Room<'static> {
+        let is_whole = |card: &&'static Device| self.plan.limit == outside::for_allocator(card, self.plan.gpus);
+        match judge.device.filter(is_whole) {
+            Some(card) => Room::Card(card),
+            None => Room::Allocator(self.plan.limit),
+        }
     }
 
     fn climb(&mut self, judge: &Judge<'_>) {
@@ -201,14 +233,18 @@ fn climb(judge: &Judge<'_>) -> Option<Ladder> {
     ladder(judge.space.model(0), &asked, gpu, judge.limit).ok()
 }
 
-fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, SimulateError> {
+/// Simulates a setup of the plan as an estimate does.
+fn simulated(judge: &Judge<'_>, candidate: &Candidate) -> Result<Report, SimulateError> {
     let gpu = judge.device.and_then(Device::gpu).unwrap_or_default();
     let model = judge.space.model(candidate.input);
-    let setup = super::search::repeated_by(&candidate.setup, candidate.parallel.as_ref());
-    let report: Report = match &candidate.parallel {
-        None => simulate_on(model, &setup, gpu)?,
-        Some(parallel) => simulate_parallel(model, &setup, parallel, gpu)?,
-    };
+    match &candidate.parallel {
+        None => simulate_on(model, &candidate.setup, gpu),
+        Some(parallel) => simulate_parallel(model, &candidate.setup, parallel, gpu),
+    }
+}
+
+fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, SimulateError> {
+    let report = simulated(judge, candidate)?;
     let live = report.timeline.live(report.timeline.peak_instant());
     let mut parts: Vec<(String, Bytes)> = Vec::new();
     for held in live.by_description() {

@@ -134,9 +134,7 @@ impl Judge<'_> {
     /// Replays the first steps of a candidate at a micro-batch: in a fresh process, with ascending addresses, and in
     /// every random order of segments.
     fn attempt(&self, candidate: &Candidate, batch: u64) -> Result<Trial, SimulateError> {
-        let mut candidate = candidate.clone();
-        let accum = self.space.accum(batch, candidate.parallel.as_ref());
-        (candidate.setup.batch, candidate.setup.accum) = (batch, accum);
+        let candidate = self.at_batch(candidate, batch);
         let recording = self.recording(&candidate)?;
         let options = Options {
             limit: Some(self.limit),
@@ -147,6 +145,14 @@ impl Judge<'_> {
             return Ok(trial);
         }
         Ok(stops_in_some_order(&recording, &options, STEPS).unwrap_or(trial))
+    }
+
+    /// A candidate with another micro-batch; its figures are still those of the old one.
+    pub(super) fn at_batch(&self, candidate: &Candidate, batch: u64) -> Candidate {
+        let mut other = candidate.clone();
+        let accum = self.space.accum(batch, candidate.parallel.as_ref());
+        (other.setup.batch, other.setup.accum) = (batch, accum);
+        other
     }
 
     /// Records a candidate's run.
@@ -187,9 +193,6 @@ impl Judge<'_> {
         if candidate.setup.batch == batch {
             return Ok(candidate.clone());
         }
-        let mut other = candidate.clone();
-        let accum = self.space.accum(batch, candidate.parallel.as_ref());
-        (other.setup.batch, other.setup.accum) = (batch, accum);
-        self.figures(&other)
+        self.figures(&self.at_batch(candidate, batch))
     }
 }

@@ -84,6 +84,8 @@ pub struct Fit {
     pub verdict: Verdict,
     /// The reserved peak of the run, plus the memory outside the allocator for a whole card.
     pub needed: Bytes,
+    /// What the tensors hold at the highest instant, plus the same: no run needs less.
+    pub live: Bytes,
     /// The memory given.
     pub room: Bytes,
     /// Terms of `needed` outside the allocator. Empty under a limit of the allocator, which does not hold them, and for
@@ -131,6 +133,7 @@ impl Fit {
         Self {
             verdict: judge(allocated + outside_bytes, needed, room),
             needed,
+            live: allocated + outside_bytes,
             room,
             outside,
             compiled: None,

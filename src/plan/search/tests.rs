@@ -3,12 +3,13 @@
 mod exhaustive;
 
 use super::*;
-use crate::Judge;
+use crate::{Judge, Plan, Target, less_margin};
 use vramscope_engine::Model;
 use vramscope_engine::setup::{Precision, Strategy};
 use vramscope_engine::simulate::{Notes, count, record_notes, record_parallel_notes};
 use vramscope_engine::simulate_on;
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::verdict::{Fit, Room, Verdict};
 use vramscope_time::{H200, Measured, Rates};
 
 fn one(name: &str, asked: &Setup) -> Vec<Input> {
@@ -337,4 +338,63 @@ fn stages_are_searched_with_a_micro_batch_for_each() {
             assert!((time / sum - 1.0).abs() < 0.02, "{time} {sum}: {candidate:?}");
         }
     });
+}
+
+/// What a plan promises of a setup, an estimate of it says too: of memory, and of the verdict on the next larger
+/// micro-batch.
+#[test]
+fn a_plan_promises_what_an_estimate_says() {
+    let device = Device::by_name("H200").unwrap();
+    let mut beyond_margin = 0;
+    for (name, gib, margin) in [
+        ("gpt2-medium", 6, 5.0),
+        ("gpt2-medium", 8, 40.0),
+        ("qwen2.5-0.5b", 12, 5.0),
+    ] {
+        let model = Model::from_catalogue(name).unwrap();
+        let space = Space::around(one(name, &asked()), Samples::Effective(8), 1, &[]);
+        let limit = Bytes::gib(gib);
+        let target = Target {
+            model: name,
+            limit,
+            card: Some(device),
+            most: 8,
+        };
+        let planned = less_margin(limit, margin);
+        let measured = Measured::read(H200).unwrap();
+        let costs = Costs::new(Rates::of(device).unwrap(), Some(&measured.kernels), &measured.pace);
+        let question = Question {
+            space: space.clone(),
+            device: Some(device),
+            costs: Some(&costs),
+            room: planned,
+        };
+        let judge = Judge {
+            space: &space,
+            device: Some(device),
+            costs: Some(&costs),
+            limit: planned,
+        };
+        let plan = Plan::new(&judge, Search::new(question).finish(), &target).unwrap();
+        for choice in plan.recommended.iter().chain(&plan.front) {
+            let report = simulate_on(&model, &choice.setup, Gpu::H200).unwrap();
+            assert_eq!(choice.peak_reserved, Some(report.peak_reserved), "{name}: {choice:?}");
+            let Some((batch, trains)) = choice.next_batch else {
+                continue;
+            };
+            let larger = Setup {
+                batch,
+                accum: 8 / batch,
+                ..choice.setup.clone()
+            };
+            let larger = simulate_on(&model, &larger, Gpu::H200).unwrap();
+            let verdict = Fit::of(&larger, Room::Allocator(limit)).verdict;
+            assert_eq!(choice.next_verdict, Some(verdict), "{name}: {choice:?}");
+            beyond_margin += u32::from(!trains && verdict != Verdict::Oom);
+        }
+    }
+    assert!(
+        beyond_margin > 0,
+        "no micro-batch lies between the margin and the limit"
+    );
 }

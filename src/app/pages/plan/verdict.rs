@@ -28,12 +28,7 @@ pub fn VerdictLine() -> impl IntoView {
     // Split off because the kind of verdict changes rarely, while its numbers update in place.
     let kind = Memo::new(move |_| {
         simulation.card().map(|card| {
-            let form = |fit: &Fit| match (fit.compiled, fit.needed > fit.room) {
-                (Some(_), _) => Form::Range,
-                (None, true) => Form::Short,
-                (None, false) => Form::Spare,
-            };
-            let verdict = |card: Card| (card.fit.verdict, form(&card.fit));
+            let verdict = |card: Card| (card.fit.verdict, Form::of(&card.fit));
             card.map(verdict)
         })
     });
@@ -116,24 +111,42 @@ pub(super) fn headline(i18n: Words, card: &Card) -> String {
 
 pub(super) fn detail(i18n: Words, fit: &Fit) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
-    if let Some([low, high]) = fit.compiled.map(|range| range.map(gib)) {
-        return t_string!(
+    let words = match Form::of(fit) {
+        Form::Range => {
+            let [low, high] = fit.compiled.unwrap_or_default().map(gib);
+            t_string!(
+                i18n,
+                verdict.compiled,
+                needed = needed,
+                room = room,
+                low = low,
+                high = high
+            )
+        }
+        Form::Short => t_string!(
             i18n,
-            verdict.compiled,
+            verdict.short,
             needed = needed,
             room = room,
-            low = low,
-            high = high
-        )
-        .to_string();
-    }
-    if fit.needed > fit.room {
-        let short = gib(fit.short());
-        t_string!(i18n, verdict.short, needed = needed, room = room, short = short).to_string()
-    } else {
-        let spare = gib(fit.spare());
-        t_string!(i18n, verdict.spare, needed = needed, room = room, spare = spare).to_string()
-    }
+            short = gib(fit.short())
+        ),
+        Form::Squeezed => t_string!(
+            i18n,
+            verdict.squeezed,
+            live = gib(fit.live),
+            room = room,
+            needed = needed,
+            short = gib(fit.short())
+        ),
+        Form::Spare => t_string!(
+            i18n,
+            verdict.spare,
+            needed = needed,
+            room = room,
+            spare = gib(fit.spare())
+        ),
+    };
+    words.to_string()
 }
 
 /// What the sentence below the verdict tells beside memory needed and available.
@@ -143,8 +156,21 @@ enum Form {
     Spare,
     /// What is missing.
     Short,
+    /// What the tensors take, which fits, and what of PyTorch's cache is too much beside them.
+    Squeezed,
     /// What compiled steps took beside eager ones.
     Range,
+}
+
+impl Form {
+    const fn of(fit: &Fit) -> Self {
+        match (fit.compiled, fit.verdict) {
+            (Some(_), _) => Self::Range,
+            (None, Verdict::Oom) => Self::Short,
+            (None, _) if fit.needed.get() > fit.room.get() => Self::Squeezed,
+            (None, _) => Self::Spare,
+        }
+    }
 }
 
 /// Memory needed, memory available and the difference, each with its derivation.
@@ -157,6 +183,23 @@ fn Detail(form: Form) -> impl IntoView {
         Form::Short => {
             let short = number(Quantity::Short, Fit::short);
             t!(i18n, verdict.short, needed = needed, room = room, short = short).into_any()
+        }
+        Form::Squeezed => {
+            let short = number(Quantity::Short, Fit::short);
+            let live = Simulation::get().text(|run| {
+                let card = run.card.as_ref();
+                card.map_or_else(|_| String::new(), |card| gib(card.fit.live))
+            });
+            let live = text(move || live.get());
+            t!(
+                i18n,
+                verdict.squeezed,
+                live = live,
+                room = room,
+                needed = needed,
+                short = short
+            )
+            .into_any()
         }
         Form::Spare => {
             let spare = number(Quantity::Spare, Fit::spare);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use vramscope_engine::Setup as RunSetup;
 use vramscope_engine::format::gib;
 use vramscope_engine::setup::Setting;
 use vramscope_engine::units::{Bytes, Seconds};
@@ -74,7 +75,8 @@ enum Virtue {
 }
 
 impl Three {
-    /// Chooses among the setups of a plan, each once; `None` if none fits.
+    /// Chooses among the setups of a plan, each once; `None` if none fits. One that is no faster or smaller than another
+    /// by what is shown of it is left out: its virtue is the other's too.
     fn of(plan: &Plan) -> Option<Self> {
         let mut three: Vec<(Choice, Vec<Virtue>)> = Vec::new();
         for (choice, virtue) in [
@@ -83,7 +85,8 @@ impl Three {
             (plan.smallest(), Virtue::Smallest),
         ] {
             let Some(choice) = choice else { continue };
-            match three.iter_mut().find(|(known, _)| known.setup == choice.setup) {
+            let is_as_good = |known: &Choice| known.setup == choice.setup || virtue.is_equal(known, choice);
+            match three.iter_mut().find(|(known, _)| is_as_good(known)) {
                 Some((_, virtues)) => virtues.push(virtue),
                 None => three.push((choice.clone(), vec![virtue])),
             }
@@ -95,20 +98,35 @@ impl Three {
 #[component]
 fn Found(plan: Arc<Plan>, three: Three) -> impl IntoView {
     let i18n = use_i18n();
+    let setups = three.0.iter().map(|(choice, _)| &choice.setup);
+    let open = Arc::new(differing(&plan.asked, setups));
     let cards = three.0.into_iter();
-    let cards = cards.map(|(choice, virtues)| view! { <Setup plan=plan.clone() choice virtues /> });
+    let cards = cards.map(|(choice, virtues)| view! { <Setup plan=plan.clone() choice virtues open=open.clone() /> });
     view! {
         <ul class="make-fit-setups">{cards.collect_view()}</ul>
         <p class="muted small">{t!(i18n, make_fit.estimate)}</p>
     }
 }
 
+/// Settings in which some setup differs from the asked one.
+fn differing<'a>(asked: &RunSetup, setups: impl Iterator<Item = &'a RunSetup>) -> Vec<Setting> {
+    let setups: Vec<_> = setups.collect();
+    let differs = |setting: &&Setting| setups.iter().any(|setup| setting.of(setup) != setting.of(asked));
+    Setting::ALL.iter().filter(differs).copied().collect()
+}
+
 /// A setup: what distinguishes it, what it changes, what it costs, and the button that applies it.
 #[component]
-fn Setup(plan: Arc<Plan>, choice: Choice, virtues: Vec<Virtue>) -> impl IntoView {
+fn Setup(
+    plan: Arc<Plan>,
+    choice: Choice,
+    virtues: Vec<Virtue>,
+    /// Settings that this setup or another one on offer changes: what another one changed is taken back.
+    open: Arc<Vec<Setting>>,
+) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let changes = Arc::new(changes(&plan, &choice));
+    let changes = changes(&plan, &choice);
     let card = Simulation::get().card().and_then(Result::ok);
     let room = card.map_or(plan.limit, |card| card.fit.room);
     let rows = changes.iter().map(|(setting, from, to)| {
@@ -117,15 +135,20 @@ fn Setup(plan: Arc<Plan>, choice: Choice, virtues: Vec<Virtue>) -> impl IntoView
         view! { <div><dt>{name(i18n, key.name())}</dt><dd>{change}</dd></div> }
     });
     let rows: Vec<_> = rows.collect();
+    let texts: Arc<Vec<(Setting, String)>> = Arc::new(
+        open.iter()
+            .map(|setting| (*setting, setting.of(&choice.setup).text()))
+            .collect(),
+    );
     let applied = {
-        let changes = changes.clone();
-        Memo::new(move |_| changes.iter().all(|(setting, _, to)| store.text(*setting) == *to))
+        let texts = texts.clone();
+        Memo::new(move |_| texts.iter().all(|(setting, text)| store.text(*setting) == *text))
     };
     let apply = move |_| {
         store.edit(|draft| {
-            changes
+            texts
                 .iter()
-                .for_each(|(setting, _, to)| draft.set(*setting, to.clone()))
+                .for_each(|(setting, text)| draft.set(*setting, text.clone()))
         })
     };
     let value = serde_json::to_string(&choice).unwrap_or_default();
@@ -154,6 +177,16 @@ fn Setup(plan: Arc<Plan>, choice: Choice, virtues: Vec<Virtue>) -> impl IntoView
 }
 
 impl Virtue {
+    /// Returns true if two setups look the same in this quality.
+    fn is_equal(self, a: &Choice, b: &Choice) -> bool {
+        let rate = |choice: &Choice| choice.samples_per_s.map(|rate| format!("{rate:.2}"));
+        match self {
+            Self::Nearest => false,
+            Self::Fastest => rate(a) == rate(b),
+            Self::Smallest => gib(a.reserved()) == gib(b.reserved()),
+        }
+    }
+
     fn name(self, i18n: Words) -> &'static str {
         match self {
             Self::Nearest => t_string!(i18n, make_fit.nearest),

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::units::{Bytes, Seconds};
+use vramscope_engine::verdict::Verdict;
 use vramscope_plan::{Choice, Plan, Reason};
 
 use super::entries::{name, planner, summary, value};
@@ -63,16 +64,25 @@ pub fn Room(bytes: Bytes, of: Bytes, planned: Bytes) -> impl IntoView {
 
 fn figures(i18n: Words, plan: &Plan, best: &Choice) -> String {
     let reserved = best.reserved();
-    let mut all = vec![
-        t_string!(
+    let (shown, planned, limit) = (gib(reserved), gib(plan.planned), gib(plan.limit));
+    let mut all = vec![match reserved > plan.planned {
+        false => t_string!(
             i18n,
             recommend.within,
-            reserved = gib(reserved),
-            planned = gib(plan.planned),
-            limit = gib(plan.limit)
+            reserved = shown,
+            planned = planned,
+            limit = limit
         )
         .to_string(),
-    ];
+        true => t_string!(
+            i18n,
+            recommend.squeezed,
+            reserved = shown,
+            planned = planned,
+            limit = limit
+        )
+        .to_string(),
+    }];
     if let (Some(ms), Some(rate)) = (best.step_ms, best.samples_per_s) {
         let step = Seconds::new(ms / 1e3).to_string();
         let samples = grouped(best.samples);
@@ -87,10 +97,16 @@ fn figures(i18n: Words, plan: &Plan, best: &Choice) -> String {
             .to_string(),
         );
     }
-    all.extend(best.next_batch.map(|(batch, trains)| match trains {
-        true => t_string!(i18n, recommend.next_trains, batch = batch.to_string()).to_string(),
-        false => t_string!(i18n, recommend.next_oom, batch = batch.to_string()).to_string(),
-    }));
+    all.extend(
+        best.next_batch
+            .map(|(batch, trains)| match (trains, best.next_verdict) {
+                (true, _) => t_string!(i18n, recommend.next_trains, batch = batch.to_string()).to_string(),
+                (false, None | Some(Verdict::Oom)) => {
+                    t_string!(i18n, recommend.next_oom, batch = batch.to_string()).to_string()
+                }
+                (false, Some(_)) => t_string!(i18n, recommend.next_tight, batch = batch.to_string()).to_string(),
+            }),
+    );
     if best.retries.is_some_and(|retries| retries > 0) {
         all.push(t_string!(i18n, recommend.retries).to_string());
     }

@@ -63,10 +63,11 @@ fn recommended(plan: &Plan, best: &Choice, width: usize) -> String {
             Seconds::new(ms / 1e3)
         ));
     }
-    match best.next_batch {
-        Some((batch, false)) => sentences.push(phrase!(recommend.next_oom, batch = batch)),
-        Some((batch, true)) => sentences.push(phrase!(recommend.next_trains, batch = batch)),
-        None => {}
+    match (best.next_batch, best.next_verdict) {
+        (Some((batch, true)), _) => sentences.push(phrase!(recommend.next_trains, batch = batch)),
+        (Some((batch, false)), None | Some(Verdict::Oom)) => sentences.push(phrase!(recommend.next_oom, batch = batch)),
+        (Some((batch, false)), Some(_)) => sentences.push(phrase!(recommend.next_tight, batch = batch)),
+        (None, _) => {}
     }
     if best.retries.unwrap_or(0) > 0 {
         sentences.push(phrase!(recommend.retries).to_owned());

@@ -67,10 +67,15 @@ fn sentence(fit: &Fit, target: &Target) -> String {
             "{name}: eager mode needs {needed} of {room}; as compiled steps were measured beside eager ones, {low} to {high}"
         );
     }
-    let rest = match (fit.verdict, fit.needed > fit.room) {
-        (Verdict::Oom, _) => format!("{} too much", gib(fit.short())),
-        (_, true) => "runs only if the allocator's cache can be given back".into(),
-        (_, false) => format!("{} to spare", gib(fit.spare())),
-    };
-    format!("{}: needs {needed} of {room}, {rest}", target.name())
+    let name = target.name();
+    match (fit.verdict, fit.needed > fit.room) {
+        (Verdict::Oom, _) => format!("{name}: needs {needed} of {room}, {} too much", gib(fit.short())),
+        (_, true) => {
+            let (live, short) = (gib(fit.live), gib(fit.short()));
+            format!(
+                "{name}: tensors take {live} of {room}; PyTorch would reserve {needed}, so it has to give back {short} of its cache"
+            )
+        }
+        (_, false) => format!("{name}: needs {needed} of {room}, {} to spare", gib(fit.spare())),
+    }
 }
