@@ -75,7 +75,7 @@ pub use time::{TimeCard, TimePanel, time_entries};
 pub use timeline::TimelinePanel;
 pub use verdict::{NotCuda, VerdictLine};
 pub use warnings::Warnings;
-pub use what_if::{Changed, Group, Trials, listed};
+pub use what_if::{Changed, Group, NoEffect, Trials, listed};
 pub use widget::PlanWidget;
 
 /// Takes files that are dropped anywhere: those that start a run, a dataset, a `config.json`, or else a recording.

@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use crate::i18n::{t, use_i18n};
 use crate::part::{part, text};
 use crate::widgets::ProgressLine;
-pub use changed::Changed;
+pub use changed::{Changed, NoEffect};
 pub use group::Group;
 use group::of_entry;
 pub use trials::Trials;

@@ -7,7 +7,7 @@ use vramscope_engine::report::Phase;
 use super::page::RecordedState;
 use super::words;
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::pages::plan::{Changed as ChangedRow, Group, Trials, listed};
+use crate::pages::plan::{Changed as ChangedRow, Group, NoEffect, Trials, listed};
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Draft, Key, Reading, named_counts};
@@ -177,7 +177,10 @@ fn line(i18n: Words, row: Row) -> AnyView {
     let fit = fit.filter(|_| effect.is_ok() && matches!(change, Change::Card(_)));
     let note = fit.map(|[needed, room]| t_string!(i18n, recorded.needs, needed = gib(needed), room = gib(room)));
     let name = change.name();
-    let effect = effect.map_err(|fault| words::fault(i18n, &fault));
+    let effect = effect.map_err(|fault| NoEffect {
+        is_only_unsimulated: false,
+        reason: words::fault(i18n, &fault),
+    });
     let pick = Callback::new(move |()| store.edit(|draft| change.apply(draft)));
     view! { <ChangedRow name label effect holder=row.holder note entries=row.entries pick /> }.into_any()
 }

@@ -13,6 +13,15 @@ use crate::pages::plan::explain::Explained;
 use crate::state::Draft;
 use crate::words;
 
+/// Reason for having no effect of a change.
+#[derive(Debug, Clone)]
+pub struct NoEffect {
+    /// True if the run may well work, and is only not simulated.
+    pub is_only_unsimulated: bool,
+    /// The reason, in the person's language.
+    pub reason: String,
+}
+
 /// A change: a button that applies it, its effect on the memory with a derivation, and the verdict afterwards.
 #[component]
 pub fn Changed(
@@ -20,8 +29,8 @@ pub fn Changed(
     name: String,
     /// Value in the words of the controls.
     label: String,
-    /// Effect of the change, or the reason why it is not possible.
-    effect: Result<Effect, String>,
+    /// Effect of the change, or the reason for having none.
+    effect: Result<Effect, NoEffect>,
     /// Phase that holds the peak before the change.
     holder: Phase,
     /// Words beside the value, in place of those about the effect on the peak.
@@ -33,11 +42,12 @@ pub fn Changed(
     pick: Callback<()>,
 ) -> impl IntoView {
     let i18n = use_i18n();
+    let is_unsimulated = effect.as_ref().is_err_and(|why| why.is_only_unsimulated);
     let bytes = effect.as_ref().ok().map(|effect| effect.difference);
     let verdict = effect.as_ref().ok().and_then(|effect| effect.verdict);
     let note = note.or_else(|| self::note(i18n, &effect, holder));
     view! {
-        <li class=format!("what-if-line {}", class(bytes))>
+        <li class=format!("what-if-line {}", class(bytes)) class:what-if-unsimulated=is_unsimulated>
             <button
                 type="button"
                 class="what-if-row"
@@ -103,10 +113,19 @@ fn Then(verdict: Verdict) -> impl IntoView {
 }
 
 /// Explains why nothing is saved, or what else changes.
-fn note(i18n: Words, effect: &Result<Effect, String>, holding: Phase) -> Option<String> {
+fn note(i18n: Words, effect: &Result<Effect, NoEffect>, holding: Phase) -> Option<String> {
     let effect = match effect {
         Ok(effect) => effect,
-        Err(reason) => return Some(t_string!(i18n, what_if.impossible, reason = reason.clone())),
+        Err(NoEffect {
+            is_only_unsimulated,
+            reason,
+        }) => {
+            let reason = reason.clone();
+            return Some(match is_only_unsimulated {
+                true => t_string!(i18n, what_if.unsimulated, reason = reason),
+                false => t_string!(i18n, what_if.impossible, reason = reason),
+            });
+        }
     };
     let holder = words::phase(i18n, holding);
     if rounds_to_nothing(effect.difference) {

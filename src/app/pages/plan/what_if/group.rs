@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::changed::Changed;
+use super::changed::{Changed, NoEffect};
 use super::trials::Row;
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::pages::plan::shown::shown;
@@ -56,7 +56,10 @@ fn line(i18n: Words, row: Row) -> AnyView {
     let (key, value) = (row.key, row.tried.change.text());
     let name = row.name();
     let label = shown(i18n, key, value.clone());
-    let effect = row.tried.effect.map_err(|why| words::setup_refusal(i18n, &why));
+    let effect = row.tried.effect.map_err(|why| NoEffect {
+        is_only_unsimulated: why.is_only_unsimulated(),
+        reason: words::setup_refusal(i18n, &why),
+    });
     let pick = Callback::new(move |()| store.set(key, value.clone()));
     view! { <Changed name label effect holder=row.holder note=None entries=row.entries pick /> }.into_any()
 }
