@@ -1,7 +1,6 @@
 //! Tests accessibility: axe-core finds nothing serious in any language, theme or width.
 
 use serde_json::json;
-use thirtyfour::By;
 use thirtyfour::error::WebDriverResult;
 use xtask::tools;
 
@@ -22,22 +21,19 @@ const RUN: &str = "
 pub async fn findings(page: &Page) -> WebDriverResult<Vec<String>> {
     // Elements fade while work starts and ends, which would lower their contrast.
     let media = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
-    page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
+    page.devtools("Emulation.setEmulatedMedia", media).await?;
     let busy = "return document.querySelector('[aria-busy=true]') !== null";
-    let busy = || async { page.driver.execute(busy, vec![]).await?.convert::<bool>() };
+    let busy = || page.script::<bool>(busy);
     page.until("rest", busy, |busy| !busy).await?;
     let script = std::fs::read_to_string(tools::axe().expect("axe-core is installed")).expect("it can be read");
-    page.driver.execute(script, vec![]).await?;
-    page.driver.execute_async(RUN, vec![]).await?.convert()
+    page.run(script).await?;
+    page.promise(RUN, vec![]).await
 }
 
 /// Sets the width of the viewport.
 pub async fn set_width(page: &Page, width: u32) -> WebDriverResult<()> {
     let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
-    page.driver
-        .cdp()
-        .send_raw("Emulation.setDeviceMetricsOverride", metrics)
-        .await?;
+    page.devtools("Emulation.setDeviceMetricsOverride", metrics).await?;
     Ok(())
 }
 
@@ -50,7 +46,7 @@ async fn axe_finds_nothing_serious_in_a_diagnosis() {
         page.click_at("[data-testid=checklists] summary").await?;
         page.find("check").await?;
         assert_eq!(findings(page).await?, Vec::<String>::new());
-        let input = page.driver.find(By::Css("[data-testid=diagnose-files]")).await?;
+        let input = page.find("diagnose-files").await?;
         input.send_keys(concat!(env!("CARGO_MANIFEST_DIR"), "/data/snapshots/gpt2-bf16.pickle.gz")).await?;
         page.find("live").await?;
         for (width, theme) in [(1440, "light"), (390, "dark")] {
@@ -132,12 +128,8 @@ async fn at_320_pixels_nothing_has_to_be_scrolled_sideways() {
         for lang in ["en", "zh-CN"] {
             page.go(&format!("#/?model=qwen2-vl-2b&lang={lang}")).await?;
             page.find("peak-allocated").await?;
-            let width: f64 = page
-                .driver
-                .execute("return document.documentElement.scrollWidth", vec![])
-                .await?
-                .convert()?;
-            assert!(width <= 320.0, "{lang}: {width}");
+            let width = page.script::<f64>("return document.documentElement.scrollWidth");
+            width.named(lang).until(|width| *width <= 320.0).await?;
         }
         Ok(())
     })
@@ -153,8 +145,7 @@ async fn everything_that_is_pressed_is_24_pixels_or_more() {
             .map(e => [e, e.getBoundingClientRect()])
             .filter(([e, box]) => box.width > 0 && (box.width < 23.9 || box.height < 23.9))
             .map(([e, box]) => `${e.className || e.tagName} ${e.textContent.trim()} ${box.width} x ${box.height}`)";
-        let small: Vec<String> = page.driver.execute(small, vec![]).await?.convert()?;
-        assert_eq!(small, Vec::<String>::new());
+        page.script::<Vec<String>>(small).is(Vec::<String>::new()).await?;
         Ok(())
     })
     .await;
@@ -168,14 +159,9 @@ async fn the_verdict_is_announced_once_the_person_stops_typing() {
             new MutationObserver(() => window.said.push(document.querySelector('[data-testid=announcement]').textContent))
                 .observe(document.querySelector('[data-testid=announcement]'),
                          { childList: true, characterData: true, subtree: true })";
-        page.driver.execute(watch, vec![]).await?;
+        page.run(watch).await?;
         page.enter("batch", "512").await?;
-        let said = || async {
-            page.driver
-                .execute("return window.said", vec![])
-                .await?
-                .convert::<Vec<String>>()
-        };
+        let said = || page.script::<Vec<String>>("return window.said");
         let said = page.until("announcements", said, |said| !said.is_empty()).await?;
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("H100 SXM"), "{said:?}");
@@ -188,14 +174,13 @@ async fn the_verdict_is_announced_once_the_person_stops_typing() {
 async fn who_wants_less_motion_sees_none() {
     with_page("", async |page| {
         let media = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
-        page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
+        page.devtools("Emulation.setEmulatedMedia", media).await?;
         page.find("peak-allocated").await?;
         let moving = "return [...document.querySelectorAll('*')].filter(e => {
             const style = getComputedStyle(e);
             return style.animationName !== 'none' || style.transitionDuration.split(',').some(t => parseFloat(t) > 0);
         }).map(e => e.className || e.tagName)";
-        let moving: Vec<String> = page.driver.execute(moving, vec![]).await?.convert()?;
-        assert_eq!(moving, Vec::<String>::new());
+        page.script::<Vec<String>>(moving).is(Vec::<String>::new()).await?;
         Ok(())
     })
     .await;

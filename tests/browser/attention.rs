@@ -27,12 +27,11 @@ async fn figures_are_the_engines_at_the_length_of_the_link() {
             Algorithm::Chunked,
         ] {
             let name = format!("memory-{}", algorithm.name());
-            let shown = page.until(&name, || page.value(&name), Option::is_some).await?;
             let peak = memory(&call, algorithm, 3000, gpu).expect("it runs").peak;
-            assert_eq!(shown, Some(peak.get().to_string()), "{name}");
-            let shown = page.value(&format!("time-{}", algorithm.name())).await?;
+            page.value(&name).holds(&peak.get().to_string()).await?;
             let estimate = time(&call, algorithm, 3000, card).expect("its rates are known").total;
-            assert_eq!(shown, Some((estimate.get() * 1e3).to_string()), "{}", algorithm.name());
+            let shown = page.value(&format!("time-{}", algorithm.name()));
+            shown.holds(&(estimate.get() * 1e3).to_string()).await?;
         }
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
@@ -43,27 +42,24 @@ async fn figures_are_the_engines_at_the_length_of_the_link() {
 #[tokio::test]
 async fn the_formula_adds_up_to_the_curve() {
     with_page("#/attention?model=gpt2&at=2048", async |page| {
-        page.until("curve", || page.value("memory-chunked"), Option::is_some)
-            .await?;
+        page.value("memory-chunked").present().await?;
         page.find("formula-chunked").await?;
-        page.driver
-            .execute(
-                "document.querySelector('[data-testid=formula-chunked]').click()",
-                vec![],
-            )
+        page.run("document.querySelector('[data-testid=formula-chunked]').click()")
             .await?;
-        let wanted = page.value("memory-chunked").await?;
-        page.until("formula", || page.value("formula-memory"), |now| *now == wanted)
-            .await?;
+        let wanted = page.value("memory-chunked").present().await?;
+        page.until(
+            "formula",
+            || page.value("formula-memory"),
+            |now| now.as_ref() == Some(&wanted),
+        )
+        .await?;
         let terms = "return [...document.querySelectorAll('[data-testid=formula-term]')]\
                      .reduce((sum, row) => sum + Number(row.dataset.value), 0)";
-        let terms: u64 = page.driver.execute(terms, vec![]).await?.convert()?;
-        let sum: u64 = wanted.expect("a sum").parse().expect("a number");
-        assert!(
-            terms <= sum && terms * 100 > sum * 99,
-            "{terms} of {sum}: the rest is rounding"
-        );
-        assert!(page.text("formula").await?.contains("B·H"));
+        let sum: u64 = wanted.parse().expect("a number");
+        // The rest is rounding.
+        let whole = |terms: &u64| *terms <= sum && *terms * 100 > sum * 99;
+        page.script::<u64>(terms).named("the terms").until(whole).await?;
+        page.text("formula").contains("B·H").await?;
         Ok(())
     })
     .await;
@@ -72,11 +68,10 @@ async fn the_formula_adds_up_to_the_curve() {
 #[tokio::test]
 async fn switches_and_keys_are_in_the_link() {
     with_page("#/attention?model=gpt2", async |page| {
-        page.until("curve", || page.value("memory-flash"), Option::is_some)
-            .await?;
+        page.value("memory-flash").present().await?;
         for testid in ["show-topk", "log_y"] {
             let click = format!("document.querySelector('[data-testid={testid}]').click()");
-            page.driver.execute(&click, vec![]).await?;
+            page.run(&click).await?;
         }
         let wanted = "#/attention?model=gpt2&algorithms=standard%2Cflash%2Csliding%2Cchunked&log_y=false";
         page.until("fragment", || page.fragment(), |now| now == wanted).await?;
@@ -95,12 +90,11 @@ async fn switches_and_keys_are_in_the_link() {
 #[tokio::test]
 async fn data_and_drawing_can_be_saved() {
     with_page("#/attention?model=gpt2&longest=1024&at=1024", async |page| {
-        page.until("curve", || page.value("memory-chunked"), Option::is_some)
-            .await?;
+        page.value("memory-chunked").present().await?;
         let (name, csv) = saved::text(page, "attention-memory-csv").await?;
         assert_eq!(name, "gpt2-b1-attention-memory.csv");
         let last = csv.lines().last().expect("rows").to_owned();
-        let standard = page.value("memory-standard").await?.expect("a value");
+        let standard = page.value("memory-standard").present().await?;
         assert!(last.starts_with(&format!("1024,{standard},")), "{last}");
         assert!(csv.contains("FlashAttention 2 (bytes)"), "{csv}");
 
@@ -108,9 +102,9 @@ async fn data_and_drawing_can_be_saved() {
         assert!(name.ends_with("-attention-time.svg"), "{name}");
         let faults = "const doc = new DOMParser().parseFromString(arguments[0], 'image/svg+xml');\
                       return [doc.querySelectorAll('parsererror').length, doc.querySelectorAll('path').length]";
-        let counts: Vec<u64> = page.driver.execute(faults, vec![svg.into()]).await?.convert()?;
-        assert_eq!(counts[0], 0, "it is XML");
-        assert!(counts[1] > 10, "{} lines are no chart", counts[1]);
+        // It is XML, and more lines than a frame has.
+        let counts = page.script_with::<[u64; 2]>(faults, vec![svg.into()]);
+        counts.until(|[faults, lines]| *faults == 0 && *lines > 10).await?;
 
         let (name, png) = saved::text(page, "attention-memory-png").await?;
         assert!(name.ends_with(".png") && png.contains("PNG"), "{name}");
@@ -127,18 +121,16 @@ const OPEN: &str = "const data = new DataTransfer(); data.items.add(new File([ar
 #[tokio::test]
 async fn a_record_is_drawn_and_a_wrong_one_is_explained() {
     with_page("#/attention?model=gpt2&causal=false", async |page| {
-        page.until("curve", || page.value("memory-flash"), Option::is_some)
-            .await?;
+        page.value("memory-flash").present().await?;
         let record = r#"{"attention":[{"variant":"flash","length":1024,"ms":0.2,"peak_extra_bytes":5000000},
             {"variant":"flash","heads":99,"length":1024,"ms":0.2}]}"#;
-        page.driver.execute(OPEN, vec![record.into()]).await?;
+        page.run_with(OPEN, vec![record.into()]).await?;
         let state = || page.text("record-state");
         page.until("record", state, |now| now.contains("1 of 2")).await?;
         let (_, csv) = saved::text(page, "attention-memory-csv").await?;
         assert!(csv.contains("5000000"), "{csv}");
 
-        page.driver
-            .execute(OPEN, vec![r#"{"attention":[{"variant":"flsh"}]}"#.into()])
+        page.run_with(OPEN, vec![r#"{"attention":[{"variant":"flsh"}]}"#.into()])
             .await?;
         let error = page
             .until("error", || page.text("record-error"), |e| !e.is_empty())
@@ -153,13 +145,11 @@ async fn a_record_is_drawn_and_a_wrong_one_is_explained() {
 async fn the_pages_are_linked_with_what_is_entered() {
     with_page("#/?model=gpt2&batch=3", async |page| {
         page.click("nav/attention").await?;
-        page.until("curve", || page.value("memory-flash"), Option::is_some)
-            .await?;
-        assert_eq!(page.fragment().await?, "#/attention?model=gpt2&batch=3");
+        page.value("memory-flash").present().await?;
+        page.fragment().is("#/attention?model=gpt2&batch=3").await?;
         page.click("nav/").await?;
-        page.until("run", || page.value("peak-allocated"), Option::is_some)
-            .await?;
-        assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=3");
+        page.value("peak-allocated").present().await?;
+        page.fragment().is("#/?model=gpt2&batch=3").await?;
         Ok(())
     })
     .await;

@@ -8,18 +8,63 @@ use crate::page::{Page, with_page};
 #[tokio::test]
 async fn a_text_that_is_no_number_stays_with_a_message_beside_it() {
     with_page("#/?model=gpt2&batch=2", async |page| {
-        let before = page.value("peak-allocated").await?;
+        let before = page.value("peak-allocated").present().await?;
         page.enter("batch", "many").await?;
         let message = page
             .until("message", || page.text("error-batch"), |m| !m.is_empty())
             .await?;
         assert!(message.contains("many"), "{message}");
-        assert_eq!(page.find("batch").await?.prop("value").await?.as_deref(), Some("many"));
-        assert_eq!(
-            page.value("peak-allocated").await?,
-            before,
-            "the last good number still counts"
-        );
+        page.prop("batch", "value").holds("many").await?;
+        // The last good number still counts.
+        page.value("peak-allocated").holds(&before).await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// A number is read whole, or not at all: what was typed so far of a wrong one is no answer.
+#[tokio::test]
+async fn numbers_are_read_as_people_write_them_and_never_by_their_beginning() {
+    with_page("#/?model=gpt2&batch=2&seq=256", async |page| {
+        for (text, positions) in [
+            ("1k", "2048"),
+            ("1e3", "2000"),
+            ("1,000", "2000"),
+            ("1_0", "20"),
+            ("0.5K", "1024"),
+        ] {
+            page.enter("seq", text).await?;
+            page.value("positions").named(text).holds(positions).await?;
+            page.text("error-seq").named(text).is("").await?;
+        }
+        page.text("command").contains("--seq 512").await?;
+        for wrong in ["4x", "-3", "1.5", "4kb", "12abc", "1e", "7,00"] {
+            page.enter("seq", wrong).await?;
+            page.text("error-seq").contains(&format!("\"{wrong}\"")).await?;
+            page.attr("seq", "aria-invalid").holds("true").await?;
+            page.prop("seq", "value").holds(wrong).await?;
+            // The last good result stays.
+            page.value("positions").named(wrong).holds("1024").await?;
+            page.text("command").contains("--seq 512").await?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
+/// What is out of range is refused, and marked where it was entered.
+#[tokio::test]
+async fn what_is_out_of_range_is_marked_at_its_field() {
+    with_page("#/?model=gpt2&seq=256", async |page| {
+        for (testid, wrong, good) in [("batch", "0", "1"), ("batch", "65537", "2"), ("seq", "4k", "512")] {
+            page.enter(testid, wrong).await?;
+            page.find("refusal").await?;
+            page.text(&format!("error-{testid}")).nonempty().await?;
+            page.attr(testid, "aria-invalid").holds("true").await?;
+            page.enter(testid, good).await?;
+            page.text(&format!("error-{testid}")).is("").await?;
+            page.value("peak-allocated").present().await?;
+        }
         Ok(())
     })
     .await;
@@ -33,8 +78,7 @@ async fn absurd_sizes_are_refused_in_words() {
             let message = page.until(absurd, || page.text("refusal"), |m| !m.is_empty()).await?;
             assert!(message.len() > 40, "{message}");
             page.enter("batch", "1").await?;
-            page.until("peak-allocated", || page.value("peak-allocated"), Option::is_some)
-                .await?;
+            page.value("peak-allocated").present().await?;
         }
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
@@ -50,15 +94,14 @@ async fn a_malformed_config_shows_why_and_stays() {
         page.enter("config", broken).await?;
         let wanted = |m: &String| m.contains("JSON");
         page.until("message", || page.text("error-config"), wanted).await?;
-        assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(broken));
-        assert!(page.text("refusal").await?.contains("JSON"));
+        page.prop("config", "value").holds(broken).await?;
+        page.text("refusal").contains("JSON").await?;
 
         // Switching to the catalogue and back keeps the text.
         page.click("from-catalogue").await?;
-        page.until("peak-allocated", || page.value("peak-allocated"), Option::is_some)
-            .await?;
+        page.value("peak-allocated").present().await?;
         page.click("from-config").await?;
-        assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(broken));
+        page.prop("config", "value").holds(broken).await?;
         Ok(())
     })
     .await;
@@ -67,18 +110,18 @@ async fn a_malformed_config_shows_why_and_stays() {
 #[tokio::test]
 async fn a_pasted_config_gives_the_catalogues_bytes_and_survives_a_reload() {
     with_page("#/?model=gpt2", async |page| {
-        let catalogue = page.value("peak-allocated").await?;
+        let catalogue = page.value("peak-allocated").present().await?;
         page.click("from-config").await?;
         let config = Model::catalogue_config("gpt2").expect("it is in the catalogue");
         let paste = "const area = document.querySelector('[data-testid=config]'); area.value = arguments[0];\
                      area.dispatchEvent(new Event('input', { bubbles: true }))";
-        page.driver.execute(paste, vec![config.into()]).await?;
+        page.run_with(paste, vec![config.into()]).await?;
         let fragment = page
             .until("fragment", || page.fragment(), |f| f.contains("config="))
             .await?;
         page.go(&fragment).await?;
-        assert_eq!(page.find("config").await?.prop("value").await?.as_deref(), Some(config));
-        assert_eq!(page.value("peak-allocated").await?, catalogue);
+        page.prop("config", "value").holds(config).await?;
+        page.value("peak-allocated").holds(&catalogue).await?;
         Ok(())
     })
     .await;
@@ -92,10 +135,12 @@ const DRAG: &str = "const data = new DataTransfer(); data.items.add(new File([ar
 async fn drop_file(page: &Page, area: &str, name: &str, text: &str) -> WebDriverResult<()> {
     for event in ["dragover", "drop"] {
         let arguments = [area, event, name, text].map(Into::into).to_vec();
-        page.driver.execute(DRAG, arguments).await?;
-        let marked = || async {
-            let script = "return document.querySelector(arguments[0]).classList.contains('file-over')";
-            page.driver.execute(script, vec![area.into()]).await?.convert::<bool>()
+        page.run_with(DRAG, arguments).await?;
+        let marked = || {
+            page.script_with::<bool>(
+                "return document.querySelector(arguments[0]).classList.contains('file-over')",
+                vec![area.into()],
+            )
         };
         page.until("mark", marked, |marked| *marked == (event == "dragover"))
             .await?;
@@ -160,8 +205,7 @@ async fn refusals_are_in_the_persons_language_and_name_what_was_given() {
         }
         // Switching the language translates the message on screen.
         page.choose("language", "en").await?;
-        page.until("English", || page.text("refusal"), |m| m.contains("does not generate"))
-            .await?;
+        page.text("refusal").contains("does not generate").await?;
         Ok(())
     })
     .await;

@@ -9,7 +9,7 @@ use xtask::static_server::Server;
 
 use crate::accessible::{findings, set_width};
 use crate::offline::copy_of_page;
-use crate::page::{Page, built, with_browser, with_page};
+use crate::page::{Page, Shown, built, with_browser, with_page};
 use crate::same_bytes::binary;
 
 const H200: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/h200.json");
@@ -38,13 +38,13 @@ fn file(name: &str, text: &str) -> String {
 }
 
 async fn open(page: &Page, file: &str) -> WebDriverResult<()> {
-    let input = page.driver.find(By::Css("[data-testid=bench-files]")).await?;
+    let input = page.find("bench-files").await?;
     input.send_keys(file).await
 }
 
-async fn count(page: &Page, selector: &str) -> WebDriverResult<usize> {
+fn count<'a>(page: &'a Page, selector: &str) -> Shown<'a, usize> {
     let script = "return document.querySelectorAll(arguments[0]).length";
-    page.driver.execute(script, vec![selector.into()]).await?.convert()
+    page.script_with(script, vec![selector.into()])
 }
 
 async fn columns(page: &Page, wanted: usize) -> WebDriverResult<()> {
@@ -91,11 +91,10 @@ async fn the_records_of_the_repository_are_published_with_the_page() {
         columns(page, 2).await?;
         let shares = "return [...document.querySelectorAll('[data-testid=reach-bf16]')].map((cell) =>
             [parseFloat(cell.querySelector('.bench-bar > span').style.width), parseFloat(cell.querySelector('.muted').textContent)])";
-        let shares: Vec<[f64; 2]> = page.driver.execute(shares, vec![]).await?.convert()?;
-        assert_eq!(shares.len(), 2);
-        for [bar, said] in shares {
-            assert!((bar - said).abs() <= 0.5, "{bar}% beside {said}%");
-        }
+        let agree = |shares: &Vec<[f64; 2]>| {
+            shares.len() == 2 && shares.iter().all(|[bar, said]| (bar - said).abs() <= 0.5)
+        };
+        page.script::<Vec<[f64; 2]>>(shares).until(agree).await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
@@ -109,18 +108,16 @@ async fn published_cards_are_compared_and_the_address_holds_which() {
         page.go("#/benchmarks").await?;
         // Without a selection, the newest record of each of two cards is shown.
         columns(page, 2).await?;
-        assert_eq!(page.value("bench-list").await?.as_deref(), Some("3"));
+        page.value("bench-list").holds("3").await?;
         let script = "return [...document.querySelectorAll('[data-testid=reach-memory]')].map((e) => +e.dataset.value)";
-        let memory: Vec<f64> = page.driver.execute(script, vec![]).await?.convert()?;
         // The H200's largest copy: 8 589 934 592 bytes in 2.000 ms.
-        assert!(
-            memory.iter().any(|rate| (rate / 4.295e12 - 1.0).abs() < 0.01),
-            "{memory:?}"
-        );
+        let is_copy = |rate: &f64| (rate / 4.295e12 - 1.0).abs() < 0.01;
+        page.script::<Vec<f64>>(script)
+            .until(|memory| memory.iter().any(is_copy))
+            .await?;
         page.click_at("tr:last-child [data-testid=bench-pick]").await?;
         columns(page, 3).await?;
-        let address = page.fragment().await?;
-        assert!(address.contains("records="), "{address}");
+        let address = page.fragment().contains("records=").await?;
         page.go(&address).await?;
         columns(page, 3).await?;
         for chart in ["bench-roofline", "products", "attention", "bandwidth"] {
@@ -134,7 +131,7 @@ async fn published_cards_are_compared_and_the_address_holds_which() {
             page.click_at("[data-testid=bench-pick]:checked").await?;
         }
         columns(page, 0).await?;
-        assert!(page.fragment().await?.contains("records=none"));
+        page.fragment().contains("records=none").await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
@@ -154,17 +151,10 @@ async fn files_from_disk_say_what_changed_and_become_my_card() {
             .until("changes", || page.value("change-count"), Option::is_some)
             .await?;
         assert_eq!(changed.as_deref(), Some("3"), "the three that were made slower");
-        let ratio: f64 = page
-            .value("change")
-            .await?
-            .unwrap_or_default()
-            .parse()
-            .expect("a ratio");
+        let ratio: f64 = page.value("change").present().await?.parse().expect("a ratio");
         assert!((ratio - 2.0).abs() < 1e-9, "{ratio}");
-        assert!(
-            page.text("bench-changes").await?.contains("999.1"),
-            "the driver is not the same"
-        );
+        // The driver is not the same.
+        page.text("bench-changes").contains("999.1").await?;
 
         page.click("make-mine").await?;
         page.until(
@@ -175,19 +165,10 @@ async fn files_from_disk_say_what_changed_and_become_my_card() {
         .await?;
         page.click("plan-on-mine").await?;
         page.find("peak-allocated").await?;
-        assert!(
-            page.fragment().await?.contains("gpu=H200"),
-            "{}",
-            page.fragment().await?
-        );
+        page.fragment().contains("gpu=H200").await?;
         page.go("#/attention?heads=32&kv_heads=32&head_dim=128&pass=forward&causal=false")
             .await?;
-        page.until(
-            "points",
-            || page.text("record-state"),
-            |text| text.contains("NVIDIA H200"),
-        )
-        .await?;
+        page.text("record-state").contains("NVIDIA H200").await?;
         page.go("#/benchmarks").await?;
         page.click("forget-mine").await?;
         page.until("nobody's card", || page.value("my-card"), Option::is_none)
@@ -214,12 +195,10 @@ async fn what_is_no_record_is_refused_and_no_text_becomes_markup() {
         }
         open(page, &hostile).await?;
         columns(page, 1).await?;
-        assert!(
-            page.text("bench-cards").await?.contains("<img"),
-            "it is shown as it stands"
-        );
+        // It is shown as it stands.
+        page.text("bench-cards").contains("<img").await?;
         let hacked = "return window.hacked === 1 || document.querySelector('#results img') !== null";
-        assert!(!page.driver.execute(hacked, vec![]).await?.convert::<bool>()?);
+        page.script::<bool>(hacked).is(false).await?;
         Ok(())
     })
     .await;
@@ -251,9 +230,9 @@ async fn every_state_of_the_host_is_told() {
             ("offline", "Promise.reject(new TypeError('offline'))"),
         ];
         for (state, answer) in answers {
-            page.driver.execute(host_answers(answer), vec![]).await?;
+            page.run(host_answers(answer)).await?;
             page.find("peak-allocated").await?;
-            page.driver.execute("location.hash = '#/benchmarks'", vec![]).await?;
+            page.run("location.hash = '#/benchmarks'").await?;
             let shown = || page.value("bench-state");
             page.until(state, shown, |shown| shown.as_deref() == Some(state))
                 .await?;
@@ -264,9 +243,9 @@ async fn every_state_of_the_host_is_told() {
         // With a token, the next request succeeds.
         let answer = "asked.headers.get('authorization') === 'Bearer vrs_1' \
             ? new Response('{\"records\":[],\"next\":null}') : new Response('{}', { status: 401 })";
-        page.driver.execute(host_answers(answer), vec![]).await?;
+        page.run(host_answers(answer)).await?;
         page.find("peak-allocated").await?;
-        page.driver.execute("location.hash = '#/benchmarks'", vec![]).await?;
+        page.run("location.hash = '#/benchmarks'").await?;
         page.find("bench-token").await?.send_keys("vrs_1\n").await?;
         page.until(
             "unlocked",
@@ -295,8 +274,10 @@ async fn axe_finds_nothing_serious_among_cards() {
                 "{theme}, {lang}, {width} px"
             );
             let wide = "return document.documentElement.scrollWidth";
-            let wide: u32 = page.driver.execute(wide, vec![]).await?.convert()?;
-            assert!(wide <= width, "{lang}: {wide}");
+            page.script::<u32>(wide)
+                .named(lang)
+                .until(|wide| *wide <= width)
+                .await?;
         }
         page.go("#/benchmarks?records=none").await?;
         page.find("bench-list").await?;

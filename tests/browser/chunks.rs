@@ -3,13 +3,13 @@
 use thirtyfour::prelude::*;
 use vramscope_engine::Model;
 
-use crate::page::{Page, with_page};
+use crate::page::{Page, Shown, with_page};
 
 /// Chunks of models that the page and its worker have fetched.
-async fn groups(page: &Page) -> WebDriverResult<String> {
+fn groups(page: &Page) -> Shown<'_, String> {
     let names = "return ['images', 'text', 'blocks'].filter((name) => performance.getEntriesByType('resource') \
                  .some((e) => e.name.includes(`/chunks/${name}-`))).join()";
-    page.driver.execute(names, vec![]).await?.convert()
+    page.script(names)
 }
 
 /// Waits until exactly these chunks have been fetched. The settings of a model may be here before: its run tells them too.
@@ -19,28 +19,21 @@ async fn fetched(page: &Page, wanted: &str) -> WebDriverResult<()> {
     Ok(())
 }
 
-async fn takes_images(page: &Page) -> WebDriverResult<bool> {
-    page.driver
-        .execute("return !!document.querySelector('#control-images')", vec![])
-        .await?
-        .convert()
+fn takes_images(page: &Page) -> Shown<'_, bool> {
+    page.script("return !!document.querySelector('#control-images')")
 }
 
 #[tokio::test]
 async fn the_code_of_a_family_comes_when_a_model_needs_it() {
     with_page("#/?batch=1", async |page| {
-        page.until("the first model", || page.value("peak-allocated"), Option::is_some)
-            .await?;
-        assert!(takes_images(page).await? && groups(page).await?.is_empty());
-        page.driver
-            .execute("location.hash = '#/?model=gpt2&batch=2'", vec![])
-            .await?;
+        page.value("peak-allocated").present().await?;
+        takes_images(page).is(true).await?;
+        groups(page).is("").await?;
+        page.run("location.hash = '#/?model=gpt2&batch=2'").await?;
         page.until("its own settings", || takes_images(page), |takes| !takes)
             .await?;
         fetched(page, "text").await?;
-        page.driver
-            .execute("location.hash = '#/?model=qwen2.5-vl-3b&batch=1'", vec![])
-            .await?;
+        page.run("location.hash = '#/?model=qwen2.5-vl-3b&batch=1'").await?;
         page.until("its own settings", || takes_images(page), |takes| *takes)
             .await?;
         fetched(page, "images,text").await?;
@@ -53,18 +46,16 @@ async fn the_code_of_a_family_comes_when_a_model_needs_it() {
 #[tokio::test]
 async fn a_pasted_configuration_fetches_its_family_too() {
     with_page("#/?batch=1", async |page| {
-        page.until("the first model", || page.value("peak-allocated"), Option::is_some)
-            .await?;
+        page.value("peak-allocated").present().await?;
         page.click("from-config").await?;
         let config = Model::catalogue_config("gpt2").expect("it is in the catalogue");
         let paste = "const area = document.querySelector('[data-testid=config]'); area.value = arguments[0];\
                      area.dispatchEvent(new Event('input', { bubbles: true }))";
-        page.driver.execute(paste, vec![config.into()]).await?;
+        page.run_with(paste, vec![config.into()]).await?;
         page.until("its own settings", || takes_images(page), |takes| !takes)
             .await?;
         fetched(page, "text").await?;
-        page.until("its memory", || page.value("peak-allocated"), Option::is_some)
-            .await?;
+        page.value("peak-allocated").present().await?;
         Ok(())
     })
     .await;
@@ -74,22 +65,17 @@ async fn a_pasted_configuration_fetches_its_family_too() {
 async fn a_page_that_cannot_be_fetched_says_so_and_comes_when_asked_again() {
     with_page("#/?model=gpt2&batch=3", async |page| {
         let asked = "return performance.getEntriesByType('resource').some((e) => e.name.includes('/chunks/course-'))";
-        assert!(!page.driver.execute(asked, vec![]).await?.convert::<bool>()?);
+        page.script::<bool>(asked).is(false).await?;
         let gone = "const real = fetch; globalThis.fetch = (...all) => \
                     String(all[0]).includes('/chunks/') ? Promise.reject(new TypeError('gone')) : real(...all); \
                     globalThis.mend = () => { globalThis.fetch = real; }; \
                     location.hash = '#/course?batch=3'";
-        page.driver.execute(gone, vec![]).await?;
-        page.until(
-            "a word of it",
-            || page.text("unloaded"),
-            |text| text.contains("could not be loaded"),
-        )
-        .await?;
-        page.driver.execute("mend()", vec![]).await?;
+        page.run(gone).await?;
+        page.text("unloaded").contains("could not be loaded").await?;
+        page.run("mend()").await?;
         page.click("load-again").await?;
         page.find("course-cover").await?;
-        assert_eq!(page.fragment().await?, "#/course?batch=3", "what was entered stays");
+        page.fragment().is("#/course?batch=3").await?;
         Ok(())
     })
     .await;

@@ -4,21 +4,22 @@ use serde_json::{Value, json};
 use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 use crate::same_bytes::command_line;
 
 /// Names of the compared setups, each with the memory it needs.
-async fn columns(page: &Page) -> WebDriverResult<Vec<(String, Option<String>)>> {
+fn columns(page: &Page) -> Shown<'_, Vec<(String, Option<String>)>> {
     let script = "return [...document.querySelectorAll('[data-testid=compare-needed]')]\
                   .map(cell => [cell.dataset.name, cell.dataset.value ?? null])";
-    page.driver.execute(script, vec![]).await?.convert()
+    page.script(script)
 }
 
-/// Memory of each compared setup, once all are simulated.
-async fn needed(page: &Page, count: usize) -> WebDriverResult<Vec<String>> {
-    let whole = |all: &Vec<(String, Option<String>)>| all.len() == count && all.iter().all(|(_, n)| n.is_some());
-    let all = page.until("setups", || columns(page), whole).await?;
-    Ok(all.into_iter().filter_map(|(_, needed)| needed).collect())
+/// Memory of each of so many compared setups; `None` until all are simulated.
+fn needed(page: &Page, count: usize) -> Shown<'_, Option<Vec<String>>> {
+    columns(page).named("the setups").map(move |all| {
+        let needed: Option<Vec<String>> = all.into_iter().map(|(_, needed)| needed).collect();
+        needed.filter(|needed| needed.len() == count)
+    })
 }
 
 /// Bytes that the command line computes for each batch.
@@ -43,24 +44,21 @@ async fn press(page: &Page, testid: &str) -> WebDriverResult<()> {
 async fn pinned_setups_stand_beside_the_editor_and_in_the_link() {
     with_page("#/?model=gpt2&gpu=H200&batch=2", async |page| {
         press(page, "pin").await?;
-        needed(page, 2).await?;
+        needed(page, 2).present().await?;
         page.enter("batch", "4").await?;
         let wanted = expected(&[2, 4]);
-        page.until("the editor's", || needed(page, 2), |now| *now == wanted)
-            .await?;
+        needed(page, 2).is(Some(wanted)).await?;
         press(page, "pin").await?;
         page.enter("batch", "3").await?;
         let wanted = expected(&[2, 4, 3]);
-        page.until("the editor's", || needed(page, 3), |now| *now == wanted)
-            .await?;
+        needed(page, 3).is(Some(wanted)).await?;
         // The link alone restores everything.
-        let fragment = page.fragment().await?;
+        let fragment = page.fragment().contains("batch=3").await?;
         page.go(&fragment).await?;
-        assert_eq!(needed(page, 3).await?, wanted);
+        needed(page, 3).is(Some(expected(&[2, 4, 3]))).await?;
         let marked = "return [...document.querySelectorAll('[data-testid=compare-key]')].map(row =>\
                       row.dataset.name + ':' + row.querySelectorAll('.compare-marked').length)";
-        let marked: Vec<String> = page.driver.execute(marked, vec![]).await?.convert()?;
-        assert_eq!(marked, ["batch:2"]);
+        page.script::<Vec<String>>(marked).is(["batch:2"]).await?;
         Ok(())
     })
     .await;
@@ -72,15 +70,14 @@ async fn a_pinned_setup_changes_places_with_the_editor_and_can_be_removed() {
         press(page, "pin").await?;
         page.enter("batch", "4").await?;
         let wanted = expected(&[2, 4]);
-        page.until("both", || needed(page, 2), |now| *now == wanted).await?;
+        needed(page, 2).is(Some(wanted)).await?;
         press(page, "compare-swap").await?;
         let wanted = expected(&[4, 2]);
-        page.until("exchanged", || needed(page, 2), |now| *now == wanted)
-            .await?;
-        assert_eq!(page.find("batch").await?.prop("value").await?.as_deref(), Some("2"));
+        needed(page, 2).is(Some(wanted)).await?;
+        page.prop("batch", "value").holds("2").await?;
         press(page, "compare-remove").await?;
         page.until("none", || columns(page), Vec::is_empty).await?;
-        assert!(!page.fragment().await?.contains("compare"));
+        page.fragment().lacks("compare").await?;
         Ok(())
     })
     .await;
@@ -94,7 +91,7 @@ async fn garbled_pins_are_named_and_the_rest_is_kept() {
             .until("a message", || page.text("error-compare"), |m| !m.is_empty())
             .await?;
         assert!(message.contains("nonsense"), "{message}");
-        assert!(page.value("peak-allocated").await?.is_some());
+        page.value("peak-allocated").present().await?;
         Ok(())
     })
     .await;
@@ -103,20 +100,17 @@ async fn garbled_pins_are_named_and_the_rest_is_kept() {
 #[tokio::test]
 async fn a_setup_that_does_not_train_stands_beside_one_that_does() {
     with_page("#/?model=qwen2.5-0.5b&gpu=H200&seq=256&phase=evaluate", async |page| {
-        let evaluated = page
-            .until("the peak", || page.value("peak-reserved"), Option::is_some)
-            .await?;
+        let evaluated = page.value("peak-reserved").present().await?;
         press(page, "pin").await?;
-        page.go(&page.fragment().await?.replace("&phase=evaluate", "")).await?;
-        let both = needed(page, 2).await?;
+        let both = page.fragment().contains("compare=").await?;
+        page.go(&both.replace("&phase=evaluate", "")).await?;
+        let both = needed(page, 2).present().await?;
         let bytes = |text: &str| text.parse::<u64>().expect("bytes");
         assert!(bytes(&both[0]) < bytes(&both[1]), "training holds more: {both:?}");
-        let outside = page.value("outside-torch").await?.expect("a card is chosen");
-        let evaluated = evaluated.expect("it is there");
+        let outside = page.value("outside-torch").present().await?;
         assert_eq!(bytes(&both[0]), bytes(&evaluated) + bytes(&outside));
         let rows = "return [...document.querySelectorAll('[data-testid=compare-key]')].map(row => row.dataset.name)";
-        let rows: Vec<String> = page.driver.execute(rows, vec![]).await?.convert()?;
-        assert_eq!(rows, ["phase"]);
+        page.script::<Vec<String>>(rows).is(["phase"]).await?;
         Ok(())
     })
     .await;

@@ -7,10 +7,10 @@ use crate::page::with_page;
 #[tokio::test]
 async fn typing_a_number_changes_the_values_and_the_url() {
     with_page("#/?model=gpt2&seq=1024", async |page| {
-        let before = page.value("peak-allocated").await?;
+        let before = page.value("peak-allocated").present().await?;
         page.enter("batch", "16").await?;
         page.changed("peak-allocated", &before).await?;
-        assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=16&seq=1024");
+        page.fragment().is("#/?model=gpt2&batch=16&seq=1024").await?;
         Ok(())
     })
     .await;
@@ -19,10 +19,10 @@ async fn typing_a_number_changes_the_values_and_the_url() {
 #[tokio::test]
 async fn choosing_an_optimizer_changes_the_values() {
     with_page("#/?model=gpt2", async |page| {
-        let before = page.value("peak-allocated").await?;
+        let before = page.value("peak-allocated").present().await?;
         page.choose("optim", "sgd").await?;
         let after = page.changed("peak-allocated", &before).await?;
-        let number = |v: &Option<String>| v.as_ref().and_then(|v| v.parse::<u64>().ok());
+        let number = |v: &str| v.parse::<u64>().expect("bytes");
         assert!(
             number(&after) < number(&before),
             "SGD has no states: {after:?}, was {before:?}"
@@ -35,11 +35,11 @@ async fn choosing_an_optimizer_changes_the_values() {
 #[tokio::test]
 async fn a_model_is_found_by_typing_a_part_of_its_name() {
     with_page("", async |page| {
-        let before = page.value("params").await?;
+        let before = page.value("params").present().await?;
         page.enter("model", "gpt2-me").await?;
         page.find("model").await?.send_keys(Key::Enter + "").await?;
         page.changed("params", &before).await?;
-        assert_eq!(page.fragment().await?, "#/?model=gpt2-medium");
+        page.fragment().is("#/?model=gpt2-medium").await?;
         Ok(())
     })
     .await;
@@ -48,11 +48,11 @@ async fn a_model_is_found_by_typing_a_part_of_its_name() {
 #[tokio::test]
 async fn a_smaller_card_changes_the_verdict() {
     with_page("", async |page| {
-        let before = page.value("verdict").await?;
+        let before = page.value("verdict").present().await?;
         page.enter("gpu", "4060 8").await?;
         page.enter("gpu", "RTX 4060").await?;
         page.find("gpu").await?.send_keys(Key::Enter + "").await?;
-        assert_eq!(page.changed("verdict", &before).await?.as_deref(), Some("oom"));
+        assert_eq!(page.changed("verdict", &before).await?, "oom");
         Ok(())
     })
     .await;
@@ -62,11 +62,9 @@ async fn a_smaller_card_changes_the_verdict() {
 async fn only_what_means_something_for_the_model_is_asked() {
     with_page("#/?model=gpt2", async |page| {
         let there = "return ['seq', 'images', 'image'].map(t => !!document.querySelector(`input[data-testid=${t}]`))";
-        let there: Vec<bool> = page.driver.execute(there, vec![]).await?.convert()?;
-        assert_eq!(there, [true, false, false]);
+        page.script::<Vec<bool>>(there).is([true, false, false]).await?;
         let freeze = "return [...document.querySelectorAll('[data-testid=freeze] option')].map(o => o.value)";
-        let freeze: Vec<String> = page.driver.execute(freeze, vec![]).await?.convert()?;
-        assert_eq!(freeze, ["none", "lora", "qlora"]);
+        page.script::<Vec<String>>(freeze).is(["none", "lora", "qlora"]).await?;
         Ok(())
     })
     .await;
@@ -103,7 +101,7 @@ async fn the_card_of_this_machine_is_the_one_that_webgl_names() {
                 "M3 Max 128GB",
             ),
         ] {
-            page.driver.execute(fake, vec![renderer.into()]).await?;
+            page.run_with(fake, vec![renderer.into()]).await?;
             page.click("own-card").await?;
             page.until("the card", || page.fragment(), |fragment| fragment.contains(address))
                 .await?;
@@ -112,8 +110,7 @@ async fn the_card_of_this_machine_is_the_one_that_webgl_names() {
             })
             .await?;
         }
-        page.until("the note", || page.text("not-cuda"), |note| note.contains("Apple"))
-            .await?;
+        page.text("not-cuda").contains("Apple").await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
@@ -123,21 +120,14 @@ async fn the_card_of_this_machine_is_the_one_that_webgl_names() {
 #[tokio::test]
 async fn pointing_at_the_timeline_lists_what_is_live_there() {
     with_page("", async |page| {
-        let title = || async {
-            let script = "return document.querySelector('.instant h3').textContent";
-            page.driver.execute(script, vec![]).await?.convert::<String>()
-        };
+        let title = || page.script::<String>("return document.querySelector('.instant h3').textContent");
         // Wait for the content above, so that nothing moves under the pointer.
         page.find("what-if-row").await?;
         page.see("timeline-place").await?;
         page.find("instant").await?;
-        let at_peak = title().await?;
+        let at_peak = title().nonempty().await?;
         let timeline = page.find("timeline").await?;
-        page.driver
-            .action_chain()
-            .move_to_element_with_offset(&timeline, -60, 0)
-            .perform()
-            .await?;
+        page.point_at(&timeline, -60).await?;
         let here = page.until("the list's title", title, |now| *now != at_peak).await?;
         assert!(here.starts_with("Here:"), "{here}");
         timeline.send_keys(Key::Home + "").await?;
@@ -163,14 +153,14 @@ async fn what_a_press_asks_for_is_ready() {
             done(shown() !== before);\
         }, 250)";
     with_page("#/?model=qwen2.5-0.5b&seq=64", async |page| {
-        page.value("peak-allocated").await?;
+        page.value("peak-allocated").present().await?;
         // Each length is new. On a busy machine the worker is late for many of them.
         let mut presses = 0;
-        while !page.driver.execute_async(press, vec![]).await?.convert::<bool>()? {
+        while !page.promise::<bool>(press, vec![]).await? {
             presses += 1;
             assert!(presses < 40, "no press was answered at once");
         }
-        let entered = page.find("seq").await?.prop("value").await?.unwrap_or_default();
+        let entered = page.prop("seq", "value").present().await?;
         let wanted = format!("#/?model=qwen2.5-0.5b&seq={}", entered.replace(',', ""));
         page.until("the steps up", || page.fragment(), |fragment| *fragment == wanted)
             .await?;
@@ -194,9 +184,9 @@ async fn what_a_key_asks_for_is_ready() {
             done(shown() !== before);\
         }, 250)";
     with_page("#/?model=gpt2&seq=64", async |page| {
-        page.value("peak-allocated").await?;
+        page.value("peak-allocated").present().await?;
         let caret = "const field = document.querySelector('[data-testid=batch]'); field.focus(); field.select();";
-        page.driver.execute(caret, vec![]).await?;
+        page.run(caret).await?;
         let mut answered = 0;
         for (command, text) in [
             ("insertText", "2"),
@@ -204,11 +194,8 @@ async fn what_a_key_asks_for_is_ready() {
             ("delete", ""),
             ("insertText", "7"),
         ] {
-            let pressed = page
-                .driver
-                .execute_async(key, vec![command.into(), text.into()])
-                .await?;
-            answered += u32::from(pressed.convert::<bool>()?);
+            let pressed: bool = page.promise(key, vec![command.into(), text.into()]).await?;
+            answered += u32::from(pressed);
         }
         assert!(answered > 0, "no key was answered at once");
         let is_there = |fragment: &String| fragment == "#/?model=gpt2&batch=27&seq=64";
@@ -223,12 +210,10 @@ async fn what_a_key_asks_for_is_ready() {
 #[tokio::test]
 async fn an_empty_length_is_the_models_own() {
     with_page("#/?model=gpt2", async |page| {
-        let own = page.value("peak-allocated").await?;
-        let named = || async { page.find("seq").await?.prop("placeholder").await };
-        page.until("the model's length", named, |named| named.as_deref() == Some("1024"))
-            .await?;
+        let own = page.value("peak-allocated").present().await?;
+        page.prop("seq", "placeholder").holds("1024").await?;
         let heads = "return [...document.querySelectorAll('.what-if-group h3')].map(e => e.innerText).join()";
-        let heads = || async { page.driver.execute(heads, vec![]).await?.convert::<String>() };
+        let heads = || page.script::<String>(heads);
         page.until("its place among the changes", heads, |heads| {
             heads.contains("now: 1024")
         })
@@ -240,8 +225,7 @@ async fn an_empty_length_is_the_models_own() {
         page.find("refusal").await?;
         page.find("seq").await?.send_keys(Key::Control + "a").await?;
         page.find("seq").await?.send_keys(Key::Delete).await?;
-        page.until("the first peak", || page.value("peak-allocated"), |now| *now == own)
-            .await?;
+        page.value("peak-allocated").named("the first peak").holds(&own).await?;
         let is_of_model = |fragment: &String| fragment == "#/?model=gpt2";
         page.until("the model alone", || page.fragment(), is_of_model).await?;
         Ok(())
@@ -266,19 +250,14 @@ async fn figures_stay_while_a_number_is_typed() {
         };\
         press(0)";
     with_page("#/?model=llava-1.5-7b", async |page| {
-        let peak = page.value("peak-allocated").await?;
-        let gone = page.driver.execute_async(typing, vec!["2560".into()]).await?;
-        assert!(!gone.convert::<bool>()?, "2 positions have no room for an image");
-        page.until(
-            "the typed number's peak",
-            || page.value("peak-allocated"),
-            |now| *now != peak,
-        )
-        .await?;
-        page.driver.execute_async(typing, vec!["25".into()]).await?;
+        let peak = page.value("peak-allocated").present().await?;
+        let gone: bool = page.promise(typing, vec!["2560".into()]).await?;
+        assert!(!gone, "2 positions have no room for an image");
+        page.changed("peak-allocated", &peak).await?;
+        page.promise::<bool>(typing, vec!["25".into()]).await?;
         page.find("refusal").await?;
-        page.driver.execute_async(typing, vec!["2048".into()]).await?;
-        page.value("peak-allocated").await?;
+        page.promise::<bool>(typing, vec!["2048".into()]).await?;
+        page.value("peak-allocated").present().await?;
         Ok(())
     })
     .await;

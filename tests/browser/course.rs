@@ -4,19 +4,18 @@ use thirtyfour::prelude::*;
 use xtask::static_server::Server;
 
 use crate::accessible::set_width;
-use crate::page::{Page, built, with_browser, with_page};
+use crate::page::{Page, Shown, built, with_browser, with_page};
 
 /// Ids of the course's rows; each has a page.
 const ROWS: &str = include_str!("../../src/app/course/rows.txt");
 
-async fn answer<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
-    page.driver.execute(script, vec![]).await?.convert()
+fn answer<'a, T: serde::de::DeserializeOwned>(page: &'a Page, script: &str) -> Shown<'a, T> {
+    page.script(script)
 }
 
 /// Navigates within the page without reloading it.
 async fn turn_to(page: &Page, fragment: &str) -> WebDriverResult<()> {
-    page.driver
-        .execute("location.hash = arguments[0]", vec![fragment.into()])
+    page.run_with("location.hash = arguments[0]", vec![fragment.into()])
         .await?;
     Ok(())
 }
@@ -27,7 +26,9 @@ async fn row(page: &Page, id: &str) -> WebDriverResult<(String, usize)> {
     page.until(id, read, |shown| shown.as_deref() == Some(id)).await?;
     let said = "const row = document.querySelector('.course-row');\
                 return [row.querySelector('h2').textContent, row.textContent.length]";
-    answer(page, said).await
+    answer::<(String, usize)>(page, said)
+        .until(|(_, length)| *length > 60)
+        .await
 }
 
 /// Number of headings and labels of the open row that say nothing.
@@ -47,17 +48,17 @@ async fn every_row_opens_in_three_languages_from_one_file() {
             page.go(&format!("#/course?lang={language}")).await?;
             for id in ROWS.lines() {
                 turn_to(page, &format!("#/course?row={id}&lang={language}")).await?;
-                let (title, length) = row(page, id).await?;
-                assert!(!title.is_empty() && length > 60, "{language} {id}: {title}");
-                assert_eq!(
-                    answer::<usize>(page, UNSAID).await?,
-                    0,
-                    "{language} {id}: a title or a label is missing"
-                );
+                let (title, _) = row(page, id).await?;
+                assert!(!title.is_empty(), "{language} {id}");
+                let unsaid = answer::<usize>(page, UNSAID);
+                unsaid
+                    .named(&format!("{language} {id}: titles and labels that are missing"))
+                    .is(0_usize)
+                    .await?;
                 titles.push(title);
             }
-            let contents: Vec<String> = answer(page, CONTENTS).await?;
-            assert_eq!(contents, ROWS.lines().collect::<Vec<_>>(), "{language}");
+            let contents = answer::<Vec<String>>(page, CONTENTS).named(language);
+            contents.is(ROWS.lines().collect::<Vec<_>>()).await?;
         }
         let rows = ROWS.lines().count();
         let differ = (0..rows).filter(|i| titles[*i] != titles[i + rows]).count();
@@ -96,11 +97,11 @@ async fn the_course_is_kept_for_use_offline() {
         page.until("the page is kept", || answer::<bool>(page, kept), |kept| *kept)
             .await?;
         let asked = "return performance.getEntriesByType('resource').filter((e) => /course/.test(e.name)).length";
-        let asked: usize = answer(page, asked).await?;
+        // Only its style is fetched by who does not open it.
+        answer::<usize>(page, asked).until(|asked| *asked <= 1).await?;
         server.stop();
         page.go("#/course?row=V.table").await?;
         row(page, "V.table").await?;
-        assert!(asked <= 1, "only its style is fetched by who does not open it: {asked}");
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
@@ -119,27 +120,24 @@ async fn simulated_peaks_stand_beside_what_was_measured() {
             assert!((peak / measured - 1.0_f64).abs() < 0.015, "{peak}, measured {measured}");
         }
         let phases = "return [...document.querySelectorAll('[data-testid=course-phase]')].map((e) => e.textContent)";
-        let phases: Vec<String> = answer(page, phases).await?;
-        assert_eq!(phases[0], phases[2]);
-        assert_ne!(
-            phases[0], phases[4],
-            "the lab's sweep goes from the optimizer to backward"
-        );
+        // The lab's sweep goes from the optimizer to backward.
+        let goes_on = |phases: &Vec<String>| phases.len() > 4 && phases[0] == phases[2] && phases[0] != phases[4];
+        answer::<Vec<String>>(page, phases).until(goes_on).await?;
         Ok(())
     })
     .await;
 }
 
-async fn line(page: &Page, name: &str) -> WebDriverResult<f64> {
+fn line<'a>(page: &'a Page, name: &str) -> Shown<'a, f64> {
     let script =
         "return Number(document.querySelector(`[data-testid=course-line][data-name=${arguments[0]}]`).dataset.value)";
-    page.driver.execute(script, vec![name.into()]).await?.convert()
+    page.script_with(script, vec![name.into()])
 }
 
 #[tokio::test]
 async fn what_is_moved_is_computed_and_stays_in_the_link() {
     with_page("#/course?row=9.vision", async |page| {
-        assert_eq!(line(page, "per_image").await?, 5329.0);
+        line(page, "per_image").is(5329.0).await?;
         page.enter("course-side", "448").await?;
         page.until("the tokens", || line(page, "per_image"), |tokens| *tokens == 1024.0)
             .await?;
@@ -149,7 +147,7 @@ async fn what_is_moved_is_computed_and_stays_in_the_link() {
             .await?;
         page.go(&link).await?;
         row(page, "9.vision").await?;
-        assert_eq!(line(page, "per_image").await?, 1024.0);
+        line(page, "per_image").is(1024.0).await?;
         Ok(())
     })
     .await;
@@ -168,19 +166,16 @@ async fn answers_are_judged_and_variants_come_from_the_seed() {
         ] {
             page.enter("course-answer", typed).await?;
             page.click("course-check").await?;
-            let judged = page.value("course-feedback").await?;
-            assert_eq!(judged.as_deref(), Some(wanted), "{typed}");
-            assert!(!page.text("course-feedback").await?.is_empty());
+            page.value("course-feedback").named(typed).holds(wanted).await?;
+            page.text("course-feedback").nonempty().await?;
         }
         page.click("course-variant").await?;
-        let task =
-            || async { answer::<String>(page, "return document.querySelector('.course-task').textContent").await };
-        page.until("the seed", || page.fragment(), |link| link.contains("seed=1"))
-            .await?;
-        let first = task().await?;
+        page.fragment().contains("seed=1").await?;
+        let first = page.text_at(".course-task").nonempty().await?;
         page.go("#/course?row=9.1&seed=1").await?;
         row(page, "9.1").await?;
-        assert_eq!(task().await?, first, "a seed gives the same numbers to everybody");
+        // A seed gives the same numbers to everybody.
+        page.text_at(".course-task").is(first).await?;
         Ok(())
     })
     .await;
@@ -191,28 +186,25 @@ async fn ticks_stay_and_a_tree_ends_in_a_link() {
     with_page("#/course?row=9.diagnose", async |page| {
         row(page, "9.diagnose").await?;
         let tick = "document.querySelector('[data-tick=\"9.diagnose/five/2\"]').click()";
-        page.driver.execute(tick, vec![]).await?;
-        page.driver
-            .execute("document.querySelector('[data-tick=\"9.diagnose\"]').click()", vec![])
+        page.run(tick).await?;
+        page.run("document.querySelector('[data-tick=\"9.diagnose\"]').click()")
             .await?;
         page.go("#/course?row=9.diagnose").await?;
         row(page, "9.diagnose").await?;
         let ticked = "return document.querySelector('[data-tick=\"9.diagnose/five/2\"]').checked";
-        assert!(answer::<bool>(page, ticked).await?);
-        assert_eq!(page.value("course-progress").await?.as_deref(), Some("1"));
+        answer::<bool>(page, ticked).is(true).await?;
+        page.value("course-progress").holds("1").await?;
 
         turn_to(page, "#/course?row=L.tree").await?;
         row(page, "L.tree").await?;
         for to in ["half", "use_half"] {
-            page.driver
-                .execute(
-                    "document.querySelector(`[data-to=${arguments[0]}]`).click()",
-                    vec![to.into()],
-                )
-                .await?;
+            page.run_with(
+                "document.querySelector(`[data-to=${arguments[0]}]`).click()",
+                vec![to.into()],
+            )
+            .await?;
         }
-        let leaf = page.find("course-leaf").await?.attr("href").await?;
-        assert_eq!(leaf.as_deref(), Some("#/?precision=bf16"));
+        page.attr("course-leaf", "href").holds("#/?precision=bf16").await?;
         Ok(())
     })
     .await;
@@ -222,7 +214,7 @@ async fn ticks_stay_and_a_tree_ends_in_a_link() {
 async fn a_presenter_turns_pages_and_a_figure_stands_alone() {
     with_page("#/course?row=9.params&present=1", async |page| {
         row(page, "9.params").await?;
-        let body = page.driver.find(By::Css("body")).await?;
+        let body = page.find_at("body").await?;
         body.send_keys(Key::Right).await?;
         row(page, "9.grads").await?;
         body.send_keys(Key::Left).await?;
@@ -235,7 +227,7 @@ async fn a_presenter_turns_pages_and_a_figure_stands_alone() {
         let blocks = "return document.querySelectorAll('[data-block]').length";
         page.until("the figure", || answer::<usize>(page, blocks), |n| *n == 1)
             .await?;
-        assert_eq!(line(page, "scores").await?, 536870912.0);
+        line(page, "scores").is(536870912.0).await?;
         page.go("#/course?row=L").await?;
         let rows = || answer::<usize>(page, "return document.querySelectorAll('.course-row').length");
         page.until("a part as a handout", rows, |rows| *rows == 9).await?;
@@ -252,18 +244,18 @@ async fn the_cover_shows_the_parts_and_the_readers_progress() {
         let parts = "return [...document.querySelectorAll('[data-testid=course-part]')].map((part) =>
             [part.querySelector('h3').textContent, part.querySelector('p').textContent, part.querySelector('a').getAttribute('href')])";
         let read = || answer::<Vec<[String; 3]>>(page, parts);
-        let all = read().await?;
-        assert_eq!(all.len(), 4);
-        assert!(all.iter().all(|[title, about, _]| !title.is_empty() && about.len() > 40), "{all:?}");
-        assert!(all[0][2].contains("row=9.params"), "{all:?}");
+        let are_whole = |all: &Vec<[String; 3]>| {
+            all.len() == 4 && all.iter().all(|[title, about, _]| !title.is_empty() && about.len() > 40)
+        };
+        let leads_to = |all: &Vec<[String; 3]>, row: &str| all.first().is_some_and(|[_, _, link]| link.contains(row));
+        read().until(|all| are_whole(all) && leads_to(all, "row=9.params")).await?;
         page.click_at("[data-testid=course-part] a").await?;
         row(page, "9.params").await?;
-        page.driver
-            .execute("document.querySelector('[data-tick=\"9.params\"]').click()", vec![])
-            .await?;
+        page.run("document.querySelector('[data-tick=\"9.params\"]').click()").await?;
         page.go("#/course").await?;
         page.find("course-cover").await?;
-        assert!(read().await?[0][2].contains("row=9.grads"), "the next page");
+        // The next page.
+        read().until(|all| leads_to(all, "row=9.grads")).await?;
         Ok(())
     })
     .await;
@@ -276,10 +268,10 @@ async fn an_exercise_keeps_its_answer_to_itself() {
         row(page, "9.1").await?;
         let open =
             "return [...document.querySelectorAll('.course-exercise .course-solution')].filter((e) => e.open).length";
-        assert_eq!(answer::<usize>(page, open).await?, 0);
+        answer::<usize>(page, open).is(0_usize).await?;
         let seen = "return document.querySelector('.course-row').innerText";
-        let seen: String = answer(page, seen).await?;
-        assert!(!seen.contains("173.62") && !seen.contains("161.7"), "{seen}");
+        let hides = |seen: &String| !seen.contains("173.62") && !seen.contains("161.7");
+        answer::<String>(page, seen).until(hides).await?;
         Ok(())
     })
     .await;

@@ -1,11 +1,10 @@
 //! Tests what the page tells of a dataset that is dropped or opened.
 
 use serde_json::json;
-use thirtyfour::By;
 use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 use crate::recorded::drop_bytes;
 
 /// A hundred conversations, of 4, 8, … 400 bytes, each with an image that grows too.
@@ -18,10 +17,12 @@ fn conversations() -> Vec<u8> {
     (1..=100).map(line).collect::<String>().into_bytes()
 }
 
-async fn length(page: &Page, name: &str) -> WebDriverResult<Option<u64>> {
+fn length<'a>(page: &'a Page, name: &str) -> Shown<'a, Option<u64>> {
     let script = "return document.querySelector(`[data-testid=dataset-length][data-name='${arguments[0]}']`)?.dataset.value ?? null";
-    let value = page.driver.execute(script, vec![name.into()]).await?;
-    Ok(value.convert::<Option<String>>()?.and_then(|text| text.parse().ok()))
+    let value = page
+        .script_with::<Option<String>>(script, vec![name.into()])
+        .named(name);
+    value.map(|text| text?.parse().ok())
 }
 
 async fn press(page: &Page, name: &str) -> WebDriverResult<()> {
@@ -45,12 +46,12 @@ async fn lengths_and_sizes_of_a_dropped_file_become_those_of_the_setup() {
         // between a token that begins the image and one that ends it.
         let read = || length(page, "max");
         page.until("the longest", read, |n| *n == Some(100 + 202)).await?;
-        assert_eq!(length(page, "p50").await?, Some(50 + 102));
+        length(page, "p50").is(Some(50 + 102)).await?;
         press(page, "p50").await?;
         let address = || page.fragment();
         let both = |at: &String| at.contains("seq=152") && at.contains("image_sizes=56x1400");
         page.until("the entries", address, both).await?;
-        assert!(page.text("dataset").await?.contains("% of the tokens are padding"));
+        page.text("dataset").contains("% of the tokens are padding").await?;
         page.click("dataset-worst").await?;
         let worst = |at: &String| at.contains("lengths=302%2C%20299%2C%20296%2C%20293");
         page.until("the worst batch", address, worst).await?;
@@ -59,7 +60,7 @@ async fn lengths_and_sizes_of_a_dropped_file_become_those_of_the_setup() {
         page.until("the entries before", address, |at| !at.contains("lengths"))
             .await?;
         page.click("dataset-close").await?;
-        assert_eq!(page.text("dataset").await?, "");
+        page.text("dataset").is("").await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
@@ -75,8 +76,9 @@ async fn a_column_of_tokens_is_no_estimate() {
         drop_bytes(page, ".plan", "lengths.csv", file.as_bytes()).await?;
         page.until("the longest", || length(page, "max"), |n| *n == Some(30))
             .await?;
-        let ratio = page.driver.find_all(By::Css("[data-testid=dataset-ratio]")).await?;
-        assert!(ratio.is_empty(), "nothing is estimated");
+        // Nothing is estimated.
+        let ratio = "return document.querySelectorAll('[data-testid=dataset-ratio]').length";
+        page.script::<usize>(ratio).is(0_usize).await?;
         Ok(())
     })
     .await;

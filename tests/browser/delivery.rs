@@ -20,8 +20,7 @@ async fn no_route_breaks_the_policy_or_asks_another_host() {
             page.go(route).await?;
             let asked = "return performance.getEntriesByType('resource').map((e) => e.name)\
                          .filter((name) => !name.startsWith(location.origin + '/') && !/^(blob|data):/.test(name))";
-            let foreign: Vec<String> = page.driver.execute(asked, vec![]).await?.convert()?;
-            assert_eq!(foreign, Vec::<String>::new(), "{route}");
+            page.script::<Vec<String>>(asked).is(Vec::<String>::new()).await?;
             assert_eq!(page.errors().await?, Vec::<String>::new(), "{route}");
         }
         Ok(())
@@ -49,7 +48,7 @@ async fn the_policy_refuses_other_hosts_and_inline_scripts() {
             add('style', { textContent: 'body { color: red }' });
             add('iframe', { src: 'http://localhost:9/' });
             fetch('http://localhost:9/').catch(() => {});";
-        let (ran, refused): (bool, Vec<String>) = page.driver.execute_async(script, vec![]).await?.convert()?;
+        let (ran, refused): (bool, Vec<String>) = page.promise(script, vec![]).await?;
         assert!(!ran, "an inline script ran");
         let wanted = [
             "connect-src",

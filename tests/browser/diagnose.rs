@@ -3,7 +3,7 @@
 use thirtyfour::error::WebDriverError;
 use thirtyfour::prelude::*;
 
-use crate::page::{Page, with_page};
+use crate::page::{Page, Shown, with_page};
 
 const FULL: &str = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.89 GiB free; 21.50 GiB reserved in total by PyTorch)";
 const OTHERS: &str = "CUDA out of memory. Tried to allocate 26.00 MiB. GPU 0 has a total capacity of 15.57 GiB of which 23.06 MiB is free. Process 1001 has 12.57 GiB memory in use. Process 1002 has 2.10 GiB memory in use. Including non-PyTorch memory, this process has 510.00 MiB memory in use. Of the allocated memory 413.55 MiB is allocated by PyTorch, and 12.45 MiB is reserved by PyTorch but unallocated.";
@@ -13,10 +13,10 @@ const TABLE: &str = "Name  CPU %  CUDA %\naten::matmul  45.2%  52.1%\naten::soft
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/snapshots/gpt2-bf16.pickle.gz");
 
 /// Name and certainty of each finding, in order.
-async fn findings(page: &Page) -> WebDriverResult<Vec<(String, String)>> {
+fn findings(page: &Page) -> Shown<'_, Vec<(String, String)>> {
     let script =
         "return [...document.querySelectorAll('[data-testid=finding]')].map((f) => [f.dataset.name, f.dataset.value])";
-    page.driver.execute(script, vec![]).await?.convert()
+    page.script(script)
 }
 
 async fn paste(page: &Page, text: &str) -> WebDriverResult<Vec<(String, String)>> {
@@ -34,7 +34,7 @@ async fn a_pasted_error_gives_its_cause() {
             found.contains(&("fragmentation".into(), "ruled-out".into())),
             "{found:?}"
         );
-        assert!(page.text("finding").await?.contains("2.50 GiB"));
+        page.text("finding").contains("2.50 GiB").await?;
         page.go("#/diagnose").await?;
         let found = paste(page, OTHERS).await?;
         assert_eq!(found[0], ("other-processes".into(), "cause".into()));
@@ -53,14 +53,15 @@ async fn the_course_s_logs_and_tables_give_their_causes() {
             let found = paste(page, text).await?;
             assert_eq!(found[0], (name.into(), standing.into()), "{found:?}");
         }
-        assert_eq!(findings(page).await?[1].0, "communication");
-        let row = page.find("finding-row").await?.attr("href").await?;
-        assert!(row.is_some_and(|href| href.contains("#/course?row=11.")));
+        let is_communication =
+            |all: &Vec<(String, String)>| all.get(1).is_some_and(|(name, _)| name == "communication");
+        findings(page).until(is_communication).await?;
+        let row = page.attr("finding-row", "href").present().await?;
+        assert!(row.contains("#/course?row=11."), "{row}");
         page.go("#/diagnose?gpu=RTX%203090").await?;
         paste(page, GROWING).await?;
         // (22.4 ÷ 23.7 − 0.85) ÷ 0.15, relative to the memory that the card leaves to programs.
-        page.until("the risk", || page.text("finding"), |text| text.contains("risk 0.63"))
-            .await?;
+        page.text("finding").contains("risk 0.63").await?;
         Ok(())
     })
     .await;
@@ -71,10 +72,10 @@ async fn the_course_s_logs_and_tables_give_their_causes() {
 async fn a_named_run_gives_each_step_its_bytes() {
     with_page("#/diagnose?model=gpt2&batch=4&seq=512", async |page| {
         paste(page, FULL).await?;
-        let saving = page.until("a saving", || page.value("saving"), Option::is_some).await?;
-        assert!(saving.is_some_and(|bytes| bytes.starts_with('-')));
-        let fix = page.until("fixes", || page.value("fix"), Option::is_some).await?;
-        let name = page.find("fix").await?.attr("data-name").await?.unwrap_or_default();
+        let saving = page.value("saving").present().await?;
+        assert!(saving.starts_with('-'), "{saving}");
+        let fix = page.value("fix").present().await?;
+        let name = page.attr("fix", "data-name").present().await?;
         page.until(
             "the ladder",
             || page.value("rung"),
@@ -84,17 +85,15 @@ async fn a_named_run_gives_each_step_its_bytes() {
         // The saving equals the difference between the planner's results.
         let reserved = async |fragment: &str| {
             page.go(fragment).await?;
-            let shown = page
-                .until("a result", || page.value("peak-reserved"), Option::is_some)
-                .await?;
-            Ok::<i64, WebDriverError>(shown.and_then(|text| text.parse().ok()).unwrap_or_default())
+            let shown = page.value("peak-reserved").present().await?;
+            Ok::<i64, WebDriverError>(shown.parse().expect("bytes"))
         };
         let before = reserved("#/?model=gpt2&batch=4&seq=512").await?;
         let after = reserved(
             &format!("#/?model=gpt2&batch=4&seq=512&{name}").replace("&batch=4&seq=512&batch", "&seq=512&batch"),
         )
         .await?;
-        assert_eq!(fix, Some((after - before).to_string()), "{name}");
+        assert_eq!(fix, (after - before).to_string(), "{name}");
         Ok(())
     })
     .await;
@@ -106,17 +105,14 @@ async fn checklists_tick_themselves() {
     with_page("#/diagnose", async |page| {
         paste(page, FULL).await?;
         page.click_at("[data-testid=checklists] summary").await?;
-        let ticked = || async {
-            let script = "return [...document.querySelectorAll('[data-testid=check]')].map((c) => [c.dataset.name, c.dataset.value])";
-            page.driver.execute(script, vec![]).await?.convert::<Vec<(String, String)>>()
-        };
+        let ticked = || page.script::<Vec<(String, String)>>("return [...document.querySelectorAll('[data-testid=check]')].map((c) => [c.dataset.name, c.dataset.value])");
         let all = page.until("the lists", ticked, |all| all.len() > 20).await?;
         let of = |all: &[(String, String)], name: &str| all.iter().find(|(n, _)| n == name).map(|(_, by)| by.clone());
         assert_eq!(of(&all, "9.lists/minutes/1").as_deref(), Some("evidence"));
         assert_eq!(of(&all, "9.diagnose/five/1").as_deref(), Some("evidence"));
         assert_eq!(of(&all, "9.lists/after/0").as_deref(), Some(""));
         let by_hand = "document.querySelector('[data-name=\"9.lists/after/0\"] input').click()";
-        page.driver.execute(by_hand, vec![]).await?;
+        page.run(by_hand).await?;
         page.go("#/diagnose").await?;
         page.click_at("[data-testid=checklists] summary").await?;
         page.until("the tick", ticked, |all| of(all, "9.lists/after/0").as_deref() == Some("hand"))
@@ -129,7 +125,7 @@ async fn checklists_tick_themselves() {
 #[tokio::test]
 async fn an_opened_snapshot_shows_its_curve_in_every_language() {
     with_page("#/diagnose", async |page| {
-        let input = page.driver.find(By::Css("[data-testid=diagnose-files]")).await?;
+        let input = page.find("diagnose-files").await?;
         input.send_keys(SNAPSHOT).await?;
         let found = page.until("findings", || findings(page), |all| !all.is_empty()).await?;
         assert!(found.iter().any(|(name, _)| name == "peak"), "{found:?}");
@@ -137,17 +133,7 @@ async fn an_opened_snapshot_shows_its_curve_in_every_language() {
         look_around(page).await?;
         for (language, words) in [("zh-CN", "激活"), ("zh-TW", "保留")] {
             page.choose("language", language).await?;
-            let text = || {
-                page.driver
-                    .execute("return document.querySelector('#results').textContent", vec![])
-            };
-            let said = page
-                .until(
-                    language,
-                    || async { text().await?.convert::<String>() },
-                    |said| said.contains(words),
-                )
-                .await?;
+            let said = page.text_at("#results").contains(words).await?;
             assert!(!said.contains("{0}") && !said.contains("t_peak"), "{said}");
         }
         assert_eq!(page.errors().await?, Vec::<String>::new());
@@ -162,10 +148,7 @@ async fn look_around(page: &Page) -> WebDriverResult<()> {
     let live = || page.value("live");
     let peak = page.until("the peak", live, Option::is_some).await?;
     assert_eq!(peak.as_deref(), Some("1984555520"), "as the command line has it");
-    let paths = || async {
-        let script = "return document.querySelectorAll('[data-testid=curve] path').length";
-        page.driver.execute(script, vec![]).await?.convert::<usize>()
-    };
+    let paths = || page.script::<usize>("return document.querySelectorAll('[data-testid=curve] path').length");
     page.until("layers", paths, |count| *count >= 4).await?;
     let slider = page.find("instant-slider").await?;
     slider.focus().await?;
@@ -181,7 +164,7 @@ async fn look_around(page: &Page) -> WebDriverResult<()> {
     page.until("places", legend, |text| text.contains("modeling_gpt2.py"))
         .await?;
     let segments = "return document.querySelectorAll('[data-testid=segment] rect').length";
-    assert!(page.driver.execute(segments, vec![]).await?.convert::<usize>()? > 3);
+    page.script::<usize>(segments).until(|count| *count > 3).await?;
     Ok(())
 }
 
@@ -194,7 +177,7 @@ async fn what_is_not_understood_is_answered_with_what_is() {
             .until("answer", || page.value("diagnosis"), Option::is_some)
             .await?;
         assert_eq!(shown.as_deref(), Some("0"));
-        assert!(page.text("diagnosis").await?.contains("nvidia-smi"));
+        page.text("diagnosis").contains("nvidia-smi").await?;
         Ok(())
     })
     .await;

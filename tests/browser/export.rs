@@ -44,8 +44,8 @@ pub fn run_in(folder: &Path, command: &str, format: &str) -> Value {
 }
 
 async fn shown(page: &Page, testid: &str) -> WebDriverResult<Value> {
-    let value = page.until(testid, || page.value(testid), Option::is_some).await?;
-    Ok(serde_json::from_str(&value.expect("a value")).expect("a number"))
+    let value = page.value(testid).present().await?;
+    Ok(serde_json::from_str(&value).expect("a number"))
 }
 
 #[tokio::test]
@@ -60,11 +60,9 @@ async fn the_copied_command_gives_the_same_bytes() {
         ] {
             page.go(fragment).await?;
             shown(page, "peak-allocated").await?;
-            page.driver
-                .execute("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }", vec![])
-                .await?;
+            page.run("window.copied = null; navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }").await?;
             page.click("copy-command").await?;
-            let command: String = page.driver.execute("return window.copied", vec![]).await?.convert()?;
+            let command = page.script::<Option<String>>("return window.copied").present().await?;
             let said = run(&command, "jsonl");
             for (testid, key) in [
                 ("peak-allocated", "peak_allocated"),
@@ -96,7 +94,7 @@ async fn the_command_of_a_pasted_configuration_and_of_generation_gives_the_same_
             |now| *now == Some(cache.to_string()),
         )
         .await?;
-        let said = run(&page.text("command").await?, "jsonl");
+        let said = run(&page.text("command").nonempty().await?, "jsonl");
         assert_eq!(said["cache"], cache);
         assert_eq!(shown(page, "peak-allocated").await?, said["peak_allocated"]);
         Ok(())
@@ -109,15 +107,10 @@ pub async fn saved(page: &Page, testid: &str) -> WebDriverResult<String> {
     let catch = "window.saved = null;
         const make = URL.createObjectURL;
         URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return make.call(URL, blob) }";
-    page.driver.execute(catch, vec![]).await?;
+    page.run(catch).await?;
     page.click(testid).await?;
-    let text = || async {
-        page.driver
-            .execute("return window.saved", vec![])
-            .await?
-            .convert::<Option<String>>()
-    };
-    Ok(page.until(testid, text, Option::is_some).await?.expect("a file"))
+    let text = page.script::<Option<String>>("return window.saved").named(testid);
+    text.present().await
 }
 
 /// Asserts equal keys and bytes. Times may differ in the last bits, because the page parses decimals less precisely
@@ -146,7 +139,7 @@ async fn the_saved_report_is_what_the_command_line_prints() {
     with_page("#/?model=gpt2&batch=2&gpu=RTX%204090", async |page| {
         page.find("peak-allocated").await?;
         let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
-        let theirs = run(&page.text("command").await?, "json");
+        let theirs = run(&page.text("command").nonempty().await?, "json");
         assert!(theirs["time"]["step_ms"].is_number());
         alike(&ours, &theirs, "");
 
@@ -154,7 +147,7 @@ async fn the_saved_report_is_what_the_command_line_prints() {
             .await?;
         page.find("cache").await?;
         let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
-        assert_eq!(ours, run(&page.text("command").await?, "json"));
+        assert_eq!(ours, run(&page.text("command").nonempty().await?, "json"));
         Ok(())
     })
     .await;
@@ -180,27 +173,19 @@ async fn the_saved_tables_add_up_to_the_peak() {
 #[tokio::test]
 async fn a_limit_below_the_cards_memory_counts_in_page_link_and_command() {
     with_page("#/?model=gpt2&gpu=RTX%204090&limit_gib=2.5", async |page| {
-        let room = || async {
-            let script = "return document.querySelector('.verdict-words')?.textContent ?? ''";
-            page.driver.execute(script, vec![]).await?.convert::<String>()
-        };
+        let room = || page.script::<String>("return document.querySelector('.verdict-words')?.textContent ?? ''");
         page.until("the limit", room, |words| words.contains("2.50 GiB of RTX 4090"))
             .await?;
-        assert_eq!(
-            page.find("limit_gib").await?.prop("value").await?.as_deref(),
-            Some("2.5")
-        );
-        let command = page.text("command").await?;
+        page.prop("limit_gib", "value").holds("2.5").await?;
+        let command = page.text("command").nonempty().await?;
         let said = run(&command, "json");
-        assert_eq!(
-            page.value("verdict").await?.as_deref(),
-            said["target"]["verdict"].as_str()
-        );
+        let verdict = said["target"]["verdict"].as_str().expect("a verdict");
+        page.value("verdict").holds(verdict).await?;
         assert_eq!(said["target"]["room"], 5u64 << 29);
         let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
         assert_eq!(ours["target"], said["target"]);
         // Memory outside the allocator is not part of its limit.
-        assert_eq!(page.value("outside-torch").await?.as_deref(), Some("0"));
+        page.value("outside-torch").holds("0").await?;
 
         // A limit above the card's memory changes nothing; an invalid one shows a message.
         page.enter("limit_gib", "900").await?;
@@ -209,12 +194,7 @@ async fn a_limit_below_the_cards_memory_counts_in_page_link_and_command() {
         })
         .await?;
         page.enter("limit_gib", "all").await?;
-        page.until(
-            "a message",
-            || page.text("error-limit_gib"),
-            |text| text.contains("all"),
-        )
-        .await?;
+        page.text("error-limit_gib").contains("all").await?;
         Ok(())
     })
     .await;

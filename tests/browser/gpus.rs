@@ -8,9 +8,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 use thirtyfour::error::WebDriverResult;
-use thirtyfour::prelude::*;
 
-use crate::page::{Page, with_page};
+use crate::page::{Page, Shown, with_page};
 use crate::same_bytes::{binary, command_line};
 
 const SETUPS: usize = 10;
@@ -76,8 +75,8 @@ fn fragment(case: &Map<String, Value>) -> String {
 }
 
 /// Text that a script reads from the page.
-async fn read(page: &Page, script: &str) -> WebDriverResult<String> {
-    page.driver.execute(script, vec![]).await?.convert()
+fn read<'a>(page: &'a Page, script: &str) -> Shown<'a, String> {
+    page.script(script)
 }
 
 async fn compare(page: &Page, case: &Map<String, Value>, line: &Value) -> WebDriverResult<()> {
@@ -85,18 +84,13 @@ async fn compare(page: &Page, case: &Map<String, Value>, line: &Value) -> WebDri
     if let Some(error) = line.get("error").and_then(Value::as_str) {
         page.until("the refusal", || page.text("refusal"), |text| text.contains(error))
             .await?;
-        assert_eq!(page.value("peak-allocated").await?, None, "{case:?}");
+        page.value("peak-allocated").absent().await?;
         return Ok(());
     }
-    page.until("the peak", || page.value("peak-allocated"), Option::is_some)
-        .await?;
-    let shown = (page.value("peak-allocated").await?, page.value("peak-reserved").await?);
-    let said = |key: &str| line.get(key).map(Value::to_string);
-    assert_eq!(
-        shown,
-        (said("peak_allocated"), said("peak_reserved")),
-        "{case:?} gives {line}"
-    );
+    for (testid, key) in [("peak-allocated", "peak_allocated"), ("peak-reserved", "peak_reserved")] {
+        let name = format!("{testid} of {case:?}, which gives {line}");
+        page.value(testid).named(&name).holds(&line[key].to_string()).await?;
+    }
     Ok(())
 }
 
@@ -130,9 +124,8 @@ async fn two_gpus_and_eight_give_the_bytes_of_the_command_line() {
 async fn the_command_carries_the_strategy() {
     let entries = "model=llama3.2-1b&gpu=RTX%204090&batch=2&world=4&strategy=fsdp&mp=true&offload=true&link=25";
     with_page(&format!("#/?{entries}"), async |page| {
-        page.until("the peak", || page.value("peak-allocated"), Option::is_some)
-            .await?;
-        let command = page.text("command").await?;
+        page.value("peak-allocated").present().await?;
+        let command = page.text("command").nonempty().await?;
         assert!(
             command.contains("--strategy fsdp --world 4 --mp --offload=true --link 25"),
             "{command}"
@@ -148,14 +141,13 @@ async fn the_command_carries_the_strategy() {
             .expect("a shell runs it");
         let answer: Value = serde_json::from_slice(&output.stdout).expect("it writes JSON");
         assert_eq!(answer["parallel"]["strategy"], "fsdp");
-        assert_eq!(
-            page.value("peak-allocated").await?,
-            Some(answer["peak_allocated"].to_string())
-        );
+        page.value("peak-allocated")
+            .holds(&answer["peak_allocated"].to_string())
+            .await?;
         let verdict = answer["target"]["verdict"].as_str().map(str::to_owned);
-        assert_eq!(page.value("verdict").await?, verdict);
-        assert!(page.text("verdict").await?.contains("4 × RTX 4090"));
-        assert!(page.text("of-one").await?.contains("4 GPUs with FSDP2"));
+        page.value("verdict").is(verdict).await?;
+        page.text("verdict").contains("4 × RTX 4090").await?;
+        page.text("of-one").contains("4 GPUs with FSDP2").await?;
         Ok(())
     })
     .await;
@@ -165,39 +157,32 @@ async fn the_command_carries_the_strategy() {
 #[tokio::test]
 async fn a_press_takes_another_number_of_gpus() {
     with_page("#/?model=llama3.2-1b&seq=256", async |page| {
-        page.until("the peak", || page.value("peak-allocated"), Option::is_some)
-            .await?;
+        page.value("peak-allocated").present().await?;
         let all = "return performance.getEntriesByType('resource').some((e) => e.name.includes('/chunks/several-'))";
-        assert!(
-            !page.driver.execute(all, vec![]).await?.convert::<bool>()?,
-            "a first visit needs none of it"
-        );
+        // A first visit needs none of it.
+        page.script::<bool>(all).is(false).await?;
         let see = "document.querySelector('[data-testid=numbers-place]').scrollIntoView()";
-        page.driver.execute(see, vec![]).await?;
+        page.run(see).await?;
         let count = "return String(document.querySelectorAll('[data-testid=on-number]').length)";
         page.until("the cards", || read(page, count), |count| count == "4")
             .await?;
-        let card = page
-            .driver
-            .find(By::Css("[data-testid='on-number'][data-name='4']"))
-            .await?;
-        let needed = card.attr("data-value").await?;
+        let card = || {
+            let script =
+                "return document.querySelector(\"[data-testid='on-number'][data-name='4']\").dataset.value ?? null";
+            page.script::<Option<String>>(script)
+        };
+        let needed = card().present().await?;
         page.click_at("[data-testid='on-number'][data-name='4']").await?;
         page.until("the address", || page.fragment(), |text| text.contains("world=4"))
             .await?;
-        page.until("the note", || page.text("of-one"), |text| text.contains("4 GPUs"))
-            .await?;
+        page.text("of-one").contains("4 GPUs").await?;
         let menu = "return document.querySelector('[data-testid=strategy]')?.value ?? ''";
         page.until("the menu", || read(page, menu), |name| name == "fsdp")
             .await?;
         let taken = "return document.querySelector('[data-testid=on-number][data-name=\"4\"]').ariaPressed";
         page.until("the mark", || read(page, taken), |pressed| pressed == "true")
             .await?;
-        let card = page
-            .driver
-            .find(By::Css("[data-testid='on-number'][data-name='4']"))
-            .await?;
-        assert_eq!(card.attr("data-value").await?, needed);
+        card().holds(&needed).await?;
         assert!(page.errors().await?.is_empty());
         Ok(())
     })
@@ -208,30 +193,19 @@ async fn a_press_takes_another_number_of_gpus() {
 #[tokio::test]
 async fn time_counts_communication() {
     with_page("#/?model=gpt2&seq=256&world=2&strategy=ddp&link=1", async |page| {
-        let number = |text: Option<String>| text.and_then(|text| text.parse::<f64>().ok());
-        let exposed = page
-            .until("the wait", || page.value("exposed-ms"), Option::is_some)
-            .await?;
-        let (exposed, step) = (number(exposed), number(page.value("step-ms").await?));
-        assert!(exposed > Some(0.0) && exposed < step, "{exposed:?} of {step:?}");
+        let number = |text: String| text.parse::<f64>().expect("milliseconds");
+        let exposed = number(page.value("exposed-ms").present().await?);
+        let step = number(page.value("step-ms").present().await?);
+        assert!(exposed > 0.0 && exposed < step, "{exposed} of {step}");
         page.until(
             "the bottleneck",
             || page.value("bottleneck"),
             |name| name.as_deref() == Some("communication"),
         )
         .await?;
-        page.driver
-            .execute(
-                "location.hash = '#/?model=gpt2&seq=256&world=2&strategy=deepspeed1&link=1'",
-                vec![],
-            )
+        page.run("location.hash = '#/?model=gpt2&seq=256&world=2&strategy=deepspeed1&link=1'")
             .await?;
-        page.until(
-            "a word of it",
-            || page.text("no-time"),
-            |text| text.contains("DeepSpeed"),
-        )
-        .await?;
+        page.text("no-time").contains("DeepSpeed").await?;
         Ok(())
     })
     .await;
@@ -241,13 +215,12 @@ async fn time_counts_communication() {
 #[tokio::test]
 async fn a_comparison_tells_the_strategy() {
     with_page("#/?model=gpt2&seq=256&world=2", async |page| {
-        page.until("the peak", || page.value("peak-allocated"), Option::is_some)
-            .await?;
+        page.value("peak-allocated").present().await?;
         page.click("pin").await?;
         page.until("the address", || page.fragment(), |text| text.contains("compare="))
             .await?;
         let one = "location.hash = location.hash.replace('world=2&', '')";
-        page.driver.execute(one, vec![]).await?;
+        page.run(one).await?;
         let rows =
             "return [...document.querySelectorAll('[data-testid=compare-key]')].map((row) => row.innerText).join()";
         let is_told = |rows: &String| rows.contains("FSDP2") && rows.contains('—');

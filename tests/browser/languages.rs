@@ -6,7 +6,7 @@ use crate::page::with_page;
 async fn a_language_is_chosen_by_hand_and_remembered() {
     with_page("", async |page| {
         let verdict = || page.text("verdict");
-        assert!(verdict().await?.contains("on H100 SXM"));
+        verdict().contains("on H100 SXM").await?;
         page.choose("language", "zh-CN").await?;
         page.until("simplified", verdict, |t| t.contains("需要")).await?;
         page.go("").await?;
@@ -14,12 +14,9 @@ async fn a_language_is_chosen_by_hand_and_remembered() {
         page.choose("language", "zh-TW").await?;
         page.until("traditional", verdict, |t| t.contains("還剩") || t.contains("超出"))
             .await?;
-        let lang: String = page
-            .driver
-            .execute("return document.documentElement.lang", vec![])
-            .await?
-            .convert()?;
-        assert_eq!(lang, "zh-TW");
+        page.script::<String>("return document.documentElement.lang")
+            .is("zh-TW")
+            .await?;
         Ok(())
     })
     .await;
@@ -28,11 +25,8 @@ async fn a_language_is_chosen_by_hand_and_remembered() {
 #[tokio::test]
 async fn a_theme_is_chosen_by_hand() {
     with_page("#/?theme=light", async |page| {
-        let background = || async {
-            let script = "return getComputedStyle(document.body).backgroundColor";
-            page.driver.execute(script, vec![]).await?.convert::<String>()
-        };
-        let light = background().await?;
+        let background = || page.script::<String>("return getComputedStyle(document.body).backgroundColor");
+        let light = background().nonempty().await?;
         page.choose("theme", "dark").await?;
         page.until("background", background, |now| *now != light).await?;
         Ok(())

@@ -7,7 +7,7 @@ use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
 use crate::accessible::{findings, set_width};
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 use crate::same_bytes::binary;
 
 const LLAMA_FACTORY: &str = "### model
@@ -76,20 +76,18 @@ const PASTE: &str = "const data = new DataTransfer(); data.setData('text/plain',
         new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }))";
 
 async fn drop_files(page: &Page, area: &str, files: &[(&str, &str)]) -> WebDriverResult<()> {
-    page.driver.execute(DROP, vec![area.into(), json!(files)]).await?;
+    page.run_with(DROP, vec![area.into(), json!(files)]).await?;
     Ok(())
 }
 
 async fn paste(page: &Page, text: &str) -> WebDriverResult<()> {
-    page.driver.execute(PASTE, vec![text.into()]).await?;
+    page.run_with(PASTE, vec![text.into()]).await?;
     Ok(())
 }
 
 async fn shows_peak(page: &Page, wanted: &Value) -> WebDriverResult<()> {
     for (testid, key) in [("peak-allocated", "peak_allocated"), ("peak-reserved", "peak_reserved")] {
-        let wanted = wanted[key].to_string();
-        let now = || page.value(testid);
-        page.until(testid, now, |now| now.as_deref() == Some(&*wanted)).await?;
+        page.value(testid).holds(&wanted[key].to_string()).await?;
     }
     Ok(())
 }
@@ -101,13 +99,15 @@ async fn a_dropped_file_accounts_for_its_lines_and_becomes_the_setup() {
         let text = LLAMA_FACTORY.to_owned() + "neat_packing: true\ncutof_len: 7\n";
         drop_files(page, ".controls", &[("train.yaml", &text)]).await?;
         page.find("launch-use").await?;
-        assert!(page.text("launch-as").await?.contains("LLaMA-Factory 0.9.5"));
-        assert!(page.text("launch-not-simulated").await?.contains("neat_packing"));
-        assert!(page.text("launch-unknown").await?.contains("cutoff_len"));
-        assert!(page.text("launch-missing").await?.contains("RTX 4090"));
-        assert!(page.text("launch-taken").await?.contains("per_device_train_batch_size"));
-        assert!(page.text("launch-no-effect").await?.contains("learning_rate"));
-        assert!(page.text("launch-defaults").await?.contains("freeze_vision_tower"));
+        page.text("launch-as").contains("LLaMA-Factory 0.9.5").await?;
+        page.text("launch-not-simulated").contains("neat_packing").await?;
+        page.text("launch-unknown").contains("cutoff_len").await?;
+        page.text("launch-missing").contains("RTX 4090").await?;
+        page.text("launch-taken")
+            .contains("per_device_train_batch_size")
+            .await?;
+        page.text("launch-no-effect").contains("learning_rate").await?;
+        page.text("launch-defaults").contains("freeze_vision_tower").await?;
         page.click("launch-close").await?;
         // The same file, mended, is taken.
         drop_files(page, ".controls", &[("train.yaml", LLAMA_FACTORY)]).await?;
@@ -117,11 +117,8 @@ async fn a_dropped_file_accounts_for_its_lines_and_becomes_the_setup() {
             &launched(&[("train.yaml", LLAMA_FACTORY)], &["--gpu", "RTX 4090"]),
         )
         .await?;
-        let fragment = page.fragment().await?;
-        assert!(
-            fragment.contains("gpu=RTX%204090") && fragment.contains("seq=1024"),
-            "{fragment}"
-        );
+        page.fragment().contains("gpu=RTX%204090").await?;
+        page.fragment().contains("seq=1024").await?;
         // One step takes it back.
         page.click("undo").await?;
         page.until(
@@ -148,7 +145,7 @@ async fn a_pasted_command_becomes_the_setup_with_images_of_its_largest_size() {
         shows_peak(page, &launched(&[("run.sh", SWIFT)], &flags)).await?;
         // What starts no run is pasted as ever.
         paste(page, "just words").await?;
-        assert!(page.value("launch-taken").await?.is_none());
+        page.value("launch-taken").absent().await?;
         Ok(())
     })
     .await;
@@ -160,19 +157,9 @@ async fn files_that_belong_together_are_read_together_and_others_go_where_they_d
         page.find("peak-allocated").await?;
         let yaml = LLAMA_FACTORY.to_owned() + "deepspeed: ds.json\n";
         drop_files(page, ".results", &[("train.yaml", &yaml)]).await?;
-        page.until(
-            "the file that is missing",
-            || page.text("launch-not-simulated"),
-            |text| text.contains("ds.json"),
-        )
-        .await?;
+        page.text("launch-not-simulated").contains("ds.json").await?;
         drop_files(page, ".launch", &[("ds.json", ZERO)]).await?;
-        page.until(
-            "both",
-            || page.text("launch-taken"),
-            |text| text.contains("reduce_bucket_size"),
-        )
-        .await?;
+        page.text("launch-taken").contains("reduce_bucket_size").await?;
         page.click("launch-use").await?;
         page.until(
             "the bucket",
@@ -187,12 +174,7 @@ async fn files_that_belong_together_are_read_together_and_others_go_where_they_d
         page.find("launch-as").await?;
         page.click("launch-close").await?;
         drop_files(page, ".controls", &[("x.yaml", "learning_speed: 4\n")]).await?;
-        page.until(
-            "the fault",
-            || page.text("launch-fault"),
-            |text| text.contains("x.yaml"),
-        )
-        .await?;
+        page.text("launch-fault").contains("x.yaml").await?;
         Ok(())
     })
     .await;
@@ -222,11 +204,11 @@ async fn a_tools_defaults_are_a_setup_too() {
 }
 
 /// Differences of the rows with a test id, by name.
-async fn values(page: &Page, testid: &str) -> WebDriverResult<Vec<i64>> {
+fn values<'a>(page: &'a Page, testid: &str) -> Shown<'a, Vec<i64>> {
     let script = "return [...document.querySelectorAll(arguments[0])].map(row => row.dataset.value)";
     let selector = format!("[data-testid='{testid}']").into();
-    let all: Vec<String> = page.driver.execute(script, vec![selector]).await?.convert()?;
-    Ok(all.iter().map(|value| value.parse().expect("bytes")).collect())
+    let bytes = |all: Vec<String>| all.iter().map(|value| value.parse().expect("bytes")).collect();
+    page.script_with::<Vec<String>>(script, vec![selector]).map(bytes)
 }
 
 #[tokio::test]
@@ -242,30 +224,25 @@ async fn two_files_stand_beside_each_other_and_their_difference_adds_up() {
         let cli = launched(&[("a.yaml", LLAMA_FACTORY), ("b.sh", SWIFT)], &["--gpu", "RTX 4090"]);
         let of = |run: usize| cli["difference"]["needed"][run].as_i64().expect("bytes");
         let more = of(1) - of(0);
-        page.until(
-            "the difference",
-            || page.value("difference"),
-            |now| *now == Some(more.to_string()),
-        )
-        .await?;
-        assert_eq!(values(page, "difference-part").await?.iter().sum::<i64>(), more);
+        page.value("difference").holds(&more.to_string()).await?;
+        let parts = values(page, "difference-part");
+        parts.until(|parts| parts.iter().sum::<i64>() == more).await?;
         // Each kind of tensors in turn: those that are shown and the others.
         let kinds = "return [...document.querySelectorAll('[data-testid=difference-part]')]
             .filter(row => row.querySelector('button')).map(row => row.dataset.name)";
-        let kinds: Vec<String> = page.driver.execute(kinds, vec![]).await?.convert()?;
-        assert!(kinds.len() > 2, "{kinds:?}");
+        let kinds = page.script::<Vec<String>>(kinds).until(|kinds| kinds.len() > 2).await?;
         let close =
             "document.querySelectorAll('[data-testid=difference-open][aria-expanded=true]').forEach(b => b.click())";
         for kind in &kinds {
-            page.driver.execute(close, vec![]).await?;
+            page.run(close).await?;
             let row = format!("[data-testid=difference-part][data-name='{kind}']");
             page.click_at(&format!("{row} button")).await?;
             page.find("difference-tensor").await?;
             let script = "return document.querySelector(arguments[0]).dataset.value";
-            let part: String = page.driver.execute(script, vec![row.into()]).await?.convert()?;
-            let shown: i64 = values(page, "difference-tensor").await?.iter().sum();
-            let rest: i64 = values(page, "difference-rest").await?.iter().sum();
-            assert_eq!((shown + rest).to_string(), part, "{kind}");
+            let part = page.script_with::<String>(script, vec![row.into()]).nonempty().await?;
+            let sum = "return [...document.querySelectorAll('[data-testid=difference-tensor], [data-testid=difference-rest]')]
+                .reduce((sum, row) => sum + BigInt(row.dataset.value), 0n).toString()";
+            page.script::<String>(sum).named(kind).is(part).await?;
         }
         page.click("compared-swap").await?;
         page.until(
@@ -302,16 +279,14 @@ async fn axe_finds_nothing_serious_in_launches_and_comparisons() {
             page.find("compared-take").await?;
             assert_eq!(findings(page).await?, Vec::<String>::new(), "{width} {theme}, no setup");
             page.click("compared-take").await?;
-            page.go(&page
-                .fragment()
-                .await?
-                .replace("model=qwen2.5-0.5b&", "model=qwen2.5-0.5b&batch=4&freeze=lora&"))
+            let taken = page.fragment().contains("compare=").await?;
+            page.go(&taken.replace("model=qwen2.5-0.5b&", "model=qwen2.5-0.5b&batch=4&freeze=lora&"))
                 .await?;
             page.find("difference-tensor").await?;
             assert_eq!(findings(page).await?, Vec::<String>::new(), "{width} {theme}");
             let sideways = "return document.documentElement.scrollWidth";
-            let sideways: f64 = page.driver.execute(sideways, vec![]).await?.convert()?;
-            assert!(sideways <= f64::from(width), "{width}: {sideways}");
+            let sideways = page.script::<f64>(sideways);
+            sideways.until(|sideways| *sideways <= f64::from(width)).await?;
         }
         Ok(())
     })

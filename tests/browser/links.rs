@@ -18,14 +18,12 @@ async fn a_link_restores_every_entry_and_the_result() {
             ("freeze", "lora"),
             ("rank", "8"),
         ] {
-            let shown = page.find(testid).await?.prop("value").await?;
-            assert_eq!(shown.as_deref(), Some(value), "{testid}");
+            page.prop(testid, "value").holds(value).await?;
         }
-        let first = page.value("peak-allocated").await?;
-        assert!(first.is_some());
-        assert_eq!(page.fragment().await?, LINK);
+        let first = page.value("peak-allocated").present().await?;
+        page.fragment().is(LINK).await?;
         page.go(LINK).await?;
-        assert_eq!(page.value("peak-allocated").await?, first);
+        page.value("peak-allocated").holds(&first).await?;
         Ok(())
     })
     .await;
@@ -34,13 +32,13 @@ async fn a_link_restores_every_entry_and_the_result() {
 #[tokio::test]
 async fn a_broken_link_shows_a_message_and_keeps_what_could_be_read() {
     with_page("#/nowhere?model=gpt2&batch=3&speed=9&seq=%4", async |page| {
-        let message = page.text("url-problems").await?;
+        let message = page.text("url-problems").nonempty().await?;
         for named in ["/nowhere", "speed", "seq"] {
             assert!(message.contains(named), "{named} is not in: {message}");
         }
-        assert_eq!(page.find("batch").await?.prop("value").await?.as_deref(), Some("3"));
-        assert_eq!(page.find("model").await?.prop("value").await?.as_deref(), Some("gpt2"));
-        assert!(page.value("peak-allocated").await?.is_some());
+        page.prop("batch", "value").holds("3").await?;
+        page.prop("model", "value").holds("gpt2").await?;
+        page.value("peak-allocated").present().await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
@@ -50,8 +48,8 @@ async fn a_broken_link_shows_a_message_and_keeps_what_could_be_read() {
 #[tokio::test]
 async fn garbage_after_the_hash_is_no_blank_page() {
     with_page("#%%%&&&??==config", async |page| {
-        assert!(page.value("peak-allocated").await?.is_some());
-        assert!(!page.text("url-problems").await?.is_empty());
+        page.value("peak-allocated").present().await?;
+        page.text("url-problems").nonempty().await?;
         Ok(())
     })
     .await;
@@ -60,9 +58,9 @@ async fn garbage_after_the_hash_is_no_blank_page() {
 #[tokio::test]
 async fn an_unknown_model_in_a_link_is_named_and_stays() {
     with_page("#/?model=gtp2", async |page| {
-        let message = page.text("refusal").await?;
+        let message = page.text("refusal").nonempty().await?;
         assert!(message.contains("gtp2") && message.contains("gpt2"), "{message}");
-        assert_eq!(page.find("model").await?.prop("value").await?.as_deref(), Some("gtp2"));
+        page.prop("model", "value").holds("gtp2").await?;
         Ok(())
     })
     .await;
@@ -71,15 +69,12 @@ async fn an_unknown_model_in_a_link_is_named_and_stays() {
 #[tokio::test]
 async fn an_unknown_card_in_a_link_is_named_and_the_bytes_stay() {
     with_page("#/?model=gpt2&gpu=RTX%209999", async |page| {
-        assert!(page.text("refusal").await?.is_empty());
-        assert_eq!(page.value("verdict").await?, None);
-        assert!(page.value("peak-allocated").await?.is_some());
-        let shown: String = page
-            .driver
-            .execute("return document.body.innerText", vec![])
-            .await?
-            .convert()?;
-        assert!(shown.contains("no card is named \"RTX 9999\""), "{shown}");
+        page.value("peak-allocated").present().await?;
+        page.text("refusal").is("").await?;
+        page.value("verdict").absent().await?;
+        page.text_at("#results")
+            .contains("no card is named \"RTX 9999\"")
+            .await?;
         Ok(())
     })
     .await;
@@ -99,18 +94,13 @@ async fn where_somebody_goes_is_not_written_over_by_an_entry_before() {
               while (performance.now() - begin < 300);\
             };\
             setTimeout(go);";
-        page.driver.execute(script, vec![]).await?;
-        let hash = || async {
-            page.driver
-                .execute("return location.hash", vec![])
-                .await?
-                .convert::<String>()
-        };
+        page.run(script).await?;
+        let hash = || page.script::<String>("return location.hash");
         let is_there = |hash: &String| hash.starts_with("#/attention");
         page.until("the other page", hash, is_there).await?;
         // By now the URL would have been overwritten.
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-        assert!(is_there(&hash().await?), "{}", hash().await?);
+        hash().until(is_there).await?;
         Ok(())
     })
     .await;

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use thirtyfour::Key;
-use thirtyfour::common::print::PrintParameters;
 
 use crate::page::with_page;
 
@@ -10,12 +9,11 @@ use crate::page::with_page;
 async fn forced_colours_leave_the_bars_their_kinds() {
     with_page("#/?model=gpt2", async |page| {
         let media = json!({"features": [{"name": "forced-colors", "value": "active"}]});
-        page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
+        page.devtools("Emulation.setEmulatedMedia", media).await?;
         page.find("peak-allocated").await?;
         let colours = "return new Set([...document.querySelectorAll('.memory-bar .bar-piece')]
             .map(e => getComputedStyle(e).backgroundColor)).size";
-        let colours: usize = page.driver.execute(colours, vec![]).await?.convert()?;
-        assert!(colours >= 4, "{colours} colours");
+        page.script::<usize>(colours).until(|colours| *colours >= 4).await?;
         Ok(())
     })
     .await;
@@ -26,20 +24,19 @@ async fn the_printed_report_has_the_setup_and_no_controls_on_two_pages() {
     with_page("#/?theme=dark", async |page| {
         page.find("peak-allocated").await?;
         // The key that prints: the timeline comes with the first press.
-        page.driver.action_chain().send_keys(Key::Control + "").perform().await?;
+        page.keys(Key::Control + "").await?;
         page.find("timeline").await?;
         let media = json!({"media": "print"});
-        page.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
+        page.devtools("Emulation.setEmulatedMedia", media).await?;
         let seen = "return ['.controls', '.head-tools', '.export-tools', '.command', '.verdict', '.figures', '.breakdown', '.canvas']
             .map(s => document.querySelector(s).getBoundingClientRect().height > 0)";
-        let seen = || async { page.driver.execute(seen, vec![]).await?.convert::<Vec<bool>>() };
+        let seen = || page.script::<Vec<bool>>(seen);
         // The breakdown appears shortly after the peak.
         let whole = [false, false, false, true, true, true, true, true];
         page.until("the report", seen, |seen| *seen == whole).await?;
         let ground = "return getComputedStyle(document.querySelector('.card')).backgroundColor";
-        let ground: String = page.driver.execute(ground, vec![]).await?.convert()?;
-        assert_eq!(ground, "rgb(255, 255, 255)", "ink is dark on paper");
-        let paper = page.driver.print_page(PrintParameters::default()).await?;
+        page.script::<String>(ground).is("rgb(255, 255, 255)").await?;
+        let paper = page.print().await?;
         let pages = paper.windows(11).filter(|w| w == b"/Type /Page").count();
         let trees = paper.windows(12).filter(|w| w == b"/Type /Pages").count();
         assert!((1..=2).contains(&(pages - trees)), "{} pages", pages - trees);

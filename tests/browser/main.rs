@@ -25,6 +25,7 @@ mod loading;
 mod look;
 mod make_fit;
 mod offline;
+#[allow(dead_code, reason = "shots and measure use more of it")]
 mod page;
 mod person;
 mod reading;
@@ -36,10 +37,10 @@ mod same_bytes;
 mod saved;
 mod setups;
 mod single_file;
-mod sizes;
 mod sweep;
 mod tasks;
 mod time;
+mod walk;
 mod what_if;
 mod worker;
 

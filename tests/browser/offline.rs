@@ -7,7 +7,7 @@ use xtask::commands::Build;
 use xtask::page::complete;
 use xtask::static_server::Server;
 
-use crate::page::{Page, built, copy, with_browser, with_page};
+use crate::page::{Page, Shown, built, copy, with_browser, with_page};
 
 /// Waits until the service worker has cached everything and controls this page.
 async fn kept(page: &Page) -> WebDriverResult<bool> {
@@ -16,13 +16,13 @@ async fn kept(page: &Page) -> WebDriverResult<bool> {
         .await
 }
 
-async fn answer<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
-    page.driver.execute(script, vec![]).await?.convert()
+fn answer<'a, T: serde::de::DeserializeOwned>(page: &'a Page, script: &str) -> Shown<'a, T> {
+    page.script(script)
 }
 
 async fn evaluated<T: serde::de::DeserializeOwned>(page: &Page, script: &str) -> WebDriverResult<T> {
     let script = format!("const done = arguments[0]; ({script}).then(done, (e) => done(String(e)))");
-    page.driver.execute_async(&script, vec![]).await?.convert()
+    page.promise(&script, vec![]).await
 }
 
 #[tokio::test]
@@ -30,16 +30,16 @@ async fn after_one_visit_the_page_works_without_its_host() {
     let server = Server::start(built(), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
         page.go("#/?model=gpt2").await?;
-        let before = page.value("peak-allocated").await?;
+        let before = page.value("peak-allocated").present().await?;
         kept(page).await?;
         server.stop();
 
         page.go("#/?model=gpt2").await?;
-        assert_eq!(page.value("peak-allocated").await?, before);
+        page.value("peak-allocated").holds(&before).await?;
         page.enter("batch", "4").await?;
         page.changed("peak-allocated", &before).await?;
         page.go("?embed=1#/?model=gpt2&widget=phases").await?;
-        assert!(page.value("phase-row").await?.is_some());
+        page.value("phase-row").present().await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
 
         let gone: String = evaluated(page, "fetch('not-kept').then(() => 'answered', () => 'gone')").await?;
@@ -79,24 +79,21 @@ async fn a_newer_version_is_announced_and_taken_when_asked() {
         release(&folder);
 
         page.go("#/?model=gpt2&batch=3").await?;
-        page.until("the notice", || page.text("update"), |t| t.contains("new version"))
-            .await?;
-        assert!(
-            !answer::<bool>(page, is_newer).await?,
-            "nothing changes before it is asked"
-        );
+        page.text("update").contains("new version").await?;
+        // Nothing changes before it is asked.
+        answer::<bool>(page, is_newer).is(false).await?;
         page.enter("batch", "5").await?;
         page.until("the address", || page.fragment(), |now| now.contains("batch=5"))
             .await?;
         page.click("update-now").await?;
         page.until("the newer page", || answer::<bool>(page, is_newer), |newer| *newer)
             .await?;
-        let entered = page.find("batch").await?.prop("value").await?;
-        assert_eq!(entered.as_deref(), Some("5"), "what was entered stays");
+        page.prop("batch", "value").holds("5").await?;
 
         let caches = || evaluated::<usize>(page, "caches.keys().then((names) => names.length)");
-        page.until("older caches are gone", caches, |count| *count == 1).await?;
-        assert_eq!(page.text("update").await?, "");
+        page.answered("older caches are gone", caches, |count| *count == 1)
+            .await?;
+        page.text("update").is("").await?;
         Ok(())
     })
     .await;
@@ -136,27 +133,27 @@ async fn an_offer_to_install_is_taken_up_by_a_press_once() {
     with_page("", async |page| {
         let hold =
             "addEventListener('beforeinstallprompt', e => { if (e.isTrusted) e.stopImmediatePropagation() }, true)";
-        let cdp = page.driver.cdp();
-        cdp.page().add_script_to_evaluate_on_new_document(hold).await?;
+        page.before_load(hold).await?;
         page.go("#/?model=gpt2").await?;
         page.find("peak-allocated").await?;
         let shown = || answer::<u32>(page, "return document.querySelectorAll('[data-testid=install]').length");
-        assert_eq!(shown().await?, 0, "nothing is offered yet");
+        // Nothing is offered yet.
+        shown().is(0_u32).await?;
         let offer = "const offer = new Event('beforeinstallprompt', { cancelable: true });
             window.prompts = 0;
             offer.prompt = () => { window.prompts += 1; return Promise.resolve({ outcome: 'dismissed' }) };
             window.dispatchEvent(offer);
-            return offer.defaultPrevented";
+            window.held = offer.defaultPrevented";
         for number in 1..=2 {
-            assert!(
-                answer::<bool>(page, offer).await?,
-                "the browser's own banner is held back"
-            );
+            page.run(offer).await?;
+            // The browser's own banner is held back.
+            answer::<bool>(page, "return window.held").is(true).await?;
             page.until("the button", shown, |n| *n == 1).await?;
             page.click("share").await?;
             page.click("install").await?;
             page.until("the button is gone", shown, |n| *n == 0).await?;
-            assert_eq!(answer::<u32>(page, "return window.prompts").await?, 1, "offer {number}");
+            let prompts = answer::<u32>(page, "return window.prompts");
+            prompts.named(&format!("prompts of offer {number}")).is(1_u32).await?;
         }
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())

@@ -1,10 +1,18 @@
-//! A page open in a browser, and user actions on it.
+//! A page open in a browser, user actions on it, and what it shows.
+//!
+//! A page shows what follows from an action some time later, and on a busy machine much later. So nothing that it shows
+//! can be read here without an expectation: [`Shown`] reads again until it is met. The browser's driver, through which one
+//! could read at once, is private.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use thirtyfour::common::print::PrintParameters;
 use thirtyfour::error::WebDriverErrorInner;
 use thirtyfour::extensions::query::ElementPollerWithTimeout;
 use thirtyfour::prelude::*;
@@ -15,10 +23,13 @@ use crate::chromedriver::Chromedriver;
 /// Timeout, long enough for two cores that are also busy with other programs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Pause between two readings of what a page shows.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// The built page, open in a browser.
 pub struct Page {
     /// WebDriver session.
-    pub driver: WebDriver,
+    driver: WebDriver,
     /// Address of the page without a fragment.
     pub origin: String,
     _process: Chromedriver,
@@ -31,8 +42,7 @@ pub async fn with_page(fragment: &str, test: impl AsyncFnOnce(&Page) -> WebDrive
     with_browser(&origin, async |page| {
         page.go(fragment).await?;
         test(page).await?;
-        assert_eq!(page.text("fault").await?, "", "no fault is left");
-        Ok(())
+        page.no_fault().await
     })
     .await;
 }
@@ -116,42 +126,176 @@ impl Page {
 
     /// Disables the service worker from the next load on, which would otherwise download the whole page after a while.
     pub async fn keep_nothing(&self) -> WebDriverResult<()> {
-        let source = "Object.defineProperty(Navigator.prototype, 'serviceWorker', { value: undefined })";
-        let cdp = self.driver.cdp();
-        cdp.page().add_script_to_evaluate_on_new_document(source).await?;
-        Ok(())
+        self.before_load("Object.defineProperty(Navigator.prototype, 'serviceWorker', { value: undefined })")
+            .await
     }
 
-    /// Finds an element by its test id.
-    pub async fn find(&self, testid: &str) -> WebDriverResult<WebElement> {
-        self.driver
-            .query(By::Css(format!("[data-testid='{testid}']")))
-            .first()
-            .await
+    /// Waits for an element with this test id, to act on it.
+    pub async fn find(&self, testid: &str) -> WebDriverResult<Element> {
+        self.find_at(&by_testid(testid)).await
+    }
+
+    /// Waits for the first element that matches a selector, to act on it.
+    pub async fn find_at(&self, selector: &str) -> WebDriverResult<Element> {
+        self.driver.query(By::Css(selector)).first().await.map(Element)
     }
 
     /// Scrolls to an element, as someone who reads on does: what is fetched when it is seen is fetched then.
     pub async fn see(&self, testid: &str) -> WebDriverResult<()> {
-        self.find(testid).await?.scroll_into_view().await
+        self.find(testid).await?.0.scroll_into_view().await
     }
 
-    /// Exact value of an element; `None` if there is no such element.
-    pub async fn value(&self, testid: &str) -> WebDriverResult<Option<String>> {
+    /// Exact value of an element; `None` while there is no such element.
+    pub fn value(&self, testid: &str) -> Shown<'_, Option<String>> {
         let script = "return document.querySelector(arguments[0])?.dataset.value ?? null";
-        let selector = format!("[data-testid='{testid}']").into();
-        self.driver.execute(script, vec![selector]).await?.convert()
+        self.script_with(script, vec![by_testid(testid).into()]).named(testid)
     }
 
-    /// Text of an element; empty if there is no such element.
-    pub async fn text(&self, testid: &str) -> WebDriverResult<String> {
+    /// Text of an element; empty while there is no such element.
+    pub fn text(&self, testid: &str) -> Shown<'_, String> {
+        self.text_at(&by_testid(testid)).named(testid)
+    }
+
+    /// Text of the first element that matches a selector; empty while there is none.
+    pub fn text_at(&self, selector: &str) -> Shown<'_, String> {
         let script = "return document.querySelector(arguments[0])?.textContent ?? ''";
-        let selector = format!("[data-testid='{testid}']").into();
-        self.driver.execute(script, vec![selector]).await?.convert()
+        self.script_with(script, vec![selector.into()]).named(selector)
+    }
+
+    /// Property of an element, such as the text that a field holds; `None` while there is no such element.
+    pub fn prop(&self, testid: &str, name: &str) -> Shown<'_, Option<String>> {
+        let script = "const value = document.querySelector(arguments[0])?.[arguments[1]]; return value == null ? null : `${value}`";
+        self.script_with(script, vec![by_testid(testid).into(), name.into()])
+            .named(testid)
+    }
+
+    /// Attribute of an element; `None` while there is no such element, or it has none of that name.
+    pub fn attr(&self, testid: &str, name: &str) -> Shown<'_, Option<String>> {
+        let script = "return document.querySelector(arguments[0])?.getAttribute(arguments[1]) ?? null";
+        self.script_with(script, vec![by_testid(testid).into(), name.into()])
+            .named(testid)
+    }
+
+    /// What a script returns that only looks: it runs again and again.
+    pub fn script<T: DeserializeOwned>(&self, script: impl AsRef<str>) -> Shown<'_, T> {
+        self.script_with(script, Vec::new())
+    }
+
+    /// What a script with arguments returns that only looks: it runs again and again.
+    pub fn script_with<T: DeserializeOwned>(&self, script: impl AsRef<str>, args: Vec<Value>) -> Shown<'_, T> {
+        Shown {
+            page: self,
+            what: script.as_ref().to_owned(),
+            script: script.as_ref().to_owned(),
+            args,
+            convert: Rc::new(|value| serde_json::from_value(value).map_err(|error| error.to_string())),
+        }
+    }
+
+    /// Runs a script that acts, as soon as what it acts on is there.
+    pub async fn run(&self, script: impl AsRef<str>) -> WebDriverResult<()> {
+        self.run_with(script, Vec::new()).await
+    }
+
+    /// Runs a script with arguments that acts, as soon as what it acts on is there.
+    pub async fn run_with(&self, script: impl AsRef<str>, args: Vec<Value>) -> WebDriverResult<()> {
+        let begin = Instant::now();
+        loop {
+            match self.driver.execute(script.as_ref(), args.clone()).await {
+                // What it acts on is not there yet.
+                Err(error) if is_of_script(&error) && begin.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
+                ran => return ran.map(drop),
+            }
+        }
+    }
+
+    /// Runs a script once that waits by itself, and calls its last argument with its answer.
+    pub async fn promise<T: DeserializeOwned>(&self, script: &str, args: Vec<Value>) -> WebDriverResult<T> {
+        self.driver.execute_async(script, args).await?.convert()
+    }
+
+    /// Sets how long a script of [`promise`](Self::promise) may take.
+    pub async fn let_scripts_take(&self, time: Duration) -> WebDriverResult<()> {
+        self.driver.set_script_timeout(time).await
+    }
+
+    /// Presses keys: a text is typed into whatever has the focus.
+    pub async fn keys(&self, keys: impl Into<TypingData>) -> WebDriverResult<()> {
+        self.driver.action_chain().send_keys(keys).perform().await
+    }
+
+    /// Presses a key while another one is held.
+    pub async fn keys_with(&self, held: Key, key: Key) -> WebDriverResult<()> {
+        let chain = self.driver.action_chain().key_down(held.clone());
+        chain.send_keys(key + "").key_up(held).perform().await
+    }
+
+    /// Moves the pointer over an element, this many pixels to the right of its middle.
+    pub async fn point_at(&self, element: &Element, right: i64) -> WebDriverResult<()> {
+        let chain = self.driver.action_chain();
+        chain.move_to_element_with_offset(&element.0, right, 0).perform().await
+    }
+
+    /// Runs a script in every document that is loaded from now on, before its own scripts.
+    pub async fn before_load(&self, script: &str) -> WebDriverResult<()> {
+        let cdp = self.driver.cdp();
+        cdp.page().add_script_to_evaluate_on_new_document(script).await?;
+        Ok(())
+    }
+
+    /// Sends a command of the DevTools protocol.
+    pub async fn devtools(&self, method: &str, params: Value) -> WebDriverResult<()> {
+        self.driver.cdp().send_raw(method, params).await.map(drop)
+    }
+
+    /// Goes back in the browser's history.
+    pub async fn back(&self) -> WebDriverResult<()> {
+        self.driver.back().await
+    }
+
+    /// Goes forward in the browser's history.
+    pub async fn forward(&self) -> WebDriverResult<()> {
+        self.driver.forward().await
+    }
+
+    /// Opens an address, and waits for nothing.
+    pub async fn open_address(&self, address: &str) -> WebDriverResult<()> {
+        self.driver.goto(address).await
+    }
+
+    /// Turns to the document in a frame.
+    pub async fn enter_frame(&self, selector: &str) -> WebDriverResult<()> {
+        let frame = self.driver.query(By::Css(selector)).first().await?;
+        frame.enter_frame().await
+    }
+
+    /// Turns to the whole document again.
+    pub async fn leave_frame(&self) -> WebDriverResult<()> {
+        self.driver.enter_default_frame().await
+    }
+
+    /// Takes a picture of the window.
+    pub async fn screenshot(&self, file: &Path) -> WebDriverResult<()> {
+        self.driver.screenshot(file).await
+    }
+
+    /// Prints the page as a PDF.
+    pub async fn print(&self) -> WebDriverResult<Vec<u8>> {
+        self.driver.print_page(PrintParameters::default()).await
+    }
+
+    /// Holds that the page has not stopped at a fault of its own.
+    pub async fn no_fault(&self) -> WebDriverResult<()> {
+        let fault = self.driver.find_all(By::Css(by_testid("fault"))).await?;
+        if let Some(fault) = fault.first() {
+            panic!("the page stopped: {}", fault.text().await?);
+        }
+        Ok(())
     }
 
     /// Clicks an element by its test id.
     pub async fn click(&self, testid: &str) -> WebDriverResult<()> {
-        self.click_at(&format!("[data-testid='{testid}']")).await
+        self.click_at(&by_testid(testid)).await
     }
 
     /// Clicks the first element that matches a selector. Content that appears above may move it between aiming and
@@ -194,42 +338,55 @@ impl Page {
         field.send_keys(text).await
     }
 
-    /// Selects an option of a menu.
+    /// Selects an option of a menu, once the menu has it.
     pub async fn choose(&self, testid: &str, value: &str) -> WebDriverResult<()> {
-        let menu = self.find(testid).await?;
-        menu.find(By::Css(format!("option[value='{value}']")))
-            .await?
-            .click()
-            .await
+        let option = format!("{} option[value='{value}']", by_testid(testid));
+        self.driver.query(By::Css(option)).first().await?.click().await
     }
 
-    /// Waits until the result of `read` satisfies `wanted`; on timeout, panics with the last result.
-    pub async fn until<T, F>(&self, what: &str, read: impl Fn() -> F, wanted: impl Fn(&T) -> bool) -> WebDriverResult<T>
+    /// Waits until what `read` shows satisfies `wanted`; on timeout, panics with the last reading.
+    pub async fn until<'a, T: std::fmt::Debug>(
+        &'a self,
+        what: &str,
+        read: impl Fn() -> Shown<'a, T>,
+        wanted: impl Fn(&T) -> bool,
+    ) -> WebDriverResult<T> {
+        read().named(what).until(wanted).await
+    }
+
+    /// Waits until the answer to `ask`, which is not the page's, satisfies `wanted`; on timeout, panics with the last one.
+    pub async fn answered<T, F>(
+        &self,
+        what: &str,
+        ask: impl Fn() -> F,
+        wanted: impl Fn(&T) -> bool,
+    ) -> WebDriverResult<T>
     where
         T: std::fmt::Debug,
         F: Future<Output = WebDriverResult<T>>,
     {
         let begin = Instant::now();
         loop {
-            let last = read().await?;
+            let last = ask().await?;
             if wanted(&last) {
                 return Ok(last);
             }
             assert!(begin.elapsed() < PATIENCE, "{what}: still {last:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Waits until an element's value differs from `before`.
-    pub async fn changed(&self, testid: &str, before: &Option<String>) -> WebDriverResult<Option<String>> {
-        self.until(testid, || self.value(testid), |now| now != before && now.is_some())
-            .await
+    /// Waits until an element's value differs from `before`, and returns it.
+    pub async fn changed(&self, testid: &str, before: &str) -> WebDriverResult<String> {
+        let now = self.value(testid);
+        let now = now.until(|now| now.as_ref().is_some_and(|now| now != before)).await?;
+        Ok(now.unwrap_or_default())
     }
 
     /// Fragment in the address bar, after forcing pending entries to be written as on leaving the page.
-    pub async fn fragment(&self) -> WebDriverResult<String> {
+    pub fn fragment(&self) -> Shown<'_, String> {
         let script = "window.dispatchEvent(new Event('pagehide')); return location.hash";
-        self.driver.execute(script, vec![]).await?.convert()
+        self.script(script).named("the address")
     }
 
     /// Errors in the browser's log, including violations of the page's content security policy.
@@ -241,6 +398,146 @@ impl Page {
             .filter(|e| e.to_uppercase().contains("SEVERE"))
             .collect())
     }
+}
+
+/// Selector of a test id.
+fn by_testid(testid: &str) -> String {
+    format!("[data-testid='{testid}']")
+}
+
+/// An element to act on. What it shows is asked of the [`Page`].
+pub struct Element(WebElement);
+
+impl Element {
+    /// Types into it, or chooses files.
+    pub async fn send_keys(&self, keys: impl Into<TypingData>) -> WebDriverResult<()> {
+        self.0.send_keys(keys).await
+    }
+
+    /// Gives it the focus.
+    pub async fn focus(&self) -> WebDriverResult<()> {
+        self.0.focus().await
+    }
+
+    /// Scrolls to it.
+    pub async fn scroll_into_view(&self) -> WebDriverResult<()> {
+        self.0.scroll_into_view().await
+    }
+}
+
+/// Something that the page shows, which is read again until it is as expected.
+#[must_use = "what a page shows is read when something is expected of it"]
+pub struct Shown<'a, T> {
+    page: &'a Page,
+    /// Name in failures.
+    what: String,
+    script: String,
+    args: Vec<Value>,
+    convert: Rc<dyn Fn(Value) -> Result<T, String> + 'a>,
+}
+
+impl<'a, T> Shown<'a, T> {
+    /// The same, with a name for failures.
+    pub fn named(mut self, what: &str) -> Self {
+        what.clone_into(&mut self.what);
+        self
+    }
+
+    /// What follows from it.
+    pub fn map<U>(self, f: impl Fn(T) -> U + 'a) -> Shown<'a, U>
+    where
+        T: 'a,
+    {
+        let convert = self.convert;
+        Shown {
+            page: self.page,
+            what: self.what,
+            script: self.script,
+            args: self.args,
+            convert: Rc::new(move |value| convert(value).map(&f)),
+        }
+    }
+
+    /// Reads once; the error says why there is nothing to read yet.
+    async fn read(&self) -> WebDriverResult<Result<T, String>> {
+        match self.page.driver.execute(&self.script, self.args.clone()).await {
+            Ok(value) => Ok((self.convert)(value.json().clone())),
+            // What the script looks at is not there yet.
+            Err(error) if is_of_script(&error) => Ok(Err(error.to_string())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<T: std::fmt::Debug> Shown<'_, T> {
+    /// Waits until it satisfies `wanted`, and returns it; on timeout, panics with the last reading.
+    pub async fn until(self, wanted: impl Fn(&T) -> bool) -> WebDriverResult<T> {
+        let begin = Instant::now();
+        loop {
+            let last = self.read().await?;
+            let told = format!("{last:?}");
+            if let Some(wanted) = last.ok().filter(&wanted) {
+                return Ok(wanted);
+            }
+            assert!(begin.elapsed() < PATIENCE, "{}: still {told}", self.what);
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until it equals what is expected.
+    pub async fn is<U: std::fmt::Debug>(self, expected: U) -> WebDriverResult<T>
+    where
+        T: PartialEq<U>,
+    {
+        let what = format!("{}, to be {expected:?}", self.what);
+        self.named(&what).until(|now| *now == expected).await
+    }
+}
+
+impl<T: std::fmt::Debug> Shown<'_, Option<T>> {
+    /// Waits until it is there, and returns it.
+    pub async fn present(self) -> WebDriverResult<T> {
+        let found = self.until(Option::is_some).await?;
+        Ok(found.expect("it is some"))
+    }
+
+    /// Waits until it is not there.
+    pub async fn absent(self) -> WebDriverResult<()> {
+        self.until(Option::is_none).await.map(drop)
+    }
+}
+
+impl Shown<'_, Option<String>> {
+    /// Waits until it is there and equals a text.
+    pub async fn holds(self, text: &str) -> WebDriverResult<()> {
+        let what = format!("{}, to be {text:?}", self.what);
+        let wanted = |now: &Option<String>| now.as_deref() == Some(text);
+        self.named(&what).until(wanted).await.map(drop)
+    }
+}
+
+impl Shown<'_, String> {
+    /// Waits until it contains a text, and returns it.
+    pub async fn contains(self, part: &str) -> WebDriverResult<String> {
+        let what = format!("{}, to contain {part:?}", self.what);
+        self.named(&what).until(|now| now.contains(part)).await
+    }
+
+    /// Waits until it contains no such text.
+    pub async fn lacks(self, part: &str) -> WebDriverResult<()> {
+        let what = format!("{}, to lack {part:?}", self.what);
+        self.named(&what).until(|now| !now.contains(part)).await.map(drop)
+    }
+
+    /// Waits until it is not empty, and returns it.
+    pub async fn nonempty(self) -> WebDriverResult<String> {
+        self.until(|now| !now.is_empty()).await
+    }
+}
+
+/// Returns true if a script failed, as one does that looks for something which is not there.
+fn is_of_script(error: &WebDriverError) -> bool {
+    matches!(**error, WebDriverErrorInner::JavascriptError(_))
 }
 
 /// Returns true if a click failed because the element is gone, covered or not visible yet, as happens with progress

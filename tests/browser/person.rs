@@ -4,6 +4,7 @@ use thirtyfour::Key;
 use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
+use crate::page::Shown;
 
 /// Presses of the mouse and of keys so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +32,15 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Returns the presses so far, and counts from none again.
-    pub fn rest(&mut self) -> Effort {
-        std::mem::take(&mut self.effort)
+    /// Holds that no more presses were needed so far, and counts from none again. Fewer are welcome.
+    ///
+    /// # Panics
+    /// If there were more.
+    #[track_caller]
+    pub fn took_at_most(&mut self, clicks: usize, keys: usize) {
+        let effort = std::mem::take(&mut self.effort);
+        let is_little = effort.clicks <= clicks && effort.keys <= keys;
+        assert!(is_little, "{effort:?}, and {clicks} clicks and {keys} keys are enough");
     }
 
     /// Presses what has a test id.
@@ -45,19 +52,14 @@ impl<'a> Person<'a> {
     /// Types into whatever has the focus; a text that is selected gives way.
     pub async fn types(&mut self, text: &str) -> WebDriverResult<()> {
         self.effort.keys += text.chars().count();
-        self.page.driver.action_chain().send_keys(text).perform().await
+        self.page.keys(text).await
     }
 
     /// Presses a key that writes nothing, this many times.
     pub async fn presses(&mut self, key: Key, times: usize) -> WebDriverResult<()> {
         for _ in 0..times {
             self.effort.keys += 1;
-            self.page
-                .driver
-                .action_chain()
-                .send_keys(key.clone() + "")
-                .perform()
-                .await?;
+            self.page.keys(key.clone() + "").await?;
         }
         Ok(())
     }
@@ -70,7 +72,7 @@ impl<'a> Person<'a> {
         let mut reached = Vec::new();
         for _ in 0..40 {
             self.presses(Key::Tab, 1).await?;
-            let now = self.focused().await?;
+            let now = self.focused().nonempty().await?;
             if now == testid {
                 return Ok(());
             }
@@ -79,17 +81,17 @@ impl<'a> Person<'a> {
         panic!("Tab never reaches {testid}, but {reached:?}");
     }
 
-    /// Test id of what has the focus.
-    pub async fn focused(&self) -> WebDriverResult<String> {
-        let script = "return document.activeElement.dataset.testid ?? document.activeElement.className";
-        self.page.driver.execute(script, vec![]).await?.convert()
+    /// Test id, or else class or tag, of what has the focus.
+    pub fn focused(&self) -> Shown<'_, String> {
+        let script = "const e = document.activeElement; return e.dataset.testid || e.className || e.tagName";
+        self.page.script(script)
     }
 
     /// Presses a field and types in place of what it holds, which the press selects.
     pub async fn fills(&mut self, testid: &str, text: &str) -> WebDriverResult<()> {
         self.click(testid).await?;
         let selected = "const e = document.activeElement; return e.selectionEnd - e.selectionStart === e.value.length";
-        let selected = || async { self.page.driver.execute(selected, vec![]).await?.convert::<bool>() };
+        let selected = || self.page.script::<bool>(selected);
         self.page.until("its text is selected", selected, |is| *is).await?;
         self.types(text).await
     }

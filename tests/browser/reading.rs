@@ -3,15 +3,15 @@
 use thirtyfour::prelude::*;
 
 use crate::Page;
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 
-async fn derived(page: &Page) -> WebDriverResult<Option<String>> {
-    page.value("derivation-result").await
+fn derived(page: &Page) -> Shown<'_, Option<String>> {
+    page.value("derivation-result")
 }
 
-async fn is_open(page: &Page) -> WebDriverResult<bool> {
+fn is_open(page: &Page) -> Shown<'_, bool> {
     let script = "return document.querySelector('#derivation').matches(':popover-open')";
-    page.driver.execute(script, vec![]).await?.convert()
+    page.script(script)
 }
 
 #[tokio::test]
@@ -27,17 +27,15 @@ async fn each_figure_opens_a_formula_that_comes_to_it() {
             "positions",
             "image-tokens",
         ] {
-            let button = page.find(testid).await?;
-            let value = button.attr("data-value").await?;
+            let value = page.value(testid).present().await?;
             page.click(testid).await?;
-            let result = page.until(testid, || derived(page), |found| *found == value).await?;
-            assert!(result.is_some(), "{testid}");
-            let shown = page.text("derivation").await?;
+            derived(page).named(testid).holds(&value).await?;
+            let shown = page.text("derivation").nonempty().await?;
             assert!(
                 shown.contains("Source") && shown.contains("Formula"),
                 "{testid}: {shown}"
             );
-            page.driver.action_chain().send_keys(Key::Escape + "").perform().await?;
+            page.keys(Key::Escape + "").await?;
             page.until("closed", || is_open(page), |open| !open).await?;
         }
         assert_eq!(page.errors().await?, Vec::<String>::new());
@@ -49,29 +47,23 @@ async fn each_figure_opens_a_formula_that_comes_to_it() {
 #[tokio::test]
 async fn a_term_opens_its_own_formula_down_to_the_shapes_and_back() {
     with_page("#/?model=gpt2", async |page| {
-        let line = page
-            .driver
-            .query(By::Css("[data-testid=breakdown-row].depth-2"))
-            .first()
-            .await?;
-        let value = line.attr("data-value").await?;
+        let line = "return document.querySelector('[data-testid=breakdown-row].depth-2').dataset.value";
+        let value = page.script::<Option<String>>(line).present().await?;
         page.click_at("[data-testid=breakdown-row].depth-2 .breakdown-bytes button")
             .await?;
-        page.until("the kind", || derived(page), |found| *found == value)
-            .await?;
+        derived(page).named("the kind").holds(&value).await?;
         for level in ["a layer", "a tensor"] {
-            let before = derived(page).await?;
+            let before = derived(page).present().await?;
             page.click_at(".parts .explained").await?;
-            page.until(level, || derived(page), |now| *now != before && now.is_some())
-                .await?;
+            let is_next = |now: &Option<String>| now.as_ref().is_some_and(|now| *now != before);
+            page.until(level, || derived(page), is_next).await?;
         }
         // Dimensions of a shape, and bytes per element.
-        let numbers = page.text("derivation-numbers").await?;
+        let numbers = page.text("derivation-numbers").nonempty().await?;
         assert!(numbers.contains(" × "), "{numbers}");
         page.click("derivation-back").await?;
         page.click("derivation-back").await?;
-        page.until("back at the kind", || derived(page), |found| *found == value)
-            .await?;
+        derived(page).named("back at the kind").holds(&value).await?;
         Ok(())
     })
     .await;
@@ -89,13 +81,13 @@ async fn a_number_beyond_the_window_opens_its_panel_within() {
                 number.click();
                 number.style.cssText = ''"
             );
-            page.driver.execute(press, vec![]).await?;
+            page.run(press).await?;
             page.until("told", || derived(page), Option::is_some).await?;
             let within = "const { top, bottom } = document.querySelector('#derivation').getBoundingClientRect();
                 return [top, window.innerHeight - bottom]";
-            let edges: [f64; 2] = page.driver.execute(within, vec![]).await?.convert()?;
-            assert!(edges.iter().all(|edge| *edge >= 0.0), "{beyond}: {edges:?}");
-            page.driver.action_chain().send_keys(Key::Escape + "").perform().await?;
+            let edges = page.script::<[f64; 2]>(within).named(beyond);
+            edges.until(|edges| edges.iter().all(|edge| *edge >= 0.0)).await?;
+            page.keys(Key::Escape + "").await?;
             page.until("closed", || is_open(page), |open| !open).await?;
         }
         Ok(())
@@ -107,13 +99,10 @@ async fn a_number_beyond_the_window_opens_its_panel_within() {
 async fn an_open_explanation_follows_the_entries() {
     with_page("#/?model=gpt2", async |page| {
         page.click("peak-allocated").await?;
-        let before = page.until("the peak", || derived(page), Option::is_some).await?;
-        page.driver
-            .execute("location.hash = '#/?model=gpt2&batch=8'", vec![])
-            .await?;
-        page.until("the new peak", || derived(page), |now| *now != before && now.is_some())
-            .await?;
-        assert_eq!(derived(page).await?, page.value("peak-allocated").await?);
+        let before = derived(page).present().await?;
+        page.run("location.hash = '#/?model=gpt2&batch=8'").await?;
+        let peak = page.changed("peak-allocated", &before).await?;
+        derived(page).holds(&peak).await?;
         Ok(())
     })
     .await;
@@ -131,12 +120,11 @@ async fn why_tensors_live_and_formulas_are_in_each_language() {
                 .await?;
             page.find("breakdown-row").await?;
             page.find("instant").await?;
-            let list = page.text("instant").await?;
+            let list = page.text("instant").nonempty().await?;
             assert!(list.contains(kept) && !list.contains("kept"), "{list}");
             let names = "return [...document.querySelectorAll('[data-testid=breakdown-row].depth-2 th')]
                 .map(e => e.textContent).join()";
-            let names: String = page.driver.execute(names, vec![]).await?.convert()?;
-            assert!(names.contains(weights), "{names}");
+            page.script::<String>(names).contains(weights).await?;
         }
         Ok(())
     })
@@ -147,11 +135,9 @@ async fn why_tensors_live_and_formulas_are_in_each_language() {
 async fn lines_of_the_breakdown_change_with_the_language() {
     with_page("#/?model=gpt2", async |page| {
         page.find("breakdown-row").await?;
-        let names = || async {
-            let script = "return document.querySelector('[data-testid=breakdown-row] th').textContent";
-            page.driver.execute(script, vec![]).await?.convert::<String>()
-        };
-        let english = names().await?;
+        let names =
+            || page.script::<String>("return document.querySelector('[data-testid=breakdown-row] th').textContent");
+        let english = names().nonempty().await?;
         page.choose("language", "zh-CN").await?;
         page.until("its name", names, |now| *now != english && !now.is_empty())
             .await?;
@@ -183,7 +169,7 @@ async fn a_model_that_does_not_train_shows_what_it_takes() {
             .expect("bytes");
         // 24 layers, keys and values, 2 heads of 64, bf16, for 2048 positions and all new tokens but the last.
         assert_eq!(cache, 24 * 2 * (2048 + 63) * 2 * 64 * 2);
-        assert!(page.value("verdict").await?.is_some());
+        page.value("verdict").present().await?;
         Ok(())
     })
     .await;
@@ -196,12 +182,11 @@ async fn each_entry_says_in_a_sentence_what_it_means() {
         let script = "return [...document.querySelectorAll('.controls [aria-describedby]')].filter(e =>
             !e.getAttribute('aria-describedby').split(' ').some(id => id.startsWith('help-')
                 && document.getElementById(id)?.textContent.length > 20)).map(e => e.id || e.className)";
-        let without: Vec<String> = page.driver.execute(script, vec![]).await?.convert()?;
-        assert_eq!(without, Vec::<String>::new());
-        let help = page.driver.query(By::Css("#help-optim")).first().await?;
-        assert!(!help.is_displayed().await?);
+        page.script::<Vec<String>>(script).is(Vec::<String>::new()).await?;
+        let help = || page.script::<bool>("return document.querySelector('#help-optim').checkVisibility()");
+        help().is(false).await?;
         page.click_at("[aria-controls=help-optim]").await?;
-        assert!(help.is_displayed().await?);
+        help().is(true).await?;
         Ok(())
     })
     .await;
@@ -212,7 +197,7 @@ async fn opens(page: &Page, button: &str, value: &str) -> WebDriverResult<()> {
     page.click_at(button).await?;
     let wanted = Some(value.to_owned());
     page.until(button, || derived(page), |found| *found == wanted).await?;
-    page.driver.action_chain().send_keys(Key::Escape + "").perform().await?;
+    page.keys(Key::Escape + "").await?;
     page.until("closed", || is_open(page), |open| !open).await?;
     Ok(())
 }
@@ -230,8 +215,7 @@ async fn figures_of_evaluation_and_generation_open_their_formulas() {
                 "cache",
                 "params",
             ] {
-                let value = page.until(testid, || page.value(testid), Option::is_some).await?;
-                let value = value.expect("it is there");
+                let value = page.value(testid).present().await?;
                 assert_ne!(value, "0", "{testid}");
                 opens(page, &format!("[data-testid={testid}]"), &value).await?;
             }
@@ -250,20 +234,10 @@ async fn figures_of_evaluation_and_generation_open_their_formulas() {
 async fn what_a_change_does_opens_two_peaks_and_each_of_them_its_segments() {
     with_page("#/?model=gpt2&seq=512", async |page| {
         let row = "[data-testid=what-if-row][data-name='optim=sgd']";
-        let bytes = page
-            .driver
-            .query(By::Css(row))
-            .first()
-            .await?
-            .attr("data-value")
-            .await?;
-        let bytes: i64 = bytes.expect("it runs").parse().expect("a whole number");
-        let now: u64 = page
-            .value("peak-reserved")
-            .await?
-            .expect("it runs")
-            .parse()
-            .expect("bytes");
+        let change = "return document.querySelector(arguments[0]).dataset.value";
+        let bytes = page.script_with::<Option<String>>(change, vec![row.into()]);
+        let bytes: i64 = bytes.present().await?.parse().expect("a whole number");
+        let now: u64 = page.value("peak-reserved").present().await?.parse().expect("bytes");
         page.click_at(&format!(".what-if-line:has({row}) .explained")).await?;
         let difference = Some(bytes.unsigned_abs().to_string());
         page.until("the difference", || derived(page), |found| *found == difference)
@@ -273,7 +247,7 @@ async fn what_a_change_does_opens_two_peaks_and_each_of_them_its_segments() {
         let then = Some(now.checked_add_signed(bytes).expect("bytes").to_string());
         page.until("the peak of the change", || derived(page), |found| *found == then)
             .await?;
-        assert!(page.text("derivation").await?.contains("after the change"));
+        page.text("derivation").contains("after the change").await?;
         Ok(())
     })
     .await;
@@ -289,7 +263,7 @@ async fn figures_of_a_sweep_open_their_formulas() {
         page.until("the sweep", done, |now| now.as_deref() == Some("done"))
             .await?;
         for testid in ["sweep-needed", "sweep-allocated"] {
-            let value = page.value(testid).await?.expect("there is a curve");
+            let value = page.value(testid).present().await?;
             opens(page, &format!("[data-testid={testid}] .explained"), &value).await?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use thirtyfour::error::WebDriverResult;
 use vramscope_plan::export::ExportFormat;
 
 use crate::Page;
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 use crate::same_bytes::binary;
 
 /// Two images of 1280 × 720 on 24 GB, with every entry open: 100,800 setups.
@@ -35,10 +35,10 @@ async fn search(page: &Page) -> WebDriverResult<()> {
 }
 
 /// Exact values of all elements with a test id.
-async fn values(page: &Page, testid: &str) -> WebDriverResult<Vec<Option<String>>> {
+fn values<'a>(page: &'a Page, testid: &str) -> Shown<'a, Vec<Option<String>>> {
     let script = "return [...document.querySelectorAll(arguments[0])].map((at) => at.dataset.value ?? null)";
     let selector = format!("[data-testid='{testid}']").into();
-    page.driver.execute(script, vec![selector]).await?.convert()
+    page.script_with(script, vec![selector])
 }
 
 #[tokio::test]
@@ -55,15 +55,16 @@ async fn a_hundred_thousand_setups_say_how_far_they_are_and_can_be_ended() {
                 document.querySelector('[data-testid=plan-stop]').click();
                 told(of);
             }, 5);";
-        let all = page.driver.execute_async(script, vec![]).await?;
-        assert_eq!(all.convert::<f64>()?, 100_800.0);
+        let all: f64 = page.promise(script, vec![]).await?;
+        assert_eq!(all, 100_800.0);
         page.until(
             "it ends",
             || page.value("plan-status"),
             |now| now.as_deref() == Some("false"),
         )
         .await?;
-        assert_eq!(page.value("plan-ladder").await?, None, "nothing more is told");
+        // Nothing more is told.
+        page.value("plan-ladder").absent().await?;
         Ok(())
     })
     .await;
@@ -74,7 +75,7 @@ async fn the_plan_is_the_command_lines() {
     with_page(SMALL, async |page| {
         search(page).await?;
         let wanted = command_line(&["gpt2", "--gpu", "RTX 4060", "--seq", "512", "--effective", "16"]);
-        let shown = page.value("plan-recommended").await?.expect("it is recommended");
+        let shown = page.value("plan-recommended").present().await?;
         let shown: Value = serde_json::from_str(&shown).expect("it is JSON");
         assert_eq!(shown, wanted["recommended"]);
         let bytes = |list: &Value, key: &str| -> Vec<Option<String>> {
@@ -83,22 +84,20 @@ async fn the_plan_is_the_command_lines() {
                 .map(|one| one[key].as_u64().map(|n| n.to_string()))
                 .collect()
         };
-        assert_eq!(
-            values(page, "plan-front-row").await?,
-            bytes(&wanted["front"], "peak_reserved")
-        );
-        assert_eq!(
-            values(page, "plan-reason").await?.len(),
-            wanted["reasons"].as_array().expect("a list").len()
-        );
+        let front = bytes(&wanted["front"], "peak_reserved");
+        values(page, "plan-front-row").is(front).await?;
+        let reasons = wanted["reasons"].as_array().expect("a list").len();
+        values(page, "plan-reason")
+            .until(|shown| shown.len() == reasons)
+            .await?;
         let setups = wanted["searched"]["setups"].to_string();
-        assert_eq!(page.value("plan-searched").await?, Some(setups));
+        page.value("plan-searched").holds(&setups).await?;
         // The link opens the planner with the recommended setup.
         page.click("plan-open").await?;
-        let verdict = page.until("verdict", || page.value("verdict"), Option::is_some).await?;
-        assert!(matches!(verdict.as_deref(), Some("fits" | "tight")), "{verdict:?}");
+        let verdict = page.value("verdict").present().await?;
+        assert!(matches!(verdict.as_str(), "fits" | "tight"), "{verdict}");
         let optim = wanted["recommended"]["setup"]["optim"].as_str().expect("it has one");
-        assert!(page.fragment().await?.contains(optim));
+        page.fragment().contains(optim).await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
@@ -114,12 +113,12 @@ async fn what_fits_nowhere_has_a_nearest_and_a_ladder() {
             let args = ["llava-1.5-7b", "--gpu", "RTX 4060", "--seq", "1024", "--effective", "4"];
             let kept = ["--keep", "precision,optim,attn,freeze,loss"];
             let wanted = command_line(&[&args[..], &kept].concat());
-            let short = wanted["nearest"]["short"].as_u64().map(|n| n.to_string());
-            assert!(short.is_some() && page.value("plan-nearest").await? == short);
+            let short = wanted["nearest"]["short"].as_u64().expect("it is too large");
+            page.value("plan-nearest").holds(&short.to_string()).await?;
             let rungs = wanted["ladder"].as_array().expect("a ladder").iter();
             let peaks: Vec<_> = rungs.map(|rung| rung["peak"].as_u64().map(|n| n.to_string())).collect();
-            assert_eq!(values(page, "plan-rung").await?, peaks);
-            assert_eq!(page.value("plan-recommended").await?, None);
+            values(page, "plan-rung").is(peaks).await?;
+            page.value("plan-recommended").absent().await?;
             Ok(())
         },
     )
@@ -131,14 +130,15 @@ async fn every_export_is_written_or_says_why_not() {
     with_page(SMALL, async |page| {
         search(page).await?;
         let options = "return [...document.querySelector('[data-testid=plan-form]').options].map((one) => one.value)";
-        let forms: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;
-        assert_eq!(forms.len(), ExportFormat::ALL.len());
+        let is_whole = |forms: &Vec<String>| forms.len() == ExportFormat::ALL.len();
+        let forms = page.script::<Vec<String>>(options).until(is_whole).await?;
         let mut texts = Vec::new();
         for form in &forms {
             page.choose("plan-form", form).await?;
-            let text = || async {
-                let [written, refused] = [page.text("plan-export").await?, page.text("plan-export-refused").await?];
-                Ok(written + refused.as_str())
+            let text = || {
+                let script = "return ['plan-export', 'plan-export-refused']
+                    .map((id) => document.querySelector(`[data-testid=${id}]`)?.textContent ?? '').join('')";
+                page.script::<String>(script)
             };
             let before = texts.clone();
             texts.push(
@@ -181,8 +181,7 @@ async fn a_plan_is_first_shown_for_a_tool_that_takes_it() {
         page.until("the export", export, |text| text.contains(r#""stage": 1"#))
             .await?;
         let chosen = "return document.querySelector('[data-testid=plan-form]').value";
-        let chosen: String = page.driver.execute(chosen, vec![]).await?.convert()?;
-        assert_eq!(chosen, ExportFormat::Deepspeed.name());
+        page.script::<String>(chosen).is(ExportFormat::Deepspeed.name()).await?;
         page.choose("plan-form", ExportFormat::Accelerate.name()).await?;
         let refused = || page.text("plan-export-refused");
         page.until("the refusal", refused, |text| text.contains("export deepspeed"))

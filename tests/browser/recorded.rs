@@ -31,7 +31,7 @@ const DROP: &str = "const bytes = Uint8Array.from(atob(arguments[2]), (c) => c.c
 /// Drops a file onto an element.
 pub async fn drop_bytes(page: &Page, area: &str, name: &str, bytes: &[u8]) -> WebDriverResult<()> {
     let args = vec![area.into(), name.into(), STANDARD.encode(bytes).into()];
-    page.driver.execute(DROP, args).await?;
+    page.run_with(DROP, args).await?;
     Ok(())
 }
 
@@ -65,16 +65,10 @@ const FIGURES: [(&str, &str); 4] = [
 /// Waits until the page shows the figures of an answer.
 pub async fn shows(page: &Page, answer: &Value) -> WebDriverResult<()> {
     for (testid, key) in FIGURES {
-        let wanted = answer[key].to_string();
-        page.until(
-            testid,
-            || page.value(testid),
-            |shown| shown.as_deref() == Some(&*wanted),
-        )
-        .await?;
+        page.value(testid).holds(&answer[key].to_string()).await?;
     }
     let verdict = answer["target"]["verdict"].as_str().map(str::to_owned);
-    assert_eq!(page.value("verdict").await?, verdict);
+    page.value("verdict").is(verdict).await?;
     Ok(())
 }
 
@@ -103,8 +97,8 @@ async fn a_recording_of_the_gallery_is_found_and_shows_what_the_command_line_say
         page.until("what matches", listed, |n| *n != all).await?;
         page.click_at(&format!("[data-name='{OF_GALLERY}']")).await?;
         shows(page, &estimate(&unpacked(OF_GALLERY), "H200")).await?;
-        assert!(page.text("facts").await?.contains("NVIDIA H100"), "the card is told");
-        assert!(page.fragment().await?.contains(&format!("recording={OF_GALLERY}")));
+        page.text("facts").contains("NVIDIA H100").await?;
+        page.fragment().contains(&format!("recording={OF_GALLERY}")).await?;
         page.click("gallery-back").await?;
         page.until("the list again", listed, |n| *n == all).await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
@@ -120,12 +114,11 @@ async fn a_recording_that_is_dropped_on_the_calculator_is_shown_and_follows_the_
         drop_bytes(page, ".controls", "run.vram.gz", &recording).await?;
         // It was made for an H200, which the page then has chosen.
         shows(page, &estimate(&recording, "H200")).await?;
-        let reserved = page.value("peak-reserved").await?;
+        let reserved = page.value("peak-reserved").present().await?;
         page.choose("expandable_segments", "true").await?;
         page.changed("peak-reserved", &reserved).await?;
         page.choose("expandable_segments", "recorded").await?;
-        page.until("as before", || page.value("peak-reserved"), |now| *now == reserved)
-            .await?;
+        page.value("peak-reserved").named("as before").holds(&reserved).await?;
         page.find("live-tensor").await?;
         Ok(())
     })
@@ -153,12 +146,7 @@ async fn a_file_that_is_no_recording_says_what_to_do() {
                 .await?;
         }
         page.go("#/recorded?recording=nobody").await?;
-        page.until(
-            "an unknown name",
-            || page.text("refusal"),
-            |text| text.contains("nobody"),
-        )
-        .await?;
+        page.text("refusal").contains("nobody").await?;
         Ok(())
     })
     .await;
@@ -167,12 +155,7 @@ async fn a_file_that_is_no_recording_says_what_to_do() {
 #[tokio::test]
 async fn a_model_that_is_not_built_in_is_sent_to_the_recorder() {
     with_page("#/?model=flobert", async |page| {
-        page.until(
-            "the command",
-            || page.text("record-command"),
-            |text| text.contains("vramscope.record"),
-        )
-        .await?;
+        page.text("record-command").contains("vramscope.record").await?;
         Ok(())
     })
     .await;

@@ -35,12 +35,10 @@ async fn open_sizes(page: &Page, recording: &[u8]) -> WebDriverResult<()> {
 async fn row(page: &Page, name: &str) -> WebDriverResult<i64> {
     let script = "const row = document.querySelector(`[data-testid=what-if-row][data-name='${arguments[0]}']`);\
                   return row?.dataset.value ?? null";
-    let read = || async {
-        let read = page.driver.execute(script, vec![name.into()]).await?;
-        read.convert::<Option<String>>()
-    };
-    let value = page.until(name, read, Option::is_some).await?;
-    Ok(value.expect("it is there").parse().expect("a whole number"))
+    let value = page
+        .script_with::<Option<String>>(script, vec![name.into()])
+        .named(name);
+    Ok(value.present().await?.parse().expect("a whole number"))
 }
 
 async fn pick(page: &Page, name: &str) -> WebDriverResult<()> {
@@ -64,13 +62,12 @@ async fn chosen_sizes_give_the_bytes_of_the_command_line() {
         // The first digits of a length were not recorded, the whole of it was.
         page.enter("size-seq", "600").await?;
         shows(page, &at("batch=4,seq=600")).await?;
-        assert!(page.fragment().await?.contains("sizes=batch%3D4%2Cseq%3D600"));
+        page.fragment().contains("sizes=batch%3D4%2Cseq%3D600").await?;
         // Steps stay within the recorded range, at the distance of recorded lengths.
         page.click_at("[data-testid=size-seq] + button").await?;
         shows(page, &at("batch=4,seq=640")).await?;
         page.click_at("[data-testid=size-seq] + button").await?;
-        let seq = page.find("size-seq").await?;
-        assert_eq!(seq.prop("value").await?.as_deref(), Some("640"));
+        page.prop("size-seq", "value").holds("640").await?;
         Ok(())
     })
     .await;
@@ -88,7 +85,7 @@ async fn sizes_that_were_not_recorded_say_so_with_the_command_that_records_them(
             |value| value.as_deref() == Some("out-of-range"),
         )
         .await?;
-        let words = page.text("refusal").await?;
+        let words = page.text("refusal").nonempty().await?;
         for part in [
             "Micro-batch 9",
             "Micro-batch 2 to 4",
@@ -136,7 +133,7 @@ async fn single_changes_are_the_differences_of_the_command_line() {
         shows(page, &said("estimate", &recording, &after)).await?;
         let less = ["--gpu", "H200", "--at", "batch=2"];
         assert_eq!(row(page, "batch=2").await?, of(&less) - of(&after));
-        assert!(page.fragment().await?.contains("gpu=H200"));
+        page.fragment().contains("gpu=H200").await?;
         Ok(())
     })
     .await;
@@ -173,7 +170,7 @@ async fn the_time_of_a_recorded_step_is_the_command_lines() {
         drop_bytes(page, ".results", "run.vram.gz", &recording).await?;
         ask(page).await?;
         as_said(page, &estimate(&recording, "H200")).await?;
-        assert_eq!(page.value("time-basis").await?.as_deref(), Some("measured"));
+        page.value("time-basis").holds("measured").await?;
 
         // Kernels that no rule times are listed.
         page.go("#/recorded?recording=fasterrcnn-resnet50-fpn&gpu=H100%20SXM")
@@ -189,7 +186,7 @@ async fn the_time_of_a_recorded_step_is_the_command_lines() {
         .await?;
         come(page).await?;
         as_said(page, &answer).await?;
-        assert_eq!(page.value("time-basis").await?.as_deref(), Some("data-sheet"));
+        page.value("time-basis").holds("data-sheet").await?;
         Ok(())
     })
     .await;
@@ -206,7 +203,7 @@ async fn the_saved_report_and_the_command_are_of_the_chosen_sizes() {
         page.choose("expandable_segments", "true").await?;
         let flags = ["--gpu", CARD, "--at", "batch=3", "--expandable-segments"];
         shows(page, &said("estimate", &recording, &flags)).await?;
-        let theirs = run_in(folder.path(), &page.text("command").await?, "json");
+        let theirs = run_in(folder.path(), &page.text("command").nonempty().await?, "json");
         assert_eq!(theirs["recording"]["at"]["sizes"][0][1], 3);
         assert!(theirs["time"]["step_ms"].is_number());
         let ours: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("it is JSON");
@@ -235,8 +232,10 @@ async fn axe_finds_nothing_serious_in_the_sizes_and_they_fit_a_phone() {
                     "{sizes}, {lang}, {width} px"
                 );
                 let wide = "return document.documentElement.scrollWidth";
-                let wide: u32 = page.driver.execute(wide, vec![]).await?.convert()?;
-                assert!(wide <= width, "{lang}: {wide}");
+                page.script::<u32>(wide)
+                    .named(lang)
+                    .until(|wide| *wide <= width)
+                    .await?;
             }
         }
         Ok(())

@@ -42,10 +42,10 @@ async fn pages_come_without_jumps() {
             for (fragment, last) in pages {
                 page.go(fragment).await?;
                 let is_there = format!("return document.querySelector(`{last}`) !== null");
-                let there = || async { page.driver.execute(is_there.as_str(), vec![]).await?.convert::<bool>() };
+                let there = || page.script::<bool>(is_there.as_str());
                 page.until(fragment, there, |there| *there).await?;
                 tokio::time::sleep(Duration::from_millis(300)).await;
-                let (shifts, what): (Vec<f64>, String) = page.driver.execute_async(SHIFTS, vec![]).await?.convert()?;
+                let (shifts, what): (Vec<f64>, String) = page.promise(SHIFTS, vec![]).await?;
                 let is_still = shifts.iter().all(|shift| *shift < SHIFT) && shifts.iter().sum::<f64>() < ALL_SHIFTS;
                 assert!(is_still, "{fragment} moves by {shifts:?} on {width} pixels: {what}");
             }
@@ -85,15 +85,13 @@ const ENTRIES: &str = "
 #[tokio::test]
 async fn changes_and_times_come_where_room_was_left() {
     with_page("", async |page| {
-        page.driver
-            .execute("localStorage.setItem('vramscope.time', '1')", vec![])
-            .await?;
+        page.run("localStorage.setItem('vramscope.time', '1')").await?;
         for width in WIDTHS {
             set_width(page, width).await?;
             for model in ["gpt2", "qwen2.5-vl-7b"] {
-                page.driver.goto("about:blank").await?;
-                page.driver.goto(format!("{}#/?model={model}", page.origin)).await?;
-                let places: Vec<f64> = page.driver.execute_async(CHART, vec![]).await?.convert()?;
+                page.open_address("about:blank").await?;
+                page.open_address(&format!("{}#/?model={model}", page.origin)).await?;
+                let places: Vec<f64> = page.promise(CHART, vec![]).await?;
                 let first = places.first().expect("the chart was there");
                 let moved = places.iter().map(|place| (place - first).abs()).fold(0.0, f64::max);
                 // Out of a window height of 900, with any fonts: neither size is known in advance.
@@ -124,13 +122,12 @@ const LATE_CODE: &str = "
 #[tokio::test]
 async fn the_entries_above_the_results_keep_their_height_where_code_is_late() {
     with_page("", async |page| {
-        let cdp = page.driver.cdp();
-        cdp.page().add_script_to_evaluate_on_new_document(LATE_CODE).await?;
+        page.before_load(LATE_CODE).await?;
         set_width(page, 390).await?;
         for model in ["gpt2", "qwen2.5-vl-7b"] {
-            page.driver.goto("about:blank").await?;
-            page.driver.goto(format!("{}#/?model={model}", page.origin)).await?;
-            let mut heights: Vec<f64> = page.driver.execute_async(ENTRIES, vec![]).await?.convert()?;
+            page.open_address("about:blank").await?;
+            page.open_address(&format!("{}#/?model={model}", page.origin)).await?;
+            let mut heights: Vec<f64> = page.promise(ENTRIES, vec![]).await?;
             heights.dedup();
             assert_eq!(heights.len(), 1, "{model}: the heights are {heights:?}");
         }
@@ -145,12 +142,11 @@ async fn no_room_is_kept_for_what_was_stopped() {
     with_page("", async |page| {
         let stop = "new MutationObserver(() => document.querySelector('[data-testid=stop]')?.click())
             .observe(document, { subtree: true, childList: true })";
-        let cdp = page.driver.cdp();
-        cdp.page().add_script_to_evaluate_on_new_document(stop).await?;
+        page.before_load(stop).await?;
         page.go("#/?model=Qwen/Qwen2.5-VL-72B-Instruct&seq=8192").await?;
         let height =
             "return document.querySelector('.what-if[data-over=true]:empty')?.getBoundingClientRect().height ?? null";
-        let height = || async { page.driver.execute(height, vec![]).await?.convert::<Option<f64>>() };
+        let height = || page.script::<Option<f64>>(height);
         page.until("the room", height, |height| *height == Some(0.0)).await?;
         Ok(())
     })

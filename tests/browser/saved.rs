@@ -8,17 +8,11 @@ use crate::Page;
 ///
 /// The page's policy forbids requests to blobs, so the blob is captured when its URL is created.
 pub async fn text(page: &Page, testid: &str) -> WebDriverResult<(String, String)> {
-    page.driver.execute(CATCH_BLOB, vec![]).await?;
+    page.run(CATCH_BLOB).await?;
     let click = format!("document.querySelector('[data-testid={testid}]').click()");
-    page.driver.execute(&click, vec![]).await?;
-    let read = || async {
-        page.driver
-            .execute("return window.savedFile", vec![])
-            .await?
-            .convert::<Option<(String, String)>>()
-    };
-    let found = page.until(testid, read, Option::is_some).await?;
-    Ok(found.unwrap_or_default())
+    page.run(&click).await?;
+    let file = page.script::<Option<(String, String)>>("return window.savedFile");
+    file.named(testid).present().await
 }
 
 const CATCH_BLOB: &str = "window.savedFile = null; let kept;\

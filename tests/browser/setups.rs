@@ -4,12 +4,12 @@ use serde_json::Value;
 use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 use crate::saved;
 
-async fn names(page: &Page) -> WebDriverResult<Vec<String>> {
+fn names(page: &Page) -> Shown<'_, Vec<String>> {
     let script = "return [...document.querySelectorAll('[data-testid=setup-row]')].map(row => row.dataset.name)";
-    page.driver.execute(script, vec![]).await?.convert()
+    page.script(script)
 }
 
 async fn are(page: &Page, wanted: &[&str]) -> WebDriverResult<()> {
@@ -70,7 +70,7 @@ async fn the_latest_setups_are_kept() {
         page.go("#/").await?;
         page.click("setups").await?;
         let latest = "return [...document.querySelectorAll('[data-testid=setup-latest]')].map(row => row.textContent)";
-        let latest = || async { page.driver.execute(latest, vec![]).await?.convert::<Vec<String>>() };
+        let latest = || page.script::<Vec<String>>(latest);
         let all = page.until("the latest", latest, |all| all.len() == 2).await?;
         assert!(all[0].contains("512") && all[1].contains("12"), "{all:?}");
         page.click("setup-latest").await?;

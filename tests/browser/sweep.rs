@@ -8,7 +8,7 @@ use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Model, Setup, simulate_on};
 
 use crate::Page;
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 use crate::same_bytes::binary;
 use crate::saved;
 use thirtyfour::error::WebDriverResult;
@@ -18,7 +18,7 @@ async fn finished(page: &Page) -> WebDriverResult<()> {
     page.see("sweep-place").await?;
     page.find("sweep-chart").await?;
     let rows = "return document.querySelectorAll('[data-testid=largest-row]').length";
-    let rows = || async { page.driver.execute(rows, vec![]).await?.convert::<usize>() };
+    let rows = || page.script::<usize>(rows);
     page.until("rows", rows, |n| *n > 0).await?;
     page.until(
         "sweep-state",
@@ -30,11 +30,11 @@ async fn finished(page: &Page) -> WebDriverResult<()> {
 }
 
 /// Largest value for a card, as the page shows it.
-async fn largest(page: &Page, card: &str) -> WebDriverResult<u64> {
+fn largest<'a>(page: &'a Page, card: &str) -> Shown<'a, u64> {
     let script =
         "return document.querySelector(`[data-testid=largest-row][data-name='${arguments[0]}']`).dataset.value";
-    let value: String = page.driver.execute(script, vec![card.into()]).await?.convert()?;
-    Ok(value.parse().expect("a number"))
+    let value = page.script_with::<String>(script, vec![card.into()]).named(card);
+    value.map(|value| value.parse().expect("a number"))
 }
 
 fn needs(batch: u64, card: &Device) -> u64 {
@@ -54,7 +54,7 @@ async fn the_largest_batch_is_the_engines() {
         finished(page).await?;
         for name in ["RTX 4070", "RTX 4090"] {
             let card = Device::by_name(name).expect("it is known");
-            let found = largest(page, name).await?;
+            let found = largest(page, name).until(|found| *found > 0).await?;
             assert!(needs(found, card) <= card.usable().get(), "{found} fits {name}");
             assert!(
                 needs(found + 1, card) > card.usable().get(),
@@ -72,11 +72,9 @@ async fn the_largest_batch_is_the_engines() {
 async fn what_the_model_decides_by_itself_is_swept_from_there() {
     with_page("#/?model=vit-large&sweep=image&gpu=RTX%204070", async |page| {
         finished(page).await?;
-        assert_eq!(page.value("sweep-here").await?.as_deref(), Some("224"));
-        assert_eq!(
-            page.value("sweep-allocated").await?,
-            page.value("peak-allocated").await?
-        );
+        page.value("sweep-here").holds("224").await?;
+        let peak = page.value("peak-allocated").present().await?;
+        page.value("sweep-allocated").holds(&peak).await?;
         Ok(())
     })
     .await;
@@ -86,14 +84,12 @@ async fn what_the_model_decides_by_itself_is_swept_from_there() {
 async fn the_curve_passes_through_the_run_of_the_page() {
     with_page("#/?model=gpt2&seq=512&batch=4&sweep=seq&gpu=RTX%204070", async |page| {
         finished(page).await?;
-        assert_eq!(page.value("sweep-here").await?.as_deref(), Some("512"));
-        assert_eq!(
-            page.value("sweep-allocated").await?,
-            page.value("peak-allocated").await?
-        );
+        page.value("sweep-here").holds("512").await?;
+        let peak = page.value("peak-allocated").present().await?;
+        page.value("sweep-allocated").holds(&peak).await?;
         let (name, csv) = saved::text(page, "sweep-chart-csv").await?;
         assert_eq!(name, "gpt2-b4-s512-sweep.csv");
-        let needed = page.value("sweep-needed").await?.expect("a value");
+        let needed = page.value("sweep-needed").present().await?;
         assert!(
             csv.lines().any(|line| line.starts_with(&format!("512,{needed},"))),
             "{csv}"
@@ -107,10 +103,9 @@ async fn the_curve_passes_through_the_run_of_the_page() {
 async fn the_last_curve_stays_until_a_new_one_is_there() {
     with_page("#/?model=gpt2&seq=512&gpu=RTX%204070", async |page| {
         finished(page).await?;
-        let before = largest(page, "RTX 4070").await?;
+        let before = largest(page, "RTX 4070").until(|found| *found > 0).await?;
         page.enter("seq", "1024").await?;
-        let now = || async { largest(page, "RTX 4070").await };
-        let after = page.until("largest", now, |now| *now != before).await?;
+        let after = largest(page, "RTX 4070").until(|now| *now != before).await?;
         assert!(after > 0 && after < before, "{after}, was {before}");
         Ok(())
     })
@@ -123,8 +118,9 @@ async fn only_what_the_model_takes_can_be_varied() {
         page.see("sweep-place").await?;
         page.find("sweep").await?;
         let options = "return [...document.querySelectorAll('[data-testid=sweep] option')].map(o => o.value)";
-        let options: Vec<String> = page.driver.execute(options, vec![]).await?.convert()?;
-        assert_eq!(options, ["batch", "image", "frames"]);
+        page.script::<Vec<String>>(options)
+            .is(["batch", "image", "frames"])
+            .await?;
         Ok(())
     })
     .await;
@@ -134,8 +130,7 @@ async fn only_what_the_model_takes_can_be_varied() {
 async fn the_largest_micro_batch_is_the_command_lines() {
     with_page("#/?model=gpt2&gpu=RTX 4060&seq=1024", async |page| {
         page.see("sweep-place").await?;
-        let found = || page.value("largest-batch");
-        let batch = page.until("it is found", found, Option::is_some).await?;
+        let batch = page.value("largest-batch").present().await?;
         let args = [
             "max-batch",
             "gpt2",
@@ -151,8 +146,8 @@ async fn the_largest_micro_batch_is_the_command_lines() {
             .output()
             .expect("the command line runs");
         let wanted: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
-        assert_eq!(batch, Some(wanted["max_batch"].to_string()));
-        let next = page.text("largest-batch-next").await?;
+        assert_eq!(batch, wanted["max_batch"].to_string());
+        let next = page.text("largest-batch-next").nonempty().await?;
         let stopped = wanted["max_batch"]
             .as_u64()
             .map(|batch| format!("A micro-batch of {} runs out", batch + 1));
@@ -160,11 +155,7 @@ async fn the_largest_micro_batch_is_the_command_lines() {
         // A lower limit leads to a smaller batch, which one click applies.
         page.click_at("details:has([data-testid=limit_gib]) summary").await?;
         page.enter("limit_gib", "5").await?;
-        page.changed("largest-batch", &batch).await?;
-        let less = page
-            .until("it is found again", found, Option::is_some)
-            .await?
-            .expect("it is there");
+        let less = page.changed("largest-batch", &batch).await?;
         page.click("largest-batch-use").await?;
         page.until(
             "batch",
@@ -179,8 +170,7 @@ async fn the_largest_micro_batch_is_the_command_lines() {
         )
         .await?;
         page.choose("language", "zh-TW").await?;
-        page.until("words", || page.text("largest-batch"), |text| text.contains("放得下"))
-            .await?;
+        page.text("largest-batch").contains("放得下").await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })

@@ -6,7 +6,7 @@ use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
 use crate::page::with_page;
-use crate::person::{Effort, Person};
+use crate::person::Person;
 use crate::recorded::{OF_TESTS, drop_bytes};
 
 /// Text of an element, once it holds what is wanted.
@@ -15,13 +15,16 @@ async fn told(page: &Page, testid: &str, wanted: &str) -> WebDriverResult<String
         .await
 }
 
-/// What the page has put on the clipboard since the press.
+/// What the page puts on the clipboard at a press.
 async fn copied(person: &mut Person<'_>, testid: &str) -> WebDriverResult<String> {
-    let stub = "navigator.clipboard.writeText = async (text) => { window.copied = text }";
-    person.page.driver.execute(stub, vec![]).await?;
+    let stub = "window.copied = null; navigator.clipboard.writeText = async (text) => { window.copied = text }";
+    person.page.run(stub).await?;
     person.click(testid).await?;
-    let read = "return window.copied ?? ''";
-    person.page.driver.execute(read, vec![]).await?.convert()
+    person
+        .page
+        .script::<Option<String>>("return window.copied")
+        .present()
+        .await
 }
 
 /// 1. To the verdict, to a plan that fits, and to its launch file.
@@ -38,27 +41,24 @@ async fn lora_on_one_card_with_a_large_image() {
         person.types("l").await?;
         person.presses(Key::Enter, 1).await?;
         person.sees("oom").await?;
-        let address = page.fragment().await?;
         for part in ["model=qwen2.5-vl-7b", "seq=4096", "image_sizes=720p", "freeze=lora"] {
-            assert!(address.contains(part), "{part}: {address}");
+            page.fragment().contains(part).await?;
         }
-        let effort = person.rest();
-        assert!(effort.clicks <= 5 && effort.keys <= 25, "to the verdict: {effort:?}");
+        person.took_at_most(5, 25);
 
         person.click("make-fit").await?;
-        let first = page.find("make-fit-setup").await?.attr("data-value").await?;
-        let nearest: Value = serde_json::from_str(&first.expect("a setup")).expect("JSON");
+        let first = page.value("make-fit-setup").present().await?;
+        let nearest: Value = serde_json::from_str(&first).expect("JSON");
         person.click("make-fit-apply").await?;
         person.sees("fits").await?;
-        assert_eq!(person.rest(), Effort { clicks: 2, keys: 0 });
+        person.took_at_most(2, 0);
         // What was promised is what the page then says.
-        assert_eq!(
-            page.value("peak-reserved").await?,
-            nearest["peak_reserved"].as_u64().map(|bytes| bytes.to_string())
-        );
+        page.value("peak-reserved")
+            .holds(&nearest["peak_reserved"].to_string())
+            .await?;
         let file = copied(&mut person, "make-fit-copy").await?;
         assert!(file.contains("per_device_train_batch_size"), "{file}");
-        assert_eq!(person.rest(), Effort { clicks: 1, keys: 0 });
+        person.took_at_most(1, 0);
         Ok(())
     })
     .await;
@@ -73,9 +73,8 @@ async fn all_weights_on_eight_gpus() {
         person.fills("world", "8").await?;
         told(page, "verdict", "8 × H100 SXM").await?;
         person.sees("fits").await?;
-        let effort = person.rest();
-        assert!(effort.clicks <= 2 && effort.keys <= 11, "{effort:?}");
-        assert_eq!(page.fragment().await?, "#/?model=qwen2.5-vl-7b&world=8");
+        person.took_at_most(2, 11);
+        page.fragment().is("#/?model=qwen2.5-vl-7b&world=8").await?;
         Ok(())
     })
     .await;
@@ -91,13 +90,10 @@ async fn the_largest_batch_of_qlora() {
             person.chooses("freeze", "qlora").await?;
             person.sees("fits").await?;
             person.click("to-section-sweep").await?;
-            let found = page
-                .until("a batch", || page.value("largest-batch"), Option::is_some)
-                .await?;
+            let found = page.value("largest-batch").present().await?;
             person.click("largest-batch-use").await?;
-            let used = || async { page.find("batch").await?.prop("value").await };
-            page.until("the batch", used, |batch| *batch == found).await?;
-            assert_eq!(person.rest(), Effort { clicks: 4, keys: 0 });
+            page.prop("batch", "value").holds(&found).await?;
+            person.took_at_most(4, 0);
             Ok(())
         },
     )
@@ -112,12 +108,11 @@ async fn a_recording_is_read() {
         drop_bytes(page, ".plan", "run.vram.gz", &bytes).await?;
         // The calculator's own figures stay until the recording's page is there.
         page.find("recording-name").await?;
-        page.until("its peak", || page.value("peak-reserved"), Option::is_some)
-            .await?;
+        page.value("peak-reserved").present().await?;
         let mut person = Person::at(page);
         person.picks("gpu", "h200").await?;
         told(page, "verdict", "H200").await?;
-        assert_eq!(person.rest(), Effort { clicks: 1, keys: 5 });
+        person.took_at_most(1, 5);
         Ok(())
     })
     .await;
@@ -132,16 +127,11 @@ async fn two_setups_are_compared() {
         person.chooses("optim", "sgd").await?;
         let cells =
             "return [...document.querySelectorAll('[data-testid=compare-needed]')].map(c => c.dataset.value ?? null)";
-        let cells = || async {
-            page.driver
-                .execute(cells, vec![])
-                .await?
-                .convert::<Vec<Option<String>>>()
-        };
+        let cells = || page.script::<Vec<Option<String>>>(cells);
         let both =
             |all: &Vec<Option<String>>| all.len() == 2 && all[0].is_some() && all[1].is_some() && all[0] != all[1];
         page.until("two amounts", cells, both).await?;
-        assert_eq!(person.rest(), Effort { clicks: 3, keys: 0 });
+        person.took_at_most(3, 0);
         Ok(())
     })
     .await;
@@ -159,8 +149,8 @@ async fn an_unknown_family_is_refused_with_the_way_on() {
         let why = told(page, "refusal", "nobodys").await?;
         assert!(why.contains("vramscope.record"), "{why}");
         // Nothing of the last model stands under the name of this one.
-        assert_eq!(page.value("peak-reserved").await?, None);
-        assert_eq!(person.rest().clicks, 2);
+        page.value("peak-reserved").is(None).await?;
+        person.took_at_most(2, usize::MAX);
         Ok(())
     })
     .await;
@@ -179,7 +169,7 @@ async fn a_message_is_diagnosed() {
         page.find("diagnose-text").await?.send_keys(message).await?;
         person.click("diagnose-go").await?;
         told(page, "finding", "2.50 GiB").await?;
-        assert_eq!(person.rest(), Effort { clicks: 3, keys: 0 });
+        person.took_at_most(3, 0);
         Ok(())
     })
     .await;
@@ -190,23 +180,20 @@ async fn a_message_is_diagnosed() {
 async fn on_a_phone_the_verdict_is_in_the_first_screen() {
     with_page("#/", async |page| {
         let phone = json!({ "width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": true });
-        page.driver
-            .cdp()
-            .send_raw("Emulation.setDeviceMetricsOverride", phone)
+        page.devtools("Emulation.setDeviceMetricsOverride", phone)
             .await?;
         page.go("#/?model=gpt2").await?;
-        page.until("a verdict", || page.value("verdict"), Option::is_some).await?;
+        page.value("verdict").present().await?;
         let bottom = "return document.querySelector('[data-testid=verdict]').getBoundingClientRect().bottom";
-        let bottom: f64 = page.driver.execute(bottom, vec![]).await?.convert()?;
-        assert!(bottom < 844.0, "{bottom}");
+        page.script::<f64>(bottom).until(|bottom| *bottom < 844.0).await?;
         let mut person = Person::at(page);
         person.fills("batch", "512").await?;
         person.sees("oom").await?;
         let shown = "const box = document.querySelector('.sticky-out .sticky-line, .headline .verdict').getBoundingClientRect();
             return box.bottom > 0 && box.top < innerHeight";
-        let shown = || async { page.driver.execute(shown, vec![]).await?.convert::<bool>() };
+        let shown = || page.script::<bool>(shown);
         page.until("the verdict in sight", shown, |is| *is).await?;
-        assert_eq!(person.rest(), Effort { clicks: 1, keys: 3 });
+        person.took_at_most(1, 3);
         Ok(())
     })
     .await;
@@ -221,7 +208,7 @@ async fn the_first_task_is_done_by_keyboard_alone() {
         // The second of the links that are skipped to.
         person.presses(Key::Tab, 2).await?;
         person.presses(Key::Enter, 1).await?;
-        assert_eq!(person.focused().await?, "model");
+        person.focused().is("model").await?;
         person.types("2.5-vl-7b").await?;
         person.presses(Key::Enter, 1).await?;
         person.tabs_to("gpu").await?;
@@ -234,21 +221,12 @@ async fn the_first_task_is_done_by_keyboard_alone() {
         person.tabs_to("freeze").await?;
         person.types("l").await?;
         person.sees("oom").await?;
-        let address = page.fragment().await?;
-        assert!(
-            address.contains("seq=4096") && address.contains("freeze=lora"),
-            "{address}"
-        );
-        let effort = person.rest();
-        assert!(effort.clicks == 0 && effort.keys <= 45, "{effort:?}");
+        page.fragment().contains("seq=4096").await?;
+        page.fragment().contains("freeze=lora").await?;
+        person.took_at_most(0, 45);
         // Help stays within reach: Shift+Tab leads to it.
-        let back = page.driver.action_chain();
-        back.key_down(Key::Shift)
-            .send_keys(Key::Tab + "")
-            .key_up(Key::Shift)
-            .perform()
-            .await?;
-        assert_eq!(person.focused().await?, "help-button");
+        page.keys_with(Key::Shift, Key::Tab).await?;
+        person.focused().is("help-button").await?;
         Ok(())
     })
     .await;
@@ -266,10 +244,11 @@ async fn in_chinese() {
             .await?;
         person.picks("gpu", "4090").await?;
         person.sees("oom").await?;
-        assert!(page.text("make-fit").await?.chars().any(|c| c > '一'));
-        let address = page.fragment().await?;
-        assert!(address.contains("model=Qwen%2FQwen2.5-VL-7B-Instruct"), "{address}");
-        assert_eq!(person.rest().clicks, 4);
+        page.text("make-fit")
+            .until(|text| text.chars().any(|c| c > '一'))
+            .await?;
+        page.fragment().contains("model=Qwen%2FQwen2.5-VL-7B-Instruct").await?;
+        person.took_at_most(4, usize::MAX);
         Ok(())
     })
     .await;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use thirtyfour::error::WebDriverResult;
 
 use crate::accessible::{findings, set_width};
-use crate::page::{Page, built, with_browser, with_page};
+use crate::page::{Page, Shown, built, with_browser, with_page};
 use crate::same_bytes::binary;
 
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/records/h200.json");
@@ -34,21 +34,21 @@ pub async fn ask(page: &Page) -> WebDriverResult<()> {
 pub async fn come(page: &Page) -> WebDriverResult<()> {
     page.find("bottleneck").await?;
     let busy = "return document.querySelector('[data-testid=time-body]')?.ariaBusy ?? 'true'";
-    let busy = || async { page.driver.execute(busy, vec![]).await?.convert::<String>() };
+    let busy = || page.script::<String>(busy);
     page.until("the whole time", busy, |busy| busy == "false").await?;
     Ok(())
 }
 
 async fn number(page: &Page, testid: &str) -> WebDriverResult<f64> {
-    let value = page.until(testid, || page.value(testid), Option::is_some).await?;
-    Ok(value.expect("a value").parse().expect("a number"))
+    let value = page.value(testid).present().await?;
+    Ok(value.parse().expect("a number"))
 }
 
 /// Milliseconds of each part of the step, by name.
-async fn parts(page: &Page) -> WebDriverResult<Vec<(String, f64)>> {
+fn parts(page: &Page) -> Shown<'_, Vec<(String, f64)>> {
     let script = "return [...document.querySelectorAll('[data-testid=time-part]')]
         .map((e) => [e.dataset.name, Number(e.dataset.value)])";
-    page.driver.execute(script, vec![]).await?.convert()
+    page.script(script)
 }
 
 fn same(shown: f64, said: &Value) {
@@ -68,14 +68,12 @@ pub async fn as_said(page: &Page, said: &Value) -> WebDriverResult<()> {
     if !time["tokens_per_s"].is_null() {
         same(number(page, "tokens-per-s").await?, &time["tokens_per_s"]);
     }
-    for (name, ms) in parts(page).await?.iter().filter(|(name, _)| name != "wait") {
+    let parts = parts(page).until(|parts| !parts.is_empty()).await?;
+    for (name, ms) in parts.iter().filter(|(name, _)| name != "wait") {
         same(*ms, &said["ms"][name]);
     }
-    assert_eq!(
-        page.value("bottleneck").await?.as_deref(),
-        time["bottlenecks"][0]["resource"].as_str()
-    );
-    Ok(())
+    let bottleneck = time["bottlenecks"][0]["resource"].as_str().expect("a resource");
+    page.value("bottleneck").holds(bottleneck).await
 }
 
 #[tokio::test]
@@ -84,7 +82,7 @@ async fn the_time_is_the_command_lines_from_measured_kernels_and_from_a_data_she
         ask(page).await?;
         let gpt2 = ["gpt2", "--batch", "4", "--seq", "512"];
         as_said(page, &said(&[&gpt2[..], &["--gpu", "H200"]].concat())).await?;
-        assert_eq!(page.value("time-basis").await?.as_deref(), Some("measured"));
+        page.value("time-basis").holds("measured").await?;
 
         // Once requested, it loads on its own, also for another card or a vision-language model.
         page.go("#/?model=gpt2&batch=4&seq=512&gpu=RTX%204090&optim=adamw_fused")
@@ -92,7 +90,7 @@ async fn the_time_is_the_command_lines_from_measured_kernels_and_from_a_data_she
         come(page).await?;
         let flags = [&gpt2[..], &["--gpu", "RTX 4090", "--optim", "adamw_fused"]].concat();
         as_said(page, &said(&flags)).await?;
-        assert_eq!(page.value("time-basis").await?.as_deref(), Some("data-sheet"));
+        page.value("time-basis").holds("data-sheet").await?;
         page.find("measure-card").await?;
 
         page.go("#/?model=tinyllava-1.5b&seq=800&accum=2&gpu=H200").await?;
@@ -110,9 +108,9 @@ async fn nothing_of_it_is_fetched_before_it_is_wanted() {
     with_page("#/?model=gpt2", async |page| {
         page.find("peak-allocated").await?;
         let asked = "return performance.getEntriesByType('resource').some((e) => e.name.includes('/chunks/time-'))";
-        assert!(!page.driver.execute(asked, vec![]).await?.convert::<bool>()?);
+        page.script::<bool>(asked).is(false).await?;
         ask(page).await?;
-        assert!(page.driver.execute(asked, vec![]).await?.convert::<bool>()?);
+        page.script::<bool>(asked).is(true).await?;
         Ok(())
     })
     .await;
@@ -122,16 +120,16 @@ async fn nothing_of_it_is_fetched_before_it_is_wanted() {
 async fn a_change_brings_its_own_time_and_each_number_says_how_it_comes_about() {
     with_page("#/?model=gpt2&batch=2&seq=256&gpu=H200", async |page| {
         ask(page).await?;
-        let before = page.value("step-ms").await?;
+        let before = page.value("step-ms").present().await?;
         page.enter("batch", "16").await?;
         page.changed("step-ms", &before).await?;
         come(page).await?;
         as_said(page, &said(&["gpt2", "--batch", "16", "--seq", "256", "--gpu", "H200"])).await?;
-        let shown = page.text("step-ms").await?;
+        let shown = page.text("step-ms").nonempty().await?;
         page.click("step-ms").await?;
         page.until("the result", || page.text("told-result"), |result| *result == shown)
             .await?;
-        let numbers = page.text("told-numbers").await?;
+        let numbers = page.text("told-numbers").nonempty().await?;
         assert!(numbers.starts_with("1 × ("), "{numbers}");
         Ok(())
     })
@@ -152,26 +150,20 @@ async fn data_and_price_are_told_as_the_command_line_tells_them() {
             let said = said(&flags);
             as_said(page, &said).await?;
             let time = &said["time"];
-            assert_eq!(page.value("bottleneck").await?.as_deref(), Some("data"));
-            let wait = parts(page).await?.into_iter().find(|(name, _)| name == "wait");
-            same(wait.expect("data is waited for").1, &time["data"]["wait_ms"]);
+            page.value("bottleneck").holds("data").await?;
+            let wait = parts(page).map(|parts| parts.into_iter().find(|(name, _)| name == "wait"));
+            same(wait.present().await?.1, &time["data"]["wait_ms"]);
             same(number(page, "run-hours").await?, &time["run"]["hours"]);
             same(number(page, "run-cost").await?, &time["run"]["cost"]);
             same(number(page, "run-kwh").await?, &time["run"]["kwh_at_most"]);
             let best = time["data"]["best_workers"].to_string();
-            assert!(page.text("workers").await?.contains(&best));
-            assert!(page.text("command").await?.contains("--price-per-hour 2.5"));
+            page.text("workers").contains(&best).await?;
+            page.text("command").contains("--price-per-hour 2.5").await?;
 
             page.enter("data", "dekode=3").await?;
-            page.until(
-                "the message",
-                || page.text("wrong-data"),
-                |text| text.contains("they are read, decode"),
-            )
-            .await?;
+            page.text("wrong-data").contains("they are read, decode").await?;
             page.enter("watts", "-1").await?;
-            page.until("the message", || page.text("error-watts"), |text| text.contains("-1"))
-                .await?;
+            page.text("error-watts").contains("-1").await?;
             Ok(())
         },
     )
@@ -187,8 +179,8 @@ async fn my_card_takes_the_place_of_what_the_program_brings() {
         page.find("my-card").await?;
         page.go("#/?model=gpt2&batch=4&seq=512&gpu=H200").await?;
         come(page).await?;
-        assert_eq!(page.value("time-basis").await?.as_deref(), Some("my-card"));
-        assert!(page.text("time-basis").await?.contains("NVIDIA H200"));
+        page.value("time-basis").holds("my-card").await?;
+        page.text("time-basis").contains("NVIDIA H200").await?;
         let flags = ["gpt2", "--batch", "4", "--seq", "512", "--gpu", "H200"];
         let (with_record, without) = (said(&[&flags[..], &["--record", RECORD]].concat()), said(&flags));
         assert_ne!(with_record["time"]["step_ms"], without["time"]["step_ms"]);
@@ -197,8 +189,8 @@ async fn my_card_takes_the_place_of_what_the_program_brings() {
         // It does not apply to another card.
         page.go("#/?model=gpt2&batch=4&seq=512&gpu=RTX%204090").await?;
         come(page).await?;
-        assert_eq!(page.value("time-basis").await?.as_deref(), Some("data-sheet"));
-        assert!(page.text("other-card").await?.contains("NVIDIA H200"));
+        page.value("time-basis").holds("data-sheet").await?;
+        page.text("other-card").contains("NVIDIA H200").await?;
         Ok(())
     })
     .await;
@@ -244,8 +236,10 @@ async fn axe_finds_nothing_serious_in_it_and_it_fits_a_phone() {
                     "open: {theme}, {lang}, {width} px"
                 );
                 let wide = "return document.documentElement.scrollWidth";
-                let wide: u32 = page.driver.execute(wide, vec![]).await?.convert()?;
-                assert!(wide <= width, "{lang}: {wide}");
+                page.script::<u32>(wide)
+                    .named(lang)
+                    .until(|wide| *wide <= width)
+                    .await?;
             }
             Ok(())
         },

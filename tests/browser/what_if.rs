@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
-use crate::page::with_page;
+use crate::page::{Shown, with_page};
 use crate::same_bytes::command_line;
 
 const FRAGMENT: &str = "#/?model=gpt2&gpu=H200&seq=512";
@@ -23,11 +23,8 @@ fn reserved(line: &Value) -> i64 {
 async fn row(page: &Page, name: &str) -> WebDriverResult<Option<i64>> {
     let script = "const row = document.querySelector(`[data-testid=what-if-row][data-name='${arguments[0]}']`);\
                   return row && { value: row.dataset.value ?? null, disabled: row.disabled }";
-    let read = || async {
-        let read = page.driver.execute(script, vec![name.into()]).await?;
-        read.convert::<Value>()
-    };
-    let row = page.until(name, read, |row| !row.is_null()).await?;
+    let row = page.script_with::<Option<Value>>(script, vec![name.into()]).named(name);
+    let row = row.present().await?;
     assert_eq!(row["value"].is_null(), row["disabled"], "{name}");
     Ok(row["value"]
         .as_str()
@@ -81,13 +78,13 @@ async fn changes_to_adapters_are_the_differences_of_the_command_line() {
 async fn a_change_that_is_picked_is_applied() {
     with_page(FRAGMENT, async |page| {
         let difference = row(page, "optim=sgd").await?.expect("it runs");
-        let before = page.value("peak-reserved").await?;
+        let before = page.value("peak-reserved").present().await?;
         let press = "document.querySelector(`[data-testid=what-if-row][data-name='optim=sgd']`).click()";
-        page.driver.execute(press, vec![]).await?;
+        page.run(press).await?;
         let after = page.changed("peak-reserved", &before).await?;
-        let bytes = |text: Option<String>| text.and_then(|t| t.parse::<i64>().ok()).expect("a whole number");
-        assert_eq!(bytes(after) - bytes(before), difference);
-        assert!(page.fragment().await?.contains("optim=sgd"));
+        let bytes = |text: &str| text.parse::<i64>().expect("a whole number");
+        assert_eq!(bytes(&after) - bytes(&before), difference);
+        page.fragment().contains("optim=sgd").await?;
         // Returning to the first optimizer is now one of the changes.
         assert_eq!(row(page, "optim=adamw").await?, Some(-difference));
         Ok(())
@@ -96,9 +93,9 @@ async fn a_change_that_is_picked_is_applied() {
 }
 
 /// Names of the rows, in the order of the document.
-async fn order(page: &Page) -> WebDriverResult<Vec<String>> {
+fn order(page: &Page) -> Shown<'_, Vec<String>> {
     let script = "return [...document.querySelectorAll('[data-testid=what-if-row]')].map(row => row.dataset.name)";
-    page.driver.execute(script, vec![]).await?.convert()
+    page.script(script)
 }
 
 /// Under the pointer the order stays, and what undoes a change takes its place; once it is left, the largest saving comes
@@ -107,12 +104,11 @@ async fn order(page: &Page) -> WebDriverResult<Vec<String>> {
 async fn no_row_changes_its_place_under_the_pointer() {
     with_page(FRAGMENT, async |page| {
         row(page, "optim=sgd").await?;
-        let before = order(page).await?;
+        let before = order(page).until(|rows| !rows.is_empty()).await?;
         // A real press: it brings the pointer there.
         page.click_at("[data-testid=what-if-row][data-name='optim=sgd']")
             .await?;
         row(page, "optim=adamw").await?;
-        let after = order(page).await?;
         let wanted: Vec<String> = before
             .iter()
             .map(|name| match name.as_str() {
@@ -127,7 +123,8 @@ async fn no_row_changes_its_place_under_the_pointer() {
                 .cloned()
                 .collect::<Vec<_>>()
         };
-        assert_eq!(kept(&after), wanted, "all rows that stay are where they were");
+        // All rows that stay are where they were.
+        order(page).until(|after| kept(after) == wanted).await?;
         Ok(())
     })
     .await;

@@ -11,7 +11,7 @@ use crate::same_bytes::command_line;
 async fn before_load(page: &Page, script: &str) -> WebDriverResult<()> {
     let params = json!({ "source": script });
     let method = "Page.addScriptToEvaluateOnNewDocument";
-    page.driver.cdp().send_raw(method, params).await?;
+    page.devtools(method, params).await?;
     Ok(())
 }
 
@@ -19,14 +19,9 @@ async fn before_load(page: &Page, script: &str) -> WebDriverResult<()> {
 const KEEP_WORKERS: &str = "globalThis.workers = [];\
     globalThis.Worker = class extends Worker { constructor(...a) { super(...a); workers.push(this); } };";
 
-async fn script(page: &Page, script: &str) -> WebDriverResult<Value> {
-    Ok(page.driver.execute(script, vec![]).await?.json().clone())
-}
-
 /// Waits until the page shows a simulated run, and returns its peak.
-async fn first_peak(page: &Page) -> WebDriverResult<Option<String>> {
-    page.until("a run", || page.value("peak-allocated"), Option::is_some)
-        .await
+async fn first_peak(page: &Page) -> WebDriverResult<String> {
+    page.value("peak-allocated").present().await
 }
 
 #[tokio::test]
@@ -42,12 +37,11 @@ async fn after_quick_entries_the_last_is_shown_and_no_older_answer_follows_a_new
               field.value = batch; field.dispatchEvent(new Event('input', { bubbles: true }));\
               await new Promise(done => setTimeout(done));\
             }";
-        page.driver
-            .execute_async(
-                &format!("const done = arguments[0]; (async () => {{ {type_fast} }})().then(done)"),
-                vec![],
-            )
-            .await?;
+        page.promise::<Value>(
+            &format!("const done = arguments[0]; (async () => {{ {type_fast} }})().then(done)"),
+            vec![],
+        )
+        .await?;
         let line = command_line(&[json!({ "model": "gpt2", "seq": 512, "batch": 16 })
             .as_object()
             .cloned()
@@ -59,17 +53,9 @@ async fn after_quick_entries_the_last_is_shown_and_no_older_answer_follows_a_new
             |now| now.as_ref() == Some(&expected),
         )
         .await?;
-        let shown = script(page, "return shown").await?;
-        let shown: Vec<_> = shown
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_u64)
-            .collect();
-        assert!(
-            shown.is_sorted_by(|a, b| a < b),
-            "peaks rise with the batch, so an older answer came after a newer one: {shown:?}"
-        );
+        // Peaks rise with the batch: of a smaller one after a larger, an older answer came after a newer one.
+        let shown = page.script::<Vec<u64>>("return shown");
+        shown.until(|shown| shown.is_sorted_by(|a, b| a < b)).await?;
         Ok(())
     })
     .await;
@@ -82,7 +68,7 @@ async fn a_crash_of_the_worker_keeps_the_state_and_the_next_entry_works() {
         page.go("#/?model=gpt2&batch=2").await?;
         let before = first_peak(page).await?;
         // The page never sends this message; it makes the worker's program panic.
-        script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
+        page.run("workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
         let report = page
             .until("the panel of the fault", || page.text("fault"), |t| !t.is_empty())
             .await?;
@@ -90,14 +76,15 @@ async fn a_crash_of_the_worker_keeps_the_state_and_the_next_entry_works() {
         for part in ["cannot be read", "#/?model=gpt2&batch=2", "Mozilla/5.0", version] {
             assert!(report.contains(part), "no {part} in {report}");
         }
-        assert_eq!(page.value("peak-allocated").await?, before, "the old result stays");
+        // The old result stays.
+        page.value("peak-allocated").holds(&before).await?;
         page.enter("batch", "3").await?;
         page.changed("peak-allocated", &before).await?;
         page.until("no panel of a fault", || page.text("fault"), String::is_empty)
             .await?;
-        assert_eq!(page.fragment().await?, "#/?model=gpt2&batch=3");
+        page.fragment().is("#/?model=gpt2&batch=3").await?;
         // A new worker answers, and it can crash again.
-        script(page, "workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
+        page.run("workers.at(-1).postMessage(new ArrayBuffer(1))").await?;
         page.until("the panel of the fault", || page.text("fault"), |t| !t.is_empty())
             .await?;
         page.enter("batch", "4").await?;
@@ -116,7 +103,7 @@ async fn a_crash_of_the_page_offers_a_reload_that_keeps_the_entries() {
         let before = first_peak(page).await?;
         // The worker never sends this message; it makes the page's program panic.
         let answer = "workers.at(-1).dispatchEvent(new MessageEvent('message', { data: new ArrayBuffer(1) }))";
-        script(page, answer).await?;
+        page.run(answer).await?;
         let panel = page
             .until("the panel of the fault", || page.text("fault"), |t| !t.is_empty())
             .await?;
@@ -124,16 +111,20 @@ async fn a_crash_of_the_page_offers_a_reload_that_keeps_the_entries() {
             panel.contains("重新載入") && panel.contains("cannot be read"),
             "{panel}"
         );
-        assert!(page.value("peak-allocated").await?.is_some(), "the page is not blank");
-        let copied = "document.querySelector('[data-testid=copy-report]').click(); return getSelection().toString()";
-        let copied = script(page, copied).await?;
-        assert!(copied.to_string().contains("batch=2"), "{copied}");
+        // The page is not blank.
+        page.value("peak-allocated").present().await?;
+        page.run("document.querySelector('[data-testid=copy-report]').click()")
+            .await?;
+        page.script::<String>("return getSelection().toString()")
+            .contains("batch=2")
+            .await?;
         // The second button reloads the page.
-        script(page, "document.querySelector('.fault-tools :nth-child(2)').click()").await?;
+        page.run("document.querySelector('.fault-tools :nth-child(2)').click()")
+            .await?;
         page.until("a fresh page", || page.text("fault"), String::is_empty)
             .await?;
-        assert_eq!(first_peak(page).await?, before);
-        assert!(page.fragment().await?.contains("batch=2"));
+        page.value("peak-allocated").holds(&before).await?;
+        page.fragment().contains("batch=2").await?;
         Ok(())
     })
     .await;
@@ -151,7 +142,7 @@ async fn without_workers_the_page_simulates_by_itself() {
             let by_worker = first_peak(page).await?;
             before_load(page, refusal).await?;
             page.go("#/?model=gpt2&batch=2").await?;
-            assert_eq!(first_peak(page).await?, by_worker);
+            page.value("peak-allocated").holds(&by_worker).await?;
             page.enter("batch", "3").await?;
             page.changed("peak-allocated", &by_worker).await?;
             Ok(())
@@ -165,23 +156,19 @@ async fn the_pointer_on_the_timeline_lists_the_tensors_of_its_instant() {
     with_page("#/?model=gpt2", async |page| {
         page.see("timeline-place").await?;
         page.find("instant").await?;
-        let title = || async { script(page, "return document.querySelector('.instant h3').textContent").await };
-        let at_peak = title().await?;
+        let title = || page.text_at(".instant h3");
+        let at_peak = title().nonempty().await?;
         let point = "const frame = document.querySelector('[data-testid=timeline]'), box = frame.getBoundingClientRect();\
             for (const share of [0.3, 0.5, 0.7, 0.2]) frame.dispatchEvent(new PointerEvent('pointermove',\
               { clientX: box.left + box.width * share, clientY: box.top + 9, bubbles: true }))";
-        script(page, point).await?;
+        page.run(point).await?;
         page.until("another instant", title, |now| *now != at_peak).await?;
         let spoken = "return document.querySelector('[data-testid=timeline]').ariaValueText";
         let now = "return document.querySelector('[data-testid=timeline]').ariaValueNow";
-        let instant = script(page, now).await?;
-        let instant = instant.as_str().expect("it has a value");
-        page.until("the instant, spoken", || script(page, spoken), |words| {
-            words.as_str().is_some_and(|words| words.contains(instant))
-        })
-        .await?;
+        let instant = page.script::<String>(now).nonempty().await?;
+        page.script::<String>(spoken).contains(&instant).await?;
         let leave = "document.querySelector('[data-testid=timeline]').dispatchEvent(new PointerEvent('pointerleave'))";
-        script(page, leave).await?;
+        page.run(leave).await?;
         page.until("the peak", title, |now| *now == at_peak).await?;
         Ok(())
     })
@@ -200,14 +187,14 @@ async fn long_work_shows_its_progress_and_can_be_stopped() {
         before_load(page, press).await?;
         page.go("#/?model=Qwen/Qwen2.5-VL-72B-Instruct&seq=8192").await?;
         first_peak(page).await?;
-        let pressed = || script(page, "return pressed");
-        page.until("progress", pressed, |p| !p.is_null()).await?;
-        let rows = || script(page, "return document.querySelectorAll('[data-testid=what-if-row]').length");
+        page.script::<Option<f64>>("return pressed").named("progress").present().await?;
+        let rows = || page.script::<usize>("return document.querySelectorAll('[data-testid=what-if-row]').length");
         let over = "return document.querySelector('[data-testid=what-if]').dataset.over";
-        page.until("the end", || script(page, over), |over| over == "true").await?;
+        page.script::<String>(over).named("the end").is("true").await?;
         // If changes were still tried, their results would arrive by now.
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-        assert_eq!((rows().await?, page.text("progress").await?), (json!(0), String::new()));
+        rows().is(0_usize).await?;
+        page.text("progress").is("").await?;
         Ok(())
     })
     .await;
@@ -221,18 +208,18 @@ async fn a_newer_entry_interrupts_a_long_simulation() {
         let small = first_peak(page).await?;
         // Takes seconds in a single simulation: a call of attention for each of 98,304 windows.
         let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&batch=48&grid=64x64&seq=2048&attn=eager&precision=amp-bf16'";
-        script(page, long).await?;
+        page.run(long).await?;
         // Longer than a second, in which the page abandons a worker that stays silent.
         tokio::time::sleep(std::time::Duration::from_millis(1300)).await;
         let busy = "return document.getElementById('results').ariaBusy";
-        assert_eq!(script(page, busy).await?, json!("true"), "the old result is marked as outdated");
-        assert_eq!(page.value("peak-allocated").await?, small, "the old result stays");
-        script(page, "location.hash = '#/?model=gpt2&batch=3'").await?;
+        // The old result is marked as outdated, and stays.
+        page.script::<String>(busy).is("true").await?;
+        page.value("peak-allocated").holds(&small).await?;
+        page.run("location.hash = '#/?model=gpt2&batch=3'").await?;
         page.changed("peak-allocated", &small).await?;
-        assert_eq!(script(page, "return workers.length").await?, json!(2));
-        assert_eq!(script(page, busy).await?, json!("false"));
-        assert_eq!(page.text("fault").await?, "");
-        Ok(())
+        page.script::<usize>("return workers.length").is(2_usize).await?;
+        page.script::<String>(busy).is("false").await?;
+        page.no_fault().await
     })
     .await;
 }

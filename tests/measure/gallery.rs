@@ -6,12 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::json;
-use thirtyfour::prelude::*;
+use thirtyfour::error::WebDriverResult;
 use xtask::root;
 
 use crate::page::Page;
 use crate::quantiles::Quantiles;
-use crate::{changes, print_changes};
+use crate::{Timed, changes, print_changes};
 
 /// Number of times that each recording is opened.
 const ROUNDS: usize = 3;
@@ -37,8 +37,11 @@ pub async fn print(page: &Page) -> WebDriverResult<()> {
     page.go("#/recorded").await?;
     page.find("gallery-item").await?;
     let names = "return [...document.querySelectorAll('[data-testid=gallery-item]')].map((e) => e.dataset.name)";
-    let names: Vec<String> = page.driver.execute(names, vec![]).await?.convert()?;
-    page.driver.set_script_timeout(Duration::from_secs(600)).await?;
+    let names = page
+        .script::<Vec<String>>(names)
+        .until(|names| !names.is_empty())
+        .await?;
+    page.let_scripts_take(Duration::from_secs(600)).await?;
     // The first one waits for the code that replays recordings.
     let first = open(page, &names[..1]).await?;
     let mut rounds = Vec::new();
@@ -79,12 +82,8 @@ async fn open(page: &Page, names: &[String]) -> WebDriverResult<Vec<Opened>> {
     // The driver's client waits two minutes for one answer.
     for some in names.chunks(AT_ONCE) {
         let script = include_str!("gallery.js");
-        let answer = page.driver.execute_async(script, vec![json!(some)]).await?;
-        // A text names the recording that failed.
-        if let Some(message) = answer.json().as_str() {
-            panic!("{message}");
-        }
-        opened.extend(answer.convert::<Vec<Opened>>()?);
+        let answer: Timed<Opened> = page.promise(script, vec![json!(some)]).await?;
+        opened.extend(answer.expect_all());
     }
     Ok(opened)
 }
@@ -103,7 +102,7 @@ fn median<'a>(of: impl Iterator<Item = &'a Opened>) -> Opened {
 async fn follow_sizes(page: &Page) -> WebDriverResult<()> {
     let bytes = std::fs::read(root().join(ALL_SIZES)).expect("it is committed");
     let args = vec![json!("run.sizes.gz"), json!(STANDARD.encode(bytes))];
-    page.driver.execute(DROP, args).await?;
+    page.run_with(DROP, args).await?;
     page.find("size-batch").await?;
     page.find("peak-allocated").await?;
     let round = |n: u64| {

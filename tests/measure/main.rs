@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
-use thirtyfour::prelude::*;
+use thirtyfour::error::WebDriverResult;
 use xtask::static_server::{SentFile, Server};
 
 use page::{Page, with_browser};
@@ -57,7 +57,7 @@ async fn main() {
     with_browser(&server.origin(), async |page| {
         page.keep_nothing().await?;
         page.go(SETUP).await?;
-        page.driver.query(By::Css(".what-if-group")).first().await?;
+        page.find_at(".what-if-group").await?;
         print_visit(server.sent(), &folder);
         println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
         println!("{:<34}{}", "usable, first visit", Quantiles::of(&visits.first));
@@ -108,28 +108,16 @@ async fn visits(folder: &Path) -> Visits {
 /// Milliseconds from the start of navigation to the first painted result.
 async fn usable(page: &Page) -> WebDriverResult<f64> {
     let source = include_str!("usable.js");
-    page.driver
-        .cdp()
-        .page()
-        .add_script_to_evaluate_on_new_document(source)
-        .await?;
+    page.before_load(source).await?;
     page.go(SETUP).await?;
-    let read = || async {
-        let time = page
-            .driver
-            .execute("return globalThis.usableMs ?? null", vec![])
-            .await?;
-        time.convert::<Option<f64>>()
-    };
-    let time = page.until("the first result", read, Option::is_some).await?;
-    Ok(time.unwrap_or(f64::NAN))
+    let time = page.script::<Option<f64>>("return globalThis.usableMs ?? null");
+    time.named("the first result").present().await
 }
 
 /// Waits until the service worker has cached the page.
 async fn kept(page: &Page) -> WebDriverResult<bool> {
     let script = "return Boolean(navigator.serviceWorker.controller)";
-    let read = || async { page.driver.execute(script, vec![]).await?.convert::<bool>() };
-    page.until("the page is kept", read, |kept| *kept).await
+    page.script::<bool>(script).named("the page is kept").is(true).await
 }
 
 /// Limits the page's network to 10 Mbit/s with 40 ms of latency. Workers fetch a few small files at full speed.
@@ -141,10 +129,8 @@ async fn slow_network(page: &Page) -> WebDriverResult<()> {
         "downloadThroughput": bytes_per_second,
         "uploadThroughput": bytes_per_second,
     });
-    let cdp = page.driver.cdp();
-    cdp.send_raw("Network.enable", json!({})).await?;
-    cdp.send_raw("Network.emulateNetworkConditions", conditions).await?;
-    Ok(())
+    page.devtools("Network.enable", json!({})).await?;
+    page.devtools("Network.emulateNetworkConditions", conditions).await
 }
 
 /// Prints the files of a visit with their transferred and actual sizes, the largest first.
@@ -183,15 +169,34 @@ struct Change(
     f64,
 );
 
-async fn changes(page: &Page, list: Vec<(&str, String)>, how: &str) -> WebDriverResult<Vec<Change>> {
-    page.driver.set_script_timeout(Duration::from_secs(120)).await?;
-    let script = include_str!("changes.js");
-    let answer = page.driver.execute_async(script, vec![json!(list), json!(how)]).await?;
-    // A text names the change that failed.
-    if let Some(message) = answer.json().as_str() {
-        panic!("{message}");
+/// Answer of a script that times a list.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Timed<T> {
+    /// What was timed.
+    All(Vec<T>),
+    /// What failed, and why.
+    Failed(String),
+}
+
+impl<T> Timed<T> {
+    /// What was timed.
+    ///
+    /// # Panics
+    /// If something failed.
+    pub fn expect_all(self) -> Vec<T> {
+        match self {
+            Self::All(all) => all,
+            Self::Failed(message) => panic!("{message}"),
+        }
     }
-    answer.convert()
+}
+
+async fn changes(page: &Page, list: Vec<(&str, String)>, how: &str) -> WebDriverResult<Vec<Change>> {
+    page.let_scripts_take(Duration::from_secs(120)).await?;
+    let script = include_str!("changes.js");
+    let answer: Timed<Change> = page.promise(script, vec![json!(list), json!(how)]).await?;
+    Ok(answer.expect_all())
 }
 
 /// Changes of several settings; each gives a different run than the one before.
@@ -233,9 +238,8 @@ async fn search(page: &Page, card: &str) -> WebDriverResult<[f64; 2]> {
     page.go(&format!("#/recommend?{question}&gpu={card}&open={open}"))
         .await?;
     page.find("plan-go").await?;
-    page.driver.set_script_timeout(Duration::from_secs(300)).await?;
-    let answer = page.driver.execute_async(include_str!("search.js"), vec![]).await?;
-    answer.convert()
+    page.let_scripts_take(Duration::from_secs(300)).await?;
+    page.promise(include_str!("search.js"), vec![]).await
 }
 
 /// Pastes, types and chooses values on the page of the setup, and prints how long their results took.

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use thirtyfour::By;
 use thirtyfour::error::WebDriverResult;
 use xtask::static_server::Server;
 
@@ -49,14 +48,14 @@ pub async fn print(file: &Path, folder: &Path) {
     let size = std::fs::metadata(file).expect("the file is there").len();
     let server = Server::start(folder.to_owned(), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
-        page.driver.set_script_timeout(Duration::from_secs(120)).await?;
+        page.let_scripts_take(Duration::from_secs(120)).await?;
         page.go("#/diagnose").await?;
-        let input = page.find_file_input().await?;
+        let input = page.find("diagnose-files").await?;
         let before = renderers_kib();
-        page.driver.execute(WATCH, vec![]).await?;
+        page.run(WATCH).await?;
         input.send_keys(file.to_string_lossy()).await?;
         let picture = number(page, "pictureMs").await?;
-        let frame: f64 = page.driver.execute_async(LOOK, vec![]).await?.convert()?;
+        let frame: f64 = page.promise(LOOK, vec![]).await?;
         let longest = number(page, "longest").await?;
         let held = renderers_kib().saturating_sub(before) * 1024;
         println!("{:<44}{:>9.1} MB", "file", size as f64 / 1e6);
@@ -74,22 +73,15 @@ pub async fn print(file: &Path, folder: &Path) {
     .await;
 }
 
+/// A number that the page's scripts leave, once it is there.
 async fn number(page: &Page, name: &str) -> WebDriverResult<f64> {
-    let script = format!("return globalThis.{name} ?? null");
-    for _ in 0..1200 {
-        if let Some(value) = page.driver.execute(&script, vec![]).await?.convert::<Option<f64>>()? {
-            return Ok(value);
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("two minutes passed without {name}");
-}
-
-impl Page {
-    async fn find_file_input(&self) -> WebDriverResult<thirtyfour::WebElement> {
-        self.find("diagnose-files").await?;
-        self.driver.find(By::Css("[data-testid=diagnose-files]")).await
-    }
+    let wait = "const [name, done] = arguments;
+        const wait = setInterval(() => {
+            if (globalThis[name] == null) return;
+            clearInterval(wait);
+            done(globalThis[name]);
+        }, 100)";
+    page.promise(wait, vec![name.into()]).await
 }
 
 /// Peak memory in KiB of the browser's renderers that this program started.

@@ -90,22 +90,15 @@ async fn main() {
 async fn shot(page: &Page, width: u32, file: &Path) -> WebDriverResult<()> {
     resize(page, width, 1000).await?;
     tokio::time::sleep(SETTLED).await;
-    let height = page
-        .driver
-        .execute("return document.documentElement.scrollHeight", vec![])
-        .await?
-        .convert::<u32>()?;
+    let height = page.script::<u32>("return document.documentElement.scrollHeight");
+    let height = height.until(|height| *height > 0).await?;
     resize(page, width, height).await?;
     // Parts that have just become visible start to load.
     tokio::time::sleep(SETTLED).await;
-    page.driver.screenshot(file).await
+    page.screenshot(file).await
 }
 
 async fn resize(page: &Page, width: u32, height: u32) -> WebDriverResult<()> {
     let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 2, "mobile": width < 500 });
-    page.driver
-        .cdp()
-        .send_raw("Emulation.setDeviceMetricsOverride", metrics)
-        .await?;
-    Ok(())
+    page.devtools("Emulation.setDeviceMetricsOverride", metrics).await
 }

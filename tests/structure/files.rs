@@ -1,8 +1,6 @@
-//! Every file says what it holds, and none is long. Clippy holds the length of functions.
+//! Every file says what it holds.
 
 use super::sources;
-
-const MOST_LINES: usize = 400;
 
 #[test]
 fn every_file_opens_with_what_it_holds() {
@@ -12,14 +10,4 @@ fn every_file_opens_with_what_it_holds() {
         .map(|(path, _)| path)
         .collect();
     assert!(silent.is_empty(), "no `//!` in the first line: {silent:#?}");
-}
-
-#[test]
-fn no_file_is_long() {
-    let long: Vec<_> = sources()
-        .into_iter()
-        .map(|(path, text)| (path, text.lines().count()))
-        .filter(|(_, lines)| *lines > MOST_LINES)
-        .collect();
-    assert!(long.is_empty(), "more than {MOST_LINES} lines: {long:#?}");
 }

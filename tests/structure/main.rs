@@ -1,10 +1,9 @@
-//! Structure of the repository: what may import what, sizes of files, names.
+//! Structure of the repository: what may import what, and that each file says what it holds.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod files;
 mod imports;
-mod names;
 
 use std::fs;
 use std::path::{Path, PathBuf};

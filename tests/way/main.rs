@@ -20,7 +20,7 @@ mod page;
 mod support;
 
 use serde_json::Value;
-use thirtyfour::prelude::*;
+use thirtyfour::error::WebDriverResult;
 
 use page::{Page, built, with_browser};
 use support::{Postgres, Scratch, Server, get, id_of, vramscope};
@@ -72,22 +72,11 @@ async fn walk(database: &str) {
     let origin = format!("{}/", server.url());
     with_browser(&origin, async |page| {
         page.go("#/benchmarks").await?;
-        let shown = page
-            .until("the record", || page.value("reach-fp32"), Option::is_some)
-            .await?;
+        let shown = page.value("reach-fp32").present().await?;
         // The page's fastest product is the record's.
-        assert_eq!(
-            shown.and_then(|text| text.parse().ok()),
-            Some(fastest_product(&measured))
-        );
+        assert_eq!(shown.parse().ok(), Some(fastest_product(&measured)));
         let name = measured["device"]["name"].as_str().expect("a name");
-        let text = page
-            .driver
-            .find(By::Css("[data-testid='bench-record']"))
-            .await?
-            .text()
-            .await?;
-        assert!(text.contains(name), "{text}");
+        page.text("bench-record").contains(name).await?;
         chosen(page, &id).await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
@@ -98,17 +87,13 @@ async fn walk(database: &str) {
 /// Selects the record as this browser's card; it must persist to the next visit.
 async fn chosen(page: &Page, id: &str) -> WebDriverResult<()> {
     page.click("make-mine").await?;
-    page.until("my card", || page.value("my-card"), Option::is_some).await?;
+    page.value("my-card").present().await?;
     let kept = "return JSON.parse(JSON.parse(localStorage.getItem('vramscope.card'))).id";
-    let kept: String = page.driver.execute(kept, vec![]).await?.convert()?;
-    assert_eq!(kept, id);
+    page.script::<String>(kept).is(id).await?;
     page.go("#/attention").await?;
-    let points = page
-        .until("points", || page.text("record-state"), |text| text.contains(" of "))
-        .await?;
-    assert!(!points.is_empty());
+    page.text("record-state").contains(" of ").await?;
     page.go("#/benchmarks").await?;
-    page.until("my card", || page.value("my-card"), Option::is_some).await?;
+    page.value("my-card").present().await?;
     Ok(())
 }
 

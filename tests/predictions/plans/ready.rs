@@ -5,11 +5,13 @@ use std::path::Path;
 use serde::Deserialize;
 use vramscope_engine::allocator::Options;
 use vramscope_engine::device::Device;
+use vramscope_engine::simulate::simulate_recorded;
 use vramscope_engine::simulate::{Trial, attempt};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Case, Model, Setup};
 use vramscope_plan::{Choice, Nearest};
 use vramscope_tests::kept;
+use vramscope_time::{Asked, Clock, Expense, H200, Measured, TimedRun};
 
 const TABLE: &str = "tests/data/ready_plans.md";
 
@@ -53,12 +55,11 @@ fn ready() -> Vec<Ready> {
 }
 
 impl Ready {
-    fn played(&self, setup: &Setup, batch: u64) -> Trial {
-        let setup = Setup {
-            batch,
-            accum: (16 / batch).clamp(1, 2),
-            ..setup.clone()
-        };
+    fn device(&self) -> &'static Device {
+        Device::by_name(&self.card).expect("the card is known")
+    }
+
+    fn case(&self, setup: Setup) -> (Model, Case) {
         let case = Case {
             model: self.model.clone(),
             shape: serde_json::Map::new(),
@@ -66,8 +67,34 @@ impl Ready {
             limit_gib: None,
             parallel: None,
         };
-        let model = Model::from_case(&case).expect("the model is known");
-        let device = Device::by_name(&self.card).expect("the card is known");
+        (Model::from_case(&case).expect("the model is known"), case)
+    }
+
+    /// Reserved bytes and milliseconds of a step, as `vramscope estimate` has them.
+    fn estimated(&self, setup: &Setup) -> (Bytes, f64) {
+        let (model, case) = self.case(setup.clone());
+        let device = self.device();
+        let own = Measured::read(H200).expect("the program's own kernels");
+        let clock = Clock::of(device, own, None).expect("its rates are known");
+        let gpu = device.gpu().expect("the card's shape is known");
+        let run = TimedRun::record(&model, &case.setup, None, gpu, clock.network()).expect("it is simulated");
+        let asked = Asked {
+            sources: clock.sources(),
+            expense: Expense::default(),
+        };
+        let step_ms = run.answer(&clock.costs(), asked).1.step_ms;
+        let report = simulate_recorded(&model, (&case.setup, None), run.into_recording()).expect("it is simulated");
+        (report.peak_reserved, step_ms)
+    }
+
+    fn played(&self, setup: &Setup, batch: u64) -> Trial {
+        let setup = Setup {
+            batch,
+            accum: (16 / batch).clamp(1, 2),
+            ..setup.clone()
+        };
+        let (model, case) = self.case(setup);
+        let device = self.device();
         let options = Options {
             limit: Some(self.planned),
             ..Options::default()
@@ -95,6 +122,42 @@ fn each_trains_within_its_limit() {
             plan.card
         );
         assert_eq!(best.setup.batch * best.setup.accum, 16);
+    }
+}
+
+/// The table leads to the plan page, which must not say otherwise.
+#[test]
+fn figures_are_those_of_an_estimate_today() {
+    for plan in ready() {
+        let Some(best) = &plan.recommended else { continue };
+        let (reserved, step_ms) = plan.estimated(&best.setup);
+        assert_eq!(best.peak_reserved, Some(reserved), "{} on {}", plan.model, plan.card);
+        let told = best.step_ms.expect("its rates are known");
+        assert!(
+            (told / step_ms - 1.0).abs() < 1e-6,
+            "{} on {}: {told} ms in the table, {step_ms} ms of an estimate; `cargo xtask plans` makes it anew",
+            plan.model,
+            plan.card
+        );
+    }
+}
+
+/// An H200 is an H100 with more and faster memory.
+#[test]
+fn no_h200_is_slower_than_an_h100() {
+    let all = ready();
+    for of_model in all.chunk_by(|a, b| a.model == b.model) {
+        let rate = |card: &str| {
+            let plan = of_model.iter().find(|plan| plan.card == card);
+            let best = plan.and_then(|plan| plan.recommended.as_ref());
+            best.and_then(|best| best.samples_per_s).expect("it trains there")
+        };
+        let [h100, h200] = ["H100 SXM", "H200"].map(rate);
+        assert!(
+            h200 >= h100,
+            "{}: {h200} samples/s, {h100} on an H100",
+            of_model[0].model
+        );
     }
 }
 
