@@ -185,5 +185,34 @@ class Zero(unittest.TestCase):
                 self.assertLess(held(found), of_each * weights + weights + (1 << 16))
 
 
+LOADED = """
+    import stand_ins, torch
+    from transformers import AutoModelForCausalLM
+
+    stand_ins.llama("model")
+    torch.manual_seed(5)
+    wanted = torch.randperm(1000)
+    torch.manual_seed(5)
+    model = AutoModelForCausalLM.from_pretrained("model").cuda()
+    assert torch.equal(torch.randperm(1000), wanted), "numbers were drawn for weights of a checkpoint"
+    assert float(model.model.norm.weight.cpu()[0]) == 1.0
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        ids = torch.ones(1, 8, dtype=torch.int64, device="cuda")
+        model(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@needs("transformers")
+class Loaded(unittest.TestCase):
+    """Models of which only the configuration is there."""
+
+    def test_weights_of_a_checkpoint_draw_no_random_numbers(self) -> None:
+        """So that samples come in the order that they have on a GPU."""
+        self.assertEqual(recorded(LOADED)[-1]["steps"], 2)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +14,7 @@ import torch
 from vramscope.record import cuda
 from vramscope.record.errors import RecordingError
 from vramscope.record.patches import Patches
-from vramscope.record.tensors import CUDA
+from vramscope.record.tensors import CUDA, CudaTensor
 
 # Arguments of `from_pretrained` that say how files are found or read.
 FILES = """cache_dir force_download local_files_only token revision proxies subfolder _commit_hash trust_remote_code
@@ -80,7 +82,8 @@ def from_pretrained(cls: Any, name: Any, *args: Any, config: Any = None, **kwarg
     if config is None or isinstance(config, (str, os.PathLike)):
         config, kwargs = configuration(cls, config or name, files, kwargs)
     dtype = resolve(dtype, config)
-    model = cls._from_config(config, dtype=dtype, **attention, **kwargs)
+    with unfilled():
+        model = cls._from_config(config, dtype=dtype, **attention, **kwargs)
     config.name_or_path = str(name)
     device = where(device_map)
     if device is not None:
@@ -91,6 +94,40 @@ def from_pretrained(cls: Any, name: Any, *args: Any, config: Any = None, **kwarg
     model.eval()
     empty: dict[str, list[Any]] = dict(missing_keys=[], unexpected_keys=[], mismatched_keys=[], error_msgs=[])
     return (model, empty) if info else model
+
+
+# Functions of `torch.nn.init` that fill with random numbers.
+RANDOM = """uniform_ normal_ trunc_normal_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_
+    sparse_""".split()
+
+
+@contextlib.contextmanager
+def unfilled() -> Iterator[None]:
+    """Draws no random numbers for weights on the host that a checkpoint would bring.
+
+    `from_pretrained` makes them on `meta`, which draws none: with them the samples of a run would come in another order,
+    and they take most of the time that a large model is made in.
+    """
+    init = torch.nn.init
+    own = getattr(sys.modules.get("transformers.initialization"), "TORCH_INIT_FUNCTIONS", {})
+    before = {name: getattr(init, name) for name in RANDOM if hasattr(init, name)}
+    kept = {name: own[name] for name in RANDOM if name in own}
+
+    def leaving(real: Any) -> Any:
+        def fill(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+            return real(tensor, *args, **kwargs) if type(tensor) is CudaTensor else tensor
+
+        return fill
+
+    try:
+        for name, real in before.items():
+            setattr(init, name, leaving(real))
+        own.update({name: leaving(real) for name, real in kept.items()})
+        yield
+    finally:
+        for name, real in before.items():
+            setattr(init, name, real)
+        own.update(kept)
 
 
 def configuration(cls: Any, name: Any, files: dict[str, Any], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
