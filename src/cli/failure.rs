@@ -18,6 +18,9 @@ pub enum Failure {
     /// A program that ran on behalf of this one failed and has printed why. Exit code: its own.
     #[error("a program ended with exit code {0}")]
     Told(u8),
+    /// The answer was shown, and its verdict is an exit code (`vramscope dry-run --gpu`).
+    #[error("exit code {0} is the verdict")]
+    Verdict(u8),
     /// The reader of standard output closed it (`| head`), so there is nothing to report. Exit code 0.
     #[error("the reader of standard output went away")]
     ReaderGone,
@@ -39,7 +42,7 @@ impl Failure {
         let (text, code) = match self {
             Self::Input(text) => (text, 2),
             Self::Broken(text) => (text, 1),
-            Self::Told(code) => return ExitCode::from(*code),
+            Self::Told(code) | Self::Verdict(code) => return ExitCode::from(*code),
             Self::ReaderGone => return ExitCode::SUCCESS,
         };
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();

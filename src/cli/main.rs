@@ -56,7 +56,7 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
   vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32
       settings that train there, the fastest nearest to what is asked, and why
   vramscope estimate --recording run.vram.gz
-      a training script of your own, once `vramscope record train.py` has recorded it without a GPU
+      a run of your own, once `vramscope dry-run -o run.vram.gz COMMAND` has run it without a GPU
   vramscope diagnose train.log snapshot.pickle
       why a run is out of memory, or slow
   vramscope replay gpt2-bf16.trace.json.gz

@@ -1,7 +1,12 @@
-"""The recorder as a folder that Python runs: `python src/recorder train.py`."""
+"""The recorder as a folder that Python runs: `python src/recorder train.py`, or `dry-run` and a command."""
 
 import sys
 
-from vramscope.record.__main__ import main
+if sys.argv[1:2] == ["dry-run"]:
+    from vramscope.dry_run.__main__ import main
 
-sys.exit(main())
+    sys.exit(main(sys.argv[2:]))
+
+from vramscope.record.__main__ import main as record
+
+sys.exit(record())

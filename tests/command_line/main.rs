@@ -8,6 +8,7 @@ mod bench;
 mod cases;
 mod colour;
 mod diagnose;
+mod dry_run;
 mod examples;
 mod exports;
 mod help;

@@ -11,7 +11,7 @@ use crate::program::{Ran, run, run_on};
 const HEADER: &str = r#"{"t":"header","format":"vramscope-recording","version":1,"recorder":"0.1.0","versions":{"torch":"2.11.0+cu130"},"gpu":{"name":"NVIDIA H200","capability":[9,0],"memory":150109880320,"sms":132},"settings":{},"rank":0,"world":1,"command":["train.py","--batch","2"],"steps":2}"#;
 
 /// Returns two steps of a linear layer of 1,024 × 1,024 in fp32 with SGD.
-fn recording() -> String {
+pub fn recording() -> String {
     let mut text = format!(
         "{HEADER}\n{}\n",
         r##"{"t":"fn","id":0,"name":"aten.randn.default"}

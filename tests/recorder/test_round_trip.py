@@ -83,7 +83,8 @@ def train(path: str, how: str, adapted: bool, checkpointed: bool, accumulated: i
                 nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-    return {"lines": len(written(path)), "steady": play(path)["steady"]}
+    played = play(path)
+    return {"lines": len(written(path)), "steady": played["steady"], "params": played["params"]}
 
 
 class Sharded(unittest.TestCase):
@@ -100,6 +101,8 @@ class Sharded(unittest.TestCase):
                     found = apart(train, path, how, *choices, deadline=120)
                     self.assertNotIn("error", found, found.get("trace"))
                     self.assertGreater(found["steady"]["peak_optimizer"], 0)
+                    if how in ("fsdp2", "fsdp2_kept", "fsdp2_mixed"):
+                        self.assertEqual(found["params"], DEPTH * (WIDTH * WIDTH + WIDTH + 8 * WIDTH))
 
 
 if __name__ == "__main__":

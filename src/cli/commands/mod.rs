@@ -3,6 +3,7 @@
 mod bench;
 mod completions;
 mod diagnose;
+mod dry_run;
 mod estimate;
 mod export;
 mod gpus;
@@ -34,6 +35,7 @@ pub enum Command {
     MaxBatch(Box<max_batch::MaxBatch>),
     Plan(Box<plan::Plan>),
     Record(record::Record),
+    DryRun(Box<dry_run::DryRun>),
     Diagnose(Box<diagnose::Diagnose>),
     Replay(replay::Replay),
     Watch(watch::Watch),
@@ -58,6 +60,7 @@ impl Command {
             Self::MaxBatch(command) => command.run(),
             Self::Plan(command) => command.run(),
             Self::Record(command) => command.run(),
+            Self::DryRun(command) => command.run(),
             Self::Diagnose(command) => command.run(),
             Self::Replay(command) => command.run(),
             Self::Watch(command) => command.run(),

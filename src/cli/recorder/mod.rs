@@ -3,5 +3,5 @@
 mod python;
 mod sources;
 
-pub use python::find;
+pub use python::{find, of_command};
 pub use sources::folder;

@@ -1,6 +1,9 @@
 //! Search for the user's Python interpreter.
 
 use std::env;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -43,6 +46,32 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, Failure> {
                     .into(),
             )
         })
+}
+
+/// Finds the interpreter that a command runs in: itself if it is one, or the one that its first line names.
+pub fn of_command(word: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(word);
+    let name = path.file_name()?.to_str()?;
+    let program = match path.components().count() {
+        1 => on_path(name)?,
+        _ => Some(path.to_owned()).filter(|path| path.is_file())?,
+    };
+    let version = name.strip_prefix("python").map(|rest| rest.trim_end_matches(".exe"));
+    if version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
+        return Some(program);
+    }
+    // `#!/path/python`, or the lines that pip writes where that is too long or has a blank: `#!/bin/sh`, then
+    // `'''exec' "/path/python" "$0" "$@"`. `#!/usr/bin/env python` names no interpreter of an environment.
+    let mut head = [0; 1024];
+    let read = File::open(&program).ok()?.read(&mut head).ok()?;
+    let text = String::from_utf8_lossy(&head[..read]).into_owned();
+    let mut words = text.strip_prefix("#!")?.lines().take(2).flat_map(str::split_whitespace);
+    let is_python = |word: &&str| {
+        let name = word.trim_matches('"').rsplit('/').next();
+        name.is_some_and(|name| name.starts_with("python"))
+    };
+    let python = PathBuf::from(words.find(is_python)?.trim_matches('"'));
+    (python.is_absolute() && python.is_file()).then_some(python)
 }
 
 /// Resolves the value of `--python`: a file, an environment's folder, or a name on `PATH`.

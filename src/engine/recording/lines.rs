@@ -37,6 +37,9 @@ pub(super) enum Line<'a> {
     ClearWorkspaces,
     Setting(Setting),
     Assumed(Assumed),
+    StandIn(StandIn),
+    Missing(Missing),
+    Batches(Batches),
     /// Line `structure`, which only recordings of all sizes have.
     Structure,
     Header,
@@ -73,6 +76,9 @@ impl<'a> Line<'a> {
             "clear_cublas_workspaces" => Self::ClearWorkspaces,
             "setting" => Self::Setting(json(line)?),
             "assumed" => Self::Assumed(json(line)?),
+            "stand_in" => Self::StandIn(json(line)?),
+            "missing" => Self::Missing(json(line)?),
+            "batches" => Self::Batches(json(line)?),
             "structure" => Self::Structure,
             "header" => Self::Header,
             "end" => Self::End,
@@ -103,6 +109,9 @@ impl<'a> Line<'a> {
             Self::ClearWorkspaces => Line::ClearWorkspaces,
             Self::Setting(setting) => Line::Setting(setting),
             Self::Assumed(assumed) => Line::Assumed(assumed),
+            Self::StandIn(stand_in) => Line::StandIn(stand_in),
+            Self::Missing(missing) => Line::Missing(missing),
+            Self::Batches(batches) => Line::Batches(batches),
             Self::Structure => Line::Structure,
             Self::Header => Line::Header,
             Self::End => Line::End,
@@ -183,6 +192,9 @@ pub(super) struct Param<'a> {
     pub trainable: bool,
     #[serde(default)]
     pub buffer: bool,
+    /// Elements of the whole parameter, of which this rank holds a part.
+    #[serde(default)]
+    pub elements: Option<u64>,
 }
 
 impl Param<'_> {
@@ -194,6 +206,7 @@ impl Param<'_> {
             module: self.module,
             storage: self.storage,
             trainable: self.trainable,
+            elements: self.elements,
             buffer: self.buffer,
         }
     }
@@ -356,4 +369,44 @@ pub(super) struct Assumed {
     pub how: String,
     #[serde(default)]
     pub count: u64,
+}
+
+/// Line `stand_in`: what the command asked the rest of the world for, and what a dry run answered.
+#[derive(Deserialize)]
+pub(super) struct StandIn {
+    pub what: String,
+    #[serde(default)]
+    pub how: String,
+}
+
+/// Line `missing`: packages that libraries looked for, on which they choose how to compute, and did not find.
+#[derive(Deserialize)]
+pub(super) struct Missing {
+    #[serde(default)]
+    pub packages: Vec<String>,
+}
+
+/// Line `batches`: which steps of the run the recorded ones are.
+#[derive(Deserialize)]
+pub(super) struct Batches {
+    pub walked: u64,
+    #[serde(default)]
+    pub total: Option<u64>,
+    #[serde(default)]
+    pub each: u64,
+    pub steps: Vec<BatchStep>,
+}
+
+/// A recorded step's batch, in a line `batches`.
+#[derive(Deserialize)]
+pub(super) struct BatchStep {
+    pub step: u64,
+    #[serde(default)]
+    pub why: Vec<String>,
+    #[serde(default)]
+    pub positions: u64,
+    #[serde(default)]
+    pub pixels: u64,
+    #[serde(default)]
+    pub labels: u64,
 }

@@ -47,5 +47,5 @@ pub use optimizer::OptimizerForm;
 pub use reader::read;
 pub use replay::Asked;
 pub use report::{Played, report};
-pub use run::{About, Assumed, Overrides, Point, RecordedRun};
+pub use run::{About, Assumed, Batches, Overrides, Point, RecordedBatch, RecordedRun, StandIn};
 pub use sizes::{Axis, Sizes};

@@ -9,12 +9,13 @@ use super::header::{Format, Header};
 use super::input::Lines;
 use super::limits::MOST_BYTES;
 use super::lines::{self, Line};
-use super::run::{About, Assumed, Cue, RecordedRun};
+use super::run::{About, Assumed, Batches, Cue, RecordedBatch, RecordedRun, StandIn};
 use super::settings;
 use super::tape_builder::TapeBuilder;
 use crate::allocator::Options;
 use crate::simulate::Work;
 use crate::tape::{Gpu, Tape};
+use crate::units::Bytes;
 
 /// Maximum number of assumptions kept; a recording groups them.
 const MOST_ASSUMED: usize = 256;
@@ -66,6 +67,9 @@ pub(super) struct Reader {
     options: Options,
     pub builder: TapeBuilder,
     assumed: Vec<Assumed>,
+    stand_ins: Vec<StandIn>,
+    missing: Vec<String>,
+    batches: Option<Batches>,
     ended: bool,
 }
 
@@ -88,6 +92,9 @@ impl Reader {
             header,
             builder: TapeBuilder::new(tape),
             assumed: Vec::new(),
+            stand_ins: Vec::new(),
+            missing: Vec::new(),
+            batches: None,
             ended: false,
         })
     }
@@ -113,6 +120,11 @@ impl Reader {
             Line::ClearWorkspaces => builder.tape.clear_workspaces(),
             Line::Setting(setting) => self.setting(setting)?,
             Line::Assumed(assumed) => self.assume(assumed),
+            Line::StandIn(line) => self.stand_in(line),
+            Line::Missing(line) => self
+                .missing
+                .extend(line.packages.iter().take(MOST_ASSUMED).map(|name| short(name))),
+            Line::Batches(line) => self.batches = Some(batches(line)),
             Line::End => self.ended = true,
             Line::Header | Line::Structure => return Err(Fault::SourceLine),
             Line::Other => {}
@@ -130,11 +142,19 @@ impl Reader {
 
     fn assume(&mut self, line: &lines::Assumed) {
         if self.assumed.len() < MOST_ASSUMED {
-            let short = |text: &str| text.chars().take(200).collect();
             self.assumed.push(Assumed {
                 what: short(&line.what),
                 how: short(&line.how),
                 count: line.count,
+            });
+        }
+    }
+
+    fn stand_in(&mut self, line: &lines::StandIn) {
+        if self.stand_ins.len() < MOST_ASSUMED {
+            self.stand_ins.push(StandIn {
+                what: short(&line.what),
+                how: short(&line.how),
             });
         }
     }
@@ -146,6 +166,9 @@ impl Reader {
             options,
             builder,
             assumed,
+            stand_ins,
+            missing,
+            batches,
             ..
         } = self;
         let ids = |param: &super::tables::Param| Some((builder.id_of(param.storage)?, param.trainable));
@@ -178,6 +201,10 @@ impl Reader {
             operations: builder.operations,
             at: None,
             assumed,
+            stand_ins,
+            missing,
+            // A line about other steps than those that were recorded says nothing of them.
+            batches: batches.filter(|batches| batches.steps.len() >= steps.len()),
             unknown: builder.unknown.into_iter().collect(),
             untimed: builder.host.unknown.into_iter().collect(),
         };
@@ -195,5 +222,29 @@ impl Reader {
             trainable,
             parameters,
         })
+    }
+}
+
+/// Shortens text that will be shown.
+fn short(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// Batches of recorded steps; which of them decides is known once the run is replayed.
+fn batches(line: &lines::Batches) -> Batches {
+    let steps = line.steps.iter().take(MOST_ASSUMED).map(|step| RecordedBatch {
+        step: step.step,
+        why: step.why.iter().take(8).map(|word| short(word)).collect(),
+        positions: step.positions,
+        pixels: step.pixels,
+        labels: step.labels,
+        peak_allocated: Bytes::ZERO,
+    });
+    Batches {
+        walked: line.walked,
+        total: line.total,
+        each: line.each,
+        steps: steps.collect(),
+        decides: 0,
     }
 }

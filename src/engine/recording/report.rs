@@ -17,12 +17,30 @@ pub struct Played {
     pub asked: Vec<Asked>,
 }
 
-/// Replays a run through the allocator and reports its last step.
+/// Replays a run through the allocator and reports its last step; if its steps took the batches of several of the run's,
+/// the one that needs the most memory. Reserved bytes are of all its steps.
 ///
 /// # Errors
 /// If the allocator refuses a request, which does not happen without a limit.
-pub fn report(run: RecordedRun) -> Result<Played, RecordingError> {
-    let replay = replay(&run).map_err(|error| RecordingError::Setting(error.to_string()))?;
+pub fn report(mut run: RecordedRun) -> Result<Played, RecordingError> {
+    let replayed = |run: &RecordedRun| replay(run).map_err(|error| RecordingError::Setting(error.to_string()));
+    let mut replay = replayed(&run)?;
+    if let Some(batches) = &mut run.about.batches {
+        batches.steps.truncate(replay.steps.len());
+        for (batch, figures) in batches.steps.iter_mut().zip(&replay.steps) {
+            batch.peak_allocated = figures.peak();
+        }
+        // Of equal ones the last: the steps before it have left what steps leave.
+        let highest = (0..replay.steps.len()).max_by_key(|&step| replay.steps[step].peak());
+        batches.decides = highest.unwrap_or_default();
+        if batches.decides + 1 < replay.steps.len() {
+            let decides = batches.decides;
+            run = run.up_to(decides);
+            let reserved = std::mem::take(&mut replay.reserved);
+            replay = replayed(&run)?;
+            replay.reserved = reserved;
+        }
+    }
     let (Some(first), Some(steady), Some(step)) = (replay.steps.first(), replay.steps.last(), run.steps.last()) else {
         return Err(RecordingError::NoStep);
     };

@@ -30,6 +30,15 @@ pub struct About {
     pub at: Option<Point>,
     /// Assumptions about values that are unknown without a GPU.
     pub assumed: Vec<Assumed>,
+    /// What a dry run answered in place of the rest of the world: trackers, the network, files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stand_ins: Vec<StandIn>,
+    /// Packages on which libraries choose how to compute, looked for and not found where it was recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Batches of the run that the recorded steps took, if its loader was walked ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<Batches>,
     /// Operations whose kernels take unknown memory, with the number of their calls.
     pub unknown: Vec<(&'static str, u64)>,
     /// Kernels timed only by the memory that they read and write, with the number of their launches.
@@ -81,6 +90,48 @@ pub struct Assumed {
     pub how: String,
     /// Number of occurrences.
     pub count: u64,
+}
+
+/// What a dry run answered in place of the rest of the world.
+#[derive(Debug, Clone, Serialize)]
+pub struct StandIn {
+    /// What the command asked for.
+    pub what: String,
+    /// What it got.
+    pub how: String,
+}
+
+/// Batches that a run meets, as far as its loader was walked ahead, and those that were recorded.
+#[derive(Debug, Clone, Serialize)]
+pub struct Batches {
+    /// Steps of the run whose batches were looked at.
+    pub walked: u64,
+    /// Steps of the whole run, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Micro-batches of a step.
+    pub each: u64,
+    /// Batch of each recorded step.
+    pub steps: Vec<RecordedBatch>,
+    /// The one that needs the most memory, among `steps`.
+    pub decides: usize,
+}
+
+/// Batch of a recorded step, by the largest of its micro-batches.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordedBatch {
+    /// Number of the run's step that takes it, from 1.
+    pub step: u64,
+    /// Why it was recorded: `early` in the run, or in what it is the largest (`positions`, `longest`, `pixels`, `labels`).
+    pub why: Vec<String>,
+    /// Positions of a micro-batch, padding included.
+    pub positions: u64,
+    /// Numbers in its images.
+    pub pixels: u64,
+    /// Positions with a label.
+    pub labels: u64,
+    /// Highest allocated bytes of the step.
+    pub peak_allocated: Bytes,
 }
 
 /// Call of the script that queries or changes the allocator.
@@ -181,6 +232,12 @@ impl RecordedRun {
                 after_optimizer: step.after_optimizer - step.begin,
             },
         }
+    }
+
+    /// Leaves out the steps after one of them.
+    pub(super) fn up_to(mut self, step: usize) -> Self {
+        self.steps.truncate(step + 1);
+        self
     }
 
     /// Returns the options of the allocator.

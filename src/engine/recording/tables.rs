@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::layout::Layout;
-use super::limits::{MOST_DECLARED, MOST_NAMED};
+use super::limits::{MOST_DECLARED, MOST_ELEMENTS, MOST_NAMED};
 use super::lines;
 use crate::names::{self, Name};
 use crate::tape::Tape;
@@ -157,7 +157,8 @@ impl Tables {
     /// Adds a line `param`.
     pub fn param(&mut self, line: &lines::Param<'_>) -> Result<&Param, Fault> {
         next("param", line.id, self.params.len())?;
-        let elements = declared(&self.layouts, "meta", line.meta.number()?)?.numel();
+        let held = declared(&self.layouts, "meta", line.meta.number()?)?.numel();
+        let elements = line.elements.map_or(held, |all| all.max(held).min(MOST_ELEMENTS));
         let scope = self.scope(line.module)?;
         let own = line.name.rsplit('.').next().unwrap_or_default();
         let name = self.keep(own)?;

@@ -3,7 +3,7 @@
 mod against;
 mod batch;
 mod inference;
-mod recorded;
+pub mod recorded;
 mod single;
 
 use clap::{ArgGroup, Args};

@@ -1,11 +1,12 @@
 //! `vramscope estimate --recording`: replays a training script's own steps, recorded without a GPU.
 
+use vramscope_engine::Report;
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::{self, Header, Opened, Overrides, Played, RecordedRun, Sizes};
 use vramscope_engine::report::outside;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::Fit;
+use vramscope_engine::verdict::{Fit, Verdict};
 use vramscope_time::{Clock, Estimate as Answer, time_recorded};
 
 use super::Estimate;
@@ -75,7 +76,7 @@ impl Estimate {
             Opened::Run(run) => {
                 let against = Against::of((&self.room, &self.time), &run.about.header)?;
                 let run = run.with(overrides).map_err(|error| failed(source, &error))?;
-                show((source, run), self.format.unwrap_or(Format::Text), &against)
+                show((source, run), self.format.unwrap_or(Format::Text), &against).map(|_| ())
             }
             Opened::Sizes(all) => {
                 let against = Against::of((&self.room, &self.time), all.header())?;
@@ -90,7 +91,10 @@ impl Estimate {
                     overrides,
                 };
                 match &points[..] {
-                    [only] => show((source, asked.at(only)?), self.format.unwrap_or(Format::Text), &against),
+                    [only] => {
+                        let format = self.format.unwrap_or(Format::Text);
+                        show((source, asked.at(only)?), format, &against).map(|_| ())
+                    }
                     _ => sweep(&asked, &points, self.format.unwrap_or(Format::Jsonl), &against),
                 }
             }
@@ -119,8 +123,47 @@ fn play(source: &Source, run: RecordedRun) -> Result<Played, Failure> {
     recording::report(run).map_err(|error| failed(source, &error))
 }
 
-/// Plays a run, and writes what came out.
-fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Against<'_>) -> Result<(), Failure> {
+/// Plays a recording of one size; returns the verdict on the card that was named or recorded for, and the report.
+///
+/// # Errors
+/// If the recording cannot be read or played.
+pub fn judged(source: &Source, (room, time): (&RoomFlags, &TimeFlags)) -> Result<(Option<Verdict>, Report), Failure> {
+    let gpu = room.names_card().then(|| room.gpu()).transpose()?;
+    match open(source, gpu)? {
+        Opened::Run(run) => {
+            let against = Against::of((room, time), &run.about.header)?;
+            let played = play(source, *run)?;
+            Ok((against.fit(&played).map(|(_, fit)| fit.verdict), played.report))
+        }
+        Opened::Sizes(_) => Err(holds_one(source)),
+    }
+}
+
+/// Plays a recording of one size and writes what came out; returns the verdict on the card that was named or recorded for.
+///
+/// # Errors
+/// If the recording cannot be read or played, or standard output cannot be written.
+pub fn show_one(
+    source: &Source,
+    (room, time): (&RoomFlags, &TimeFlags),
+    format: Format,
+) -> Result<Option<Verdict>, Failure> {
+    let gpu = room.names_card().then(|| room.gpu()).transpose()?;
+    match open(source, gpu)? {
+        Opened::Run(run) => {
+            let against = Against::of((room, time), &run.about.header)?;
+            show((source, *run), format, &against)
+        }
+        Opened::Sizes(_) => Err(holds_one(source)),
+    }
+}
+
+/// Plays a run, and writes what came out; returns the verdict on it.
+fn show(
+    (source, mut run): (&Source, RecordedRun),
+    format: Format,
+    against: &Against<'_>,
+) -> Result<Option<Verdict>, Failure> {
     let expense = against.time.expense()?;
     let is_whole = run.about.untimed.is_empty();
     let step = (&run.setup(), run.take_work());
@@ -129,6 +172,7 @@ fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Aga
     let time = clock.map(|clock| time_recorded(step, is_whole, clock, expense, feed));
     let played = &play(source, run)?;
     let (target, outside) = (against.fit(played), against.outside);
+    let verdict = target.as_ref().map(|(_, fit)| fit.verdict);
     match format {
         Format::Text => output::print(&text::recorded(
             played,
@@ -152,7 +196,8 @@ fn show((source, mut run): (&Source, RecordedRun), format: Format, against: &Aga
             let ms = time.map(|(ms, _)| ms);
             output::print_json_line(&Line::new(0, &Ok(&played.report), outside, ms))
         }
-    }
+    }?;
+    Ok(verdict)
 }
 
 /// Writes a line for each point; one at which no recording tells is a line that says why.

@@ -1,8 +1,8 @@
 //! Formats the memory of a recorded training step.
 
 use vramscope_engine::Report;
-use vramscope_engine::format::{count, gib};
-use vramscope_engine::recording::{About, Played, Point};
+use vramscope_engine::format::{count, gib, grouped};
+use vramscope_engine::recording::{About, Batches, Played, Point};
 use vramscope_engine::verdict::Fit;
 use vramscope_time::{Milliseconds, TimeAnswer};
 
@@ -29,6 +29,7 @@ pub fn recorded(
         tensors::render(report, width),
         ledger::render(report, target, width),
         warnings::render(&report.warnings, width),
+        around(&played.about, width),
     ];
     let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     sections.join("\n")
@@ -47,8 +48,65 @@ fn heading(played: &Played, width: usize) -> String {
         &about.model
     };
     let mut out = format!("{STRONG}{model}{STRONG:#}  {size}\n");
-    for line in wrap(&origin(about), width) {
-        out += &format!("{QUIET}{line}{QUIET:#}\n");
+    let batches = about.batches.as_ref().map(batch_words);
+    for text in [Some(origin(about)), batches].into_iter().flatten() {
+        for line in wrap(&text, width) {
+            out += &format!("{QUIET}{line}{QUIET:#}\n");
+        }
+    }
+    out
+}
+
+/// Says which batch of the run decides, of how many that were looked at.
+fn batch_words(batches: &Batches) -> String {
+    let whole = batches
+        .total
+        .map_or_else(String::new, |total| format!(" of the run's {}", grouped(total)));
+    let walked = format!("batches of {} steps{whole} were looked at", grouped(batches.walked));
+    let Some(batch) = batches.steps.get(batches.decides) else {
+        return walked;
+    };
+    let mut holds = vec![format!("{} positions", grouped(batch.positions))];
+    if batch.pixels > 0 {
+        holds.push(format!("images of {} numbers", grouped(batch.pixels)));
+    }
+    if batch.labels > 0 {
+        holds.push(format!("{} labels", grouped(batch.labels)));
+    }
+    let least = batches.steps.iter().skip(1).map(|step| step.peak_allocated).min();
+    let between = least.filter(|least| *least < batch.peak_allocated);
+    let between = between.map_or_else(String::new, |least| {
+        format!("; the lightest recorded one takes {}", gib(least))
+    });
+    format!(
+        "step {} decides, with {}: {walked}{between}",
+        grouped(batch.step),
+        holds.join(", ")
+    )
+}
+
+/// Lists what a dry run answered in place of the rest of the world.
+fn around(about: &About, width: usize) -> String {
+    let mut items: Vec<String> = about
+        .stand_ins
+        .iter()
+        .map(|one| format!("{}: {}", one.what, one.how))
+        .collect();
+    if !about.missing.is_empty() {
+        items.push(format!(
+            "not installed where it was recorded, though libraries asked: {}. Where the training machine has one of them, a \
+             library may compute in another way; name its packages with --packages",
+            about.missing.join(", ")
+        ));
+    }
+    if items.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("{STRONG}Answered by the dry run{STRONG:#}\n");
+    for item in items {
+        for (number, line) in wrap(&item, width.saturating_sub(4)).iter().enumerate() {
+            out += &format!("{QUIET}{} {line}{QUIET:#}\n", if number == 0 { "  ·" } else { "   " });
+        }
     }
     out
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from vramscope.record.errors import RecordingError
@@ -45,7 +46,10 @@ CARDS: dict[str, Card] = {
 
 
 def find(name: str) -> Card:
-    """The card of this name, in any spelling; raises if there is none."""
+    """The card of this name, in any spelling, or of this shape as JSON; raises if there is none."""
+    if name.startswith("{"):
+        shape = json.loads(name)
+        return Card(shape["name"], tuple(shape["capability"]), shape["memory"], shape["sms"], shape["l2"])
     card = CARDS.get(name.lower().replace(" ", "").replace("_", "-"))
     if card is None:
         raise RecordingError(f'"{name}" is no card that can be emulated. Choose one of: {", ".join(CARDS)}.')

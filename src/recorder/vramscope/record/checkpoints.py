@@ -105,8 +105,8 @@ RANDOM = """uniform_ normal_ trunc_normal_ xavier_uniform_ xavier_normal_ kaimin
 def unfilled() -> Iterator[None]:
     """Draws no random numbers for weights on the host that a checkpoint would bring.
 
-    `from_pretrained` makes them on `meta`, which draws none: with them the samples of a run would come in another order,
-    and they take most of the time that a large model is made in.
+    `from_pretrained` makes them on `meta`, which draws none: with them a run's samples would come in another order, and
+    they take most of the time that a large model is made in.
     """
     init = torch.nn.init
     own = getattr(sys.modules.get("transformers.initialization"), "TORCH_INIT_FUNCTIONS", {})

@@ -79,7 +79,7 @@ def _believe(patches: Patches) -> None:
 
 
 def _offloaded(patches: Patches) -> None:
-    """Lets FSDP2 keep gradients on the host beside small parameters there, which hold data where the gradients do not."""
+    """Lets FSDP2 keep gradients on the host beside small parameters, which hold data where the gradients do not."""
     try:
         from torch.distributed.fsdp._fully_shard._fsdp_param import FSDPParam
     except ImportError:

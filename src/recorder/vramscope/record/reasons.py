@@ -14,6 +14,15 @@ from vramscope.record.patches import Patches
 from vramscope.record.tensors import CudaTensor
 
 
+def part(x: Any) -> Any:
+    """What this rank holds of a tensor that is spread over ranks; the tensor itself if it is not.
+
+    ZeRO-3 keeps its part beside the parameter, which is empty between uses; FSDP2 and tensor parallelism within it.
+    """
+    kept = getattr(x, "ds_tensor", None)
+    return kept if kept is not None else getattr(x, "_local_tensor", x)
+
+
 class Reasons:
     """Writes each reason once for each storage."""
 
@@ -29,6 +38,7 @@ class Reasons:
 
     def tell(self, x: Any, reason: str, **keys: Any) -> None:
         """Writes why the storage of `x` lives, if it is on the card."""
+        x = part(x)
         if type(x) is not CudaTensor:
             return
         key = (x._vs.id, reason)
@@ -57,8 +67,7 @@ class Reasons:
         """Declares parameters and buffers of a root."""
         for trainable, found in ((True, root.named_parameters()), (False, root.named_buffers())):
             for name, x in found:
-                # ZeRO-3 keeps this rank's part beside the parameter, which is empty between uses.
-                kept = getattr(x, "ds_tensor", x)
+                kept = part(x)
                 if type(kept) is CudaTensor:
                     self.parameter(root, name, x, kept, buffer=not trainable)
 
@@ -73,6 +82,7 @@ class Reasons:
             s=kept._vs.id,
             m=writer.meta(kept.dtype, tuple(kept.shape), tuple(kept.stride())),
             trainable=x.requires_grad,
+            elements=None if kept is x else getattr(x, "ds_numel", x.numel()),
             buffer=True if buffer else None,
         )
         self.ids[id(x)] = (weakref.ref(x), number)

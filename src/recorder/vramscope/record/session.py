@@ -38,9 +38,8 @@ from vramscope.record.patches import Patches
 from vramscope.record.phases import Phases
 from vramscope.record.writer import VERSION, Writer
 
-LIBRARIES = (
-    """torch transformers accelerate peft trl timm torchvision diffusers liger-kernel deepspeed triton""".split()
-)
+LIBRARIES = """torch transformers accelerate peft trl ms-swift llamafactory axolotl datasets timm torchvision diffusers
+    liger-kernel deepspeed triton flash-attn bitsandbytes""".split()
 DEFAULT_CARD = "h100"
 
 
@@ -133,16 +132,21 @@ class recording:
             except metadata.PackageNotFoundError:
                 continue
         versions["torch"] = torch.__version__
-        self.writer.write(
-            "header",
+        self.versions = versions
+        self.join(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+
+    def join(self, rank: int, world: int) -> None:
+        """Says which of how many ranks is recorded; again if a launcher tells it later."""
+        card = self.card
+        self.writer.header(
             format="vramscope-recording",
             version=VERSION,
             recorder=_own_version(),
-            versions=versions,
+            versions=self.versions,
             gpu=dict(name=card.name, capability=list(card.capability), memory=card.memory, sms=card.sms),
             settings=settings(),
-            rank=int(os.environ.get("RANK", 0)),
-            world=int(os.environ.get("WORLD_SIZE", 1)),
+            rank=rank,
+            world=world,
             command=self.command,
             steps=self.steps,
         )

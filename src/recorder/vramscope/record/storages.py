@@ -1,4 +1,4 @@
-"""Storages that Python resizes, as FSDP does to let go of gathered parameters and to gather them again, and compares."""
+"""Storages that Python resizes, as FSDP does to let go of gathered parameters and gather them again, and compares."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def resized(recorder: Recorder, storage: Storage, memory: torch.UntypedStorage, 
     storage.id, storage.nbytes = recorder.next_storage, size
     recorder.next_storage += 1
     recorder.counted(size)
-    # Autograd's threads have no function mode, which would tell that `meta` is asked for: the mode would take it for the
-    # card, and write memory that nobody has between this id and its declaration.
+    # Autograd's threads have no function mode, which would tell that `meta` is asked for: the mode would take it for
+    # the card, and write memory that nobody has between this id and its declaration.
     with _disable_current_modes(), torch._C.DisableTorchFunction():
         whole = torch.empty(0, dtype=torch.uint8, device=META).set_(memory, 0, (size,), (1,))
     recorder.write_made(torch.ops.aten.empty.memory_format, ([size],), {}, [dress(whole, CudaTensor, storage)])

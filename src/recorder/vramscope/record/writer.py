@@ -75,10 +75,18 @@ class Writer:
         self._raw = open(path, "wb")  # noqa: SIM115
         self._file = gzip.GzipFile(filename="", fileobj=self._raw, mode="wb", compresslevel=6, mtime=0)
         self._lines: list[str] = []
+        self._is_begun = False
         self._pending_frees: list[int] = []
         self._ids: dict[str, dict[Any, int]] = {kind: {} for kind in ("fn", "meta", "module", "line", "node", "param")}
         self.ops = 0
         self.closed = False
+
+    def header(self, **keys: Any) -> None:
+        """Writes the first line, or writes it again while it is not on its way to the disk."""
+        line = text({"t": "header", **{name: value for name, value in keys.items() if value is not None}})
+        if self._is_begun:
+            raise RuntimeError("the recording's first line is written already")
+        self._lines[:1] = [line]
 
     def line(self, what: str) -> None:
         """Writes one line of JSON after the frees that are due."""
@@ -131,6 +139,7 @@ class Writer:
     def flush(self) -> None:
         """Hands lines to the compressor."""
         if self._lines:
+            self._is_begun = True
             self._file.write(("\n".join(self._lines) + "\n").encode())
             self._lines.clear()
 

@@ -1,0 +1,314 @@
+//! Command `dry-run`: runs a training command without a GPU, and shows what it takes.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+use vramscope_engine::device::Device;
+use vramscope_engine::format::gib;
+use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Verdict;
+
+use crate::commands::estimate::recorded::{judged, show_one};
+use crate::commands::examples;
+use crate::failure::Failure;
+use crate::input::room::RoomFlags;
+use crate::input::source::Source;
+use crate::input::time_flags::TimeFlags;
+use crate::output::{self, Format};
+use crate::recorder;
+
+/// Run a training command without a GPU, and show what its steps take
+///
+/// Put it before the command that trains, or give the file that starts it: the real tool runs with the real file, in your
+/// Python, on a card that is not there. No GPU, no weights, no network; nothing is written, logged or sent. Launchers
+/// (torchrun, accelerate, deepspeed) are understood, and one of their ranks is run. The loader's batches are walked ahead,
+/// and the heaviest are recorded beside a typical one.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "vramscope dry-run [OPTIONS] <COMMAND> [ITS ARGUMENTS]\n       vramscope dry-run [OPTIONS] <FILE.sh | FILE.py | FILE.ipynb | FILE.yaml>",
+    after_help = examples(EXAMPLES),
+)]
+pub struct DryRun {
+    /// The Python to run, or the folder of its environment [default: the one that the command runs in, else the active
+    /// environment, else python3 of PATH]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+    #[command(flatten)]
+    room: RoomFlags,
+    /// Steps to record [default: the first, and those of the heaviest batches]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    steps: Option<u32>,
+    /// Micro-batches that the loader is walked ahead
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    batches: u32,
+    /// Ranks, where the command starts none itself: records one of so many, as torchrun starts it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    world: u32,
+    /// The rank to record, of those that the launcher or --world starts
+    #[arg(long, value_name = "R", default_value_t = 0)]
+    rank: u32,
+    /// Cards that this machine would have [default: those that CUDA_VISIBLE_DEVICES names, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    cards: Option<u32>,
+    /// Which of a script's commands to run, where several may train
+    #[arg(long, value_name = "K")]
+    run: Option<u32>,
+    /// Finds the largest value with which the run still fits --gpu or --limit-gib, by dry runs: `batch`, `length`, or a flag
+    /// of the command
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, conflicts_with = "out")]
+    max: Option<String>,
+    /// Packages of the machine that trains (`pip freeze`, uv.lock, poetry.lock): what is missing here is named
+    #[arg(long, value_name = "FILE")]
+    packages: Option<PathBuf>,
+    /// Shows the steps that were recorded before the command failed
+    #[arg(long)]
+    keep_going: bool,
+    /// Keeps the recording, which `vramscope estimate --recording` and the page show again
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Form of the result [default: text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Shows what the command itself says, as it comes
+    #[arg(long)]
+    verbose: bool,
+    #[command(flatten)]
+    time: TimeFlags,
+    /// The command that trains, with its own arguments, or the file that starts it
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    words: Vec<OsString>,
+}
+
+const EXAMPLES: &str =
+    "  vramscope dry-run swift sft --model Qwen/Qwen2.5-VL-3B-Instruct --dataset data.jsonl --tuner_type lora
+  vramscope dry-run --gpu 4090 llamafactory-cli train qwen2_5vl_lora_sft.yaml
+  vramscope dry-run trl sft --config sft.yaml
+  vramscope dry-run torchrun --nproc_per_node 8 train.py --fsdp full_shard
+  vramscope dry-run accelerate launch --config_file fsdp.yaml train.py
+  vramscope dry-run --json train.sh
+  vramscope dry-run --gpu 4090 --max batch swift sft --config sft.yaml
+  vramscope dry-run finetune.ipynb
+
+Exit codes with --gpu or --limit-gib: 0 fits, 5 tight, 3 does not, 4 not known; 1 the command failed, 2 bad input.";
+
+/// The card where none is named.
+const DEFAULT_CARD: &str = "H100 SXM";
+
+/// Dry runs after which a search ends, wherever it is.
+const MOST_TRIES: usize = 24;
+
+/// A dry run of a search.
+#[derive(Serialize)]
+struct Try {
+    value: u64,
+    verdict: &'static str,
+    peak_allocated: Bytes,
+    peak_reserved: Bytes,
+}
+
+/// The largest value of a size.
+#[derive(Serialize)]
+struct Largest<'a> {
+    size: &'a str,
+    /// The largest with which the run fits; none if the smallest does not.
+    max: Option<u64>,
+    /// The smallest that was tried with which it does not.
+    beyond: Option<u64>,
+    tries: &'a [Try],
+}
+
+impl Largest<'_> {
+    /// The answer in words.
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for one in self.tries {
+            let peak = gib(one.peak_allocated);
+            out += &format!("{:>8}  {:<9}  {peak:>10}\n", one.value, one.verdict);
+        }
+        out += &match (self.max, self.beyond) {
+            (Some(max), Some(beyond)) => format!("Largest {}: {max}; {beyond} runs out of memory.\n", self.size),
+            (Some(max), None) => format!("Largest {}: {max} or more; the data makes no larger step.\n", self.size),
+            (None, _) => format!("No {} fits: the smallest runs out of memory.\n", self.size),
+        };
+        out
+    }
+}
+
+impl DryRun {
+    /// Runs the command and shows its steps.
+    ///
+    /// # Errors
+    /// When the command is none, or fails; and as the exit code says, when the run does not fit a named card.
+    pub fn run(self) -> Result<(), Failure> {
+        let target = self.room.target()?;
+        let python = match &self.python {
+            Some(path) => recorder::find(Some(path))?,
+            None => match recorder::of_command(&self.words[0]) {
+                Some(python) => python,
+                None => recorder::find(None)?,
+            },
+        };
+        let scratch = tempfile::Builder::new().prefix("vramscope-dry-run-").tempdir()?;
+        let out = match &self.out {
+            Some(path) => std::path::absolute(path)?,
+            None => scratch.path().join("run.vram.gz"),
+        };
+        if let Some(size) = &self.max {
+            if target.is_none() {
+                return Err(Failure::Input(
+                    "--max needs what the run has to fit: name a card with --gpu, or --limit-gib".into(),
+                ));
+            }
+            return self.largest(&python, size, scratch.path());
+        }
+        self.record(&python, &out, None)?;
+        let format = match (self.json, self.format) {
+            (true, _) => Format::Json,
+            (false, format) => format.unwrap_or(Format::Text),
+        };
+        let verdict = show_one(&Source::File(out), (&self.room, &self.time), format)?;
+        if target.is_none() {
+            return Ok(());
+        }
+        match verdict {
+            Some(Verdict::Fits) => Ok(()),
+            Some(Verdict::Tight) => Err(Failure::Verdict(5)),
+            Some(Verdict::Oom) => Err(Failure::Verdict(3)),
+            None => Err(Failure::Verdict(4)),
+        }
+    }
+
+    /// Runs the recorder on the command; what it says goes to the terminal as it comes.
+    fn record(&self, python: &Path, out: &Path, size: Option<(&str, u64)>) -> Result<(), Failure> {
+        let mut command = Command::new(python);
+        command.arg(recorder::folder()?).arg("dry-run");
+        command.arg("--out").arg(out).args(["--gpu", &self.card()?]);
+        let numbers = [
+            ("--steps", self.steps),
+            ("--batches", Some(self.batches)),
+            ("--world", Some(self.world)),
+            ("--rank", Some(self.rank)),
+            ("--cards", self.cards),
+            ("--run", self.run),
+        ];
+        for (flag, number) in numbers {
+            command.args(number.iter().flat_map(|number| [flag.to_owned(), number.to_string()]));
+        }
+        command.args(
+            self.packages
+                .iter()
+                .flat_map(|path| [OsString::from("--packages"), path.into()]),
+        );
+        if let Some((name, value)) = size {
+            command.args(["--set".into(), format!("{name}={value}")]);
+        }
+        command.args(self.keep_going.then_some("--keep-going"));
+        command.args(self.verbose.then_some("--verbose"));
+        command.arg("--").args(&self.words);
+        // Nothing but the result goes to standard output; nobody is there to answer a question.
+        command.stdin(Stdio::null());
+        // Ctrl-C reaches the recorder too, which takes away what it has made; this program waits for it.
+        let _ = ctrlc::set_handler(|| ());
+        let failed = |error| Failure::Broken(format!("{} does not start: {error}", python.display()));
+        let status = command.status().map_err(failed)?;
+        match status.code() {
+            Some(0) => Ok(()),
+            Some(code) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+            None => Err(Failure::Broken(format!(
+                "the dry run was ended from outside ({status}); if the system ran out of memory, close other programs"
+            ))),
+        }
+    }
+
+    /// Searches for the largest value of a size with which the run fits: doubles it, then halves the gap.
+    fn largest(&self, python: &Path, name: &str, scratch: &Path) -> Result<(), Failure> {
+        let mut tries: Vec<Try> = Vec::new();
+        // Lengths between multiples of 64 make no difference that anyone asks for.
+        let grain = if name == "length" { 64 } else { 1 };
+        let (mut most, mut beyond) = (None, None);
+        let mut next = grain;
+        while tries.len() < MOST_TRIES {
+            let out = scratch.join(format!("{next}.vram.gz"));
+            self.record(python, &out, Some((name, next)))?;
+            let (verdict, report) = judged(&Source::File(out), (&self.room, &self.time))?;
+            let fits = verdict.is_some_and(|verdict| verdict != Verdict::Oom);
+            let words = verdict.map_or("not known", Verdict::name);
+            anstream::eprintln!(
+                "vramscope dry-run: {name} {next}: {words}, {}",
+                gib(report.peak_allocated)
+            );
+            let same = tries
+                .iter()
+                .any(|one| one.peak_allocated == report.peak_allocated && one.value < next);
+            tries.push(Try {
+                value: next,
+                verdict: words,
+                peak_allocated: report.peak_allocated,
+                peak_reserved: report.peak_reserved,
+            });
+            match fits {
+                // The data holds no more: a larger value is the same run.
+                true if same => {
+                    most = Some(next);
+                    break;
+                }
+                true => most = Some(next),
+                false => beyond = Some(next),
+            }
+            next = match (most, beyond) {
+                (Some(most), None) => most * 2,
+                (most, Some(beyond)) => (most.unwrap_or(0) + beyond) / 2 / grain * grain,
+                (None, None) => break,
+            };
+            if next <= most.unwrap_or(0) || Some(next) == beyond {
+                break;
+            }
+        }
+        let answer = Largest {
+            size: name,
+            max: most,
+            beyond,
+            tries: &tries,
+        };
+        match self.json || matches!(self.format, Some(Format::Json | Format::Jsonl)) {
+            true => output::print_json(&answer)?,
+            false => output::print(&answer.text())?,
+        }
+        most.map(|_| ()).ok_or(Failure::Verdict(3))
+    }
+
+    /// The card to emulate, as JSON: the named one, else an H100.
+    fn card(&self) -> Result<String, Failure> {
+        let card = match self.room.names_card() {
+            true => self.room.card_or_reference()?,
+            false => Device::by_name(DEFAULT_CARD).map_err(Failure::broken)?,
+        };
+        let (Some(capability), Some(sms)) = (card.compute_capability, card.multiprocessors) else {
+            return Err(Failure::Input(format!(
+                "{} is not driven by CUDA, and a dry run emulates cards that are; name one of NVIDIA's (`vramscope gpus`)",
+                card.name
+            )));
+        };
+        let l2 = card.l2().map_or(0, |bytes| bytes.get());
+        let shape = json!({
+            "name": card.name,
+            "capability": [capability.major, capability.minor],
+            "memory": card.driver_total().unwrap_or_else(|| card.memory()).get(),
+            "sms": sms,
+            "l2": l2,
+        });
+        Ok(shape.to_string())
+    }
+}

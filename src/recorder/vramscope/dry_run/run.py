@@ -1,0 +1,167 @@
+"""One dry run: the recording, with everything around it that is answered here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+import torch
+
+from vramscope.dry_run import notebook, world
+from vramscope.dry_run.batches import Loaders
+from vramscope.dry_run.children import Children
+from vramscope.dry_run.commands import Program
+from vramscope.dry_run.notes import Notes
+from vramscope.dry_run.packages import Doors, of_file
+from vramscope.dry_run.untouched import Untouched
+from vramscope.record import collectives
+from vramscope.record.errors import Finished, RecordingError
+from vramscope.record.imports import OnImport
+from vramscope.record.session import recording
+
+# Steps of a run whose loader is not walked ahead: the second has the optimizer's states from its beginning.
+STEPS = 2
+
+
+def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes, screen: Any) -> int:
+    """Records the program; returns the status to end with."""
+    notebook.NOTES = notes
+    doors = Doors(of_file(options.packages) if options.packages else None)
+    trackers = world.Trackers(notes, [program.target, *program.args, *texts(program)])
+    untouched = Untouched(notes, options.out)
+    if options.world > 1:
+        os.environ.update(collectives.variables(options.world, options.rank))
+    session = recording(
+        options.out,
+        gpu=options.gpu,
+        steps=options.steps or STEPS,
+        command=program.shown,
+        progress=screen.step,
+    )
+    left: BaseException | None = None
+    status = 0
+    try:
+        with session, screen.watching():
+            children = Children(session, notes, options.rank, cards)
+            watchers = [children.install(session.patches)]
+            world.cut(session.patches, notes)
+            untouched.install(session.patches)
+            several(session, children)
+            loaders = Loaders(session.patches, options.batches)
+            watchers.append(
+                OnImport(
+                    {
+                        "transformers.trainer": loaders.trainer,
+                        "transformers.integrations.integration_utils": lambda module: world.reports(
+                            module, session.patches, notes
+                        ),
+                    }
+                )
+            )
+            follow(session, loaders, options.steps)
+            try:
+                status = children.run(program, None)
+            except Finished:
+                pass
+            except Exception as e:
+                if not options.keep_going or session.phases.done == 0:
+                    raise
+                left = e
+            finally:
+                for watcher in watchers:
+                    watcher.remove()
+                doors.tell(notes)
+                untouched.undo()
+                tell(session, loaders, notes, doors)
+    finally:
+        untouched.undo() if untouched.active else None
+        doors.remove()
+        trackers.remove()
+        if session.done == 0 and os.path.exists(options.out):
+            os.remove(options.out)
+    if session.done == 0:
+        raise RecordingError(never_stepped(status))
+    if left is not None:
+        screen.say(
+            f"the command failed after {session.done} steps; what was recorded is shown ({type(left).__name__}: {left})"
+        )
+    return 0
+
+
+def never_stepped(status: int) -> str:
+    """Why there is nothing to show."""
+    if status:
+        return (
+            f"The command left with status {status} before it took an optimizer step; see what it said with --verbose."
+        )
+    return (
+        "The command ended without an optimizer step, so there is no step to show. Is it the one that trains, and has "
+        "it data to train on? See what it said with --verbose."
+    )
+
+
+def texts(program: Program) -> list[str]:
+    """What configuration files among the words say, for the names of trackers."""
+    found = []
+    for word in [program.target, *program.args]:
+        path = word.rpartition("=")[2]
+        if path.endswith((".yaml", ".yml", ".json", ".py", ".ipynb")) and os.path.isfile(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                found.append(file.read(1 << 20))
+    return found
+
+
+def follow(session: recording, loaders: Loaders, asked: int | None) -> None:
+    """Lets the recording end once each chosen batch was trained on."""
+    end = session.phases.end_step
+
+    def end_step() -> None:
+        if asked is None and loaders.ahead.planned:
+            session.phases.wanted = loaders.ahead.planned
+        end()
+
+    session.phases.end_step = end_step  # type: ignore[method-assign]
+
+
+def several(session: recording, children: Children) -> None:
+    """Refuses one process with several cards, by the name of what it would do."""
+
+    def refuse(what: str) -> None:
+        raise RecordingError(
+            f"One process with {children.cards} cards: the command {what}, which is not emulated yet. Give it one "
+            "card (CUDA_VISIBLE_DEVICES=0), or a process for each (torchrun --nproc_per_node N, NPROC_PER_NODE=N, "
+            "accelerate launch --num_processes N); a dry run of those records the first."
+        )
+
+    if children.cards < 2:
+        return
+    begin = session.phases.begin_step
+
+    def begin_step() -> None:
+        if not children.ranks and int(os.environ.get("WORLD_SIZE", 1)) < 2:
+            refuse("would split or copy the model over them")
+        begin()
+
+    session.phases.begin_step = begin_step  # type: ignore[method-assign]
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        refuse("copies the model to each (nn.DataParallel)")
+
+    session.patches.set(torch.nn.DataParallel, "__init__", init)
+
+
+def tell(session: recording, loaders: Loaders, notes: Notes, doors: Doors) -> None:
+    """Writes what the recording alone does not say."""
+    for line in notes.lines():
+        session.writer.write("stand_in", **line)
+    missing = doors.missing()
+    if missing:
+        session.writer.write("missing", packages=missing, python=sys.executable)
+    ahead = loaders.ahead
+    if ahead.steps:
+        steps = ahead.steps[: session.phases.step]
+        session.writer.write(
+            "batches", walked=ahead.walked // ahead.accumulated, total=ahead.total, each=ahead.accumulated, steps=steps
+        )

@@ -1,0 +1,511 @@
+"""Dry runs: what a command runs, what stands in for the rest of the world, and which batches decide."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
+sys.path[:0] = [SOURCE, HERE]
+
+from vramscope.dry_run import commands, notebook, packages, shell  # noqa: E402
+from vramscope.record.errors import RecordingError  # noqa: E402
+
+from player import asked, written  # noqa: E402
+
+TRAIN = """
+    import os, sys, torch
+    from torch import nn
+    model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    os.makedirs("out/checkpoint-1")
+    with open("out/args.json", "w") as file:
+        file.write("{}")
+    with open("settings.txt", "w") as file:
+        file.write("changed")
+    print("saying", *sys.argv[1:], os.environ.get("WORLD_SIZE"), os.environ.get("COLOUR"))
+    for _ in range(9):
+        model(torch.randn(8, 64, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+class Folder:
+    """A person's folder with a training script, and dry runs that begin there."""
+
+    def __init__(self, **files: str) -> None:
+        """With these files beside `train.py`."""
+        self.made = tempfile.TemporaryDirectory()
+        self.path = self.made.name
+        self.out = os.path.join(self.path, "..", os.path.basename(self.path) + ".vram.gz")
+        for name, text in {"train.py": TRAIN, "settings.txt": "as it was", **files}.items():
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> None:
+        """Adds a file."""
+        with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(text))
+
+    def run(self, *words: str, flags: tuple[str, ...] = (), **variables: str) -> tuple[int, str]:
+        """Status and words of a dry run."""
+        env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "CUDA_VISIBLE_DEVICES")}
+        done = subprocess.run(
+            [sys.executable, SOURCE, "dry-run", "--out", self.out, *flags, "--", *words],
+            env={**env, "PYTHONPATH": HERE, **variables},
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.stdout == "", done.stdout
+        return done.returncode, done.stderr
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Lines of the recording, which the engine reads."""
+        return written(self.out)
+
+    def names(self) -> list[str]:
+        """What lies in the folder."""
+        return sorted(os.listdir(self.path))
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        if os.path.exists(self.out):
+            os.remove(self.out)
+        self.made.cleanup()
+
+
+def stand_ins(found: list[dict[str, Any]]) -> dict[str, str]:
+    """What was answered by what."""
+    return {x["what"]: x["how"] for x in found if x["t"] == "stand_in"}
+
+
+def needs(*names: str) -> Any:
+    """Skips a test where one of these packages is missing."""
+    missing = [p for p in names if importlib.util.find_spec(p) is None]
+    return unittest.skipIf(bool(missing), f"{', '.join(missing)} is not installed")
+
+
+class Words(unittest.TestCase):
+    """What a command line runs."""
+
+    def test_launchers_and_wrappers_are_seen_through(self) -> None:
+        """Variables, programs that start others, Python's own options."""
+        with Folder() as f:
+            path = os.path.join(f.path, "train.py")
+            for words, expected in {
+                f"python {path} --a 1": ("script", path, ["--a", "1"]),
+                f"A=1 B=2 nohup python3 -u -X dev {path}": ("script", path, []),
+                f"timeout 60 env C=3 {path} x": ("script", path, ["x"]),
+                f"uv run --with trl python {path}": ("script", path, []),
+                f"conda run -n train python {path}": ("script", path, []),
+                "python -m torch.distributed.run --nproc_per_node 2 a.py": (
+                    "module",
+                    "torch.distributed.run",
+                    ["--nproc_per_node", "2", "a.py"],
+                ),
+                "torchrun --nproc_per_node 8 a.py": ("entry", "torchrun", ["--nproc_per_node", "8", "a.py"]),
+                "bash -e run.sh 3": ("shell", os.path.join(".", "run.sh"), ["3"]),
+            }.items():
+                with self.subTest(words):
+                    made = commands.resolve(words.split())
+                    self.assertEqual((made.kind, made.target, made.args), expected)
+            self.assertEqual(commands.resolve(f"A=1 B=2 python {path}".split()).env, {"A": "1", "B": "2"})
+
+    def test_what_is_no_training_is_refused_by_name(self) -> None:
+        """With what would be one, or what to do."""
+        for words, said in {
+            "swift infer --model x": "`swift infer` is no training",
+            "llamafactory-cli export a.yaml": "`llamafactory-cli train`",
+            "python": "waits for a person",
+            "python -c print(1)": "give the command that trains",
+            "python trian.py": 'no file "trian.py"',
+            "A=1": "runs nothing",
+            "/bin/ls": "which no Python runs",
+            "no_such_tool train": "no program and no file `no_such_tool`",
+        }.items():
+            with self.subTest(words), self.assertRaises(RecordingError) as caught:
+                program = commands.Program("entry", *_entry(words)) if words.startswith(("swift", "llama")) else None
+                commands.refuse_others(program or commands.resolve(words.split()))
+            self.assertIn(said, str(caught.exception))
+
+    def test_a_configuration_names_its_tool(self) -> None:
+        """By its keys, or by the command in its first comment."""
+        files = {
+            "lf.yaml": "stage: sft\nfinetuning_type: lora\ndataset_dir: data\n",
+            "ax.yml": "base_model: x\ndatasets:\n  - path: y\nmicro_batch_size: 2\n",
+            "sw.yaml": "model: x\ndataset: y\ntuner_type: lora\n",
+            "trl.yaml": "# trl sft --config trl.yaml\nmodel_name_or_path: x\n",
+            "what.yaml": "model_name_or_path: x\n",
+        }
+        with Folder(**files) as f:
+            for name, words in {
+                "lf.yaml": ["llamafactory-cli", "train"],
+                "ax.yml": ["axolotl", "train"],
+                "sw.yaml": ["swift", "sft"],
+                "trl.yaml": ["trl", "sft", "--config"],
+            }.items():
+                path = os.path.join(f.path, name)
+                made = commands.resolve([path])
+                self.assertEqual([made.target, *made.args], [*words, path])
+            with self.assertRaisesRegex(RecordingError, "does not say which command reads it"):
+                commands.resolve([os.path.join(f.path, "what.yaml")])
+
+    def test_a_size_is_changed_where_the_command_says_it(self) -> None:
+        """By the tool's own name, the script's spelling, or the flag that is named."""
+        for words, change, expected in (
+            ("swift sft --a 1", ("batch", "4"), "sft --a 1 --per_device_train_batch_size 4"),
+            ("swift sft --max_length 8 --b", ("length", "64"), "sft --max_length 64 --b"),
+            ("lmf train x.yaml cutoff_len=1", ("length", "64"), "train x.yaml cutoff_len=64"),
+            ("t.py --batch-size=2 x", ("batch", "3"), "--batch-size=3 x"),
+            ("t.py --bs 2", ("--bs", "9"), "--bs 9"),
+        ):
+            name, *args = words.split()
+            program = commands.Program("entry", name, args)
+            commands.change(program, *change)
+            self.assertEqual(program.args, expected.split())
+        with self.assertRaisesRegex(RecordingError, "does not say what it calls its batch"):
+            commands.change(commands.Program("script", "t.py", ["--lr", "1"]), "batch", "2")
+
+
+def _entry(words: str) -> tuple[str, list[str]]:
+    """A program and its words, whether or not it is installed."""
+    name, *rest = words.split()
+    return name, rest
+
+
+SCRIPT = r"""
+    #!/bin/bash
+    set -euo pipefail
+    cd "$(dirname "${BASH_SOURCE[0]}")"
+    OUT=${1:-out}; export COLOUR="dark blue"
+    mkdir -p "$OUT"
+    cat > made.json <<EOF
+    {"steps": $((1 + 1))}
+    EOF
+    N=$(nvidia-smi --list-gpus | wc -l)
+    ARGS=(--lr 1e-4 # by far the best
+      --name "a b")
+    for tool in swift; do [ "$tool" = none ] && $tool infer; done
+    pip install -q something
+    if [ "$N" -gt 0 ] && command -v nvidia-smi > /dev/null || true; then
+      CUDA_VISIBLE_DEVICES=0 \
+        nohup python train.py --out "$OUT" "${ARGS[@]}" --config=made.json > "$OUT/log.txt" 2>&1 &
+    fi
+    echo started | tee note.txt
+    /usr/bin/touch hacked
+"""
+
+
+class Shell(unittest.TestCase):
+    """Scripts, as bash runs them."""
+
+    def test_the_training_command_is_what_bash_would_start(self) -> None:
+        """With its variables, arrays and files that the script writes; nothing is written or installed."""
+        with Folder(**{"run.sh": SCRIPT}) as f:
+            status, said = f.run("bash", "run.sh", "results")
+            self.assertEqual(status, 0, said)
+            found = f.lines()
+            self.assertEqual(f.names(), ["run.sh", "settings.txt", "train.py"])
+            words = found[0]["command"][1:]
+            self.assertEqual(words[:6], ["--out", "results", "--lr", "1e-4", "--name", "a b"])
+            self.assertTrue(words[6].startswith("--config=") and "made.json" in words[6], words)
+            told = stand_ins(found)
+        self.assertIn("pip install -q something", told)
+        self.assertIn("/usr/bin/touch hacked", told)
+
+    def test_several_commands_are_asked_about(self) -> None:
+        """Each with its number; one is taken by it."""
+        text = "for lr in 1 2; do\n  python train.py --lr $lr\ndone\n"
+        with Folder(**{"two.sh": text}) as f:
+            status, said = f.run("two.sh")
+            self.assertEqual(status, 2)
+            self.assertIn("--run 2: python train.py --lr 2", said)
+            status, said = f.run("two.sh", flags=("--run", "2"))
+            self.assertEqual((status, f.lines()[0]["command"][1:]), (0, ["--lr", "2"]), said)
+
+    def test_a_remark_or_a_space_ends_a_command_as_in_bash(self) -> None:
+        """What follows is another command, which is not found."""
+        for cut in ("--a 1 \\ \n  --b 2\n", "--a 1 \\\n  # --c 3 \\\n  --b 2\n"):
+            with Folder(**{"cut.sh": "python train.py " + cut}) as f:
+                status, said = f.run("cut.sh")
+                self.assertEqual(status, 0, said)
+                found = f.lines()
+                self.assertNotIn("2", found[0]["command"])
+                self.assertIn("--b 2", stand_ins(found))
+
+    def test_what_is_quoted_or_tested_is_left_alone(self) -> None:
+        """Only redirections to files and commands by their path change."""
+        for line in (
+            "echo 'a > b' \"c > d\" # > e\n",
+            "if [[ a > b ]]; then :; fi\n",
+            "(( 3 > 2 )) && x=$(( 4 > 1 ))\n",
+            "f() { return 0; }\n",
+            "python a.py 2>&1 >/dev/null\n",
+            "case $x in a/b) : ;; esac\n",
+            "a=(x/y /bin/z)\n",
+        ):
+            self.assertEqual(shell.defused(line, "/s.sh"), line)
+        self.assertEqual(shell.defused('"$PY" a.py', "/s.sh"), '__vramscope_run "$PY" a.py')
+        self.assertEqual(shell.defused("a > b/c.txt", "/s.sh"), 'a > "$(__vramscope_place b/c.txt)"')
+
+
+class World(unittest.TestCase):
+    """Nothing is written, nothing leaves."""
+
+    def test_folders_are_as_they_were(self) -> None:
+        """What the script makes is gone, what it changes is back, and both are said."""
+        with Folder() as f:
+            status, said = f.run("python", "train.py")
+            self.assertEqual(status, 0, said)
+            self.assertEqual(f.names(), ["settings.txt", "train.py"])
+            with open(os.path.join(f.path, "settings.txt"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), "as it was")
+            self.assertIn("written aside, and taken away", stand_ins(f.lines()).values())
+
+    def test_trackers_and_the_network_are_answered(self) -> None:
+        """A tracker that is asked for does nothing; a host is not reached, which is said."""
+        script = TRAIN.replace(
+            "import os",
+            "import wandb, urllib.request, os",
+        ).replace(
+            "    for _",
+            """    wandb.init(project="p", config={"a": 1})
+    wandb.log({"loss": 1.0})
+    try:
+        urllib.request.urlopen("http://tracker.example/", timeout=5)
+    except OSError as e:
+        assert "no network" in str(e), e
+    for _""",
+        )
+        with Folder(**{"train.py": script}) as f:
+            status, said = f.run("python", "train.py")
+            self.assertEqual(status, 0, said)
+            told = stand_ins(f.lines())
+        self.assertIn("wandb", told)
+        self.assertIn("network: tracker.example", told)
+
+    def test_what_is_missing_or_fails_is_said_in_a_sentence(self) -> None:
+        """A package, a script that fails, one that never steps, a run without a card."""
+        with Folder(**{"a.py": "import no_such_package\n", "b.py": "raise KeyError('x')\n", "c.py": "print(1)\n"}) as f:
+            for words, code, expected in (
+                ("a.py", 2, "pip install no_such_package"),
+                ("b.py", 1, "KeyError: 'x'"),
+                ("c.py", 2, "without an optimizer step"),
+            ):
+                status, said = f.run("python", words)
+                self.assertEqual(status, code, said)
+                self.assertIn(expected, said)
+                self.assertFalse(os.path.exists(f.out))
+            status, said = f.run("python", "train.py", CUDA_VISIBLE_DEVICES="")
+            self.assertEqual(status, 2)
+            self.assertIn("CUDA_VISIBLE_DEVICES is empty", said)
+
+    def test_keep_going_shows_the_steps_before_a_failure(self) -> None:
+        """One step, and why there is no second."""
+        script = TRAIN.replace("for _ in range(9):", "for i in range(9):\n        assert i < 1, 'no more data'")
+        with Folder(**{"train.py": script}) as f:
+            self.assertEqual(f.run("python", "train.py")[0], 1)
+            status, said = f.run("python", "train.py", flags=("--keep-going",))
+            self.assertEqual((status, f.lines()[-1]["steps"]), (0, 1), said)
+            self.assertIn("no more data", said)
+
+
+class Launchers(unittest.TestCase):
+    """Ranks, without processes."""
+
+    def test_torchrun_is_one_of_its_ranks(self) -> None:
+        """On one host or several; the header says which."""
+        two = ("--nnodes", "2", "--node_rank", "1", "--master_addr", "h", "--nproc_per_node", "4", "train.py")
+        for words, rank, world in (
+            (("torchrun", "--nproc_per_node", "4", "train.py", "--x"), 0, 4),
+            (("python", "-m", "torch.distributed.run", *two), 5, 8),
+        ):
+            with Folder() as f:
+                status, said = f.run(*words, flags=("--rank", str(rank)))
+                self.assertEqual(status, 0, said)
+                header = f.lines()[0]
+                self.assertEqual((header["rank"], header["world"]), (rank, world))
+        with Folder() as f:
+            status, said = f.run("torchrun", "--nproc_per_node", "2", "train.py", flags=("--rank", "2"))
+            self.assertEqual(status, 2)
+            self.assertIn("starts 2 ranks", said)
+
+    @needs("accelerate")
+    def test_accelerate_launch_is_read_by_accelerate(self) -> None:
+        """Its processes, and the precision that it hands on."""
+        script = TRAIN + '    assert os.environ["ACCELERATE_MIXED_PRECISION"] == "bf16"\n'
+        script = script.replace(
+            "    model =", "    assert os.environ['ACCELERATE_MIXED_PRECISION'] == 'bf16'\n    model ="
+        )
+        with Folder(**{"train.py": script}) as f:
+            words = (
+                "accelerate",
+                "launch",
+                "--num_processes",
+                "2",
+                "--multi_gpu",
+                "--mixed_precision",
+                "bf16",
+                "train.py",
+            )
+            status, said = f.run(*words)
+            self.assertEqual(status, 0, said)
+            self.assertEqual(f.lines()[0]["world"], 2)
+
+    @needs("deepspeed")
+    def test_the_launcher_of_deepspeed(self) -> None:
+        """With the argument that it adds."""
+        script = TRAIN.replace("    model =", "    assert '--local_rank=0' in sys.argv\n    model =")
+        with Folder(**{"train.py": script}) as f:
+            status, said = f.run("deepspeed", "--num_gpus", "2", "train.py", flags=("--cards", "2"))
+            self.assertEqual(status, 0, said)
+            self.assertEqual(f.lines()[0]["world"], 2)
+
+    def test_what_a_launcher_sets_for_the_allocator_counts(self) -> None:
+        """A child's variable, of a tool that starts itself anew."""
+        starter = """
+            import os, subprocess, sys
+            env = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
+            subprocess.run([sys.executable, "train.py"], env=env, check=True)
+        """
+        with Folder(**{"start.py": starter}) as f:
+            status, said = f.run("python", "start.py")
+            self.assertEqual(status, 0, said)
+            settings = [x for x in f.lines() if x["t"] == "setting"]
+            self.assertEqual(settings[0]["alloc_conf"], "expandable_segments:True")
+
+    def test_one_process_with_several_cards_is_refused_by_name(self) -> None:
+        """With the ways to give each card a process."""
+        with Folder() as f:
+            status, said = f.run("python", "train.py", CUDA_VISIBLE_DEVICES="0,1")
+            self.assertEqual(status, 2)
+            self.assertIn("One process with 2 cards", said)
+            self.assertIn("NPROC_PER_NODE", said)
+
+
+class Notebooks(unittest.TestCase):
+    """Cells in their order."""
+
+    def test_cells_run_in_one_namespace(self) -> None:
+        """Lines that are IPython's are left out and named."""
+        code = textwrap.dedent(TRAIN)
+        cells = [
+            {"cell_type": "markdown", "source": ["# title"]},
+            {
+                "cell_type": "code",
+                "source": ["!pip install -q \\\n", "  trl\n", "%matplotlib inline\n", "import torch"],
+            },
+            {"cell_type": "code", "source": code.replace("import os, sys, torch", "import os, sys").splitlines(True)},
+        ]
+        with Folder(**{"run.ipynb": json.dumps({"cells": cells})}) as f:
+            status, said = f.run("run.ipynb")
+            self.assertEqual(status, 0, said)
+            told = stand_ins(f.lines())
+        self.assertIn("cell 1: !pip install -q \\", told)
+        self.assertEqual(notebook.plain("%%bash\nrm -rf x"), ("", ["%%bash"]))
+
+
+BATCHES = """
+    import stand_ins, torch
+    from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainingArguments
+    stand_ins.llama("model")
+    LENGTHS = [64, 96, 64, 64, 80, 320, 64, 64, 72, 64, 64, 64]
+    rows = [{"input_ids": list(range(n)), "labels": list(range(n))} for n in LENGTHS]
+    def collate(batch):
+        return {k: torch.tensor([row[k] for row in batch]) for k in batch[0]}
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained("model"))
+    args = TrainingArguments("out", per_device_train_batch_size=1, gradient_accumulation_steps=2, max_steps=MAX,
+        bf16=True, report_to=[], save_strategy="steps", save_steps=1, train_sampling_strategy="sequential")
+    Trainer(model=model, args=args, train_dataset=rows, data_collator=collate).train()
+"""
+
+
+@needs("transformers", "accelerate")
+class Batches(unittest.TestCase):
+    """The loader is walked ahead."""
+
+    def test_the_longest_micro_batch_decides(self) -> None:
+        """It is the third step's; its peak is that of a run that has nothing longer before."""
+        with Folder(**{"train.py": BATCHES.replace("MAX", "6")}) as f:
+            status, said = f.run("python", "train.py")
+            self.assertEqual(status, 0, said)
+            told = next(x for x in f.lines() if x["t"] == "batches")
+            answer = asked("--recording", f.out)["recording"]["batches"]
+            longest = asked("--recording", f.out)["peak_allocated"]
+            self.assertEqual(f.names(), ["settings.txt", "train.py"])
+            self.assertEqual(f.run("python", "train.py", flags=("--batches", "2"))[0], 0)
+            self.assertLess(asked("--recording", f.out)["peak_allocated"], longest)
+        self.assertEqual((told["walked"], told["total"], told["each"]), (6, 6, 2))
+        self.assertEqual([x["step"] for x in told["steps"]], [1, 2, 3])
+        self.assertEqual(answer["steps"][answer["decides"]]["positions"], 320)
+
+    def test_the_walk_ends_where_the_run_does(self) -> None:
+        """Two steps meet nothing of the third's."""
+        with Folder(**{"train.py": BATCHES.replace("MAX", "2")}) as f:
+            self.assertEqual(f.run("python", "train.py")[0], 0)
+            told = next(x for x in f.lines() if x["t"] == "batches")
+        self.assertEqual(told["walked"], 2)
+        self.assertLess(max(x["positions"] for x in told["steps"]), 320)
+
+
+class Packages(unittest.TestCase):
+    """What the machine that trains has, and this one lacks."""
+
+    def test_lock_files_are_read(self) -> None:
+        """`pip freeze`, and what uv and poetry write."""
+        for text in (
+            "torch==2.11.0\nflash_attn @ file:///x\n",
+            '[[package]]\nname = "flash-attn"\n\n[[package]]\nname = "torch"\n',
+        ):
+            with Folder(**{"lock": text}) as f:
+                self.assertEqual(packages.of_file(os.path.join(f.path, "lock")), {"torch", "flash-attn"})
+        with self.assertRaisesRegex(RecordingError, "cannot be read"):
+            packages.of_file("/nowhere/lock")
+
+    @unittest.skipIf(importlib.util.find_spec("triton") is not None, "triton is installed")
+    def test_kernels_of_triton_are_launched_without_it(self) -> None:
+        """By a stand-in, which is said; what the real machine has and this one lacks is named."""
+        script = """
+            import importlib.metadata, importlib.util, torch, triton
+            import triton.language as tl
+            assert importlib.util.find_spec("flash_attn") is None
+
+            @triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_warps=4)], key=["n"])
+            @triton.jit
+            def double(x, y, n, BLOCK: tl.constexpr):
+                pass
+
+            weight = torch.nn.Parameter(torch.ones(64, device="cuda"))
+            optimizer = torch.optim.SGD([weight], lr=0.1)
+            for _ in range(4):
+                out = torch.empty_like(weight)
+                double[lambda meta: (triton.cdiv(64, meta["BLOCK"]),)](weight, out, 64)
+                (weight * out).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+        with Folder(**{"train.py": script, "lock": "triton==3.6.0\nflash-attn==2.8.0\ntorch==2.11.0\n"}) as f:
+            status, said = f.run("python", "train.py", flags=("--packages", "lock"))
+            self.assertEqual(status, 0, said)
+            found = f.lines()
+        self.assertIn("double", {x["name"] for x in found if x["t"] == "triton"})
+        told = stand_ins(found)
+        self.assertIn("stand-in", told["triton"])
+        self.assertIn("without it", told["flash-attn"])
+
+
+if __name__ == "__main__":
+    unittest.main()
