@@ -10,13 +10,15 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import weakref
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
 sys.path[:0] = [SOURCE, HERE]
 
-from vramscope.dry_run import commands, notebook, packages, shell  # noqa: E402
+import torch  # noqa: E402
+from vramscope.dry_run import batches, commands, notebook, packages, shell  # noqa: E402
 from vramscope.record.errors import RecordingError  # noqa: E402
 
 from player import asked, written  # noqa: E402
@@ -451,6 +453,28 @@ class Batches(unittest.TestCase):
         self.assertEqual((told["walked"], told["total"], told["each"]), (6, 6, 2))
         self.assertEqual([x["step"] for x in told["steps"]], [1, 2, 3])
         self.assertEqual(answer["steps"][answer["decides"]]["positions"], 320)
+
+    def test_no_batch_is_kept_once_it_is_trained_on(self) -> None:
+        """Some move to the card themselves, and would stay there; one that comes twice comes as it was."""
+
+        class Batch(dict):  # type: ignore[type-arg]
+            """Can be referred to weakly."""
+
+        for lengths in ([9, 2, 2, 2], [2, 2, 9, 2]):
+            made = [Batch(input_ids=torch.ones(1, n, dtype=torch.int64)) for n in lengths]
+            seen = [weakref.ref(batch) for batch in made]
+            ahead = batches.Ahead(wanted=4)
+            walk = ahead.over(made.pop(0) for _ in lengths)
+            for visit in range(3):
+                batch = next(walk)
+                self.assertNotIn("moved", batch)
+                batch["moved"] = True
+                batch["input_ids"] = torch.ones(1)
+                del batch
+                alive = sum(reference() is not None for reference in seen)
+                self.assertLessEqual(alive, 2 - visit, f"{lengths} after {visit}")
+            self.assertEqual(ahead.planned, 3)
+            self.assertEqual(sum(reference() is not None for reference in seen), 0)
 
     def test_the_walk_ends_where_the_run_does(self) -> None:
         """Two steps meet nothing of the third's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -69,6 +70,7 @@ class Group:
     number: int
     batches: list[Any]
     sizes: list[Size]
+    again: list[Any] = field(default_factory=list)
 
     def most(self, of: str) -> int:
         """The largest of its micro-batches."""
@@ -113,10 +115,15 @@ class Ahead:
             chosen.setdefault(early[-1].number, early[-1])
         order = sorted(chosen.values(), key=lambda group: (group.most("positions"), group.most("pixels"), group.number))
         self.planned = 1 + len(order)
-        for group in [early[0], *order]:
+        for visit, group in enumerate([early[0], *order]):
             why = [kind for kind, best in heaviest.items() if best.number == group.number]
             self.tell(group, why or ["early"])
-            yield from group.batches
+            if visit == 0 and any(group is known for known in order):
+                group.again = [copy.copy(batch) for batch in group.batches]
+            # Some batches move to the card themselves (`BatchFeature.to`): whoever keeps one keeps its memory there.
+            while group.batches:
+                yield group.batches.pop(0)
+            group.batches, group.again = group.again, []
         yield from batches
 
     def groups(self, batches: Iterator[Any]) -> Iterator[Group]:

@@ -17,6 +17,9 @@ CACHES = """XDG_CACHE_HOME HF_HOME HF_HUB_CACHE HF_DATASETS_CACHE HF_MODULES_CAC
     TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR TRITON_CACHE_DIR MODELSCOPE_CACHE MPLCONFIGDIR NUMBA_CACHE_DIR
     PYTHONPYCACHEPREFIX""".split()
 
+# Folders of libraries in a person's home.
+HOMES = (".cache", ".config", ".triton", ".modelscope", ".nv", ".matplotlib", ".keras", ".deepspeed")
+
 # Bytes of a file that is to be changed, up to which a copy is kept to put back.
 COPIED = 64 << 20
 
@@ -35,7 +38,7 @@ class Untouched:
         self.folder = tempfile.mkdtemp(prefix="vramscope-")
         home = os.path.expanduser("~")
         places = [tempfile.gettempdir(), "/dev", "/proc", "/sys", sys.prefix, sys.base_prefix]
-        places += [os.path.join(home, ".cache"), os.path.join(home, ".triton"), os.path.join(home, ".config")]
+        places += [os.path.join(home, name) for name in HOMES]
         places += [os.environ[name] for name in CACHES if os.environ.get(name)]
         # A working folder within the temporary one is a person's all the same.
         self.free = tuple(os.path.realpath(p) + os.sep for p in places)
