@@ -96,7 +96,15 @@ impl Model {
     /// # Errors
     /// Returns the errors of [`Model::from_catalogue`], or an error if an override does not fit the model.
     pub fn from_case(case: &Case) -> Result<Self, ModelError> {
-        let mut config = parse(Self::catalogue_config(&case.model)?)?;
+        Self::from_case_with(case, Self::catalogue_config(&case.model)?)
+    }
+
+    /// Makes the model of a case from the `config.json` that belongs to the case's name, with the case's overrides of its shape.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Model::from_config`], or an error if an override does not fit the model.
+    pub fn from_case_with(case: &Case, config: &str) -> Result<Self, ModelError> {
+        let mut config = parse(config)?;
         overrides::apply(&mut config, case);
         Self::read(Some(&case.model), &config)
     }

@@ -7,7 +7,7 @@ use crate::model::forward::Forward;
 use crate::nn::{Adapters, Attached, Builder, Trained};
 use crate::optim::Ema;
 use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Setup};
-use crate::tape::{Failure, Tape, Tensor};
+use crate::tape::{Failure, Gpu, Tape, Tensor};
 
 /// Settings that decide how a model is made: setups that agree in them can share one model.
 #[derive(Debug, PartialEq)]
@@ -79,6 +79,13 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
         unused,
         ema,
     }
+}
+
+/// Number of the model's own parameters, tied ones once, as a checkpoint states them.
+pub fn parameters(model: &Model) -> u64 {
+    let tape = Tape::new(Gpu::default());
+    let built = build(&tape, model, &Setup::default());
+    built.params.iter().map(elements).sum()
 }
 
 /// Returns the trained parts and the types of weights. Weights that QLoRA does not quantise are widened to fp32

@@ -10,7 +10,7 @@ pub use config::Ernie45VlConfig;
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
@@ -23,7 +23,7 @@ static FACTS: Facts = Facts {
         name: "ernie4_5_vl_moe",
         classes: &["Ernie4_5_VLMoeForConditionalGeneration"],
     }],
-    catalogue: &[],
+    catalogue: catalogue!["baidu/ERNIE-4.5-VL-28B-A3B-PT",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

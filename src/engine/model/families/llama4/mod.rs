@@ -16,7 +16,7 @@ pub use text_config::{BlockKind, Llama4TextConfig};
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
@@ -29,7 +29,7 @@ static FACTS: Facts = Facts {
         name: "llama4",
         classes: &["Llama4ForConditionalGeneration"],
     }],
-    catalogue: &[],
+    catalogue: catalogue!["meta-llama/Llama-4-Scout-17B-16E-Instruct",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

@@ -8,7 +8,7 @@ pub use config::Qwen25OmniConfig;
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
@@ -21,7 +21,7 @@ static FACTS: Facts = Facts {
         name: "qwen2_5_omni_thinker",
         classes: &["Qwen2_5OmniThinkerForConditionalGeneration"],
     }],
-    catalogue: &[],
+    catalogue: catalogue!["Qwen/Qwen2.5-Omni-7B",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

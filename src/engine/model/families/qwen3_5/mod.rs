@@ -27,7 +27,12 @@ static FACTS: Facts = Facts {
             classes: &["Qwen3_5MoeForConditionalGeneration"],
         },
     ],
-    catalogue: catalogue!["Qwen/Qwen3.5-9B", "Qwen/Qwen3.5-35B-A3B",],
+    catalogue: catalogue![
+        "Qwen/Qwen3.5-9B",
+        "Qwen/Qwen3.5-35B-A3B",
+        "Qwen/Qwen3.5-4B",
+        "Qwen/Qwen3.5-27B",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

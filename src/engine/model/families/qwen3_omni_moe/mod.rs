@@ -8,7 +8,7 @@ pub use config::Qwen3OmniConfig;
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger};
@@ -21,7 +21,7 @@ static FACTS: Facts = Facts {
         name: "qwen3_omni_moe_thinker",
         classes: &["Qwen3OmniMoeThinkerForConditionalGeneration"],
     }],
-    catalogue: &[],
+    catalogue: catalogue!["Qwen/Qwen3-Omni-30B-A3B-Instruct",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LatentKeys,
     LatentRotation, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `deepseek_v2`.
@@ -15,7 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "deepseek_v2",
         classes: &["DeepseekV2ForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue!["deepseek-ai/DeepSeek-V2-Lite",],
     defaults: DecoderDefaults {
         vocab: 102_400,
         ..DecoderDefaults::LLAMA

@@ -6,7 +6,7 @@ use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
     LatentKeys, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `glm4_moe_lite`.
@@ -15,7 +15,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "glm4_moe_lite",
         classes: &["Glm4MoeLiteForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue!["zai-org/GLM-4.7-Flash",],
     defaults: DecoderDefaults {
         vocab: 154_880,
         hidden: 2048,

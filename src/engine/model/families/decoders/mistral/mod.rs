@@ -17,6 +17,8 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         "mistralai/Mistral-7B-v0.3",
         "mistralai/Mistral-Nemo-Base-2407",
         "mistralai/Mistral-Small-24B-Instruct-2501",
+        "mistralai/Mistral-7B-Instruct-v0.2",
+        "mistralai/Mistral-Large-Instruct-2407",
     ],
     defaults: DecoderDefaults {
         intermediate: 14_336,

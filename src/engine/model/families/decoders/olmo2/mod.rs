@@ -14,7 +14,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "olmo2",
         classes: &["Olmo2ForCausalLM"],
     },
-    catalogue: catalogue!["allenai/OLMo-2-1124-7B",],
+    catalogue: catalogue!["allenai/OLMo-2-1124-7B", "allenai/OLMo-2-1124-13B",],
     defaults: DecoderDefaults {
         vocab: 50_304,
         ..DecoderDefaults::LLAMA

@@ -34,6 +34,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         "Qwen/Qwen2-0.5B-Instruct",
         "Qwen/Qwen2-1.5B-Instruct",
         "Qwen/Qwen2-7B-Instruct",
+        "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B",
     ],
     defaults: DecoderDefaults::QWEN2,
     heads: HeadRule::Free,

@@ -4,7 +4,7 @@ use crate::model::config::limits;
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
 };
-use crate::model::facts::ModelType;
+use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
 /// `smollm3`.
@@ -13,7 +13,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "smollm3",
         classes: &["SmolLM3ForCausalLM"],
     },
-    catalogue: &[],
+    catalogue: catalogue!["HuggingFaceTB/SmolLM3-3B",],
     defaults: DecoderDefaults {
         vocab: 128_256,
         hidden: 2048,
