@@ -51,6 +51,9 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       what one training step holds, and whether it fits the card
   vramscope estimate --config config.json --freeze lora --ckpt full
       any Hugging Face config.json
+  vramscope estimate Qwen/Qwen3-VL-8B-Thinking --freeze lora
+      any id of the Hugging Face Hub; of one that is not known, the hub is asked for the names of its
+      small files (vramscope models --help)
   vramscope max-batch llava-1.5-7b --ckpt full --freeze lora --gpu 4090
       the largest micro-batch that trains there
   vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32

@@ -9,6 +9,7 @@ use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
 use vramscope_time::{Clock, Milliseconds, TimedRun};
 
 use crate::failure::Failure;
+use crate::input::hub::Names;
 
 /// Simulates a setup of a model on a GPU, or on each of several.
 ///
@@ -57,8 +58,13 @@ pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, F
 ///
 /// # Errors
 /// Those of [`predict`], or if the case's model is unknown.
-pub fn predict_case(case: &Case, gpu: Gpu, clock: Option<&Clock>) -> Result<(Report, Option<Milliseconds>), Failure> {
-    let model = Model::from_case(case).map_err(Failure::input)?;
+pub fn predict_case(
+    case: &Case,
+    names: &Names,
+    gpu: Gpu,
+    clock: Option<&Clock>,
+) -> Result<(Report, Option<Milliseconds>), Failure> {
+    let model = names.model(case)?;
     let (setup, parallel) = (&case.setup, case.parallel.as_ref());
     let is_timed = setup.is_timed() && !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
     let Some(clock) = clock.filter(|_| is_timed) else {

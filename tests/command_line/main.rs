@@ -12,6 +12,7 @@ mod dry_run;
 mod examples;
 mod exports;
 mod help;
+mod hub;
 mod launch;
 mod max_batch;
 mod plan;

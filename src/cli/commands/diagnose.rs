@@ -18,6 +18,7 @@ use vramscope_plan::{Now, WhatIf};
 
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::hub::HubFlags;
 use crate::input::launch::LaunchOfError;
 use crate::input::recorded::{Sizes, failed, holds_one, open};
 use crate::input::room::RoomFlags;
@@ -42,8 +43,8 @@ pub struct Diagnose {
     /// Files, or - for standard input
     #[arg(value_name = "FILE|-", required = true, value_parser = Source::parse)]
     files: Vec<Source>,
-    /// The model of the run (see `vramscope models`)
-    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    /// The model of the run: a name of `vramscope models`, an id of a hub, a folder, or a config.json
+    #[arg(long, value_name = "NAME|ID|PATH", conflicts_with = "config")]
     model: Option<String>,
     /// Its Hugging Face config.json
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
@@ -54,6 +55,8 @@ pub struct Diagnose {
     /// Sizes of a recording that tells all of them, such as batch=4,seq=1024 [default: those of its first recording]
     #[arg(long, value_name = "NAME=N,..", requires = "recording", value_parser = Sizes::parse)]
     at: Option<Sizes>,
+    #[command(flatten)]
+    hub: HubFlags,
     #[command(flatten)]
     launch: LaunchOfError,
     #[command(flatten)]
@@ -216,11 +219,12 @@ impl Diagnose {
     fn subject(&self) -> Result<Option<Subject>, Failure> {
         let (model, config) = (self.model.clone(), self.config.clone());
         let Some(launch) = self.launch.read()? else {
-            return Ok(Subject::of(model, config));
+            return Ok(Subject::of(model, config, self.hub.clone()));
         };
-        let mut subject = Subject::of_launch(model, config);
+        let mut subject = Subject::of_launch(model, config, self.hub.clone());
+        subject.stand_at(self.launch.place(&launch));
         let resolved = launch.resolve(subject.facts(launch.model())?);
-        subject.launch(LaunchOfError::case(&resolved)?);
+        subject.launch(LaunchOfError::case(&resolved)?, resolved.case.contains_key("seq"));
         Ok(Some(subject))
     }
 }

@@ -1,10 +1,13 @@
 //! Reads a file of cases, one JSON object per line, as a stream.
 
 use std::io::BufRead;
+use std::sync::Arc;
 
 use vramscope_engine::Case;
 
+use super::hub::Names;
 use super::source::Source;
+use super::subject::states_seq;
 use crate::failure::Failure;
 
 /// One case of a file, or an error for its line.
@@ -20,19 +23,21 @@ pub struct Row {
 pub struct Cases {
     source: Source,
     input: Box<dyn BufRead + Send>,
+    names: Arc<Names>,
     next_index: usize,
 }
 
 impl Cases {
-    /// Opens a file of cases.
+    /// Opens a file of cases, whose models are found by `names`.
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub fn open(source: Source) -> Result<Self, Failure> {
+    pub fn open(source: Source, names: Arc<Names>) -> Result<Self, Failure> {
         let input = source.open()?;
         Ok(Self {
             source,
             input,
+            names,
             next_index: 0,
         })
     }
@@ -56,23 +61,30 @@ impl Iterator for Cases {
                 Ok(line) => line,
                 Err(failure) => return Some(Err(failure)),
             };
-            if let Some(case) = parse(&line) {
+            if let Some(given) = parse(&line) {
                 let index = self.next_index;
                 self.next_index += 1;
+                let case = given.map(|(mut case, states_seq)| {
+                    self.names.fill_length(&mut case, states_seq);
+                    case
+                });
                 return Some(Ok(Row { index, case }));
             }
         }
     }
 }
 
-fn parse(line: &[u8]) -> Option<Result<Case, String>> {
+fn parse(line: &[u8]) -> Option<Result<(Case, bool), String>> {
     let line = line.trim_ascii();
     if line.is_empty() {
         return None;
     }
     let case = str::from_utf8(line)
         .map_err(|error| format!("not UTF-8: {error}"))
-        .and_then(|text| Case::from_json(text).map_err(|error| error.to_string()));
+        .and_then(|text| {
+            let case = Case::from_json(text).map_err(|error| error.to_string())?;
+            Ok(case.map(|case| (case, states_seq(text))))
+        });
     case.transpose()
 }
 

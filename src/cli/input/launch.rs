@@ -2,8 +2,10 @@
 
 use clap::Args;
 use vramscope_engine::Case;
+use vramscope_hub::Place;
 use vramscope_launch::{Launch, Resolved, Source as LaunchSource, read};
 
+use super::hub::place_of;
 use super::source::Source;
 use crate::failure::Failure;
 
@@ -41,6 +43,16 @@ impl LaunchFlags {
         read_all(&self.against)
     }
 
+    /// Returns where the names in a launch stand.
+    pub fn place(&self, launch: &Launch) -> Place {
+        place_of(launch, &self.launch)
+    }
+
+    /// Returns where the names in the run that is held beside it stand.
+    pub fn place_against(&self, launch: &Launch) -> Place {
+        place_of(launch, &self.against)
+    }
+
     /// Returns the names of the files of both runs.
     pub fn names(&self) -> [String; 2] {
         [&self.launch, &self.against].map(|all| {
@@ -74,6 +86,11 @@ impl LaunchOfError {
     /// If a file can't be read, or is of no known tool.
     pub fn read(&self) -> Result<Option<Launch>, Failure> {
         read_all(&self.launch)
+    }
+
+    /// Returns where the names in a launch stand.
+    pub fn place(&self, launch: &Launch) -> Place {
+        place_of(launch, &self.launch)
     }
 
     /// Returns the case of a launch, resolved for its model, and notes on standard error what is not simulated.

@@ -1,14 +1,18 @@
 //! Selects the model: by name, by its config.json, or by a whole case.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use clap::Args;
-use serde_json::Map;
-use vramscope_engine::model::ModelError;
-use vramscope_engine::setup::Parallel;
+use serde_json::{Map, Value};
+use vramscope_engine::model::{ModelError, Stored};
+use vramscope_engine::setup::{Freeze, Parallel};
 use vramscope_engine::{Case, Model, Setup};
+use vramscope_hub::{Found, Place};
 use vramscope_launch::ModelFacts;
+use vramscope_plan::search::Entry;
 
+use super::hub::{HubFlags, Names, model_of};
 use super::setup_flags::SetupFlags;
 use super::source::Source;
 use crate::failure::Failure;
@@ -16,7 +20,8 @@ use crate::failure::Failure;
 /// A model, in one of three ways.
 #[derive(Debug, Clone, Args)]
 pub struct Subject {
-    /// A model of the catalogue (see `vramscope models`)
+    /// A name of `vramscope models`, an id (owner/name, owner/name@revision) or an address of the Hugging Face Hub or
+    /// ModelScope, a folder, or a config.json
     model: Option<String>,
     /// A Hugging Face config.json, or - for standard input
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
@@ -24,51 +29,76 @@ pub struct Subject {
     /// Model and setup as one JSON object; flags override it
     #[arg(long, value_name = "JSON")]
     case: Option<String>,
-    /// Setup, and model if no other is named, that the files of a launch ask for.
+    #[command(flatten)]
+    hub: HubFlags,
+    /// Setup, and model if no other is named, that the files of a launch ask for; true if they give the length.
     #[arg(skip)]
-    launched: Option<Case>,
+    launched: Option<(Case, bool)>,
+    /// Where the name of a launch stands.
+    #[arg(skip)]
+    place: Place,
     /// Text of the config.json once it is read: standard input can be read once.
     #[arg(skip)]
     config_text: OnceCell<String>,
+    #[arg(skip)]
+    names: OnceCell<Arc<Names>>,
 }
 
 impl Subject {
     /// A model by name or by its config.json; `None` if neither is given.
-    pub fn of(model: Option<String>, config: Option<Source>) -> Option<Self> {
-        (model.is_some() || config.is_some()).then(|| Self::of_launch(model, config))
+    pub fn of(model: Option<String>, config: Option<Source>, hub: HubFlags) -> Option<Self> {
+        (model.is_some() || config.is_some()).then(|| Self::of_launch(model, config, hub))
     }
 
     /// A model that only a launch names ([`Self::launch`]), unless one is given here.
-    pub fn of_launch(model: Option<String>, config: Option<Source>) -> Self {
+    pub fn of_launch(model: Option<String>, config: Option<Source>, hub: HubFlags) -> Self {
         Self {
             model,
             config,
             case: None,
+            hub,
             launched: None,
+            place: Place::default(),
             config_text: OnceCell::new(),
+            names: OnceCell::new(),
         }
     }
 
-    /// Takes the setup of a launch, and its model unless another is named.
-    pub fn launch(&mut self, case: Case) {
-        self.launched = Some(case);
+    /// What finds models by name.
+    pub fn names(&self) -> Arc<Names> {
+        Arc::clone(self.names.get_or_init(|| Arc::new(self.hub.names())))
+    }
+
+    /// Takes the setup of a launch, and its model unless another is named; `has_length` is true if the launch gives the
+    /// length of samples.
+    pub fn launch(&mut self, case: Case, has_length: bool) {
+        self.launched = Some((case, has_length));
+    }
+
+    /// Takes where the names in a launch stand.
+    pub fn stand_at(&mut self, place: Place) {
+        self.place = place;
     }
 
     /// Returns what tools make settings of; `launched` is the model's name in a launch, which counts if no other model is
     /// given.
     ///
     /// # Errors
-    /// If the configuration cannot be read, or the model is not known: what of the files counts depends on it.
+    /// If the configuration cannot be read, or the model is not found: what of the files counts depends on it.
     pub fn facts(&self, launched: Option<&str>) -> Result<ModelFacts, Failure> {
         let model = match (&self.model, &self.config) {
             // One that cannot be simulated is refused when it is read, with what can be said of it.
             (None, Some(source)) => Model::from_config(self.config_text(source)?).ok(),
             (name, _) => match name.as_deref().or(launched) {
-                Some(name) => Some(Model::from_catalogue(name).map_err(Failure::input)?),
+                Some(name) => Model::from_config(&self.find(name)?.config).ok(),
                 None => None,
             },
         };
         Ok(model.map_or(ModelFacts::UNKNOWN, |model| ModelFacts::of(&model)))
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<Found>, Failure> {
+        self.names().find(name, &self.place)
     }
 
     /// Text of the config.json.
@@ -99,11 +129,13 @@ impl Subject {
     /// Those of [`Self::read`].
     pub fn models(self, flags: &SetupFlags) -> Result<(Models, Setup), Failure> {
         let mut setup = Setup::default();
+        let names = self.names();
         let of = match (self.model, self.config, self.case) {
             (Some(name), ..) => {
-                let case = named(name);
+                let found = names.find(&name, &self.place)?;
+                let case = named(&found);
                 setup = case.setup.clone();
-                Models::Case(Box::new(case))
+                Models::Found(Box::new(case), found)
             }
             (_, Some(source), _) => {
                 let text = source.read_text()?;
@@ -114,13 +146,18 @@ impl Subject {
                 Models::Config(text)
             }
             (.., Some(text)) => {
-                let case = read_case(&text)?;
+                let (case, states_seq) = read_case(&text)?;
+                let found = names.find(&case.model, &Place::default())?;
+                let case = at_its_length(case, states_seq, &found);
                 setup = case.setup.clone();
-                Models::Case(Box::new(case))
+                Models::Found(Box::new(case), found)
             }
             _ => return Err(Failure::Input("name a model, or give --config or --case".into())),
         };
         flags.apply(&mut setup);
+        if let Ok(model) = of.of(&setup) {
+            train_adapters(&model, &mut setup, flags);
+        }
         Ok((of, setup))
     }
 
@@ -130,7 +167,7 @@ impl Subject {
     /// If the case cannot be read.
     pub fn limit_gib(&self) -> Result<Option<f64>, Failure> {
         let case = self.case.as_deref().map(read_case).transpose()?;
-        Ok(case.and_then(|case| case.limit_gib))
+        Ok(case.and_then(|(case, _)| case.limit_gib))
     }
 
     /// The case's parallelism, if it names several GPUs.
@@ -138,13 +175,9 @@ impl Subject {
     /// # Errors
     /// If the case cannot be read.
     pub fn parallel(&self) -> Result<Option<Parallel>, Failure> {
-        let case = self
-            .case
-            .as_deref()
-            .map(read_case)
-            .transpose()?
-            .or_else(|| self.launched.clone());
-        Ok(case.and_then(|case| case.parallel))
+        let case = self.case.as_deref().map(read_case).transpose()?;
+        let case = case.or_else(|| self.launched.clone());
+        Ok(case.and_then(|(case, _)| case.parallel))
     }
 
     fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
@@ -152,18 +185,26 @@ impl Subject {
             let text = self.config_text(source)?;
             return from_config((source, text), self.launched.clone(), flags);
         }
-        let launched = self.launched;
-        match (self.model, self.config, self.case) {
-            (Some(model), ..) => {
-                let named = named(model);
-                let setup = launched.map_or(named.setup, |case| case.setup);
-                from_case(Case { setup, ..named }, flags)
+        let names = self.names();
+        match (self.model, self.launched, self.case) {
+            (Some(model), launched, _) => {
+                let found = names.find(&model, &self.place)?;
+                let named = named(&found);
+                let setup = launched.map_or(named.setup, |(case, _)| case.setup);
+                from_case(Case { setup, ..named }, &found, flags)
             }
-            (.., Some(text)) => from_case(read_case(&text)?, flags),
-            _ if launched.as_ref().is_some_and(|case| case.model.is_empty()) => Err(Failure::Input(
+            (.., Some(text)) => {
+                let (case, states_seq) = read_case(&text)?;
+                let found = names.find(&case.model, &Place::default())?;
+                from_case(at_its_length(case, states_seq, &found), &found, flags)
+            }
+            (_, Some((case, _)), _) if case.model.is_empty() => Err(Failure::Input(
                 "--launch names no model; name one before it, or give --config with its config.json".into(),
             )),
-            _ if let Some(case) = launched => from_case(case, flags),
+            (_, Some((case, has_length)), _) => {
+                let found = names.find(&case.model, &self.place)?;
+                from_case(at_its_length(case, has_length, &found), &found, flags)
+            }
             _ => Err(Failure::Input("name a model, or give --config or --case".into())),
         }
     }
@@ -171,8 +212,8 @@ impl Subject {
 
 /// Source from which models are made.
 pub enum Models {
-    /// A case without its setup.
-    Case(Box<Case>),
+    /// A case without its setup, and what was found for its name.
+    Found(Box<Case>, Arc<Found>),
     /// The text of a config.json.
     Config(String),
 }
@@ -184,50 +225,80 @@ impl Models {
     /// If it is unknown, or cannot be read.
     pub fn of(&self, setup: &Setup) -> Result<Model, ModelError> {
         match self {
-            Self::Case(case) => Model::from_case(&Case {
-                setup: setup.clone(),
-                ..Case::clone(case)
-            }),
+            Self::Found(case, found) => {
+                let case = Case {
+                    setup: setup.clone(),
+                    ..Case::clone(case)
+                };
+                model_of(found, &case)
+            }
             Self::Config(text) => Model::from_config_for(text, setup),
         }
     }
 }
 
-/// A model of the catalogue with the default setup, at its own default length.
-fn named(model: String) -> Case {
-    let mut setup = Setup::default();
-    if let Ok(model) = Model::from_catalogue(&model) {
-        setup.seq = model.default_seq();
-    }
-    Case {
-        model,
+/// A model that was found with the default setup, at its own default length.
+fn named(found: &Found) -> Case {
+    let case = Case {
+        model: found.name.clone(),
         shape: Map::new(),
-        setup,
+        setup: Setup::default(),
         limit_gib: None,
         parallel: None,
+    };
+    at_its_length(case, false, found)
+}
+
+/// Sets a case's length to its model's default, unless the case states one.
+fn at_its_length(mut case: Case, states_seq: bool, found: &Found) -> Case {
+    if let (false, Ok(model)) = (states_seq, Model::from_config(&found.config)) {
+        case.setup.seq = model.default_seq();
     }
+    case
 }
 
-fn read_case(text: &str) -> Result<Case, Failure> {
+/// Reads a case; also returns true if it states its length.
+fn read_case(text: &str) -> Result<(Case, bool), Failure> {
     let case = Case::from_json(text).map_err(|e| Failure::Input(format!("--case: {e}")))?;
-    case.ok_or_else(|| {
+    let case = case.ok_or_else(|| {
         Failure::Input("--case: names no model; give an object such as {\"model\": \"gpt2\", \"batch\": 8}".into())
-    })
+    })?;
+    Ok((case, states_seq(text)))
 }
 
-fn from_case(mut case: Case, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+/// Returns true if the JSON of a case states its length.
+pub fn states_seq(text: &str) -> bool {
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    value.is_some_and(|value| value.get("case").unwrap_or(&value).get("seq").is_some())
+}
+
+fn from_case(mut case: Case, found: &Found, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
     flags.apply(&mut case.setup);
-    let model = Model::from_case(&case).map_err(Failure::input)?;
+    let model = model_of(found, &case).map_err(Failure::input)?;
+    train_adapters(&model, &mut case.setup, flags);
     Ok((model, case.setup))
+}
+
+/// Takes adapters for weights that are stored in 4 bits, beside which nothing else trains, unless a flag says what trains.
+fn train_adapters(model: &Model, setup: &mut Setup, flags: &SetupFlags) {
+    let is_stored_in_4_bits = matches!(model.stored, Stored::Nf4(_));
+    let is_open = matches!(setup.freeze, Freeze::None | Freeze::Lora) && !flags.entries().contains(&Entry::Freeze);
+    if is_stored_in_4_bits && is_open {
+        setup.freeze = Freeze::Qlora;
+        anstream::eprintln!(
+            "note: --freeze qlora: the weights of {} are stored in 4 bits",
+            model.name
+        );
+    }
 }
 
 fn from_config(
     (source, text): (&Source, &str),
-    launched: Option<Case>,
+    launched: Option<(Case, bool)>,
     flags: &SetupFlags,
 ) -> Result<(Model, Setup), Failure> {
     let is_launched = launched.is_some();
-    let mut setup = launched.map_or_else(Setup::default, |case| case.setup);
+    let mut setup = launched.map_or_else(Setup::default, |(case, _)| case.setup);
     flags.apply(&mut setup);
     let model = Model::from_config_for(text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;
     if !flags.names_seq() && !is_launched {

@@ -5,6 +5,7 @@ use vramscope_engine::report::{Difference, EstimateDocument};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Model, Report, Setup};
+use vramscope_hub::Place;
 use vramscope_launch::Launch;
 
 use super::Estimate;
@@ -40,7 +41,8 @@ impl Estimate {
         let Some(launch) = self.launch.read()? else {
             return Err(Failure::Input("--against needs a --launch to stand beside".into()));
         };
-        let runs = [self.run_of(&launch, format)?, self.run_of(other, format)?];
+        let (a, b) = (self.launch.place(&launch), self.launch.place_against(other));
+        let runs = [self.run_of(&launch, a, format)?, self.run_of(other, b, format)?];
         let difference = Difference::between(runs.each_ref().map(|run| {
             let outside = run.target.as_ref().map_or(&[][..], |(_, fit)| &fit.outside);
             (&run.report, outside)
@@ -75,13 +77,14 @@ impl Estimate {
     }
 
     /// Simulates a launch with the flags applied.
-    fn run_of(&self, launch: &Launch, format: Format) -> Result<Run, Failure> {
+    fn run_of(&self, launch: &Launch, place: Place, format: Format) -> Result<Run, Failure> {
         let mut subject = self.subject.clone();
+        subject.stand_at(place);
         let resolved = launch.resolve(subject.facts(launch.model())?);
         if format == Format::Text {
             output::print(&text::launch(launch, &resolved, terminal::width()))?;
         }
-        subject.launch(self.launch.case(&resolved)?);
+        subject.launch(self.launch.case(&resolved)?, resolved.case.contains_key("seq"));
         let parallel = self.parallel.over(subject.parallel()?)?;
         let (model, setup) = subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;

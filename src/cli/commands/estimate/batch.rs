@@ -1,6 +1,7 @@
 //! `vramscope estimate --cases`: predicts a stream of cases.
 
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use serde::Serialize;
 use vramscope_engine::Report;
@@ -11,6 +12,7 @@ use vramscope_time::{Clock, Milliseconds};
 
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
+use crate::input::hub::Names;
 use crate::input::source::Source;
 use crate::output::{self, Format, JsonArray, text};
 use crate::parallel::map_ordered;
@@ -31,24 +33,28 @@ pub struct Card {
 ///
 /// # Errors
 /// If the file cannot be read or standard output cannot be written.
-pub fn run(source: Source, card: &Card, format: Format) -> Result<(), Failure> {
+pub fn run(source: Source, names: &Arc<Names>, card: &Card, format: Format) -> Result<(), Failure> {
     let mut array = JsonArray::default();
-    let answer = |row: &Row| match predict_row(row, card) {
+    let answer = |row: &Row| match predict_row(row, names, card) {
         Ok((report, time)) => (Ok(report), time),
         Err(why) => (Err(why), None),
     };
-    map_ordered(Cases::open(source)?, answer, |row, (report, time)| match format {
-        Format::Text => output::print(&text::case_line(row, &report)),
-        Format::Json => array.push(&Line::new(row.index, &report, card.outside, time)),
-        Format::Jsonl => output::print_json_line(&Line::new(row.index, &report, card.outside, time)),
-    })?;
+    map_ordered(
+        Cases::open(source, Arc::clone(names))?,
+        answer,
+        |row, (report, time)| match format {
+            Format::Text => output::print(&text::case_line(row, &report)),
+            Format::Json => array.push(&Line::new(row.index, &report, card.outside, time)),
+            Format::Jsonl => output::print_json_line(&Line::new(row.index, &report, card.outside, time)),
+        },
+    )?;
     if format == Format::Json { array.close() } else { Ok(()) }
 }
 
 /// Memory of a case, and the time of its step if the card's rates are known; or the reason why there is no prediction.
-fn predict_row(row: &Row, card: &Card) -> Result<(Report, Option<Milliseconds>), String> {
+fn predict_row(row: &Row, names: &Names, card: &Card) -> Result<(Report, Option<Milliseconds>), String> {
     let case = row.case.as_ref().map_err(String::clone)?;
-    predict_case(case, card.gpu, card.clock.as_ref()).map_err(|failure| failure.to_string())
+    predict_case(case, names, card.gpu, card.clock.as_ref()).map_err(|failure| failure.to_string())
 }
 
 /// A line of prediction: the number of the case, and its memory and time, or the reason why there are none.

@@ -79,6 +79,7 @@ pub struct Estimate {
 const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate llava-1.5-7b --batch 4 --gpu 4090 --ckpt full --freeze lora
   vramscope estimate tinyllava-1.5b --images 2 --freeze vision --format json
+  vramscope estimate Qwen/Qwen3-VL-8B-Thinking --freeze lora --gpu 4090
   vramscope estimate --config config.json --freeze lora --rank 64
   vramscope estimate --case '{\"model\": \"gpt2\", \"batch\": 8, \"optim\": \"sgd\"}'
   vramscope estimate llava-1.5-7b --strategy fsdp --world 8 --gpu H200
@@ -119,7 +120,12 @@ impl Estimate {
                     outside: self.room.outside()?,
                     clock: self.clock()?,
                 };
-                batch::run(source, &card, self.format.unwrap_or(Format::Jsonl))
+                batch::run(
+                    source,
+                    &self.subject.names(),
+                    &card,
+                    self.format.unwrap_or(Format::Jsonl),
+                )
             }
             None if self.phase == Phase::Train => match self.launch.read_against()? {
                 Some(other) => self.run_against(&other),

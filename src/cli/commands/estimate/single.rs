@@ -82,11 +82,13 @@ impl Estimate {
         let Some(launch) = self.launch.read()? else {
             return Ok(());
         };
+        self.subject.stand_at(self.launch.place(&launch));
         let resolved = launch.resolve(self.subject.facts(launch.model())?);
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
-        self.subject.launch(self.launch.case(&resolved)?);
+        self.subject
+            .launch(self.launch.case(&resolved)?, resolved.case.contains_key("seq"));
         Ok(())
     }
 }

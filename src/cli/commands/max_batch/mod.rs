@@ -2,6 +2,8 @@
 
 mod recorded;
 
+use std::sync::Arc;
+
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 use vramscope_engine::simulate::Trial;
@@ -14,6 +16,7 @@ use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
 use crate::input::count;
+use crate::input::hub::Names;
 use crate::input::recorded::{OverrideFlags, Sizes};
 use crate::input::room::{self, RoomFlags};
 use crate::input::setup_flags::SetupFlags;
@@ -141,8 +144,9 @@ impl MaxBatch {
         let (gpu, limit) = (self.room.gpu()?, self.room.for_allocator()?);
         let format = self.format.unwrap_or(Format::Jsonl);
         let mut array = JsonArray::default();
-        let answer = |row: &Row| answer_row(row, gpu, limit, self.steps);
-        map_ordered(Cases::open(source)?, answer, |row, answer| {
+        let names = self.subject.names();
+        let answer = |row: &Row| answer_row(row, &names, (gpu, limit), self.steps);
+        map_ordered(Cases::open(source, Arc::clone(&names))?, answer, |row, answer| {
             let line = Line::new(row.index, &answer);
             match format {
                 Format::Text => output::print(&text::max_batch_line(row, &answer)),
@@ -159,17 +163,17 @@ fn no_limit() -> Failure {
 }
 
 /// Answers one case; a named card or limit takes precedence over the case's own.
-fn answer_row(row: &Row, gpu: Gpu, limit: Option<Bytes>, steps: u64) -> Result<u64, String> {
+fn answer_row(row: &Row, names: &Names, room: (Gpu, Option<Bytes>), steps: u64) -> Result<u64, String> {
     let case = row.case.as_ref().map_err(String::clone)?;
-    answer_case(case, gpu, limit, steps).map_err(|failure| failure.to_string())
+    answer_case(case, names, room, steps).map_err(|failure| failure.to_string())
 }
 
-fn answer_case(case: &Case, gpu: Gpu, limit: Option<Bytes>, steps: u64) -> Result<u64, Failure> {
+fn answer_case(case: &Case, names: &Names, (gpu, limit): (Gpu, Option<Bytes>), steps: u64) -> Result<u64, Failure> {
     let own = case.limit_gib.map(|gib| room::limit(gib, "limit_gib")).transpose()?;
     let limit = limit.or(own).ok_or_else(|| {
         Failure::Input("the case has no `limit_gib`; give what the allocator may reserve, such as 23.5".into())
     })?;
-    let model = Model::from_case(case).map_err(Failure::input)?;
+    let model = names.model(case)?;
     let asked = Asked {
         model: &model,
         setup: &case.setup,

@@ -1,0 +1,213 @@
+//! Finds models by what people call them, for all commands.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use vramscope_engine::model::ModelError;
+use vramscope_engine::simulate::parameters;
+use vramscope_engine::{Case, Model};
+use vramscope_hub::{CachedModel, Found, Hub, HubError, Origin, Place, Resolver, Settings};
+use vramscope_launch::{Launch, Tool};
+
+use super::source::Source;
+use crate::failure::Failure;
+
+/// Where a model is looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct HubFlags {
+    /// Ask nothing of the network for a model, whose name is then looked for among those that are known and in caches
+    #[arg(long)]
+    offline: bool,
+}
+
+impl HubFlags {
+    /// Returns what finds models.
+    pub fn names(&self) -> Names {
+        let mut settings = Settings::of_environment();
+        settings.is_offline |= self.offline;
+        Names {
+            resolver: Resolver::new(settings),
+            found: Mutex::default(),
+        }
+    }
+}
+
+/// What finds models; each name once.
+#[derive(Debug)]
+pub struct Names {
+    resolver: Resolver,
+    found: Mutex<HashMap<String, Result<Arc<Found>, HubError>>>,
+}
+
+impl Names {
+    /// Finds a model, and prints what a person has to know of it to standard error.
+    ///
+    /// # Errors
+    /// If it is not found; the text says what to do.
+    pub fn find(&self, name: &str, place: &Place) -> Result<Arc<Found>, Failure> {
+        // Held while it is looked for: cases of a file that name one model ask once.
+        let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.entry(name.to_owned()).or_insert_with(|| {
+            let found = self.resolver.find(name, place).map(Arc::new);
+            if let Ok(found) = &found {
+                note(found);
+            }
+            found
+        });
+        found.clone().map_err(|error| match error {
+            HubError::NoAnswer { .. } | HubError::TooMany { .. } => Failure::broken(error),
+            error => Failure::input(error),
+        })
+    }
+
+    /// Makes the model of a case.
+    ///
+    /// # Errors
+    /// If it is not found, or the engine does not read it.
+    pub fn model(&self, case: &Case) -> Result<Model, Failure> {
+        let found = self.find(&case.model, &Place::default())?;
+        model_of(&found, case).map_err(Failure::input)
+    }
+
+    /// Returns a folder with the `config.json` of a model, for a program that reads one; `None` if the model is not found, or
+    /// its repository brings code that belongs beside the file.
+    ///
+    /// # Errors
+    /// If nothing is known of this name and it is no id, or the folder cannot be written.
+    pub fn folder(&self, name: &str) -> Result<Option<PathBuf>, Failure> {
+        let found = match self.resolver.find(name, &Place::default()) {
+            Ok(found) => found,
+            Err(error @ HubError::Unknown { .. }) => return Err(Failure::input(error)),
+            Err(_) => return Ok(None),
+        };
+        if found.has_own_code {
+            return Ok(None);
+        }
+        for remark in &found.remarks {
+            anstream::eprintln!("note: {remark}");
+        }
+        self.resolver.folder(&found).map_err(Failure::broken)
+    }
+
+    /// What was read from hubs before.
+    pub fn cached(&self) -> Vec<CachedModel> {
+        self.resolver.cached()
+    }
+
+    /// Removes a model from the cache; returns how many entries it had.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn forget(&self, name: &str) -> Result<usize, Failure> {
+        self.resolver.forget(name).map_err(Failure::broken)
+    }
+
+    /// Sets the length of a case to its model's default, unless the case states one.
+    pub fn fill_length(&self, case: &mut Case, states_seq: bool) {
+        let is_known = Model::catalogue_config(&case.model).is_ok();
+        if states_seq || is_known {
+            return;
+        }
+        if let Ok(model) = self.model(case) {
+            case.setup.seq = model.default_seq();
+        }
+    }
+}
+
+/// Makes the model that was found, with a case's changes of its shape.
+///
+/// # Errors
+/// If the engine does not read it; the text says what answers instead.
+pub fn model_of(found: &Found, case: &Case) -> Result<Model, ModelError> {
+    let named = Case {
+        model: found.name.clone(),
+        ..case.clone()
+    };
+    Model::from_case_with(&named, &found.config).map_err(|error| unreadable(found, &error))
+}
+
+fn unreadable(found: &Found, error: &ModelError) -> ModelError {
+    let name = &found.name;
+    ModelError(match &found.own_code {
+        Some(code) => format!(
+            "{name} brings its own code ({}), which is run, not simulated ({error}); `vramscope record --model {name}` records its \
+             step without a GPU, and `vramscope dry-run` your own command",
+            code.file
+        ),
+        None => format!(
+            "{name}: {error}; `vramscope record --model {name}` records the step of any model that your transformers has, without \
+             a GPU"
+        ),
+    })
+}
+
+fn note(found: &Found) {
+    let said = |text: &str| anstream::eprintln!("note: {text}");
+    match &found.origin {
+        Origin::Network(host) => said(&format!("config.json of {} is from {host}, and cached", found.name)),
+        Origin::OtherCache(path) => said(&format!("config.json of {} is {}", found.name, path.display())),
+        Origin::Catalogue | Origin::File(_) | Origin::Cache => {}
+    }
+    for remark in &found.remarks {
+        said(remark);
+    }
+    let Ok(model) = Model::from_config(&found.config) else {
+        return;
+    };
+    if let (Some(code), [], true) = (&found.own_code, &*found.remarks, model.has_forward()) {
+        said(&format!(
+            "{} brings its own code too ({}), which a run with trust_remote_code may take: transformers' own class is simulated",
+            found.name, code.file
+        ));
+    }
+    if let Some(stated) = found.parameters.filter(|_| model.has_forward()) {
+        let simulated = parameters(&model);
+        if simulated != stated {
+            said(&difference(&found.name, stated, simulated));
+        }
+    }
+}
+
+/// How far a simulated model is from its checkpoint.
+fn difference(name: &str, stated: u64, simulated: u64) -> String {
+    let (more, less) = (stated.saturating_sub(simulated), simulated.saturating_sub(stated));
+    let percent = 100.0 * more.max(less) as f64 / stated as f64;
+    let word = if more > 0 { "fewer" } else { "more" };
+    let reason = if more > 0 {
+        "layers that transformers does not load (such as those that predict further tokens), or parts that are not simulated"
+    } else {
+        "tied weights that are stored once, or another shape than its config.json says"
+    };
+    format!(
+        "the files of {name} hold {stated} parameters; the simulated model has {simulated}, {} ({percent:.2}%) {word}: {reason}",
+        more.max(less)
+    )
+}
+
+/// Where the names in a launch stand: beside its files, and at ModelScope if ms-swift is not told otherwise.
+pub fn place_of(launch: &Launch, files: &[Source]) -> Place {
+    let folders = files.iter().filter_map(|file| match file {
+        Source::File(path) => path.parent().map(Path::to_owned),
+        Source::Stdin => None,
+    });
+    let says_hugging_face = launch
+        .lines
+        .iter()
+        .any(|line| line.entry.key.eq_ignore_ascii_case("use_hf") && is_on(&line.entry.text()));
+    let is_at_modelscope =
+        launch.tool == Tool::MsSwift && !says_hugging_face && !std::env::var("USE_HF").is_ok_and(|value| is_on(&value));
+    Place {
+        folders: folders.collect(),
+        hub: if is_at_modelscope {
+            Hub::ModelScope
+        } else {
+            Hub::HuggingFace
+        },
+    }
+}
+
+fn is_on(value: &str) -> bool {
+    ["1", "true", "yes", "on", "y", "t"].contains(&value.to_ascii_lowercase().as_str())
+}

@@ -1,0 +1,56 @@
+//! Models that are known by name and not simulated, so that a message can say what they are and what answers.
+
+use super::aliases;
+use super::repository::Repository;
+use super::variants::{Shape, split};
+
+/// Models that are known by name and not simulated: id, and what is not.
+const NOT_SIMULATED: &str = include_str!("not_simulated.tsv");
+
+/// Why a model that is known is not simulated, with what answers instead; `None` for others.
+pub fn not_simulated(given: &str) -> Option<String> {
+    let id = aliases::find(given).map_or(given, |(_, id)| id);
+    let repository = Repository::parse(id).map(|of| of.id);
+    let id = repository.as_deref().unwrap_or(id);
+    let (owner, name) = id.rsplit_once('/').unwrap_or(("", id));
+    let (rest, shape, _) = split(owner, name);
+    let mut rows = NOT_SIMULATED.lines().filter_map(|line| line.split_once('\t'));
+    let (known, why) = rows.find(|(known, _)| {
+        let of = known.rsplit('/').next().unwrap_or(known);
+        of.eq_ignore_ascii_case(&rest) || Shape::of(of) == shape
+    })?;
+    Some(format!(
+        "{known} is known, and not simulated: {why}; `vramscope record --model {known}` records its step without a GPU, and \
+         `vramscope dry-run` your own command"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known::known;
+
+    #[test]
+    fn what_is_known_and_not_simulated_says_what_answers() {
+        for given in [
+            "openbmb/MiniCPM-Llama3-V-2_5",
+            "/models/MiniCPM-V-2_6-int4",
+            "AIDC-AI/Ovis2.5-2B",
+            "unsloth/gemma-4-E2B-it-unsloth-bnb-4bit",
+            "google/gemma-4-E4B",
+            "deepseek-ai/deepseek-vl2-tiny",
+        ] {
+            let why = not_simulated(given).unwrap_or_else(|| panic!("{given}"));
+            assert!(
+                why.contains("vramscope record --model") && why.contains("dry-run"),
+                "{why}"
+            );
+        }
+        assert_eq!(not_simulated("Qwen/Qwen3-8B"), None);
+        // A row goes once its model is simulated.
+        for line in NOT_SIMULATED.lines() {
+            let (id, _) = line.split_once('\t').expect("a row has two cells");
+            assert_eq!(known(id).map(|known| known.name), None);
+        }
+    }
+}
