@@ -4,9 +4,9 @@
     pip install --no-deps --target OLDER ms-swift==2.6.1
     python3 src/hub/aliases.py PACKAGES OLDER
 
-reads the sources below both folders without importing them, and writes `src/hub/aliases/*.tsv`, a name and the model's id at
-the Hugging Face Hub: `ms_swift_2.tsv` (the values of ms-swift 2's `model_type`), `modelscope.tsv` (ids at ModelScope that
-differ from those at the Hugging Face Hub) and `llama_factory.tsv` (the names of LLaMA-Factory's menu).
+reads the sources below both folders without importing them, and writes `src/hub/aliases/*.tsv`, a name and the model's id
+at the Hugging Face Hub: `ms_swift_2.tsv` (the values of ms-swift 2's `model_type`), `modelscope.tsv` (ids at ModelScope
+that differ from those at the Hugging Face Hub) and `llama_factory.tsv` (the names of LLaMA-Factory's menu).
 """
 
 import ast
@@ -31,7 +31,8 @@ def calls(tree, name):
 def registered(body, known):
     """Calls of `register_model` with the variables of the loops around them: loops run over literals."""
     for node in body:
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and isinstance(node.iter, (ast.List, ast.Tuple)):
+        is_loop = isinstance(node, ast.For) and isinstance(node.target, ast.Name)
+        if is_loop and isinstance(node.iter, (ast.List, ast.Tuple)):
             for value in filter(None, map(text, node.iter.elts)):
                 yield from registered(node.body, {**known, node.target.id: value})
         elif isinstance(node, ast.Assign) and filled(node.value, known):
@@ -42,11 +43,12 @@ def registered(body, known):
 
 
 def filled(node, known):
-    """The string that a node is in a loop, or None: a literal, a variable, an f-string, or `.lower()` or `.replace()` of one."""
+    """The string that a node is, or None: a literal, a variable of a loop, an f-string, `.lower()` or `.replace()` of one."""
     if isinstance(node, ast.Name):
         return known.get(node.id)
     if isinstance(node, ast.JoinedStr):
-        parts = [filled(getattr(part, "value", None) if isinstance(part, ast.FormattedValue) else part, known) for part in node.values]
+        values = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+        parts = [filled(value, known) for value in values]
         return "".join(parts) if all(parts) else None
     if isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("lower", "replace"):
         of, given = filled(node.func.value, known), [text(arg) for arg in node.args]
@@ -55,7 +57,7 @@ def filled(node, known):
 
 
 def of_ms_swift_2(root):
-    """`ModelType` names the types; `@register_model(ModelType.NAME, MODELSCOPE_ID, …, hf_model_id=ID)` their checkpoints."""
+    """`ModelType` names the types; `@register_model(ModelType.NAME, MODELSCOPE_ID, …, hf_model_id=ID)` checkpoints."""
     tree = ast.parse((root / "swift/llm/utils/model.py").read_text())
     types, aliases, ids = {}, {}, {}
     for node in ast.walk(tree):

@@ -38,7 +38,7 @@ impl HubFlags {
 #[derive(Debug)]
 pub struct Names {
     resolver: Resolver,
-    found: Mutex<HashMap<String, Result<Arc<Found>, HubError>>>,
+    found: Mutex<HashMap<(String, Vec<PathBuf>), Result<Arc<Found>, HubError>>>,
 }
 
 impl Names {
@@ -49,7 +49,9 @@ impl Names {
     pub fn find(&self, name: &str, place: &Place) -> Result<Arc<Found>, Failure> {
         // Held while it is looked for: cases of a file that name one model ask once.
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = all.entry(name.to_owned()).or_insert_with(|| {
+        // A path is another one beside another launch file.
+        let key = (name.to_owned(), place.folders.clone());
+        let found = all.entry(key).or_insert_with(|| {
             let found = self.resolver.find(name, place).map(Arc::new);
             if let Ok(found) = &found {
                 note(found);

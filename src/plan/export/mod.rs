@@ -201,7 +201,13 @@ impl Exported<'_> {
 
     /// The model's ID on the hub, or a placeholder that the reader replaces.
     fn model_id(&self) -> &str {
-        hub_id(&self.plan.model).unwrap_or(PLACEHOLDER)
+        self.known_id().unwrap_or(PLACEHOLDER)
+    }
+
+    /// The model's ID on the hub, or its folder, if its name is one; both have a slash, and no `model_type` has.
+    fn known_id(&self) -> Option<&str> {
+        let name = self.plan.model.as_str();
+        hub_id(name).or_else(|| (name.contains('/') && !name.contains('@')).then_some(name))
     }
 
     /// Python lines for settings of the loaded model that the tool's file lacks.
@@ -243,7 +249,7 @@ impl Exported<'_> {
                 gpus = self.plan.gpus
             ));
         }
-        if hub_id(&self.plan.model).is_none() {
+        if self.known_id().is_none() {
             notes.push(format!("the hub has no checkpoint of exactly this configuration: replace {PLACEHOLDER} with the folder or the hub id of yours"));
         }
         if with_loading {
