@@ -73,11 +73,6 @@ fn names_as_people_write_them_lead_to_the_model() {
             Weights::Plain,
         ),
         ("showlab/ShowUI-2B", "Qwen/Qwen2-VL-2B-Instruct", Weights::Plain),
-        (
-            "mistralai/Ministral-3-3B-Instruct-2512-BF16",
-            "mistralai/Ministral-3-3B-Instruct-2512",
-            Weights::Plain,
-        ),
     ];
     for (given, name, weights) in cases {
         assert_eq!(of(given), Some((name, weights)), "{given}");
@@ -222,7 +217,7 @@ const IN_LAUNCH_FILES: [&str; 44] = [
 #[test]
 fn launch_files_find_their_models_without_a_network() {
     let (found, others): (Vec<&str>, Vec<&str>) = IN_LAUNCH_FILES.iter().partition(|given| known(given).is_some());
-    assert!(found.len() >= 37, "{others:?}");
+    assert!(found.len() >= 36, "{others:?}");
     for given in others {
         assert!(not_simulated(given).is_some(), "{given}");
     }

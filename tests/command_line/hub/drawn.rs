@@ -24,7 +24,7 @@ fn rows() -> Vec<Value> {
         .expect("it is text");
     let rows = text
         .lines()
-        .map(|line| serde_json::from_str(line).expect("a line is JSON"));
+        .map(|line| python_json::read(line).expect("a line is JSON"));
     rows.filter(|row: &Value| row["params"].is_u64()).collect()
 }
 
@@ -79,11 +79,11 @@ fn every_known_family_is_answered_first_and_from_the_cache() {
                 assert_eq!(answer["params"], row["params"], "{}", row["type"]);
                 answered += 1;
             }
-            // What the engine refuses names the family or the key, not the hub.
-            Some(error) => assert!(
-                error.starts_with("someone/drawn-") && error.contains("vramscope record"),
-                "{error}"
-            ),
+            // What the engine refuses names the family or the key, and what answers; a few defaults do not run at all.
+            Some(error) => {
+                let is_refused = error.starts_with("someone/drawn-") && error.contains("vramscope record");
+                assert!(is_refused || error.contains("does not run"), "{error}");
+            }
         }
     }
     assert!(answered >= COUNT / 2, "{answered} of {COUNT}");

@@ -32,11 +32,7 @@ static FACTS: Facts = Facts {
             classes: &["LightOnOcrForConditionalGeneration"],
         },
     ],
-    catalogue: catalogue![
-        "mistralai/Mistral-Small-3.1-24B-Instruct-2503",
-        "mistralai/Ministral-3-3B-Instruct-2512",
-        "mistralai/Ministral-3-8B-Instruct-2512",
-    ],
+    catalogue: catalogue!["mistralai/Mistral-Small-3.1-24B-Instruct-2503",],
     overrides: &[],
     use_cache: UseCache::OfText,
 };
