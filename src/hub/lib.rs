@@ -17,6 +17,7 @@ mod variants;
 mod weights;
 
 #[cfg(feature = "io")]
+#[allow(clippy::disallowed_methods, reason = "runs natively only")]
 mod io;
 
 pub use aliases::Tool;
