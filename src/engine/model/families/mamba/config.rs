@@ -94,6 +94,9 @@ pub struct ConvSizes {
     pub activation: Activation,
 }
 
+/// Width inside a mixer of Mamba and Falcon Mamba, whose files state it beside `expand`.
+const INTERMEDIATE: &str = "intermediate_size";
+
 impl MambaConfig {
     pub(super) fn read_of(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         let kind = match model_type {
@@ -109,13 +112,21 @@ impl MambaConfig {
             Some(Value::String(text)) if text == "auto" => hidden.div_ceil(16),
             Some(_) => s.size("time_step_rank", 1, limits::WIDTH)?,
         };
-        let intermediate = hidden * s.size_or("expand", 2, 64)?;
-        if let Kind::Mamba2(sizes) = &kind {
-            s.equal(
-                ("hidden_size × expand", intermediate),
-                ("num_heads × head_dim", sizes.heads * sizes.head_dim),
-            )?;
-        }
+        let expanded = hidden * s.size_or("expand", 2, 64)?;
+        let intermediate = match &kind {
+            // Reads no `intermediate_size`: its mixer multiplies by itself.
+            Kind::Mamba2(sizes) => {
+                let inside = ("num_heads × head_dim", sizes.heads * sizes.head_dim);
+                s.equal(("hidden_size × expand", expanded), inside)?;
+                expanded
+            }
+            // The class computes it, and what the file states then takes its place (`__post_init__`).
+            Kind::Mamba | Kind::FalconMamba if s.has(INTERMEDIATE) => {
+                s.required(INTERMEDIATE, "a whole number, or no such key")?;
+                s.size(INTERMEDIATE, expanded, limits::WIDTH)?
+            }
+            Kind::Mamba | Kind::FalconMamba => expanded,
+        };
         Ok(Self {
             vocab: s.size("vocab_size", or(32_768, 50_280), limits::VOCAB)?,
             hidden,
