@@ -78,6 +78,7 @@ impl Case {
         };
         row.retain(|key, _| !NOTES.contains(&key.as_str()));
         of_front(&mut row);
+        optimizer_of_deepspeed(&mut row);
         known(&row)?;
         let mut shape = Map::new();
         for key in SHAPE_KEYS {
@@ -125,9 +126,17 @@ fn of_front(row: &mut Map<String, Value>) {
         row.insert("strategy".into(), format!("deepspeed{stage}").into());
     }
     row.entry("clip").or_insert(true.into());
-    row.entry("optim").or_insert("adamw_fused".into());
     if row.get("offload") == Some(&Value::Bool(true)) {
         row.insert("offload".into(), "optimizer".into());
+    }
+}
+
+/// Gives a case of DeepSpeed's engine that names no optimizer the fused AdamW, as `fronts.py` does and DeepSpeed itself:
+/// its own Adam is `FusedAdam`.
+fn optimizer_of_deepspeed(row: &mut Map<String, Value>) {
+    let strategy = row.get("strategy").and_then(Value::as_str);
+    if strategy.is_some_and(|strategy| strategy.starts_with("deepspeed")) {
+        row.entry("optim").or_insert("adamw_fused".into());
     }
 }
 
@@ -166,7 +175,7 @@ fn limit(given: &Value) -> Result<f64, CaseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::{Offload, Strategy};
+    use crate::setup::{Offload, Optimizer, Strategy};
 
     fn refused(text: &str) -> String {
         Case::from_json(text).expect_err(text).to_string()
@@ -197,8 +206,20 @@ mod tests {
         assert_eq!((parallel.strategy, parallel.world), (Strategy::Deepspeed2, 8));
         assert_eq!(parallel.offload, Offload::Optimizer);
         assert!(case.setup.clip);
+        assert_eq!(case.setup.optim, Optimizer::AdamwFused);
         let keys = r#"{"model": "gpt2", "strategy": "deepspeed1", "zero": {"zero_quantized_gradients": true}}"#;
         assert!(refused(keys).contains("`zero.zero_quantized_gradients`"));
+    }
+
+    #[test]
+    fn a_case_of_deepspeed_without_an_optimizer_has_the_fused_one() {
+        let optim = |more: &str| {
+            let text = format!(r#"{{"model": "gpt2", "world": 8{more}}}"#);
+            Case::from_json(&text).unwrap().unwrap().setup.optim
+        };
+        assert_eq!(optim(r#", "strategy": "deepspeed0""#), Optimizer::AdamwFused);
+        assert_eq!(optim(r#", "strategy": "deepspeed2", "optim": "sgd""#), Optimizer::Sgd);
+        assert_eq!(optim(r#", "strategy": "ddp""#), Optimizer::Adamw);
     }
 
     #[test]
