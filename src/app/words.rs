@@ -226,6 +226,8 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
             usual_least,
             usual_most
         ),
+        "sizes-are-defaults" => phrase!(sizes_are_defaults, sections, sizes),
+        "some-sizes-are-defaults" => phrase!(some_sizes_are_defaults, sizes),
         "vllm" => phrase!(vllm),
         "generic-decoder" => phrase!(generic_decoder, model),
         "absent-packages" => phrase!(absent_packages, model, packages),

@@ -34,6 +34,7 @@ use answers::Fidelity;
 pub use answers::{Size, Sizes};
 pub use case::{Case, CaseError};
 pub use catalogue::hub_id;
+pub use config::ClassDefaults;
 pub use error::ModelError;
 use facts::UseCache;
 pub use families::ModelConfig;
@@ -59,6 +60,9 @@ pub struct Model {
     pub generic: bool,
     /// True if the configuration asks for a cache of keys and values in every forward, training included.
     pub use_cache: bool,
+    /// Sizes that its `config.json` leaves to transformers' classes; none for a model known by name, whose file is the
+    /// published one.
+    pub class_defaults: ClassDefaults,
     /// Width of which transformers makes DeepSpeed's sizes that are "auto"; `None` if the `config.json` does not say it.
     pub hidden_size: Option<u64>,
 }
@@ -128,10 +132,11 @@ impl Model {
 
     fn read(name: Option<&str>, config: &Map<String, Value>) -> Result<Self, ModelError> {
         let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
+        let is_published = name.is_some();
         let name = name.unwrap_or(model_type).to_string();
         let (use_cache, stored, files) = (use_cache(config), quantised::read(config)?, file_type(config));
         let hidden_size = hidden_size::hidden_size(config);
-        let config = reading::read(config)?;
+        let (config, class_defaults) = reading::read(config)?;
         Ok(Self {
             name,
             model_type: families::known(model_type).map_or("", |known| known.model_type.name),
@@ -140,6 +145,10 @@ impl Model {
             generic: config.family().fidelity() == Fidelity::StandIn,
             config,
             use_cache,
+            class_defaults: match is_published {
+                true => ClassDefaults::default(),
+                false => class_defaults,
+            },
             hidden_size,
         })
     }

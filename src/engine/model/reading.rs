@@ -2,25 +2,33 @@
 
 use serde_json::{Map, Value};
 
+use super::config::ClassDefaults;
+use super::config::class_defaults::SizeLog;
 use super::config::section::Section;
 use super::families::{self, ModelConfig, model_types};
 use super::{ModelError, architectures};
 use crate::suggest::suggest;
 
-/// Reads a whole configuration by its `model_type`.
+/// Reads a whole configuration by its `model_type`, and says which sizes it leaves to transformers' classes.
 ///
 /// No other type is read as one of these: a decoder of another family has norms, biases, experts or layers of its own,
 /// and its file does not describe everything that its class builds.
-pub(super) fn read(object: &Map<String, Value>) -> Result<ModelConfig, ModelError> {
-    let named = Section::root(object, "Hugging Face").optional_text("model_type")?;
+pub(super) fn read(object: &Map<String, Value>) -> Result<(ModelConfig, ClassDefaults), ModelError> {
+    let log = SizeLog::default();
+    let config = read_noting(object, &log)?;
+    Ok((config, log.into_defaults()))
+}
+
+fn read_noting(object: &Map<String, Value>, log: &SizeLog) -> Result<ModelConfig, ModelError> {
+    let named = Section::root(object, "Hugging Face", log).optional_text("model_type")?;
     let Some(known) = named.and_then(families::known) else {
         return Err(unsupported(object, named));
     };
     if let Some(text) = families::known_text(object) {
-        return text.read(&Section::root(object, text.model_type.name));
+        return text.read(&Section::root(object, text.model_type.name, log));
     }
     architectures::check(object, known.model_type)?;
-    known.read(&Section::root(object, known.model_type.name))
+    known.read(&Section::root(object, known.model_type.name, log))
 }
 
 /// Makes the error for a `model_type` that is not read: the nearest one that is, and the next step.

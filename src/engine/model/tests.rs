@@ -344,3 +344,61 @@ proptest! {
         }
     }
 }
+
+/// Parameters of a model.
+fn params(text: &str) -> u64 {
+    let model = Model::from_config(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let setup = Setup {
+        seq: 8,
+        ..Setup::default()
+    };
+    crate::simulate(&model, &setup).expect("it runs").params
+}
+
+#[test]
+fn mamba_has_the_width_that_its_file_states() {
+    for name in ["mamba", "falcon_mamba"] {
+        let config = |more: &str| {
+            format!(r#"{{"model_type": "{name}", "hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 100{more}}}"#)
+        };
+        // As transformers 5.17 counts them.
+        assert_eq!(params(&config("")), 39_168, "{name}");
+        assert_eq!(params(&config(r#", "expand": 3"#)), 55_488, "{name}");
+        assert_eq!(params(&config(r#", "intermediate_size": 100"#)), 32_028, "{name}");
+        let refused = message(&config(r#", "intermediate_size": null"#));
+        assert!(refused.contains("`intermediate_size` is null"), "{refused}");
+    }
+}
+
+#[test]
+fn sizes_that_sections_leave_to_their_classes_are_noted() {
+    let defaults = |text: &str| Model::from_config(text).unwrap().class_defaults;
+    let all = defaults(r#"{"model_type": "gemma4"}"#);
+    assert_eq!(all.sections, ["text_config"]);
+    let sizes: Vec<&str> = all.sizes.iter().map(|(path, _)| path.as_str()).collect();
+    for key in [
+        "num_hidden_layers",
+        "vocab_size",
+        "num_attention_heads",
+        "hidden_size",
+        "intermediate_size",
+        "head_dim",
+    ] {
+        let path = format!("text_config.{key}");
+        assert!(sizes.contains(&path.as_str()), "{path}: {sizes:?}");
+    }
+    assert!(all.sizes.contains(&("text_config.hidden_size".to_owned(), 2304)));
+    // One that is stated leaves the others.
+    let some = defaults(r#"{"model_type": "gemma4", "text_config": {"hidden_size": 2304}}"#);
+    assert!(some.sections.is_empty());
+    assert_eq!(some.sizes.len(), all.sizes.len() - 1);
+    // A whole file that states its sizes leaves none, and neither does a published one.
+    assert_eq!(
+        defaults(Model::catalogue_config("llama3.2-1b").unwrap()),
+        ClassDefaults::default()
+    );
+    assert_eq!(
+        Model::from_catalogue("llava-1.5-7b").unwrap().class_defaults,
+        ClassDefaults::default()
+    );
+}

@@ -1,5 +1,6 @@
 //! Warnings about a run, each with the next step to take.
 
+mod class_defaults;
 mod vllm;
 
 use crate::model::Stored;
@@ -19,6 +20,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
         live: report.timeline.live(report.timeline.peak_instant()),
     };
     [
+        class_defaults::of(model),
         run.compiled(),
         vllm::of(run.setup),
         run.generic(),

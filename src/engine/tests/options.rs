@@ -1,5 +1,6 @@
 //! Tests of each option of a setup, by the numbers that it must change and those that it must not.
 
+use vramscope_engine::report::Severity;
 use vramscope_engine::simulate::{evaluate, generate, record, simulate};
 use vramscope_engine::tape::log::Event;
 use vramscope_engine::tape::{Gpu, Kind};
@@ -240,4 +241,23 @@ fn generation_holds_keys_and_values_of_every_position() {
     let vit = Model::from_config(vit).unwrap();
     let refused = generate(&vit, &setup(r#""accum":1"#), 8, Gpu::H200);
     assert!(refused.is_err_and(|e| e.to_string().contains("generate")));
+}
+
+#[test]
+fn a_result_says_which_sizes_are_those_of_a_class() {
+    let warned = |config: &str| {
+        let warnings = run(config, r#""optim":"sgd""#).warnings;
+        let of_sizes = warnings.into_iter().find(|w| w.code.ends_with("sizes-are-defaults"));
+        of_sizes.map(|w| (w.severity, w.message))
+    };
+    let (severity, said) = warned(r#"{"model_type": "gemma4"}"#).expect("it is said");
+    assert_eq!(severity, Severity::Warning);
+    assert!(said.contains("no size of `text_config`"), "{said}");
+    assert!(said.contains("`text_config.hidden_size` 2304"), "{said}");
+    let some = LLAVA.replace(r#""intermediate_size":320,"#, "");
+    let (severity, said) = warned(&some).expect("it is said");
+    assert_eq!(severity, Severity::Note);
+    assert!(said.contains("`text_config.intermediate_size` 11008"), "{said}");
+    assert_eq!(warned(LLAMA), None);
+    assert_eq!(warned(LLAVA), None);
 }

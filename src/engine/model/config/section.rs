@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
+use super::class_defaults::SizeLog;
 use crate::model::ModelError;
 
 /// A JSON object of a configuration, with its path and the family that reads it.
@@ -13,16 +14,18 @@ pub(crate) struct Section<'a> {
     name: &'static str,
     family: &'static str,
     sizes_required: bool,
+    log: &'a SizeLog,
 }
 
 impl<'a> Section<'a> {
-    /// Makes the section of the whole file, which must state its sizes.
-    pub(crate) fn root(object: &'a Map<String, Value>, family: &'static str) -> Self {
+    /// Makes the section of the whole file, which must state its sizes; `log` hears of those that its sections leave out.
+    pub(crate) fn root(object: &'a Map<String, Value>, family: &'static str, log: &'a SizeLog) -> Self {
         Self {
             object,
             name: "",
             family,
             sizes_required: true,
+            log,
         }
     }
 
@@ -50,6 +53,7 @@ impl<'a> Section<'a> {
             name: key,
             family,
             sizes_required: false,
+            log: self.log,
         };
         Ok(self.optional_nested(key, family)?.unwrap_or_else(empty))
     }
@@ -63,6 +67,7 @@ impl<'a> Section<'a> {
                 name: key,
                 family,
                 sizes_required: false,
+                log: self.log,
             })),
             Some(other) => Err(self.wrong(key, other, "a JSON object")),
         }
@@ -93,10 +98,25 @@ impl<'a> Section<'a> {
     /// Reads a size that defines the model: required in a whole file, else `default`.
     pub(crate) fn size(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
         match self.optional_size(key, limit)? {
-            Some(n) => Ok(n),
+            Some(n) => {
+                self.log.state(self.name);
+                Ok(n)
+            }
             None if self.sizes_required => Err(self.missing(key, &default.to_string())),
-            None => Ok(default),
+            None => {
+                self.log.take(self.name, self.path(key), default);
+                Ok(default)
+            }
         }
+    }
+
+    /// Reads a size that defines the model and that whole files leave out too: the default of the class is noted.
+    pub(crate) fn size_of_class(&self, key: &str, default: u64, limit: u64) -> Result<u64, ModelError> {
+        let given = self.optional_size(key, limit)?;
+        if given.is_none() {
+            self.log.take(self.name, self.path(key), default);
+        }
+        Ok(given.unwrap_or(default))
     }
 
     /// Reads a size that defines the model, under a key or its older spelling.
@@ -134,6 +154,7 @@ impl<'a> Section<'a> {
         let Some(value) = self.value(key) else {
             return self.size(key, default, limit);
         };
+        self.log.state(self.name);
         match value {
             Value::Array(sides) => match sides.as_slice() {
                 [a, b] if a == b => self.as_size(key, a, limit),

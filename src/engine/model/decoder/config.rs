@@ -158,11 +158,10 @@ impl DecoderConfig {
 /// Reads the key and value heads: with latent attention as many as the `heads` of queries, which null stands for there.
 fn kv_heads(s: &Section, d: &DecoderDefaults, heads: u64, is_latent: bool) -> Result<u64, ModelError> {
     let key = "num_key_value_heads";
-    let default = match s.has(key) && is_latent {
-        true => heads,
-        false => d.kv_heads.unwrap_or(heads),
+    let kv_heads = match d.kv_heads {
+        Some(default) if !(s.has(key) && is_latent) => s.size_of_class(key, default, limits::HEADS)?,
+        _ => s.size_or(key, heads, limits::HEADS)?,
     };
-    let kv_heads = s.size_or(key, default, limits::HEADS)?;
     match is_latent {
         true => s.equal(("num_attention_heads", heads), (key, kv_heads))?,
         false => drop(s.divide(("num_attention_heads", heads), (key, kv_heads))?),
@@ -183,7 +182,10 @@ fn head_dim(
         }
         return Ok(latent.width());
     }
-    let given = s.optional_size("head_dim", limits::HEAD_DIM)?.or(d.head_dim);
+    let given = match d.head_dim {
+        Some(default) => Some(s.size_of_class("head_dim", default, limits::HEAD_DIM)?),
+        None => s.optional_size("head_dim", limits::HEAD_DIM)?,
+    };
     let head_dim = match given {
         Some(n) if family.heads != HeadRule::Divides => n,
         _ if family.heads == HeadRule::Floors => (hidden / heads).max(1),

@@ -109,7 +109,7 @@ impl ExpertsConfig {
     /// Reads the experts of a decoder of `layers` blocks of `hidden` elements.
     pub(crate) fn read(s: &Section, keys: &ExpertKeys, [hidden, layers]: [u64; 2]) -> Result<Self, ModelError> {
         let (name, default) = keys.intermediate;
-        let intermediate = s.size_or(name, default, limits::WIDTH * 4)?;
+        let intermediate = s.size_of_class(name, default, limits::WIDTH * 4)?;
         Self::read_of_width(s, keys, [hidden, layers], (name, intermediate))
     }
 

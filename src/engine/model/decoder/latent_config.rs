@@ -69,7 +69,7 @@ impl LatentConfig {
 
     /// Reads the sizes in a decoder of `hidden` elements and `heads` heads.
     pub(super) fn read(s: &Section, keys: &LatentKeys, [hidden, heads]: [u64; 2]) -> Result<Self, ModelError> {
-        let size = |name: &str, default: u64| s.size_or(name, default, limits::HEAD_DIM);
+        let size = |name: &str, default: u64| s.size_of_class(name, default, limits::HEAD_DIM);
         let q_rank = match s.has("q_lora_rank") {
             true => s.optional_size("q_lora_rank", limits::WIDTH)?,
             false => keys.q_rank,
@@ -81,7 +81,7 @@ impl LatentConfig {
         };
         let read = Self {
             q_rank,
-            kv_rank: s.size_or("kv_lora_rank", keys.kv_rank, limits::WIDTH)?,
+            kv_rank: s.size_of_class("kv_lora_rank", keys.kv_rank, limits::WIDTH)?,
             unturned: size("qk_nope_head_dim", keys.unturned)?,
             turned: size("qk_rope_head_dim", keys.turned)?,
             values: size("v_head_dim", keys.values.unwrap_or(hidden / heads).max(1))?,
