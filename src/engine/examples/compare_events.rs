@@ -9,6 +9,9 @@
 //! recording first. For each phase, prints how many events differ, and those around the first difference with the operation
 //! and the module that made each tensor. With `--step`, all micro-batches of a step are one phase, with the batches that a
 //! trainer fetches; scalars are left out unless LEAST is given, since a recording has those that a trainer logs.
+//!
+//! RECORDING may also be what a GPU's allocator traced of the last step, as `tests/data/truth/recorded.py` compacts it
+//! (`.json`). That of a trainer begins behind the batches that it fetches, so that the two are compared from their ends.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -92,7 +95,6 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
         Some(config) => Model::from_config_for(&config.to_string(), &case.setup)?,
         None => Model::from_case(&case)?,
     };
-    let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
     let simulated = match &case.parallel {
         Some(parallel) => record_parallel(&model, &case.setup, parallel, Gpu::H200)?,
         None => record(&model, &case.setup, Gpu::H200),
@@ -100,6 +102,16 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
     if let Some(failure) = simulated.failure {
         return Err(failure.into());
     }
+    if recording.ends_with(".json") {
+        let theirs = sorted(traced(recording)?.into_iter().filter(|row| kept.keeps(row)).collect());
+        let ours = rows(&simulated.log, &simulated.steady.events, kept);
+        let [theirs, ours] = match case.setup.trainer.is_derived() {
+            false => [theirs, ours],
+            true => from_the_end([theirs, ours]),
+        };
+        return Ok(print_difference("step", &theirs, &ours));
+    }
+    let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
     if kept.whole {
         let all = |log: &Log, step: &Step| rows(log, &step.events, kept);
         let (theirs, ours) = (all(run.log(), &run.last_step()), all(&simulated.log, &simulated.steady));
@@ -117,6 +129,31 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
         equal &= print_difference(phase, theirs, &ours);
     }
     Ok(equal)
+}
+
+/// A step that a GPU's allocator traced.
+fn traced(path: &str) -> Result<Vec<Row>, Box<dyn Error>> {
+    let trace: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
+    let stacks = trace["stacks"].as_array().ok_or("a trace has `stacks`")?;
+    let events = trace["events"].as_array().ok_or("a trace has `events`")?;
+    let row = |event: &Value| {
+        let stack = event[1].as_u64().and_then(|at| stacks.get(at as usize)?.as_str());
+        Some((
+            event[0].as_i64()?,
+            stack.unwrap_or_default().chars().take(160).collect(),
+        ))
+    };
+    Ok(events.iter().filter_map(row).collect())
+}
+
+/// Two sequences of events backwards, the longer one cut to the other's length.
+fn from_the_end(mut both: [Vec<Row>; 2]) -> [Vec<Row>; 2] {
+    let length = both[0].len().min(both[1].len());
+    for rows in &mut both {
+        rows.reverse();
+        rows.truncate(length);
+    }
+    both
 }
 
 /// What is live after the last of these events, in the order of its allocation.

@@ -171,8 +171,17 @@ impl Run {
         }
     }
 
+    /// Type in which pixel values come to the GPU: a loop of one's own makes them there and casts them, a trainer's collator
+    /// has cast them on the host.
+    pub fn pixels_arrive_in(&self) -> DType {
+        match self.casts_pixels() && self.setup.trainer.is_derived() {
+            true => DType::Bf16,
+            false => DType::F32,
+        }
+    }
+
     /// Returns true if pixel values are cast to the weights' type before forward.
-    pub fn casts_pixels(&self) -> bool {
+    fn casts_pixels(&self) -> bool {
         self.setup.precision.weights() == DType::Bf16 && !self.setup.trainer.is_trl()
     }
 }
@@ -280,7 +289,7 @@ impl Batch {
     /// Adds pixel values of the given shape, cast if the run casts them.
     pub fn with_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
         self.pixels = Some(t.as_kind(Kind::Input, || {
-            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            let pixels = t.empty(shape, run.pixels_arrive_in(), "pixel_values");
             cast_pixels(t, run, pixels)
         }));
         self
@@ -289,7 +298,7 @@ impl Batch {
     /// Adds pixel values of the same images in a higher resolution.
     pub fn with_high_res_pixels(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
         self.high_res_pixels = Some(t.as_kind(Kind::Input, || {
-            let pixels = t.empty(shape, DType::F32, "high_res_pixel_values");
+            let pixels = t.empty(shape, run.pixels_arrive_in(), "high_res_pixel_values");
             cast_pixels(t, run, pixels)
         }));
         self
@@ -298,7 +307,7 @@ impl Batch {
     /// Makes pixel values of the given shape, and one class for each sample.
     pub fn of_classes(t: &Tape, run: &Run, shape: &[u64]) -> Self {
         t.as_kind(Kind::Input, || {
-            let pixels = t.empty(shape, DType::F32, "pixel_values");
+            let pixels = t.empty(shape, run.pixels_arrive_in(), "pixel_values");
             let labels = ids(t, &[run.setup.batch], "labels");
             Self {
                 pixels: Some(cast_pixels(t, run, pixels)),
@@ -315,9 +324,9 @@ fn bounds(t: &Tape, run: &Run) -> Vec<Tensor> {
     vec![begins(), begins(), t.empty([1, run.setup.seq], DType::I32, "seq_idx")]
 }
 
-/// Casts pixel values, which are made in fp32, once the whole batch is made.
+/// Casts pixel values that came in fp32, once the whole batch is made.
 pub fn cast_pixels(t: &Tape, run: &Run, pixels: Tensor) -> Tensor {
-    if run.casts_pixels() {
+    if run.casts_pixels() && pixels.dtype() == DType::F32 {
         t.compute(&pixels, DType::Bf16, "pixel_values")
     } else {
         pixels

@@ -1,4 +1,5 @@
-//! Resampling of images and sequences (`aten/src/ATen/native/cuda/{UpSampleBilinear2d,UpSampleLinear1d}.cu`).
+//! Resampling of images and sequences (`aten/src/ATen/native/cuda/{UpSampleBilinear2d,UpSampleLinear1d}.cu`); autocast runs
+//! `interpolate` in fp32 (`aten/src/ATen/autocast_mode.h`).
 
 use smallvec::smallvec;
 
@@ -11,6 +12,7 @@ impl Tape {
     /// last if `x` has them; backward makes the gradient contiguous unless it has, and adds up that of the input in its
     /// own type.
     pub fn interpolate_bilinear(&self, x: &Tensor, [height, width]: [u64; 2]) -> Tensor {
+        let x = &self.cast_high(x);
         let rec = self.record("UpsampleBilinear2DBackward0", &[x]);
         let shape = *x.shape();
         let resized = Dims::new(&[shape[0], shape[1], height, width]);
@@ -48,6 +50,7 @@ impl Tape {
     /// `torch.nn.functional.interpolate(x, size, mode="linear")` of [batch, channels, length]; backward makes the gradient
     /// contiguous beside that of the input.
     pub fn interpolate_linear(&self, x: &Tensor, length: u64) -> Tensor {
+        let x = &self.cast_high(x);
         let rec = self.record("UpsampleLinear1DBackward0", &[x]);
         let shape = *x.shape();
         let out = self.empty([shape[0], shape[1], length], x.dtype(), "interpolate");
@@ -64,6 +67,7 @@ impl Tape {
     /// [`Self::interpolate_bilinear`] with `antialias=True`: kernels take contiguous memory alone, so that other results
     /// and gradients are copied.
     pub fn interpolate_antialiased(&self, x: &Tensor, [height, width]: [u64; 2]) -> Tensor {
+        let x = &self.cast_high(x);
         let rec = self.record("UpsampleBilinear2DAaBackward0", &[x]);
         let shape = *x.shape();
         let resized = Dims::new(&[shape[0], shape[1], height, width]);

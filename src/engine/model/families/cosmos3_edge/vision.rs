@@ -96,6 +96,7 @@ impl Tower {
                 _by_block = None;
                 let rows = t.permute(&t.squeeze(&resized, 0), &[1, 2, 0]);
                 drop(resized);
+                let rows = t.to_dtype(&rows, self.positions.dtype());
                 let blocks = t.reshape(&rows, [h / m, m, w / m, m, width]);
                 t.reshape(&t.transpose(&blocks, 1, 2), [h * w, width])
             };

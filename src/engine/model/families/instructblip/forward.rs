@@ -115,7 +115,8 @@ impl Forward for InstructBlip {
         let image_tokens = self.frames.unwrap_or(1) * self.query_tokens.size(1);
         let length = run.setup.seq.saturating_sub(image_tokens).max(1);
         let mut batch = Batch::of_text(t, run);
-        batch.pixels = Some(t.as_kind(Kind::Input, || t.empty(&shape[..], DType::F32, "pixel_values")));
+        let pixels = || t.empty(&shape[..], run.pixels_arrive_in(), "pixel_values");
+        batch.pixels = Some(t.as_kind(Kind::Input, pixels));
         let texts = ["qformer_input_ids", "qformer_attention_mask"];
         let made = t.as_kind(Kind::Input, || texts.map(|name| nn::ids(t, &[samples, length], name)));
         batch.qformer = Some(made);
@@ -153,12 +154,13 @@ impl Forward for InstructBlip {
         drop(features);
         Output {
             loss,
+            // The logits stand in the language model's own outputs too.
             held: vec![
+                logits.clone(),
                 logits,
                 images.vision.last,
                 images.vision.pooled,
                 images.queries,
-                images.features,
             ],
         }
     }

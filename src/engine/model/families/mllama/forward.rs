@@ -101,7 +101,8 @@ impl Forward for Mllama {
         let [tiles, channels, height, width] = self.image;
         let mut batch = Batch::of_text(t, run);
         t.as_kind(Kind::Input, || {
-            let pixels = t.empty([samples, 1, tiles, channels, height, width], DType::F32, "pixel_values");
+            let shape = [samples, 1, tiles, channels, height, width];
+            let pixels = t.empty(shape, run.pixels_arrive_in(), "pixel_values");
             batch.arrangements = Some(nn::ids(t, &[samples, 1], "aspect_ratio_ids"));
             batch.others.extend([
                 nn::ids(t, &[samples, 1, tiles], "aspect_ratio_mask"),

@@ -2,7 +2,6 @@
 
 use super::layout::Layout;
 use super::patches::QwenPatches;
-use crate::dtype::DType;
 use crate::model::forward::{Batch, Run, cast_pixels};
 use crate::nn::ids;
 use crate::tape::{Kind, Tape, Tensor};
@@ -19,7 +18,7 @@ pub fn batch_of_patches<Others: IntoIterator<Item = Tensor>>(
     let mut batch = Batch::of_text(t, run);
     t.as_kind(Kind::Input, || {
         let shape = [layout.patches(), patches.patch_elements()];
-        let pixels = t.empty(shape, DType::F32, "pixel_values");
+        let pixels = t.empty(shape, run.pixels_arrive_in(), "pixel_values");
         batch
             .others
             .push(ids(t, &[layout.images().len() as u64, 3], "image_grid_thw"));

@@ -251,7 +251,12 @@ impl<V: VisionTower, L: LanguageModel> Forward for QwenVl<V, L> {
         }
         batch_of_patches(t, run, &self.patches, |layout| {
             let types = |name| {
-                let marked = t.empty([layout.batch, layout.seq], DType::Bool, "image tokens");
+                let shape = [layout.batch, layout.seq];
+                // A trainer's batch comes from the host.
+                if run.setup.trainer.is_derived() {
+                    return t.empty(shape, DType::I32, name);
+                }
+                let marked = t.empty(shape, DType::Bool, "image tokens");
                 t.compute(&marked, DType::I32, name)
             };
             let of_tokens = types("mm_token_type_ids");

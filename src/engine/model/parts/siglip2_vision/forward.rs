@@ -82,6 +82,7 @@ impl Siglip2Vision {
         for _ in 0..images {
             let image = t.interpolate_antialiased(&table, [rows, columns]);
             let image = t.transpose(&t.reshape(&image, [hidden, rows * columns]), 0, 1);
+            let image = t.to_dtype(&image, weight.dtype());
             all = t.set_rows(all, &image);
             // Positions of padding, of which there is none, are the first one's.
             let first = t.expand(&t.select(&image, 0), [patches - rows * columns, hidden]);
