@@ -1,7 +1,8 @@
 """Drawn configurations recorded without a GPU and compared with what the engine simulates, event by event.
 
 python3 drawn.py CASES.jsonl OUT [NUMBER...]: CASES is from `configurations.py draw`; of each line, OUT/NUMBER.vram and
-OUT/NUMBER.json are written for `compare_events`, which runs if `COMPARE` names its program.
+OUT/NUMBER.json are written for `compare_events`, which runs if `COMPARE` names its program. Steps of a trainer are
+compared as wholes (`compare_events --step`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def record(line: dict[str, Any], path: str) -> None:
         measure.build = configurations.maker(line)
         if "strategy" in line["case"]:
             fronts.truth_module().run_deepspeed(line["case"])
+        elif line["case"].get("trainer", "loop") != "loop":
+            fronts.truth_module().run_trainer(line["case"])
         else:
             measure.run({**line["case"], "timed": 0})
 
@@ -50,7 +53,8 @@ def one(number: int, line: dict[str, Any], out: str) -> dict[str, Any]:
     program = os.environ.get("COMPARE")
     if program is None:
         return {}
-    done = subprocess.run([program, base + ".vram", base + ".json"], check=False)
+    whole = ["--step"] if line["case"].get("trainer", "loop") != "loop" else []
+    done = subprocess.run([program, *whole, base + ".vram", base + ".json"], check=False)
     return {"equal": done.returncode == 0}
 
 

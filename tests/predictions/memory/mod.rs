@@ -3,6 +3,7 @@
 mod compiled;
 mod data_parallel;
 mod deepspeed;
+mod draws;
 mod loading;
 mod max_batch;
 mod one_process;
