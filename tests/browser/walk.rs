@@ -15,7 +15,7 @@ const PAGES: [(&str, &str); 8] = [
     ("nav/compare", "[data-testid=compared-take]"),
     ("nav/attention", "[data-testid=memory-slider]"),
     ("nav/diagnose", "[data-testid=diagnose-text]"),
-    ("nav/benchmarks", "[data-testid=bench-list]"),
+    ("nav/benchmarks", "[data-testid=bench-files]"),
     ("nav/course", "[data-testid=course-cover]"),
 ];
 
