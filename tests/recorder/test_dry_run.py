@@ -454,6 +454,13 @@ class Batches(unittest.TestCase):
         self.assertEqual([x["step"] for x in told["steps"]], [1, 2, 3])
         self.assertEqual(answer["steps"][answer["decides"]]["positions"], 320)
 
+    def test_a_later_micro_batch_counts_beside_gradients(self) -> None:
+        """The third step has the heaviest of those that are not the first of theirs."""
+        lengths = [9, 2, 2, 2, 2, 7, 2, 2]
+        ahead = batches.Ahead(wanted=8, accumulated=2)
+        list(ahead.over({"input_ids": torch.ones(1, n, dtype=torch.int64)} for n in lengths))
+        self.assertEqual([step["step"] for step in ahead.steps], [1, 3, 1])
+
     def test_no_batch_is_kept_once_it_is_trained_on(self) -> None:
         """Some move to the card themselves, and would stay there; one that comes twice comes as it was."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -72,9 +73,9 @@ class Group:
     sizes: list[Size]
     again: list[Any] = field(default_factory=list)
 
-    def most(self, of: str) -> int:
-        """The largest of its micro-batches."""
-        return max(getattr(s, of) for s in self.sizes)
+    def most(self, of: str, after: int = 0) -> int:
+        """The largest of its micro-batches after so many."""
+        return max((getattr(s, of) for s in self.sizes[after:]), default=0)
 
 
 KINDS = ("positions", "longest", "pixels", "labels")
@@ -96,15 +97,17 @@ class Ahead:
         """The batches of a loader, the chosen first; those between are left out, those after follow."""
         self.done = True
         early: list[Group] = []
-        heaviest: dict[str, Group] = {}
+        heaviest: dict[tuple[str, int], Group] = {}
         began = time.monotonic()
         for group in self.groups(batches):
             if len(early) < 2:
                 early.append(group)
-            for kind in KINDS:
+            # Later micro-batches run beside the gradients of the first, and may decide though they are lighter.
+            for kind, after in itertools.product(KINDS, (0, 1)):
+                most, best = group.most(kind, after), heaviest.get((kind, after))
                 # Of equal ones the last: the first step has no optimizer's states yet.
-                if group.most(kind) and (kind not in heaviest or group.most(kind) >= heaviest[kind].most(kind)):
-                    heaviest[kind] = group
+                if most and (best is None or most >= best.most(kind, after)):
+                    heaviest[kind, after] = group
             if self.walked >= self.wanted or time.monotonic() - began > LONGEST_WALK:
                 break
         if not early:
@@ -116,8 +119,8 @@ class Ahead:
         order = sorted(chosen.values(), key=lambda group: (group.most("positions"), group.most("pixels"), group.number))
         self.planned = 1 + len(order)
         for visit, group in enumerate([early[0], *order]):
-            why = [kind for kind, best in heaviest.items() if best.number == group.number]
-            self.tell(group, why or ["early"])
+            why = {kind: None for (kind, _), best in heaviest.items() if best.number == group.number}
+            self.tell(group, list(why) or ["early"])
             if visit == 0 and any(group is known for known in order):
                 group.again = [copy.copy(batch) for batch in group.batches]
             # Some batches move to the card themselves (`BatchFeature.to`): whoever keeps one keeps its memory there.
