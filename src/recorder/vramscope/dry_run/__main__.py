@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -46,6 +47,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser().parse_args(list(argv))
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
     screen = Screen(options.verbose)
+    # As Ctrl-C: what was made is taken away.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         environment()
         cards.find(options.gpu)
