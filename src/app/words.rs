@@ -60,6 +60,7 @@ pub fn part(i18n: Words, part: Part) -> String {
         Part::Outside(Outside::CudaKernels) => t_string!(i18n, part.cuda_kernels).to_string(),
         Part::Outside(Outside::Display) => t_string!(i18n, part.display).to_string(),
         Part::Outside(Outside::Nccl) => t_string!(i18n, part.nccl).to_string(),
+        Part::Outside(Outside::Vllm) => t_string!(i18n, part.vllm).to_string(),
     }
 }
 
@@ -236,6 +237,7 @@ pub fn warning(i18n: Words, warning: &Warning) -> String {
         "partial-sums" => phrase!(partial_sums, model),
         "optimizer-holds-peak" => phrase!(optimizer_holds_peak, temporaries, others),
         "logits" => phrase!(logits, bytes),
+        "logits-kept" => phrase!(logits_kept, bytes),
         "attention-matrices" => phrase!(attention_matrices, bytes),
         "autocast-copies" => phrase!(autocast_copies, bytes),
         "frozen-is-not-free" => phrase!(frozen_is_not_free, bytes),

@@ -155,6 +155,8 @@ pub enum Outside {
     Display,
     /// Communicators and buffers between GPUs.
     Nccl,
+    /// vLLM in the same process: its weights, its cache of keys and values, its own activations.
+    Vllm,
 }
 
 impl Outside {
@@ -165,6 +167,7 @@ impl Outside {
             Self::CudaKernels => "cuda-kernels",
             Self::Display => "display",
             Self::Nccl => "nccl",
+            Self::Vllm => "vllm",
         }
     }
 }

@@ -155,6 +155,7 @@ pub fn source(i18n: Words, source: &Source) -> String {
         Source::Outside(Outside::CudaKernels, _) => t_string!(i18n, derivation.source_kernels).to_string(),
         Source::Outside(Outside::Display, _) => t_string!(i18n, derivation.source_display).to_string(),
         Source::Outside(Outside::Nccl, _) => t_string!(i18n, derivation.source_nccl).to_string(),
+        Source::Outside(Outside::Vllm, _) => t_string!(i18n, derivation.source_vllm).to_string(),
         Source::Document(title) => title.clone(),
     }
 }

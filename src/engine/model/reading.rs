@@ -22,7 +22,7 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<(ModelConfig, ClassDef
 fn read_noting(object: &Map<String, Value>, log: &SizeLog) -> Result<ModelConfig, ModelError> {
     let named = Section::root(object, "Hugging Face", log).optional_text("model_type")?;
     let Some(known) = named.and_then(families::known) else {
-        return Err(unsupported(object, named));
+        return Err(unsupported(named));
     };
     if let Some(text) = families::known_text(object) {
         return text.read(&Section::root(object, text.model_type.name, log));
@@ -31,28 +31,20 @@ fn read_noting(object: &Map<String, Value>, log: &SizeLog) -> Result<ModelConfig
     known.read(&Section::root(object, known.model_type.name, log))
 }
 
-/// Makes the error for a `model_type` that is not read: the nearest one that is, and the next step.
-fn unsupported(object: &Map<String, Value>, named: Option<&str>) -> ModelError {
+/// Makes the error for a `model_type` that is not read: the nearest one that is, if one is near, and the next step.
+fn unsupported(named: Option<&str>) -> ModelError {
     let names: Vec<&'static str> = model_types().map(|model_type| model_type.name).collect();
     let Some(name) = named else {
         return ModelError("`model_type` is missing; a config.json states one, such as \"llama\"".into());
     };
-    let nearest = nearest(object, name, &names);
-    ModelError(format!(
-        "model_type \"{}\" is not supported, and no other is read in its place: its layers may differ (nearest: \
-         \"{nearest}\"). Write \"{nearest}\" only where both build the same layers; `vramscope record --model \
-         config.json` records any model without a GPU",
-        shorten(name)
-    ))
-}
-
-/// Returns the family with the nearest name; else a decoder, or a vision-language model if the file has a vision
-/// section.
-fn nearest(object: &Map<String, Value>, name: &str, names: &[&'static str]) -> &'static str {
-    let by_name = suggest(name, names).first().copied();
-    by_name.unwrap_or(match object.contains_key("vision_config") {
-        true => "llava",
-        false => "llama",
+    let name = shorten(name);
+    let record = "`vramscope record --model config.json` records any model without a GPU";
+    ModelError(match suggest(&name, &names).first() {
+        Some(nearest) => format!(
+            "model_type \"{name}\" is not supported, and no other is read in its place: its layers may differ (nearest: \
+             \"{nearest}\"). Write \"{nearest}\" only where both build the same layers; {record}"
+        ),
+        None => format!("model_type \"{name}\" is not supported, and no name that is known is near; {record}"),
     })
 }
 

@@ -226,7 +226,15 @@ fn older_spellings_of_rope_are_read() {
 #[test]
 fn an_unknown_decoder_is_refused_with_the_nearest_that_is_known() {
     let text = |model_type: &str| changed("llama3.2-1b", |c| c["model_type"] = model_type.into());
-    for (model_type, nearest) in [("newcomer_moe", "llama"), ("qwen4_next", "qwen3"), ("gemma5", "gemma")] {
+    for model_type in ["aria", "newcomer_moe"] {
+        let why = message(&text(model_type));
+        assert!(
+            why.contains("no name that is known is near") && !why.contains("nearest"),
+            "{why}"
+        );
+        assert!(why.contains("vramscope record"), "{why}");
+    }
+    for (model_type, nearest) in [("qwen4_next", "qwen3"), ("gemma5", "gemma")] {
         let why = message(&text(model_type));
         assert!(why.contains(&format!("\"{model_type}\" is not supported")), "{why}");
         assert!(why.contains(&format!("nearest: \"{nearest}")), "{why}");

@@ -87,6 +87,20 @@ fn nccl() -> OutsideTerm {
     }
 }
 
+/// What vLLM takes for itself in the training process: this share of the card's memory, whatever else is on it.
+/// A share outside 0 to 1 is taken as the nearest of them.
+pub fn vllm(device: &Device, share: f64) -> OutsideTerm {
+    let bytes = Bytes::new((device.usable().get() as f64 * share.clamp(0.0, 1.0)) as u64);
+    OutsideTerm {
+        name: Outside::Vllm,
+        bytes,
+        range: [bytes; 2],
+        source: "gpu_memory_utilization of the card: vLLM fills what its weights and activations leave of it with its \
+                 cache of keys and values (`determine_available_memory` in vllm/v1/worker/gpu_worker.py)"
+            .into(),
+    }
+}
+
 /// Bytes that PyTorch's allocator can use on a card that trains together with `gpus` of its kind.
 pub fn for_allocator(card: &Device, gpus: u64) -> Bytes {
     let outside = terms(card, gpus).iter().map(|term| term.bytes).sum();

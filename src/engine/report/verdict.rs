@@ -107,6 +107,25 @@ impl Fit {
     pub fn of_each(report: &Report, room: Room, gpus: u64) -> Self {
         let allocated = report.first.peak().max(report.steady.peak());
         let eager = Self::of_bytes((allocated, report.peak_reserved), room, gpus);
+        eager.compiled_if(report, allocated)
+    }
+
+    /// Judges the same run beside vLLM, which takes this share of the card in the same process. Under a limit of the
+    /// allocator the card is not known, and its share is not counted.
+    pub fn beside_vllm(report: &Report, room: Room, gpus: u64, share: f64) -> Self {
+        let Room::Card(device) = room else {
+            return Self::of_each(report, room, gpus);
+        };
+        let allocated = report.first.peak().max(report.steady.peak());
+        let mut outside = outside::terms(device, gpus);
+        outside.push(outside::vllm(device, share));
+        let eager = Self::of_terms((allocated, report.peak_reserved), device.usable(), outside);
+        eager.compiled_if(report, allocated)
+    }
+
+    /// The verdict on a compiled run, if the report is of one; this is the verdict on the same run in eager mode.
+    fn compiled_if(self, report: &Report, allocated: Bytes) -> Self {
+        let eager = self;
         if !report.is_compiled {
             return eager;
         }
@@ -128,6 +147,10 @@ impl Fit {
             Room::Card(device) => (device.usable(), outside::terms(device, gpus)),
             Room::Allocator(limit) => (limit, Vec::new()),
         };
+        Self::of_terms((allocated, reserved), room, outside)
+    }
+
+    fn of_terms((allocated, reserved): (Bytes, Bytes), room: Bytes, outside: Vec<OutsideTerm>) -> Self {
         let outside_bytes = sum(&outside);
         let needed = reserved + outside_bytes;
         Self {

@@ -6,7 +6,7 @@ mod vllm;
 use crate::model::Stored;
 use crate::report::compiled::{self, MEASURED, Measured};
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
-use crate::setup::{Attention, Checkpointing, Freeze, Optimizer, Precision};
+use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision};
 use crate::tape::{Component, Kind, Why};
 use crate::units::Bytes;
 use crate::{Model, Setup};
@@ -30,7 +30,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
         run.partial_sums(),
         run.beyond_rotary_positions(),
         run.optimizer_holds_the_peak(),
-        logits(&run.live, report),
+        logits(&run.live, report, run.can_fuse_its_loss()),
         run.attention_matrices(),
         run.autocast_copies(),
         run.frozen_is_not_free(),
@@ -48,7 +48,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
 /// Warnings that follow from a report alone, regardless of the setup.
 pub fn of_report(report: &Report) -> Vec<Warning> {
     let live = report.timeline.live(report.timeline.peak_instant());
-    [logits(&live, report), fragmentation(report), first_step(report)]
+    [logits(&live, report, true), fragmentation(report), first_step(report)]
         .into_iter()
         .flatten()
         .collect()
@@ -79,7 +79,26 @@ struct WarningInputs<'a> {
     live: Live<'a>,
 }
 
+/// Takes the fused loss out of the advice of a run that is not simulated with it.
+pub(super) fn keep_loss(report: &mut Report) {
+    let live = report.timeline.live(report.timeline.peak_instant());
+    let kept = logits(&live, report, false);
+    let own = report.warnings.iter_mut().find(|warning| warning.code == "logits");
+    if let (Some(own), Some(kept)) = (own, kept) {
+        *own = kept;
+    }
+}
+
 impl WarningInputs<'_> {
+    /// Returns true if the same run is simulated with a fused loss, which is advised then.
+    fn can_fuse_its_loss(&self) -> bool {
+        let setup = Setup {
+            loss: Loss::FusedLinear,
+            ..self.setup.clone()
+        };
+        super::check::check(self.model, &setup).is_ok()
+    }
+
     fn sum(&self, of: impl Fn(&Held<'_>) -> bool) -> Bytes {
         self.live.sum(of)
     }
@@ -351,14 +370,22 @@ fn is_a_fifth(bytes: Bytes, report: &Report) -> bool {
     bytes.get() * 5 >= report.peak_allocated.get()
 }
 
-fn logits(live: &Live<'_>, report: &Report) -> Option<Warning> {
+/// Names what logits and the loss hold; a fused loss is advised where `can_fuse` says that the run is simulated with it.
+fn logits(live: &Live<'_>, report: &Report, can_fuse: bool) -> Option<Warning> {
     let bytes = live.sum(|t| t.component == Component::Head && matches!(t.kind(), Kind::Activation | Kind::Temporary));
+    let (code, advice) = match can_fuse {
+        true => (
+            "logits",
+            "Shorten the sequence, lower the batch, or use a fused linear cross-entropy.",
+        ),
+        false => ("logits-kept", "Shorten the sequence or lower the batch."),
+    };
     is_a_fifth(bytes, report).then(|| Warning {
-        code: "logits".into(),
+        code: code.into(),
         severity: Severity::Warning,
         message: format!(
             "Logits and the loss hold {bytes} at the peak: transformers computes the loss in fp32, beside a copy in \
-             the model's own type. Shorten the sequence, lower the batch, or use a fused linear cross-entropy."
+             the model's own type. {advice}"
         ),
         args: vec![("bytes".into(), bytes.to_string())],
     })

@@ -25,6 +25,8 @@ pub use tensor::parts as tensor_parts;
 pub use zero::own;
 
 use super::steps::{Notes, Recording, Share, record_shared};
+use super::warnings::keep_loss;
+use super::ways_out::with_ways_out;
 use super::{SimulateError, check, played, unshared as why};
 use crate::setup::{Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::Gpu;
@@ -36,7 +38,12 @@ use crate::{Model, Report, Setup};
 /// Returns the errors of [`simulate_on`](super::simulate_on), or an error if the strategy is not simulated for the
 /// setup.
 pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
-    played(model, setup, record_parallel(model, setup, parallel, gpu)?)
+    let mut report = played(model, setup, record_parallel(model, setup, parallel, gpu)?)?;
+    if parallel.strategy == Strategy::Deepspeed3 {
+        // It is refused with a fused loss.
+        keep_loss(&mut report);
+    }
+    Ok(report)
 }
 
 /// Records the run of the first of several GPUs.
@@ -60,6 +67,15 @@ pub fn record_parallel_notes(
     model: &Model,
     setup: &Setup,
     parallel: &Parallel,
+    gpu: Gpu,
+    notes: Notes,
+) -> Result<Recording, SimulateError> {
+    recorded(model, (setup, parallel), gpu, notes).map_err(|why| with_ways_out(model, (setup, parallel), why))
+}
+
+fn recorded(
+    model: &Model,
+    (setup, parallel): (&Setup, &Parallel),
     gpu: Gpu,
     notes: Notes,
 ) -> Result<Recording, SimulateError> {

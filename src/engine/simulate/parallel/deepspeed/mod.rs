@@ -28,7 +28,7 @@ use super::super::engine::{Engine, EngineOptimizer};
 use super::super::steps::{Recording, Trainer, record_trainer};
 use super::super::{SimulateError, unshared as why};
 use crate::dtype::DType;
-use crate::setup::{AdapterType, Parallel, Strategy};
+use crate::setup::{AdapterType, Loss, Parallel, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::{Model, Setup};
 use partitioned::Partitioned;
@@ -76,7 +76,10 @@ pub(super) fn record(
     recording.parameters.extend(weights);
     recording.streams.extend(engine.optimizer().streams());
     if watcher.is_some_and(|watcher| watcher.has_missed()) {
-        return Err(why::deepspeed_shared());
+        return Err(match setup.loss {
+            Loss::Full => why::deepspeed_shared(),
+            Loss::FusedLinear => why::deepspeed_fused(),
+        });
     }
     match &recording.failure {
         Some(failure) => Err(SimulateError::Fails(failure.clone())),
