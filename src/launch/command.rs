@@ -3,14 +3,17 @@
 use serde_json::Value;
 
 use crate::Parsed;
+use crate::deed::{Deed, deed};
 use crate::entry::{Entry, flatten};
+use crate::processes::Launcher;
 use crate::program::{PROGRAMS, is_scheduler, started};
+use crate::remark::{Note, Remark};
 use crate::shell::Variables;
-use crate::simple_commands::{logical_lines, simple_commands};
+use crate::simple_commands::{EarlyEnd, LogicalLine, logical_lines, simple_commands};
 use crate::tool::Tool;
 
 /// A command, taken apart.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Command {
     /// Words before the options of the training script: `accelerate launch`, `swift sft`, `torchrun` and so on.
     pub program: Vec<String>,
@@ -18,6 +21,8 @@ pub(crate) struct Command {
     pub entries: Vec<Entry>,
     /// Files that the command names as its settings.
     pub files: Vec<String>,
+    /// What was passed over to find it, and what it lacks.
+    pub remarks: Vec<Remark>,
 }
 
 /// Returns true if a text of this name looks like a command or a shell script.
@@ -39,59 +44,193 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// Reads the first command of a text that starts a run.
+/// A command of a script that starts a program.
+struct Found {
+    command: Command,
+    /// Number of its first line.
+    line: usize,
+    /// Why its settings cannot be read here.
+    fault: Option<String>,
+}
+
+impl Found {
+    /// Its program with the subcommand or the script, and where it stands.
+    fn shown(&self) -> String {
+        format!("`{}` (line {})", self.command.program.join(" "), self.line)
+    }
+}
+
+/// Reads the one command of a text that starts a training run.
 ///
 /// # Errors
-/// Says what can't be read: quotes that do not end, no program that is known, or one that starts under a condition or in
-/// a number of processes that is not read.
+/// Says what can't be read: quotes that do not end, no program that is known, none that trains, several that train, or one
+/// that starts under a condition or in a number of processes that is not read.
 pub(crate) fn read(text: &str) -> Result<Command, String> {
-    let mut out = Command::default();
+    let mut all = found(text)?;
+    if all.is_empty() {
+        return Err(format!("it starts none of: {}", PROGRAMS.join(", ")));
+    }
+    let of = |wanted: Deed| -> Vec<usize> {
+        let mut out: Vec<usize> = Vec::new();
+        for (at, found) in all.iter().enumerate() {
+            let is_again = out
+                .iter()
+                .any(|earlier| all[*earlier].command.is_same_run(&found.command));
+            if deed(&found.command.program) == wanted && !is_again {
+                out.push(at);
+            }
+        }
+        out
+    };
+    let named = |places: &[usize]| -> String {
+        let shown: Vec<String> = places.iter().map(|at| all[*at].shown()).collect();
+        shown.join(", ")
+    };
+    let runs = match of(Deed::Trains) {
+        none if none.is_empty() => of(Deed::MayTrain),
+        runs => runs,
+    };
+    let run = match runs[..] {
+        [run] => run,
+        [] => return Err(format!("it starts no training: {}", named(&of(Deed::Other)))),
+        _ => {
+            return Err(format!(
+                "it starts several runs: {}; give the one that you mean alone",
+                named(&runs)
+            ));
+        }
+    };
+    let others: Vec<usize> = [Deed::MayTrain, Deed::Other].into_iter().flat_map(of).collect();
+    let others: Vec<usize> = others.into_iter().filter(|at| *at != run).collect();
+    let passed_over = (!others.is_empty()).then(|| {
+        let values = [("command", all[run].shown()), ("others", named(&others))];
+        Note::OtherCommands.with(values)
+    });
+    let mut found = all.swap_remove(run);
+    if let [program, trainer, ..] = &found.command.program[..]
+        && program == "trl"
+        && !["sft", "dpo", "grpo"].contains(&trainer.as_str())
+    {
+        return Err(format!(
+            "`trl {trainer}` is not simulated yet; trl sft, trl dpo and trl grpo are"
+        ));
+    }
+    if let Some(fault) = found.fault {
+        return Err(fault);
+    }
+    found.command.remarks.extend(passed_over);
+    // Its preferences are learnt with DPO where nothing is said (`RLHFArguments.rlhf_type`).
+    let says_how = found.command.entries.iter().any(|entry| entry.key == "rlhf_type");
+    if found.command.program.get(1).is_some_and(|word| word == "rlhf") && !says_how {
+        found.command.entries.push(entry("rlhf_type", "dpo".into(), text));
+    }
+    Ok(found.command)
+}
+
+/// Reads all commands of a text that start a known program, in order.
+fn found(text: &str) -> Result<Vec<Found>, String> {
+    let mut out: Vec<Found> = Vec::new();
+    let mut exported: Vec<Entry> = Vec::new();
     let mut variables = Variables::default();
     let mut depth = 0_usize;
-    for line in logical_lines(text) {
-        for command in simple_commands(&line) {
+    let mut lines = logical_lines(text).into_iter().peekable();
+    while let Some(line) = lines.next() {
+        let before = out.len();
+        for command in simple_commands(&line.text) {
             match command.split_ascii_whitespace().next() {
                 Some("if" | "for" | "while" | "case" | "until") => depth += 1,
                 Some("fi" | "done" | "esac") => depth = depth.saturating_sub(1),
                 _ => {}
             }
             let command = variables.expand(&command);
-            let words = shlex::split(&command).ok_or_else(|| format!("quotes do not end in `{}`", command.trim()))?;
+            let Some(words) = shlex::split(&command) else {
+                // What follows a run changes nothing in it.
+                if out.is_empty() {
+                    return Err(format!("quotes do not end in `{}`", command.trim()));
+                }
+                continue;
+            };
             let is_exported = words.first().is_some_and(|word| word == "export");
             let words = &words[usize::from(is_exported)..];
             let count = words.iter().take_while(|word| is_assignment(word)).count();
             let (settings, words) = words.split_at(count);
             let started = started(words);
-            if started.is_some() && depth > 0 {
-                return Err("it starts its run inside of `if` or `for`; give the command alone".to_owned());
-            }
             // `env` takes settings too.
             let (before, words) = words.split_at(started.map_or(0, |(_, at)| at));
             let settings = settings.iter().chain(before.iter().filter(|word| is_assignment(word)));
+            let mut own = Vec::new();
             for (name, value) in settings.filter_map(|word| word.split_once('=')) {
                 // A variable that is not exported is the shell's own.
-                if is_exported || started.is_some() {
-                    out.entries.push(entry(name, scalar(value), text));
+                if is_exported {
+                    exported.push(entry(name, scalar(value), text));
+                } else if started.is_some() {
+                    own.push(entry(name, scalar(value), text));
                 }
                 if words.is_empty() {
                     variables.set(name, (depth == 0).then_some(value));
                 }
             }
-            if let Some(scheduler) = before.first().filter(|word| is_scheduler(word)) {
-                return Err(format!(
-                    "`{scheduler}` decides how many processes run, which is not read; give the command that it runs, with torchrun \
-                     and --nproc_per_node"
-                ));
-            }
-            if let Some((program, _)) = started {
-                let program = program.to_owned();
-                let words: Vec<&String> = std::iter::once(&program).chain(&words[1..]).collect();
-                out.options(&words, text);
-                return Ok(out);
-            }
+            let Some((program, _)) = started else { continue };
+            let mut command = Command {
+                entries: exported.iter().cloned().chain(own).collect(),
+                ..Command::default()
+            };
+            let program = program.to_owned();
+            let words: Vec<&String> = std::iter::once(&program).chain(&words[1..]).collect();
+            command.options(&words, text);
+            out.push(Found {
+                command,
+                line: line.line,
+                fault: fault(before, depth),
+            });
+        }
+        let cut_off = cut_off(&mut lines);
+        if out.len() > before
+            && !cut_off.is_empty()
+            && let Some(last) = out.last_mut()
+        {
+            last.command.remarks.push(Note::CutOff.with([
+                ("line", line.line.to_string()),
+                ("options", cut_off.join(", ")),
+                ("why", why_cut_off(line.early_end).to_owned()),
+            ]));
         }
     }
-    Err(format!("it starts none of: {}", PROGRAMS.join(", ")))
+    Ok(out)
+}
+
+/// Why a command behind these words, within this many conditions and loops, cannot be read.
+fn fault(before: &[String], depth: usize) -> Option<String> {
+    if depth > 0 {
+        return Some("it starts its run inside of `if` or `for`; give the command alone".to_owned());
+    }
+    let scheduler = before.first().filter(|word| is_scheduler(word))?;
+    Some(format!(
+        "`{scheduler}` decides how many processes run, which is not read; give the command that it runs, with torchrun and \
+         --nproc_per_node"
+    ))
+}
+
+/// Takes lines that begin with an option: the author meant them for the command before them, and the shell does not.
+/// Returns the options.
+fn cut_off(lines: &mut std::iter::Peekable<impl Iterator<Item = LogicalLine>>) -> Vec<String> {
+    let mut out = Vec::new();
+    while let Some(line) = lines.next_if(|line| line.text.trim_start().starts_with(['-', '#'])) {
+        let words = line
+            .text
+            .split_ascii_whitespace()
+            .take_while(|word| !word.starts_with('#'));
+        out.extend(words.filter(|word| word.starts_with("--")).map(str::to_owned));
+    }
+    out
+}
+
+const fn why_cut_off(early_end: Option<EarlyEnd>) -> &'static str {
+    match early_end {
+        Some(EarlyEnd::Comment) => "a comment among its lines",
+        Some(EarlyEnd::Blank) => "a blank behind a backslash",
+        None => "a line without a backslash",
+    }
 }
 
 /// Programs that start a script, whose options stand before it.
@@ -102,13 +241,26 @@ impl Command {
     pub fn parsed(self) -> Parsed {
         Parsed {
             tool: Tool::of_command(&self),
+            launcher: Some(Launcher::of(&self.program)),
             entries: self.entries,
             is_command: true,
             files: self.files,
+            remarks: self.remarks,
         }
     }
 
+    /// Returns true if both start the same program with the same options.
+    fn is_same_run(&self, other: &Self) -> bool {
+        let options = |of: &Self| -> Vec<(String, Value)> {
+            let options = of.entries.iter();
+            options.map(|entry| (entry.key.clone(), entry.value.clone())).collect()
+        };
+        self.program == other.program && self.files == other.files && options(self) == options(other)
+    }
+
     fn options(&mut self, words: &[&String], text: &str) {
+        // A blank behind a backslash is a word.
+        let words: Vec<&String> = words.iter().copied().filter(|word| !word.trim().is_empty()).collect();
         let mut at = 0;
         while at < words.len() {
             let word = words[at].as_str();

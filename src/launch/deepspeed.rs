@@ -3,6 +3,7 @@
 use serde_json::Map;
 
 use crate::draft::{Draft, SIZES_OF_TRAINER};
+use crate::processes::Processes;
 use crate::remark::Note;
 use crate::resolve::{Resolved, autocast};
 use crate::tool::Tool;
@@ -15,7 +16,7 @@ pub(crate) fn zero_stage(draft: &Draft) -> Option<u64> {
 /// DeepSpeed's engine, which casts the model to bf16.
 pub(crate) fn engine(
     (draft, tool): (&Draft, Tool),
-    (stage, world): (u64, u64),
+    (stage, processes): (u64, Processes),
     hidden_size: Option<u64>,
     out: &mut Resolved,
 ) {
@@ -24,8 +25,8 @@ pub(crate) fn engine(
     }
     out.put("precision", "bf16");
     out.put("strategy", format!("deepspeed{stage}"));
-    out.put("world", world);
-    if draft.gpus.is_none() {
+    out.put("world", processes.world);
+    if !processes.is_told {
         out.assumed.push(Note::OneGpu.into());
     }
     let (open, mut zero): (Map<_, _>, Map<_, _>) =

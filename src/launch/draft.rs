@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use super::values::{
     attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, nodes, number, targets, text,
-    trl_option, truth, weights, whole,
+    trl_option, truth, visible, weights, whole,
 };
+use crate::processes::Launcher;
 
 /// Type of loaded weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,12 +78,22 @@ pub(crate) struct Draft {
     pub vllm: Option<bool>,
     /// vLLM runs in the training process.
     pub is_colocated: Option<bool>,
+    /// Share of the card that vLLM takes.
+    pub vllm_share: Option<f64>,
     /// Pixels of an image, at most; positions of an image, at most.
     pub pixels: Option<u64>,
+    /// Pixels that a Qwen-VL processor leaves an image, at most.
+    pub processor_pixels: Option<u64>,
+    /// The processor is asked for tiles.
+    pub crops: Option<bool>,
     pub image_tokens: Option<u64>,
     /// Pixels of a frame and frames of a video, at most, and frames of a second.
     pub video: [Option<f64>; 3],
+    /// Processes of a machine, as a launcher is told.
     pub gpus: Option<u64>,
+    /// GPUs that a process may see.
+    pub visible: Option<u64>,
+    pub launcher: Option<Launcher>,
     pub nodes: Option<u64>,
     /// DeepSpeed runs, as accelerate was told.
     pub is_deepspeed: Option<bool>,
@@ -163,10 +174,15 @@ impl Draft {
             generation_batch: self.generation_batch.or(other.generation_batch),
             vllm: self.vllm.or(other.vllm),
             is_colocated: self.is_colocated.or(other.is_colocated),
+            vllm_share: self.vllm_share.or(other.vllm_share),
             pixels: self.pixels.or(other.pixels),
+            processor_pixels: self.processor_pixels.or(other.processor_pixels),
+            crops: self.crops.or(other.crops),
             image_tokens: self.image_tokens.or(other.image_tokens),
             video: [0, 1, 2].map(|at| self.video[at].or(other.video[at])),
             gpus: self.gpus.or(other.gpus),
+            visible: self.visible.or(other.visible),
+            launcher: self.launcher.or(other.launcher),
             nodes: self.nodes.or(other.nodes),
             is_deepspeed: self.is_deepspeed.or(other.is_deepspeed),
             zero_stage: self.zero_stage.or(other.zero_stage),
@@ -181,6 +197,9 @@ impl Draft {
     /// Sets what a key of a table stands for. `null`, and DeepSpeed's "auto", leave the setting as it is.
     pub fn set(&mut self, knob: &str, value: &Value) -> Set {
         let takes_auto = matches!(knob, "weights" | "attention" | "bf16" | "fp16") || knob.starts_with("zero.");
+        if value.is_null() && knob == "seq" {
+            self.seq = None;
+        }
         if value.is_null() || *value == "auto" && !takes_auto {
             return Ok(());
         }
@@ -194,6 +213,8 @@ impl Draft {
             "gpus" => self.gpus = gpus(value)?,
             "nodes" => self.nodes = nodes(value)?,
             "pixels" => self.pixels = Some(count(value)?),
+            "processor_pixels" => self.processor_pixels = Some(count(value)?),
+            "crop_to_patches" => self.crops = Some(truth(value)?),
             "image_tokens" => self.image_tokens = Some(count(value)?),
             "video_pixels" => self.video[0] = Some(number(value)?),
             "video_frames" => self.video[1] = Some(number(value)?),
@@ -264,6 +285,7 @@ impl Draft {
             "steps_per_generation" => self.steps_per_generation = Some(count(value)?),
             "generation_batch" => self.generation_batch = Some(count(value)?),
             "vllm" => self.vllm = Some(truth(value)?),
+            "vllm_share" => self.vllm_share = Some(number(value)?),
             "vllm_mode" => self.is_colocated = Some(text(value)? == "colocate"),
             "deepspeed" => self.deepspeed(&text(value)?),
             "accelerate_config" => self.accelerate_config(&text(value)?)?,
@@ -272,7 +294,7 @@ impl Draft {
                 distributed(&word)?;
                 self.is_deepspeed = Some(word == "DEEPSPEED");
             }
-            "devices" => self.gpus = self.gpus.or(Some(text(value)?.split(',').count() as u64)),
+            "devices" => self.visible = visible(&text(value)?),
             "allocator" => {
                 self.is_expandable = Some(text(value)?.replace(' ', "").contains("expandable_segments:True"))
             }

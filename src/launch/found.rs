@@ -212,8 +212,15 @@ fn of_ms_swift() -> [Found; 5] {
         found(
             &["ms_swift_video.sh"],
             true,
-            json!({"world": 4, "batch": 4, "strategy": "deepspeed3", "freeze": "none", "loss": "fused_linear"}),
-            &["padding_free", "reduce_bucket_size", "prefetch", "persistence", "Liger"],
+            json!({"world": 4, "batch": 4, "strategy": "deepspeed3", "freeze": "none"}),
+            &[
+                "padding_free",
+                "reduce_bucket_size",
+                "prefetch",
+                "persistence",
+                "fused loss",
+                "rotary",
+            ],
         ),
         found(
             &["ms_swift_two_nodes.sh"],

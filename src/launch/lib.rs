@@ -2,12 +2,16 @@
 //! simulated, or not known; and the setup that results is a case for the engine. Nothing is executed.
 
 mod command;
+mod deed;
 mod deepspeed;
 mod draft;
 mod entry;
+mod images;
 mod keys;
+mod left_out;
 mod model_facts;
 mod off;
+mod processes;
 mod program;
 mod remark;
 mod resolve;
@@ -25,10 +29,14 @@ use self::command::Command;
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
 use self::keys::{Meaning, find, keys};
+use self::left_out::Effect;
 use self::off::{is_off, switched_off};
+use self::processes::Launcher;
 
 pub use self::entry::Entry;
+pub use self::images::ImageRules;
 pub use self::keys::{NoEffect, NotSimulated};
+pub use self::left_out::{Aspect, Direction, Grade, LeftOut};
 pub use self::model_facts::ModelFacts;
 pub use self::program::PROGRAMS;
 pub use self::remark::{Note, Remark};
@@ -75,6 +83,8 @@ pub struct Line {
     pub entry: Entry,
     /// Its outcome.
     pub fate: Fate,
+    /// What an estimate is that leaves the line out, if that changes memory.
+    effect: Effect,
 }
 
 /// A default of the tool that the setup takes.
@@ -99,19 +109,38 @@ pub struct Launch {
     draft: Draft,
     /// Files that sources name and nobody gave: without them the setup would be another one.
     absent: Vec<String>,
+    /// What was passed over to read the sources, and what they lack.
+    remarks: Vec<Remark>,
 }
 
 impl Line {
-    /// Remark on a line that changes memory and is not simulated, or not known; `None` for others.
-    fn open(&self) -> Option<Remark> {
-        let why = match &self.fate {
+    /// Why a line that changes memory is not simulated, or not known; `None` for others.
+    fn why(&self) -> Option<String> {
+        Some(match &self.fate {
             Fate::NotSimulated(why) => why.clone(),
             Fate::Wrong(takes) => format!("it takes {takes}"),
             Fate::Unknown(_) => "not known".to_owned(),
             _ => return None,
-        };
-        let given = format!("{}: {}", self.entry.key, self.entry.text());
-        Some(Note::OfLine.with([("given", given), ("why", why)]))
+        })
+    }
+
+    fn given(&self) -> String {
+        format!("{}: {}", self.entry.key, self.entry.text())
+    }
+
+    /// Remark on a line that changes memory and is not simulated, or not known; `None` for others.
+    fn open(&self) -> Option<Remark> {
+        Some(Note::OfLine.with([("given", self.given()), ("why", self.why()?)]))
+    }
+
+    fn left_out(&self) -> Option<LeftOut> {
+        let (what, direction) = self.effect;
+        Some(LeftOut {
+            what,
+            given: Some(self.given()),
+            why: self.why()?,
+            direction,
+        })
     }
 }
 
@@ -133,10 +162,38 @@ impl Launch {
     /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
     pub fn setup(&self, model: ModelFacts) -> Resolved {
         let mut resolved = resolve::resolve(&self.draft, self.tool, model);
+        resolved.assumed.splice(0..0, self.remarks.iter().cloned());
         let absent = self.absent.iter();
         let absent = absent.map(|path| Note::AbsentFile.with([("path", path.clone())]));
         resolved.not_simulated.extend(absent);
+        let of_lines = self.lines.iter().filter_map(Line::left_out);
+        let of_setup = resolved.not_simulated.iter().map(left_out::of_setup);
+        let of_missing = resolved.missing.iter().filter_map(left_out::of_missing);
+        let of_run = of_setup.chain(of_missing);
+        resolved.not_this_run = of_lines.map(|left| self.bounded(left)).chain(of_run).collect();
+        // Bounds are of a run whose other tensors are known.
+        if !resolved.not_this_run.is_empty() {
+            let remarks = resolved.missing.iter().chain(&resolved.assumed);
+            let is_ddp = resolved.case.get("strategy").is_some_and(|strategy| strategy == "ddp");
+            let blurring: Vec<LeftOut> = remarks
+                .filter_map(|remark| left_out::of_blurring(remark, is_ddp))
+                .collect();
+            resolved.not_this_run.extend(blurring);
+        }
         resolved
+    }
+
+    /// Samples that are packed or not padded are no more than a batch of the longest: where a length is given, and where
+    /// attention needs no mask to tell them apart.
+    fn bounded(&self, left: LeftOut) -> LeftOut {
+        let is_bound = self.draft.seq.is_some() && self.draft.attention == Some("flash_attention_2");
+        match (left.what, left.direction) {
+            (Aspect::Length, Direction::AtMost) if !is_bound => LeftOut {
+                direction: Direction::Unknown,
+                ..left
+            },
+            _ => left,
+        }
     }
 }
 
@@ -181,6 +238,10 @@ struct Parsed {
     is_command: bool,
     /// Files of settings that a command names.
     files: Vec<String>,
+    /// What starts the processes, of a command.
+    launcher: Option<Launcher>,
+    /// What was passed over to read it, and what it lacks.
+    remarks: Vec<Remark>,
 }
 
 impl Parsed {
@@ -190,6 +251,8 @@ impl Parsed {
             entries,
             is_command: false,
             files: Vec::new(),
+            launcher: None,
+            remarks: Vec::new(),
         }
     }
 
@@ -197,6 +260,30 @@ impl Parsed {
     fn is_settings(&self) -> bool {
         !self.is_command && !self.tool.is_some_and(Tool::is_addition)
     }
+}
+
+/// What a text is that holds a program and no settings, and what to do with it; `None` for others.
+fn program_text(name: &str, text: &str) -> Option<&'static str> {
+    let is_statement = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        match words[..] {
+            ["import", module, ..] => !module.ends_with(':'),
+            ["from", _, "import", ..] => true,
+            ["def" | "class", ..] => line.trim_end().ends_with(':') && line.contains(['(', ' ']),
+            _ => false,
+        }
+    };
+    if name.ends_with(".ipynb") || text.trim_start().starts_with('{') && text.contains("\"cell_type\"") {
+        return Some(
+            "it is a notebook, whose code is not read here; run it dry, without a GPU (vramscope dry-run FILE.ipynb), or give \
+             the settings alone",
+        );
+    }
+    let is_command = || command::looks_like(name, text) && !name.ends_with(".py");
+    (name.ends_with(".py") || text.lines().any(is_statement) && !is_command()).then_some(
+        "it is a Python file, whose code is not read here; run it dry, without a GPU (vramscope dry-run FILE.py), or give the \
+         command that starts it with its options",
+    )
 }
 
 fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
@@ -210,6 +297,9 @@ fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
             name: name.to_owned(),
             bytes: text.len(),
         });
+    }
+    if let Some(what) = program_text(name, text) {
+        return Err(unreadable(what.to_owned()));
     }
     if text.trim_start().starts_with('{') {
         let value: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
@@ -281,11 +371,18 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         .into_iter()
         .enumerate()
         .partition(|(_, parsed)| parsed.is_command);
+    let mut remarks = Vec::new();
     for (number, parsed) in files.into_iter().chain(commands) {
         let own = parsed.tool.filter(|of| of.is_addition()).unwrap_or(tool);
+        reading.draft.launcher = parsed.launcher.or(reading.draft.launcher);
+        remarks.extend(parsed.remarks);
         reading.take(number, own, parsed.entries);
     }
-    Ok(reading.finish(absent))
+    Ok(Launch {
+        absent,
+        remarks,
+        ..reading.finish()
+    })
 }
 
 /// A reading under way.
@@ -326,7 +423,13 @@ impl Reading {
                 key = plain.to_owned();
             }
             let is_within_off = off.iter().any(|object| key.starts_with(object));
-            let fate = match find(&known, &key) {
+            let meaning = find(&known, &key);
+            let effect = match meaning {
+                Some(Meaning::Simulated(knob, _)) => left_out::of_knob(knob, &entry.value),
+                Some(Meaning::NotSimulated(why, _)) => left_out::of_key(&key, why),
+                _ => left_out::NOT_KNOWN,
+            };
+            let fate = match meaning {
                 Some(Meaning::Simulated(knob, _)) => self.simulate(knob, &entry.value),
                 Some(Meaning::NoEffect(why)) => Fate::NoEffect(why),
                 Some(Meaning::NotSimulated(why, default)) if is_within_off || is_off(&entry.value, default) => {
@@ -335,7 +438,12 @@ impl Reading {
                 Some(Meaning::NotSimulated(why, _)) => Fate::NotSimulated(why.text().to_owned()),
                 None => Fate::Unknown(similar(&key, &known)),
             };
-            self.lines.push(Line { source, entry, fate });
+            self.lines.push(Line {
+                source,
+                entry,
+                fate,
+                effect,
+            });
         }
     }
 
@@ -345,7 +453,9 @@ impl Reading {
             Err(Fault::Wrong(takes)) => return Fate::Wrong(takes),
             Err(Fault::NotSimulated(why)) => Fate::NotSimulated(why.to_owned()),
         };
-        if !value.is_null()
+        // TRL's `max_length: null` is no limit, and not the default.
+        let is_unlimited = value.is_null() && knob == "seq";
+        if (!value.is_null() || is_unlimited)
             && *value != "auto"
             && let Some(earlier) = self.set.insert(knob, self.lines.len())
         {
@@ -354,7 +464,7 @@ impl Reading {
         fate
     }
 
-    fn finish(mut self, absent: Vec<String>) -> Launch {
+    fn finish(mut self) -> Launch {
         let mut defaults = Vec::new();
         let given = std::mem::take(&mut self.draft);
         for (key, meaning) in keys(self.tool) {
@@ -373,7 +483,8 @@ impl Reading {
             lines: self.lines,
             defaults,
             draft: given.over(self.draft),
-            absent,
+            absent: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 }

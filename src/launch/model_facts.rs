@@ -9,6 +9,10 @@ pub struct ModelFacts {
     pub takes_images: bool,
     /// Width of which transformers makes DeepSpeed's sizes that are "auto".
     pub hidden_size: Option<u64>,
+    /// Pixels a side of a token of an image, of a Qwen-VL model.
+    pub token_side: Option<u64>,
+    /// Its processor cuts images into tiles where it is asked to (`crop_to_patches`).
+    pub cuts_where_asked: bool,
 }
 
 impl ModelFacts {
@@ -16,6 +20,8 @@ impl ModelFacts {
     pub const UNKNOWN: Self = Self {
         takes_images: true,
         hidden_size: None,
+        token_side: None,
+        cuts_where_asked: false,
     };
 
     /// Facts of a model.
@@ -23,6 +29,8 @@ impl ModelFacts {
         Self {
             takes_images: model.takes().parts,
             hidden_size: model.hidden_size,
+            token_side: model.sizes().image.filter(|_| model.takes().grid).map(|size| size.unit),
+            cuts_where_asked: model.model_type == "internvl",
         }
     }
 }

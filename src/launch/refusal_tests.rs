@@ -22,6 +22,103 @@ fn what_is_no_launch_file_is_refused_with_the_reason() {
     assert_eq!(read(&[]), Err(LaunchError::Nothing));
 }
 
+#[test]
+fn a_program_is_said_to_be_one() {
+    let error = |name: &str, text: &str| read(&[Source { name, text }]).unwrap_err().to_string();
+    let code = "\"\"\"Trains.\"\"\"\nimport torch\nfrom trl import SFTConfig\n\nargs = SFTConfig(bf16=True)\n";
+    for name in ["tune.py", "pasted"] {
+        let told = error(name, code);
+        assert!(
+            told.contains("Python file") && told.contains("vramscope dry-run"),
+            "{told}"
+        );
+        assert!(!told.contains("byte"), "{told}");
+    }
+    let told = error("tune.ipynb", "{\"cells\": [{\"cell_type\": \"code\", \"source\": []}]}");
+    assert!(
+        told.contains("notebook") && told.contains("vramscope dry-run"),
+        "{told}"
+    );
+    // Words that Python has too are keys and commands elsewhere.
+    assert!(!error("a.yaml", "import: x\nfrom: y\n").contains("Python"));
+    let script = "python - <<END\nimport torch\nEND\nswift sft --max_length 512\n";
+    assert!(
+        read(&[Source {
+            name: "a",
+            text: script
+        }])
+        .is_ok()
+    );
+}
+
+#[test]
+fn of_several_commands_the_one_that_trains_is_read() {
+    let read = |text: &str| read(&[Source { name: "x.sh", text }]);
+    let error = |text: &str| read(text).unwrap_err().to_string();
+    for (text, words) in [
+        (
+            "swift infer --model a/b\n",
+            &["starts no training", "`swift infer` (line 1)"][..],
+        ),
+        ("llamafactory-cli chat a.yaml\n", &["starts no training"]),
+        ("trl vllm-serve --model a/b\n", &["starts no training"]),
+        (
+            "trl kto --model_name_or_path a/b\n",
+            &["`trl kto`", "not simulated yet"],
+        ),
+        (
+            "swift pt --max_length 9\n\nswift sft --max_length 8\n",
+            &[
+                "several runs",
+                "`swift pt` (line 1)",
+                "`swift sft` (line 3)",
+                "the one that you mean",
+            ],
+        ),
+        (
+            "python a.py --output_dir x\npython b.py --output_dir y\n",
+            &["several runs"],
+        ),
+    ] {
+        for word in words {
+            assert!(error(text).contains(word), "{word}: {}", error(text));
+        }
+    }
+    let text = "python convert.py --model a/b\nexport CUDA_VISIBLE_DEVICES=0\nswift sft --max_length 8\nswift export --adapters x\n";
+    let launch = read(text).unwrap();
+    assert_eq!(launch.tool, Tool::MsSwift);
+    let said = &launch.resolve(ModelFacts::UNKNOWN).assumed[0].to_string();
+    assert!(
+        said.contains("`swift sft` (line 3)") && said.contains("`swift export` (line 4)"),
+        "{said}"
+    );
+    // The same run twice is one, and what follows it changes nothing.
+    assert!(read("swift sft --max_length 8\nswift sft --max_length 8\necho 'open\n").is_ok());
+}
+
+#[test]
+fn options_that_the_shell_cuts_off_are_named() {
+    for (between, why) in [
+        ("--lora_rank 4 \\\n  # --lora_alpha 8 \\\n", "a comment"),
+        ("--lora_rank 4 \\ \n", "a blank behind a backslash"),
+        ("--lora_rank 4\n", "without a backslash"),
+    ] {
+        let text = format!("swift sft \\\n  {between}  --max_length 512 \\\n  --bf16 true\n");
+        let launch = read(&[Source {
+            name: "x.sh",
+            text: &text,
+        }])
+        .unwrap();
+        let resolved = launch.resolve(ModelFacts::UNKNOWN);
+        let said = resolved.assumed[0].to_string();
+        for words in [why, "--max_length, --bf16", "line 1"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert_eq!(resolved.case.get("seq"), None, "{text}");
+        assert_eq!(resolved.case["rank"], 4, "{text}");
+    }
+}
+
 proptest! {
     /// Any text is read or refused.
     #[test]

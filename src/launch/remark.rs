@@ -32,12 +32,18 @@ notes! {
     NoLength = "no_length", "the length of samples: give --seq";
     NoTargets = "no_targets", "the modules that get adapters: peft's default for the model is taken as all projections";
     MostPixels = "most_pixels", "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square";
+    NoImageSize = "no_image_size", "the size of images, which no line limits: until --image-sizes gives it, a sample has one image of the model's own size";
     MostTokens = "most_tokens", "the size of images: at most {tokens} positions each; give --image-sizes";
     MostVideo = "most_video", "the size of videos, where samples have any: at most {most}";
     EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";
     KnownTokens = "known_tokens", "special tokens are of the vocabulary: new ones make the embeddings larger";
     LossOnSeveralGpus = "loss_on_several_gpus", "the loss of {tool} on several GPUs; a loop with all logits is simulated";
-    Vllm = "vllm", "vLLM's own memory: in the training process it takes vllm_gpu_memory_utilization of the card (0.3 by default), which was not measured; give the rest as limit";
+    TrainerOnSeveralGpus = "trainer_on_several_gpus", "the trainer of {tool} on several GPUs, whose models and loss are not those of supervised fine-tuning";
+    Vllm = "vllm", "vLLM's own memory: in the training process it takes {share} of the card (vllm_gpu_memory_utilization)";
+    DeviceMap = "device_map", "one process and {gpus} GPUs: the model is split over them, layer by layer (device_map); NPROC_PER_NODE={gpus} starts a process on each";
+    OneProcess = "one_process", "one process and {gpus} GPUs: the model is copied to each at every step (nn.DataParallel), or split over them (device_map); torchrun --nproc_per_node {gpus} starts a process on each";
+    OtherCommands = "other_commands", "of the commands, {command} is the one that trains; the others are passed over: {others}";
+    CutOff = "cut_off", "line {line}: {why} ends the command, so that the shell does not pass it {options}";
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";
     OneGpu = "one_gpu", "one GPU";
@@ -46,6 +52,7 @@ notes! {
     ZeroDefaults = "zero_defaults", "DeepSpeed's buffers have its defaults where no size is given";
     Expandable = "expandable", "the allocator has expandable segments: add --expandable-segments";
     FrozenIn16Bits = "frozen_in_16_bits", "frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true";
+    LigersLoss = "ligers_loss", "Liger's fused loss under DeepSpeed's stage 3; all logits are simulated in its place";
     LigersOthers = "ligers_others", "Liger's {parts}; only its fused loss is simulated";
     OtherOptimizer = "other_optimizer", "optimizer {name}; take one of {known}, or give --optim";
     QloraOfTool = "qlora_of_tool", "QLoRA as {tool} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights that are not in 4 bits to fp32";

@@ -7,6 +7,9 @@ use vramscope_plan::export::targets_in_language_model;
 use crate::ModelFacts;
 use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
+use crate::images::ImageRules;
+use crate::left_out::{Grade, LeftOut};
+use crate::processes::processes;
 use crate::remark::{Note, Remark};
 use crate::tool::Tool;
 
@@ -21,13 +24,32 @@ pub struct Resolved {
     pub missing: Vec<Remark>,
     /// Everything that changes memory and is not simulated, or not known: lines first.
     pub not_simulated: Vec<Remark>,
+    /// The same, of lines too, as what it is to an estimate of the case.
+    pub not_this_run: Vec<LeftOut>,
+    /// What is done with images whose sizes are given.
+    pub images: ImageRules,
+    /// Share of the card's memory that vLLM takes for itself in the training process.
+    pub vllm_share: Option<f64>,
 }
 
 impl Resolved {
     pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.case.insert(key.to_owned(), value.into());
     }
+
+    /// What an estimate of the case is of the run's own figure.
+    pub fn grade(&self) -> Grade {
+        Grade::of(&self.not_this_run)
+    }
+
+    /// What of it makes the case another run, of which no estimate is of use.
+    pub fn another_run(&self) -> impl Iterator<Item = &LeftOut> {
+        self.not_this_run.iter().filter(|left| left.is_another_run())
+    }
 }
+
+/// The parts of a vision-language model beside the language model.
+pub(crate) const TOWER_AND_CONNECTOR: &str = "the vision tower and the connector";
 
 /// Samples of one step that ms-swift accumulates to if nothing is said (`_init_gradient_accumulation_steps`).
 const SWIFT_SAMPLES: u64 = 16;
@@ -75,10 +97,17 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if draft.compile == Some(true) {
         out.put("compile", true);
     }
-    if let Some(pixels) = draft.pixels.filter(|_| takes_images) {
-        let side = pixels.isqrt();
-        let values = [("pixels", pixels.to_string()), ("side", side.to_string())];
-        out.missing.push(Note::MostPixels.with(values));
+    out.images = ImageRules::of(draft, tool, model);
+    let most = [draft.pixels, draft.processor_pixels].into_iter().flatten().min();
+    match most {
+        _ if !takes_images => {}
+        Some(pixels) => {
+            let side = pixels.isqrt();
+            let values = [("pixels", pixels.to_string()), ("side", side.to_string())];
+            out.missing.push(Note::MostPixels.with(values));
+        }
+        None if draft.image_tokens.is_none() => out.missing.push(Note::NoImageSize.into()),
+        None => {}
     }
     if let Some(tokens) = draft.image_tokens.filter(|_| takes_images) {
         out.missing
@@ -108,7 +137,7 @@ fn grpo(draft: &Draft, out: &mut Resolved) {
             out.put(key, count);
         }
     }
-    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    let gpus = processes(draft, Tool::TrlGrpo).world;
     let of_batch = |all: u64| (all / gpus / draft.batch.unwrap_or(1)).max(1);
     if let Some(steps) = draft.steps_per_generation.or(draft.generation_batch.map(of_batch)) {
         out.put("steps_per_generation", steps);
@@ -116,7 +145,9 @@ fn grpo(draft: &Draft, out: &mut Resolved) {
     if draft.vllm == Some(true) {
         out.put("generation", "vllm");
         if draft.is_colocated != Some(false) {
-            out.not_simulated.push(Note::Vllm.into());
+            let share = draft.vllm_share.unwrap_or_default();
+            out.vllm_share = Some(share);
+            out.not_simulated.push(Note::Vllm.with([("share", share.to_string())]));
         }
     }
 }
@@ -149,7 +180,10 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let is_on = draft.liger == Some(true);
     // TRL's head takes the place of Liger's loss.
     if is_on && !tool.is_trl() {
-        out.put("loss", "fused_linear");
+        match zero_stage(draft) {
+            Some(3) => out.not_simulated.push(Note::LigersLoss.into()),
+            _ => out.put("loss", "fused_linear"),
+        }
     }
     let is_used = |given: Option<bool>| match tool {
         // It switches all of them with the loss.
@@ -172,7 +206,7 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
 }
 
 fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    let gpus = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    let gpus = processes(draft, tool).world;
     // DeepSpeed finds what is missing of three numbers; beside a trainer they are the trainer's own.
     let total = draft.total_batch.filter(|_| tool == Tool::DeepSpeed);
     let of_total = |known: Option<u64>| total.map(|total| (total / gpus / known.unwrap_or(1)).max(1));
@@ -345,17 +379,29 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
 }
 
 fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved) {
-    let world = draft.gpus.unwrap_or(1) * draft.nodes.unwrap_or(1);
+    let processes = processes(draft, tool);
+    let world = processes.world;
+    if processes.gpus_of_each > 1 {
+        let note = match tool {
+            Tool::MsSwift => Note::DeviceMap,
+            _ => Note::OneProcess,
+        };
+        out.not_simulated
+            .push(note.with([("gpus", processes.gpus_of_each.to_string())]));
+    }
     let zero_stage = zero_stage(draft);
     if world > 1 || zero_stage.is_some() {
         out.assumed.push(Note::OwnLoop.into());
     }
     if (world > 1 || zero_stage.is_some()) && tool.is_trl() {
-        out.not_simulated
-            .push(Note::LossOnSeveralGpus.with([("tool", tool.name().to_owned())]));
+        let note = match tool {
+            Tool::TrlSft => Note::LossOnSeveralGpus,
+            _ => Note::TrainerOnSeveralGpus,
+        };
+        out.not_simulated.push(note.with([("tool", tool.name().to_owned())]));
     }
     if let Some(stage) = zero_stage {
-        return engine((draft, tool), (stage, world), hidden_size, out);
+        return engine((draft, tool), (stage, processes), hidden_size, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -375,7 +421,7 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
         _ => TrainerKind::Transformers,
     };
     out.put("trainer", trainer.name());
-    if draft.gpus.is_none() {
+    if !processes.is_told {
         out.assumed.push(Note::OneGpu.into());
     }
 }

@@ -1,26 +1,113 @@
 //! Simple commands of a shell script, without comments, redirections and here-documents.
 
+/// A logical line of a script: what one command or several, with `;` and so on between them, are written on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogicalLine {
+    /// Number of its first line, from 1.
+    pub line: usize,
+    /// Its text, without the backslashes and line ends that continued it.
+    pub text: String,
+    /// What ended it before its author meant it to end.
+    pub early_end: Option<EarlyEnd>,
+}
+
+/// What ends a command on several lines early, though it looks as if it went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EarlyEnd {
+    /// A comment among the lines.
+    Comment,
+    /// A blank behind the backslash.
+    Blank,
+}
+
 /// Joins the lines of a script that belong together: those that end with a backslash, and those of a text in quotes.
 /// Leaves out here-documents.
-pub(crate) fn logical_lines(text: &str) -> Vec<String> {
-    let joined = text.replace("\\\r\n", "").replace("\\\n", "");
-    let mut lines = joined.lines();
+pub(crate) fn logical_lines(text: &str) -> Vec<LogicalLine> {
+    let mut lines = text.lines().enumerate();
     let mut out = Vec::new();
-    while let Some(first) = lines.next() {
-        let mut line = first.to_owned();
-        let mut quote = quote_after(first, None);
-        while quote.is_some() {
-            let Some(next) = lines.next() else { break };
-            line.push('\n');
-            line.push_str(next);
-            quote = quote_after(next, quote);
-        }
+    while let Some((number, first)) = lines.next() {
+        let mut line = String::new();
+        let mut state = State::default();
+        let mut next = first;
+        let mut is_continued = false;
+        let early_end = loop {
+            let end = state.pass(next);
+            let early_end = match end {
+                End::Comment if is_continued || next.trim_end().ends_with('\\') => Some(EarlyEnd::Comment),
+                End::Plain if next.ends_with([' ', '\t']) && ends_in_backslash(next.trim_end()) => {
+                    Some(EarlyEnd::Blank)
+                }
+                _ => None,
+            };
+            match end {
+                End::Continued => line.push_str(&next[..next.len() - 1]),
+                _ => line.push_str(next),
+            }
+            if end == End::Plain && state.quote.is_some() {
+                line.push('\n');
+            } else if end != End::Continued {
+                break early_end;
+            }
+            is_continued |= end == End::Continued;
+            match lines.next() {
+                Some((_, following)) => next = following,
+                None => break None,
+            }
+        };
         if let Some(end) = here_document(&line) {
-            lines.by_ref().find(|line| line.trim() == end);
+            lines.by_ref().find(|(_, line)| line.trim() == end);
         }
-        out.push(line);
+        out.push(LogicalLine {
+            line: number + 1,
+            text: line,
+            early_end,
+        });
     }
     out
+}
+
+/// Returns true if the last character is a backslash that no other one escapes.
+fn ends_in_backslash(text: &str) -> bool {
+    text.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
+}
+
+/// What is open at the end of a line.
+#[derive(Debug, Default)]
+struct State {
+    quote: Option<char>,
+    depth: usize,
+    /// True unless the next line goes on within a word.
+    is_within_word: bool,
+}
+
+/// How a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Plain,
+    /// A backslash joins the next line to it.
+    Continued,
+    /// A comment runs to its end.
+    Comment,
+}
+
+impl State {
+    /// Passes a line.
+    fn pass(&mut self, line: &str) -> End {
+        let mut scan = Scan {
+            quote: self.quote,
+            depth: self.depth,
+            starts: !self.is_within_word,
+            ..Scan::new(line)
+        };
+        while scan.next().is_some() {}
+        (self.quote, self.depth) = (scan.quote, scan.depth);
+        self.is_within_word = scan.is_continued && !scan.starts_before_backslash;
+        match (scan.is_comment, scan.is_continued) {
+            (true, _) => End::Comment,
+            (_, true) => End::Continued,
+            _ => End::Plain,
+        }
+    }
 }
 
 /// Splits a line into its simple commands, which `;`, `&&`, `||`, `|` and `&` separate.
@@ -79,6 +166,11 @@ struct Scan<'a> {
     starts: bool,
     /// Digits since the beginning of the word, if it has nothing else.
     digits: Option<usize>,
+    /// True once a comment was met.
+    is_comment: bool,
+    /// True if the text ends with a backslash that nothing follows, and if that stands at the beginning of a word.
+    is_continued: bool,
+    starts_before_backslash: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -89,6 +181,9 @@ impl<'a> Scan<'a> {
             depth: 0,
             starts: true,
             digits: Some(0),
+            is_comment: false,
+            is_continued: false,
+            starts_before_backslash: false,
         }
     }
 
@@ -111,6 +206,8 @@ impl<'a> Scan<'a> {
         let length = first.len_utf8();
         if first == '\\' && self.quote != Some('\'') {
             let second = self.rest[length..].chars().next().map_or(0, char::len_utf8);
+            self.is_continued = second == 0;
+            self.starts_before_backslash = self.starts;
             return Some(self.text(length + second));
         }
         match self.quote {
@@ -130,6 +227,7 @@ impl<'a> Scan<'a> {
             None if self.depth > 0 => {}
             None if first == '#' && self.starts => {
                 self.rest = "";
+                self.is_comment = true;
                 return None;
             }
             None if matches!(first, ';' | '\n') => return Some(self.end(1)),
@@ -216,7 +314,7 @@ mod tests {
         #[test]
         fn any_text_is_divided(text in "([ \\n'\"#$(){}|&;<>2\\\\a-]|é){0,40}") {
             for line in logical_lines(&text) {
-                simple_commands(&line);
+                simple_commands(&line.text);
             }
         }
     }
@@ -225,13 +323,49 @@ mod tests {
     fn a_quote_that_never_ends_takes_no_time() {
         let text = "\"\n".to_owned() + &"a b c\n".repeat(100_000);
         assert_eq!(logical_lines(&text).len(), 1);
+        let text = "a \\\n".repeat(100_000);
+        assert_eq!(logical_lines(&text).len(), 1);
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        logical_lines(text).into_iter().map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn a_comment_or_a_blank_behind_the_backslash_ends_a_command_as_in_bash() {
+        let of = |text: &str| -> Vec<_> {
+            logical_lines(text)
+                .into_iter()
+                .map(|line| (line.line, line.text, line.early_end))
+                .collect()
+        };
+        assert_eq!(
+            of("a \\\n  --b 1 \\\n  # --c 2 \\\n  --d 3\n"),
+            [
+                (1, "a   --b 1   # --c 2 \\".to_owned(), Some(EarlyEnd::Comment)),
+                (4, "  --d 3".to_owned(), None)
+            ]
+        );
+        assert_eq!(
+            of("a \\\n --b 1 \\ \n --d 3\n"),
+            [
+                (1, "a  --b 1 \\ ".to_owned(), Some(EarlyEnd::Blank)),
+                (3, " --d 3".to_owned(), None)
+            ]
+        );
+        // A comment of its own ends nothing, though it ends with a backslash.
+        assert_eq!(texts("# a \\\nb\n"), ["# a \\", "b"]);
+        // Within a word `#` is none, also where a backslash joins the word.
+        assert_eq!(texts("a b\\\n#c \\\nd"), ["a b#c d"]);
+        assert_eq!(texts("a 'x \\\ny' \\\\\nb"), ["a 'x \\\ny' \\\\", "b"]);
+        assert_eq!(texts("a \\\r\nb\r\nc"), ["a b", "c"]);
     }
 
     #[test]
     fn lines_of_one_text_belong_together() {
         let text = "args=\"\n  --a \"b\" \\\n  --c\"\n# don't\ncat > x <<'EOF'\nit's\nEOF\npython $args\n";
         assert_eq!(
-            logical_lines(text),
+            texts(text),
             [
                 "args=\"\n  --a \"b\"   --c\"",
                 "# don't",

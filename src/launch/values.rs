@@ -64,6 +64,12 @@ pub(crate) fn gpus(value: &Value) -> Result<Option<u64>, Fault> {
     }
 }
 
+/// GPUs in a list such as `0,1`; `None` where a variable or nothing stands in it.
+pub(crate) fn visible(list: &str) -> Option<u64> {
+    let is_plain = !list.is_empty() && !list.contains('$');
+    is_plain.then(|| list.trim_end_matches(',').split(',').count() as u64)
+}
+
 /// Machines; a range such as `1:2` leaves it open.
 pub(crate) fn nodes(value: &Value) -> Result<Option<u64>, Fault> {
     match value.as_str() {

@@ -78,6 +78,97 @@ fn what_is_not_simulated_is_refused_unless_it_may_be_ignored() {
     );
 }
 
+/// The launch's estimate as JSON, with what is not simulated ignored.
+fn ignoring(file: &str, more: &[&str]) -> Value {
+    let args = [
+        "estimate",
+        "--launch",
+        "-",
+        "--ignore-not-simulated",
+        "--format",
+        "json",
+    ];
+    let ran = run_on(args.iter().chain(more).copied(), file);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
+
+#[test]
+fn what_is_left_out_stays_on_the_verdict() {
+    let dora = FILE.to_owned() + "use_dora: true\n";
+    assert_eq!(ignoring(&dora, &[])["grade"], "dry_run");
+    let answer = ignoring(&dora, &["--gpu", "H100", "--image-sizes", "480x640"]);
+    assert_eq!(answer["grade"], "at_least", "{answer}");
+    assert_eq!(answer["not_this_run"][0]["what"], "tuner");
+    assert_eq!(answer["not_this_run"][0]["given"], "use_dora: true");
+    let whole = run_on(["estimate", "--launch", "-", "--format", "json"], FILE);
+    let whole: Value = serde_json::from_str(&whole.stdout).expect("JSON");
+    assert_eq!(
+        (&whole["grade"], &whole["not_this_run"]),
+        (&"exact".into(), &Value::Array(vec![]))
+    );
+    let args = ["estimate", "--launch", "-", "--ignore-not-simulated", "--gpu", "H100"];
+    let text = run_on([&args[..], &["--image-sizes", "480x640"]].concat(), &dora).stdout;
+    let verdict = text.split_once("defaults of the tool").expect("the launch").1;
+    for words in ["NOT KNOWN", "at least", "Not in this figure", "use_dora: true"] {
+        assert!(verdict.contains(words), "{words}: {text}");
+    }
+    assert!(!verdict.contains("FITS"), "{text}");
+    // What only saves leaves a bound, with and without the flag.
+    let saving = FILE.to_owned() + "use_unsloth_gc: true\n";
+    let plain = ["estimate", "--launch", "-", "--gpu", "H100", "--image-sizes", "480x640"];
+    let with = [&args[..], &["--image-sizes", "480x640"]].concat();
+    for args in [&with[..], &plain] {
+        let ran = run_on(args.iter().copied(), &saving);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(
+            ran.stdout.contains("FITS") && ran.stdout.contains("at most"),
+            "{}",
+            ran.stdout
+        );
+    }
+}
+
+#[test]
+fn another_run_gets_no_figure() {
+    let dpo = FILE.replace("stage: sft", "stage: dpo");
+    let ran = run_on(["estimate", "--launch", "-", "--ignore-not-simulated"], &dpo);
+    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    for words in ["another run", "stage: dpo", "vramscope dry-run"] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    let ran = run_on(["estimate", "--launch", "-"], &dpo);
+    assert!(!ran.stderr.contains("--ignore-not-simulated"), "{}", ran.stderr);
+}
+
+#[test]
+fn vllm_in_the_same_process_takes_its_share_of_the_card() {
+    let grpo = |more: &str| {
+        format!(
+            "trl grpo --model_name_or_path Qwen/Qwen2.5-0.5B --max_completion_length 256 --bf16 --dtype bfloat16 \
+             --per_device_train_batch_size 8 --num_generations 8 {more}\n"
+        )
+    };
+    let with = ignoring(
+        &grpo("--use_vllm True --vllm_gpu_memory_utilization 0.4"),
+        &["--gpu", "H100", "--seq", "512"],
+    );
+    let without = ignoring(&grpo(""), &["--gpu", "H100", "--seq", "512"]);
+    let needed = |answer: &Value| answer["target"]["needed"].as_u64().expect("bytes");
+    let (share, room) = (
+        needed(&with) - needed(&without),
+        with["target"]["room"].as_u64().expect("bytes"),
+    );
+    assert!(share >= room / 3, "{share} of {room}");
+    let term = with["target"]["outside"]
+        .as_array()
+        .expect("terms")
+        .iter()
+        .find(|term| term["name"] == "vllm");
+    assert!(term.is_some(), "{with}");
+    assert_eq!(with["not_this_run"][0]["what"], "beside", "{with}");
+}
+
 const OTHER: &str =
     "CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-VL-3B-Instruct --tuner_type lora --lora_rank 8 \\
     --target_modules q_proj v_proj --freeze_vit true --freeze_aligner true --torch_dtype bfloat16 --bf16 true \\

@@ -224,7 +224,10 @@ impl Diagnose {
         let mut subject = Subject::of_launch(model, config, self.hub.clone());
         subject.stand_at(self.launch.place(&launch));
         let resolved = launch.resolve(subject.facts(launch.model())?);
-        subject.launch(LaunchOfError::case(&resolved)?, resolved.case.contains_key("seq"));
+        let Some(case) = LaunchOfError::case(&resolved)? else {
+            return Ok(None);
+        };
+        subject.launch(case, &resolved);
         Ok(Some(subject))
     }
 }

@@ -1,13 +1,17 @@
 //! Reads the files that start a run, for `estimate --launch`.
 
 use clap::Args;
-use vramscope_engine::Case;
+use serde::Serialize;
+use vramscope_engine::verdict::Fit;
+use vramscope_engine::{Case, Report};
 use vramscope_hub::Place;
-use vramscope_launch::{Launch, Resolved, Source as LaunchSource, read};
+use vramscope_launch::{Grade, Launch, LeftOut, Resolved, Source as LaunchSource, read};
 
 use super::hub::place_of;
+use super::setup_flags::SetupFlags;
 use super::source::Source;
 use crate::failure::Failure;
+use crate::output::target::Target;
 
 /// Flags of a run that a tool's file or command describes.
 #[derive(Debug, Default, PartialEq, Args)]
@@ -65,9 +69,65 @@ impl LaunchFlags {
     ///
     /// # Errors
     /// If something in it is not simulated and may not be ignored, or the case is none that the engine takes.
-    pub fn case(&self, resolved: &Resolved) -> Result<Case, Failure> {
-        case_of(resolved, self.ignore_not_simulated)
+    pub fn case(&self, resolved: &Resolved, flags: &SetupFlags) -> Result<Case, Failure> {
+        // What only saves leaves a bound, which says so.
+        let is_bound = Grade::of(&left_out(resolved, flags)) == Grade::AtMost;
+        case_of(resolved, self.ignore_not_simulated || is_bound)
     }
+}
+
+/// What a launch leaves out once flags are applied: lengths and sizes of images that they give are missing no more.
+fn left_out(resolved: &Resolved, flags: &SetupFlags) -> Vec<LeftOut> {
+    let is_given = |left: &LeftOut| {
+        flags.names_seq() && left.is_missing_length() || flags.names_image_sizes() && left.is_missing_images()
+    };
+    let all = resolved.not_this_run.iter();
+    all.filter(|left| !is_given(left)).cloned().collect()
+}
+
+/// What the figures of a run rest on, beside its setup.
+#[derive(Debug, Default)]
+pub struct Standing {
+    /// What they leave out of the run.
+    pub left_out: Vec<LeftOut>,
+    /// Share of the card that vLLM takes in the same process.
+    pub vllm_share: Option<f64>,
+}
+
+impl Standing {
+    /// What a launch leaves out once flags are applied.
+    pub fn of(resolved: &Resolved, flags: &SetupFlags) -> Self {
+        Self {
+            left_out: left_out(resolved, flags),
+            vllm_share: resolved.vllm_share,
+        }
+    }
+
+    /// Judges a run of one of several GPUs.
+    pub fn fit(&self, report: &Report, target: &Target, gpus: u64) -> Fit {
+        match self.vllm_share {
+            Some(share) => Fit::beside_vllm(report, target.room(), gpus, share),
+            None => Fit::of_each(report, target.room(), gpus),
+        }
+    }
+
+    /// The document of a run with its grade.
+    pub fn grade<D: Serialize>(&self, estimate: D) -> Graded<'_, D> {
+        Graded {
+            estimate,
+            grade: Grade::of(&self.left_out),
+            not_this_run: &self.left_out,
+        }
+    }
+}
+
+/// An estimate, and what it is of the run that was given.
+#[derive(Debug, Serialize)]
+pub struct Graded<'a, D> {
+    #[serde(flatten)]
+    estimate: D,
+    grade: Grade,
+    not_this_run: &'a [LeftOut],
 }
 
 /// Flag for the run that an error belongs to.
@@ -93,24 +153,39 @@ impl LaunchOfError {
         place_of(launch, &self.launch)
     }
 
-    /// Returns the case of a launch, resolved for its model, and notes on standard error what is not simulated.
+    /// Returns the case of a launch, resolved for its model, and notes on standard error what is not simulated; `None` if
+    /// that makes the case another run, whose advice would be of no use.
     ///
     /// # Errors
     /// If the case is none that the engine takes.
-    pub fn case(resolved: &Resolved) -> Result<Case, Failure> {
+    pub fn case(resolved: &Resolved) -> Result<Option<Case>, Failure> {
         for remark in &resolved.not_simulated {
             anstream::eprintln!("note: not simulated: {remark}");
         }
-        case_of(resolved, true)
+        if resolved.another_run().next().is_some() {
+            anstream::eprintln!("note: without it the run would be another one, so its setup is not simulated");
+            return Ok(None);
+        }
+        case_of(resolved, true).map(Some)
     }
 }
 
 fn case_of(resolved: &Resolved, ignores: bool) -> Result<Case, Failure> {
     let open: Vec<String> = resolved.not_simulated.iter().map(ToString::to_string).collect();
-    if !open.is_empty() && !ignores {
+    let another: Vec<String> = resolved.another_run().map(said).collect();
+    if !another.is_empty() && ignores {
         return Err(Failure::Input(format!(
-            "some of what this run is told changes its memory and is not simulated:\n  {}\nTake it out, or estimate \
-             the rest with --ignore-not-simulated",
+            "without what is not simulated of it, this would be another run, of which a figure says nothing:\n  {}\n{RECORD}",
+            another.join("\n  ")
+        )));
+    }
+    if !open.is_empty() && !ignores {
+        let way_on = match another.is_empty() {
+            true => "Take it out, or estimate the rest with --ignore-not-simulated",
+            false => RECORD,
+        };
+        return Err(Failure::Input(format!(
+            "some of what this run is told changes its memory and is not simulated:\n  {}\n{way_on}",
             open.join("\n  ")
         )));
     }
@@ -119,6 +194,16 @@ fn case_of(resolved: &Resolved, ignores: bool) -> Result<Case, Failure> {
     let text = serde_json::Value::Object(case).to_string();
     let case = Case::from_json(&text).map_err(|e| Failure::Input(format!("the setup of --launch: {e}")))?;
     case.ok_or_else(|| Failure::Input("--launch says nothing of a setup".into()))
+}
+
+/// The way on for a run that cannot be simulated.
+const RECORD: &str = "Run it dry, which needs no GPU: put `vramscope dry-run` before its command, or give it the file";
+
+fn said(left: &LeftOut) -> String {
+    match &left.given {
+        Some(given) => format!("{given}: {}", left.why),
+        None => left.why.clone(),
+    }
 }
 
 fn read_all(given: &[Source]) -> Result<Option<Launch>, Failure> {

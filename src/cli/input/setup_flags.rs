@@ -28,6 +28,11 @@ impl SetupFlags {
         self.gives(Setting::Seq)
     }
 
+    /// Returns true if sizes of images were given.
+    pub fn names_image_sizes(&self) -> bool {
+        self.gives(Setting::ImageSizes)
+    }
+
     /// Takes the sizes that were given, by name, and leaves the rest.
     pub fn take_sizes(&mut self) -> Vec<(String, u64)> {
         let is_size = |change: &Change| matches!(change, Change::Batch(_) | Change::Seq(_) | Change::Images(_));

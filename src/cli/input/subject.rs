@@ -9,7 +9,7 @@ use vramscope_engine::model::{ModelError, Stored};
 use vramscope_engine::setup::{Freeze, Parallel};
 use vramscope_engine::{Case, Model, Setup};
 use vramscope_hub::{Found, Place};
-use vramscope_launch::ModelFacts;
+use vramscope_launch::{ImageRules, ModelFacts, Resolved};
 use vramscope_plan::search::Entry;
 
 use super::hub::{HubFlags, Names, model_of};
@@ -31,9 +31,9 @@ pub struct Subject {
     case: Option<String>,
     #[command(flatten)]
     hub: HubFlags,
-    /// Setup, and model if no other is named, that the files of a launch ask for; true if they give the length.
+    /// Setup, and model if no other is named, that the files of a launch ask for.
     #[arg(skip)]
-    launched: Option<(Case, bool)>,
+    launched: Option<Launched>,
     /// Where the name of a launch stands.
     #[arg(skip)]
     place: Place,
@@ -42,6 +42,23 @@ pub struct Subject {
     config_text: OnceCell<String>,
     #[arg(skip)]
     names: OnceCell<Arc<Names>>,
+}
+
+/// What the files of a launch ask for.
+#[derive(Debug, Clone, PartialEq)]
+struct Launched {
+    case: Case,
+    /// True if they give the length of samples, which is the model's own otherwise.
+    has_length: bool,
+    /// What the tool does with images whose sizes are given.
+    images: ImageRules,
+}
+
+impl Launched {
+    /// The setup, and what becomes of images in it.
+    fn setup(self) -> (Setup, ImageRules) {
+        (self.case.setup, self.images)
+    }
 }
 
 impl Subject {
@@ -69,10 +86,13 @@ impl Subject {
         Arc::clone(self.names.get_or_init(|| Arc::new(self.hub.names())))
     }
 
-    /// Takes the setup of a launch, and its model unless another is named; `has_length` is true if the launch gives the
-    /// length of samples.
-    pub fn launch(&mut self, case: Case, has_length: bool) {
-        self.launched = Some((case, has_length));
+    /// Takes the setup of a launch, and its model unless another is named.
+    pub fn launch(&mut self, case: Case, resolved: &Resolved) {
+        self.launched = Some(Launched {
+            case,
+            has_length: resolved.case.contains_key("seq"),
+            images: resolved.images,
+        });
     }
 
     /// Takes where the names in a launch stand.
@@ -176,34 +196,39 @@ impl Subject {
     /// If the case cannot be read.
     pub fn parallel(&self) -> Result<Option<Parallel>, Failure> {
         let case = self.case.as_deref().map(read_case).transpose()?;
-        let case = case.or_else(|| self.launched.clone());
-        Ok(case.and_then(|(case, _)| case.parallel))
+        let launched = self.launched.as_ref().map(|launched| &launched.case);
+        Ok(case.as_ref().map(|(case, _)| case).or(launched).and_then(|case| case.parallel))
     }
 
     fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
         if let (None, Some(source)) = (&self.model, &self.config) {
             let text = self.config_text(source)?;
-            return from_config((source, text), self.launched.clone(), flags);
+            return from_config(
+                (source, text),
+                self.launched.clone(),
+                flags,
+            );
         }
         let names = self.names();
         match (self.model, self.launched, self.case) {
             (Some(model), launched, _) => {
                 let found = names.find(&model, &self.place)?;
                 let named = named(&found);
-                let setup = launched.map_or(named.setup, |(case, _)| case.setup);
-                from_case(Case { setup, ..named }, &found, flags)
+                let (setup, images) = launched.map_or((named.setup, ImageRules::default()), Launched::setup);
+                from_case(Case { setup, ..named }, &found, flags, images)
             }
             (.., Some(text)) => {
                 let (case, states_seq) = read_case(&text)?;
                 let found = names.find(&case.model, &Place::default())?;
-                from_case(at_its_length(case, states_seq, &found), &found, flags)
+                from_case(at_its_length(case, states_seq, &found), &found, flags, ImageRules::default())
             }
-            (_, Some((case, _)), _) if case.model.is_empty() => Err(Failure::Input(
+            (_, Some(launched), _) if launched.case.model.is_empty() => Err(Failure::Input(
                 "--launch names no model; name one before it, or give --config with its config.json".into(),
             )),
-            (_, Some((case, has_length)), _) => {
-                let found = names.find(&case.model, &self.place)?;
-                from_case(at_its_length(case, has_length, &found), &found, flags)
+            (_, Some(launched), _) => {
+                let found = names.find(&launched.case.model, &self.place)?;
+                let case = at_its_length(launched.case, launched.has_length, &found);
+                from_case(case, &found, flags, launched.images)
             }
             _ => Err(Failure::Input("name a model, or give --config or --case".into())),
         }
@@ -272,8 +297,14 @@ pub fn states_seq(text: &str) -> bool {
     value.is_some_and(|value| value.get("case").unwrap_or(&value).get("seq").is_some())
 }
 
-fn from_case(mut case: Case, found: &Found, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+fn from_case(
+    mut case: Case,
+    found: &Found,
+    flags: &SetupFlags,
+    images: ImageRules,
+) -> Result<(Model, Setup), Failure> {
     flags.apply(&mut case.setup);
+    images.apply(&mut case.setup);
     let model = model_of(found, &case).map_err(Failure::input)?;
     train_adapters(&model, &mut case.setup, flags);
     Ok((model, case.setup))
@@ -294,12 +325,13 @@ fn train_adapters(model: &Model, setup: &mut Setup, flags: &SetupFlags) {
 
 fn from_config(
     (source, text): (&Source, &str),
-    launched: Option<(Case, bool)>,
+    launched: Option<Launched>,
     flags: &SetupFlags,
 ) -> Result<(Model, Setup), Failure> {
     let is_launched = launched.is_some();
-    let mut setup = launched.map_or_else(Setup::default, |(case, _)| case.setup);
+    let (mut setup, images) = launched.map_or_else(Default::default, Launched::setup);
     flags.apply(&mut setup);
+    images.apply(&mut setup);
     let model = Model::from_config_for(text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;
     if !flags.names_seq() && !is_launched {
         setup.seq = model.default_seq();

@@ -39,8 +39,16 @@ CLASSES = {
         + ["swift/ray_utils/arguments.py", SEQ2SEQ],
         ["SftArguments", "TrainArgumentsMixin", "Seq2SeqTrainingArguments"],
     ),
+    # What `swift rlhf` takes beside `swift sft`.
+    "ms_swift_rlhf": (
+        ["swift/arguments/*.py", "swift/arguments/base_args/*.py", "swift/trainers/arguments.py"]
+        + ["swift/rlhf_trainers/*.py", "swift/ray_utils/arguments.py", SEQ2SEQ],
+        ["RLHFArguments"],
+    ),
     "axolotl": (["axolotl/utils/schemas/*.py", "axolotl/integrations/*/args.py"], ["AxolotlInputConfig", "*Args"]),
 }
+# Lists that leave out the keys of another one.
+BEYOND = {"ms_swift_rlhf": "ms_swift"}
 # Distribution of each tool's list, for its version.
 DISTRIBUTIONS = {
     "transformers": "transformers",
@@ -49,6 +57,7 @@ DISTRIBUTIONS = {
     "trl_grpo": "trl",
     "llama_factory": "llamafactory",
     "ms_swift": "ms_swift",
+    "ms_swift_rlhf": "ms_swift",
     "axolotl": "axolotl",
     "accelerate": "accelerate",
     "deepspeed": "deepspeed",
@@ -162,7 +171,8 @@ def of_classes(root, tool):
     out, seen = {}, set()
     for name in wanted:
         out = {**sources.keys(name, seen), **out}
-    return out
+    known = of_classes(root, BEYOND[tool]) if tool in BEYOND else {}
+    return {key: default for key, default in out.items() if key not in known}
 
 
 def options(path):

@@ -15,6 +15,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("trl_grpo", include_str!("fields/trl_grpo.tsv")),
     ("llama_factory", include_str!("fields/llama_factory.tsv")),
     ("ms_swift", include_str!("fields/ms_swift.tsv")),
+    ("ms_swift_rlhf", include_str!("fields/ms_swift_rlhf.tsv")),
     ("axolotl", include_str!("fields/axolotl.tsv")),
     ("deepspeed", include_str!("fields/deepspeed.tsv")),
     ("accelerate", include_str!("fields/accelerate.tsv")),
@@ -117,6 +118,29 @@ fn every_row_is_a_key_of_its_tool_or_says_why_not() {
 
 /// Defaults of a plugin, which is off by itself.
 const OF_PLUGINS: [(&str, &str); 1] = [("axolotl", "cut_cross_entropy")];
+
+/// They were "no key of this tool".
+#[test]
+fn options_of_reinforcement_learning_are_keys_of_ms_swift() {
+    let known = keys(Tool::MsSwift);
+    for key in [
+        "use_vllm",
+        "num_generations",
+        "vllm_mode",
+        "rpo_alpha",
+        "teacher_model",
+        "max_completion_length",
+    ] {
+        assert_eq!(find(&known, key), Some(Meaning::NoEffect(NoEffect::Part)), "{key}");
+    }
+    let launch = crate::read(&[crate::Source {
+        name: "x",
+        text: "swift rlhf --rlhf_type grpo --use_vllm true --num_generations 8",
+    }]);
+    let resolved = launch.unwrap().resolve(crate::ModelFacts::UNKNOWN);
+    assert_eq!(resolved.not_simulated.len(), 1, "{:?}", resolved.not_simulated);
+    assert!(resolved.another_run().next().is_some());
+}
 
 #[test]
 fn defaults_are_the_tools_own() {

@@ -10,6 +10,7 @@ use vramscope_launch::Launch;
 
 use super::Estimate;
 use crate::failure::Failure;
+use crate::input::launch::{Graded, Standing};
 use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
 use crate::predict::predict;
@@ -21,13 +22,14 @@ struct Run {
     parallel: Option<Parallel>,
     report: Report,
     target: Option<(Target, Fit)>,
+    standing: Standing,
 }
 
 /// The whole answer as JSON.
 #[derive(Serialize)]
 struct DifferenceDocument<'a> {
-    a: EstimateDocument<'a>,
-    b: EstimateDocument<'a>,
+    a: Graded<'a, EstimateDocument<'a>>,
+    b: Graded<'a, EstimateDocument<'a>>,
     difference: &'a Difference,
 }
 
@@ -54,6 +56,7 @@ impl Estimate {
                 parallel: run.parallel,
                 report: &run.report,
                 target: run.target.clone(),
+                left_out: &run.standing.left_out,
                 time: None,
                 around: None,
             });
@@ -63,7 +66,8 @@ impl Estimate {
         let outside = self.room.outside()?;
         let [a, b] = runs.each_ref().map(|run| {
             let target = run.target.as_ref().map(|(target, fit)| (target.name(), fit));
-            run.report.answer((&run.model, &run.setup), target, outside)
+            let answer = run.report.answer((&run.model, &run.setup), target, outside);
+            run.standing.grade(answer)
         });
         let answer = DifferenceDocument {
             a,
@@ -84,14 +88,16 @@ impl Estimate {
         if format == Format::Text {
             output::print(&text::launch(launch, &resolved, terminal::width()))?;
         }
-        subject.launch(self.launch.case(&resolved)?, resolved.case.contains_key("seq"));
+        subject.launch(self.launch.case(&resolved, &self.setup)?, &resolved);
         let parallel = self.parallel.over(subject.parallel()?)?;
         let (model, setup) = subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = self.room.target()?;
+        let standing = Standing::of(&resolved, &self.setup);
         Ok(Run {
-            target: target.map(|target| (target, Fit::of_each(&report, target.room(), gpus))),
+            target: target.map(|target| (target, standing.fit(&report, &target, gpus))),
+            standing,
             model,
             setup,
             parallel,

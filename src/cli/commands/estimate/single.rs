@@ -2,12 +2,12 @@
 
 use vramscope_engine::report::HostRoom;
 use vramscope_engine::simulate::{Beside, around};
-use vramscope_engine::verdict::Fit;
 use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 
 use super::Estimate;
 use super::batch::Line;
 use crate::failure::Failure;
+use crate::input::launch::Standing;
 use crate::input::room::limit;
 use crate::output::{self, Format, terminal, text};
 use crate::predict::{guarded, predict, predict_timed};
@@ -19,7 +19,7 @@ impl Estimate {
     /// See [`Failure`].
     pub fn run_single(mut self) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
-        self.take_launch(format)?;
+        let standing = self.take_launch(format)?;
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
@@ -39,7 +39,7 @@ impl Estimate {
             None => (predict(&model, &setup, parallel.as_ref(), gpu)?, None),
         };
         let gpus = parallel.map_or(1, |parallel| parallel.world);
-        let target = target.map(|target| (target, Fit::of_each(&report, target.room(), gpus)));
+        let target = target.map(|target| (target, standing.fit(&report, &target, gpus)));
         let host = HostRoom {
             processes: gpus,
             memory: self.host_gib.map(|gib| limit(gib, "--host-gib")).transpose()?,
@@ -55,6 +55,7 @@ impl Estimate {
                     parallel,
                     report: &report,
                     target,
+                    left_out: &standing.left_out,
                     around: Some((&around, host)),
                     time,
                 };
@@ -65,22 +66,26 @@ impl Estimate {
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
                 let (ms, time) = time.unzip();
                 let memory = report.answer((&model, &setup), target, outside);
-                output::print_json(&EstimateDocument {
+                output::print_json(&standing.grade(EstimateDocument {
                     parallel,
                     memory,
                     around: Some(around.judged(room, host)),
                     ms,
                     time,
-                })
+                }))
             }
-            Format::Jsonl => output::print_json_line(&Line::new(0, &Ok(report), outside, time.map(|(ms, _)| ms))),
+            Format::Jsonl => {
+                let report = Ok(report);
+                let line = Line::new(0, &report, outside, time.map(|(ms, _)| ms));
+                output::print_json_line(&standing.grade(line))
+            }
         }
     }
 
     /// Takes the setup of the files that start the run, if any are given, and shows what is read of them.
-    fn take_launch(&mut self, format: Format) -> Result<(), Failure> {
+    fn take_launch(&mut self, format: Format) -> Result<Standing, Failure> {
         let Some(launch) = self.launch.read()? else {
-            return Ok(());
+            return Ok(Standing::default());
         };
         self.subject.stand_at(self.launch.place(&launch));
         let resolved = launch.resolve(self.subject.facts(launch.model())?);
@@ -88,7 +93,7 @@ impl Estimate {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
         self.subject
-            .launch(self.launch.case(&resolved)?, resolved.case.contains_key("seq"));
-        Ok(())
+            .launch(self.launch.case(&resolved, &self.setup)?, &resolved);
+        Ok(Standing::of(&resolved, &self.setup))
     }
 }

@@ -97,5 +97,5 @@ impl Ledger {
 
 /// Makes a term's name readable: `cuda-context` → `CUDA context`.
 fn readable_name(name: &str) -> String {
-    name.replace('-', " ").replace("cuda", "CUDA")
+    name.replace('-', " ").replace("cuda", "CUDA").replace("vllm", "vLLM")
 }

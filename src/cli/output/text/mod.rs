@@ -47,6 +47,7 @@ use vramscope_engine::report::{Around, HostRoom};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
+use vramscope_launch::LeftOut;
 use vramscope_time::{Milliseconds, TimeAnswer};
 
 use super::target::Target;
@@ -63,6 +64,8 @@ pub struct Estimate<'a> {
     pub report: &'a Report,
     /// Target and fit, if a target was given.
     pub target: Option<(Target, Fit)>,
+    /// What the figures leave out of the run that was given.
+    pub left_out: &'a [LeftOut],
     /// Memory before and beside the steps, and the host's, if it is told.
     pub around: Option<(&'a Around, HostRoom)>,
     /// Time of a step, if the card's rates are known.
@@ -75,7 +78,7 @@ impl Estimate<'_> {
     pub fn render(&self, width: usize) -> String {
         let sections = [
             heading::render(self, width),
-            verdict::render(self.target.as_ref(), width),
+            verdict::render(self.target.as_ref(), self.left_out, width),
             phases::render(self.report, width),
             self.time
                 .as_ref()

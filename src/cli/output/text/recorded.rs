@@ -22,7 +22,7 @@ pub fn recorded(
     let report = &played.report;
     let sections = [
         heading(played, width),
-        verdict::render(target, width),
+        verdict::render(target, &[], width),
         phases::render(report, width),
         time.map_or_else(String::new, |(ms, time)| time::render((ms, time), width)),
         breakdown::render(report, width),

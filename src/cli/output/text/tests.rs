@@ -113,6 +113,7 @@ fn shown(target: Option<Target>, width: usize) -> String {
     );
     let target = target.map(|target| (target, Fit::of(&report, target.room())));
     let estimate = Estimate {
+        left_out: &[],
         time: None,
         model: "llava-1.5-7b",
         setup: &setup,

@@ -3,31 +3,61 @@
 use anstyle::Style;
 use vramscope_engine::format::{gib, share};
 use vramscope_engine::verdict::{Fit, Verdict};
+use vramscope_launch::{Direction, Grade, LeftOut};
 
 use super::bar::bar;
-use super::paint::{self, QUIET};
+use super::paint::{self, QUIET, STRONG};
 use super::wrap::wrap;
 use crate::output::target::Target;
 use crate::phrases::phrase;
 
-/// Formats the verdict as a word and a sentence over a gauge; without a target, explains how to get one.
-pub fn render(target: Option<&(Target, Fit)>, width: usize) -> String {
+/// Formats the verdict as a word and a sentence over a gauge, and what the figure leaves out of the run; without a target,
+/// explains how to get one.
+pub fn render(target: Option<&(Target, Fit)>, left_out: &[LeftOut], width: usize) -> String {
     let Some((target, fit)) = target else {
         let how = wrap(
             "For a verdict add --gpu NAME (vramscope gpus lists them) or --limit-gib X.",
             width,
         );
-        return format!("{QUIET}{}{QUIET:#}\n", how.join("\n"));
+        return format!("{}{QUIET}{}{QUIET:#}\n", lacking(left_out, width), how.join("\n"));
     };
-    let style = paint::verdict(fit.verdict);
-    let word = word(fit.verdict);
-    let sentence = wrap(&format!("{word}  {}", sentence(fit, target)), width).join("\n");
+    let grade = Grade::of(left_out);
+    let (word, style) = word(fit.verdict, grade);
+    let sentence = wrap(&format!("{word}  {}", sentence(fit, target, grade)), width).join("\n");
     let sentence = sentence.strip_prefix(word).unwrap_or_default();
     let note = note(target, width);
     format!(
-        "{style}{word}{style:#} {sentence}\n{}\n{note}",
-        gauge(fit, style, width)
+        "{style}{word}{style:#} {sentence}\n{}\n{}{note}",
+        gauge(fit, style, width),
+        lacking(left_out, width)
     )
+}
+
+/// Lists what the figure leaves out of the run, and on which side of it the run lies.
+fn lacking(left_out: &[LeftOut], width: usize) -> String {
+    if left_out.is_empty() {
+        return String::new();
+    }
+    let side = match Grade::of(left_out) {
+        Grade::AtMost => "the run needs at most this",
+        Grade::AtLeast => "the run needs at least this",
+        _ => "the run may need less or more; a dry run tells (vramscope dry-run)",
+    };
+    let mut out = format!("{STRONG}Not in this figure{STRONG:#}  {QUIET}{side}{QUIET:#}\n");
+    for left in left_out {
+        let given = left
+            .given
+            .as_ref()
+            .map_or_else(String::new, |given| format!("{given}: "));
+        let side = match left.direction {
+            Direction::AtMost => " (at most)",
+            Direction::AtLeast => " (at least)",
+            Direction::Unknown | Direction::AnotherRun => "",
+        };
+        let item = format!("{given}{}{side}", left.why);
+        out += &format!("    {}\n", wrap(&item, width.saturating_sub(6)).join("\n      "));
+    }
+    out
 }
 
 /// Says that a card is not driven by CUDA, whose steps are simulated.
@@ -51,16 +81,27 @@ fn gauge(fit: &Fit, style: Style, width: usize) -> String {
     )
 }
 
-const fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Fits => "FITS",
-        Verdict::Tight => "TIGHT",
-        Verdict::Oom => "OOM",
+/// The verdict's word and its style. Of a figure that leaves something out, it is known where the figure is on the safe
+/// side, and green is for whole runs alone.
+fn word(verdict: Verdict, grade: Grade) -> (&'static str, Style) {
+    let style = paint::verdict(verdict);
+    match (verdict, grade) {
+        (Verdict::Fits, Grade::Exact) => ("FITS", style),
+        (Verdict::Fits, Grade::AtMost) => ("FITS", paint::verdict(Verdict::Tight)),
+        (Verdict::Tight, Grade::Exact) => ("TIGHT", style),
+        (Verdict::Oom, Grade::Exact | Grade::AtLeast) => ("OOM", style),
+        _ => ("NOT KNOWN", paint::verdict(Verdict::Tight)),
     }
 }
 
-fn sentence(fit: &Fit, target: &Target) -> String {
+fn sentence(fit: &Fit, target: &Target, grade: Grade) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
+    let needs = match grade {
+        Grade::Exact => "needs",
+        Grade::AtMost => "needs at most",
+        Grade::AtLeast => "needs at least",
+        Grade::Between | Grade::DryRun => "what is simulated of it needs",
+    };
     if let Some([low, high]) = fit.compiled {
         let (name, low, high) = (target.name(), gib(low), gib(high));
         return format!(
@@ -69,13 +110,13 @@ fn sentence(fit: &Fit, target: &Target) -> String {
     }
     let name = target.name();
     match (fit.verdict, fit.needed > fit.room) {
-        (Verdict::Oom, _) => format!("{name}: needs {needed} of {room}, {} too much", gib(fit.short())),
+        (Verdict::Oom, _) => format!("{name}: {needs} {needed} of {room}, {} too much", gib(fit.short())),
         (_, true) => {
             let (live, short) = (gib(fit.live), gib(fit.short()));
             format!(
                 "{name}: tensors take {live} of {room}; PyTorch would reserve {needed}, so it has to give back {short} of its cache"
             )
         }
-        (_, false) => format!("{name}: needs {needed} of {room}, {} to spare", gib(fit.spare())),
+        (_, false) => format!("{name}: {needs} {needed} of {room}, {} to spare", gib(fit.spare())),
     }
 }

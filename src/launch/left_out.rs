@@ -1,0 +1,366 @@
+//! What the setup of a launch leaves out of the run, and what an estimate without it is of the run's own figure.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::keys::NotSimulated;
+use crate::remark::{Note, Remark};
+use crate::resolve::TOWER_AND_CONNECTOR;
+
+/// What an estimate is of the run's own figure, if something is left out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The run needs at most as much.
+    AtMost,
+    /// The run needs at least as much.
+    AtLeast,
+    /// The run may need less or more.
+    Unknown,
+    /// The estimate says nothing of the run: it would be of another strategy, loss or device.
+    AnotherRun,
+}
+
+/// How a figure stands to the run that was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// It is of the whole run.
+    Exact,
+    /// The run needs at most as much.
+    AtMost,
+    /// The run needs at least as much.
+    AtLeast,
+    /// The run needs between two figures.
+    Between,
+    /// No figure bounds the run: a dry run tells (`vramscope dry-run`).
+    DryRun,
+}
+
+macro_rules! aspects {
+    ($($variant:ident = $word:literal, $about:literal;)+) => {
+        /// Aspect of a run.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Aspect {
+            $(#[doc = $about] $variant,)+
+        }
+
+        impl Aspect {
+            /// All aspects.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Stable word, as in JSON.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+    };
+}
+
+aspects! {
+    Length = "length", "Lengths of samples, and how batches are made of them.";
+    Images = "images", "Sizes of images and videos.";
+    Loss = "loss", "The loss, and the trainer that computes it.";
+    Strategy = "strategy", "How GPUs share the model.";
+    Zero = "zero", "Options of DeepSpeed's ZeRO.";
+    Offload = "offload", "What is kept in the memory of the host.";
+    Tuner = "tuner", "Parameters that are trained.";
+    Checkpointing = "checkpointing", "Checkpoints of activations.";
+    Optimizer = "optimizer", "The optimizer.";
+    Precision = "precision", "Types of weights and compute.";
+    Quantization = "quantization", "Quantized weights.";
+    Kernels = "kernels", "Operations that replace the model's own.";
+    Compile = "compile", "Compilation of the step.";
+    Model = "model", "The model's own configuration.";
+    Generation = "generation", "How completions are generated.";
+    Beside = "beside", "Another model on the same GPU.";
+    Profiling = "profiling", "A profiler.";
+    Device = "device", "The device that runs the step.";
+    Files = "files", "Settings in a file that was not given.";
+    Setting = "setting", "A key or a value that is not known.";
+}
+
+/// Something that changes the memory of a run and that its setup leaves out.
+///
+/// In JSON: `{"what": "kernels", "given": "use_unsloth: true", "why": "replaces …", "direction": "unknown"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// What is left out.
+    pub what: Aspect,
+    /// Key and value of the line that asks for it, as `key: value`; `None` if it follows from several, or no line tells it.
+    pub given: Option<String>,
+    /// What the run has and the estimate has not, or why it is not simulated, in English.
+    pub why: String,
+    /// What the estimate without it is of the run's own figure.
+    pub direction: Direction,
+}
+
+impl LeftOut {
+    /// Returns true for the length of samples that no line tells: with one that a person gives, nothing is left out.
+    pub fn is_missing_length(&self) -> bool {
+        self.what == Aspect::Length && self.given.is_none()
+    }
+
+    /// Returns true for the sizes of images that no line tells: with sizes that a person gives, nothing is left out.
+    pub fn is_missing_images(&self) -> bool {
+        self.what == Aspect::Images && self.given.is_none()
+    }
+
+    /// Returns true if an estimate without it says nothing of the run.
+    pub fn is_another_run(&self) -> bool {
+        self.direction == Direction::AnotherRun
+    }
+}
+
+impl Grade {
+    /// Grade of an estimate that leaves this out. Of things in both directions, or in one that is not known, there is no
+    /// bound.
+    pub fn of(left_out: &[LeftOut]) -> Self {
+        let all = |wanted: Direction| left_out.iter().all(|left| left.direction == wanted);
+        match left_out {
+            [] => Self::Exact,
+            _ if all(Direction::AtMost) => Self::AtMost,
+            _ if all(Direction::AtLeast) => Self::AtLeast,
+            _ => Self::DryRun,
+        }
+    }
+}
+
+/// An aspect, and what an estimate without it is.
+pub(crate) type Effect = (Aspect, Direction);
+
+/// Effect of what no table tells.
+pub(crate) const NOT_KNOWN: Effect = (Aspect::Setting, Direction::Unknown);
+
+/// Rows of the table: a key, `=` and a name of the draft, or `!` and a reason; an aspect; a direction.
+fn rows() -> impl Iterator<Item = [&'static str; 3]> {
+    let lines = include_str!("keys/left_out.tsv").lines();
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .filter_map(|line| {
+            let mut cells = line.split('\t');
+            Some([cells.next()?, cells.next()?, cells.next()?])
+        })
+}
+
+fn effect([_, what, direction]: [&str; 3]) -> Option<Effect> {
+    let what = Aspect::ALL.iter().find(|aspect| aspect.word() == what)?;
+    let direction = match direction {
+        "at_most" => Direction::AtMost,
+        "at_least" => Direction::AtLeast,
+        "unknown" => Direction::Unknown,
+        "another_run" => Direction::AnotherRun,
+        _ => return None,
+    };
+    Some((*what, direction))
+}
+
+fn row(is: impl Fn(&str) -> bool) -> Option<Effect> {
+    rows().find(|[name, ..]| is(name)).and_then(effect)
+}
+
+/// Effect of leaving out a key, for this reason: its own, or that of the object that holds it, or the reason's.
+pub(crate) fn of_key(key: &str, why: NotSimulated) -> Effect {
+    let ends = key.match_indices('.').rev().map(|(at, _)| at);
+    let holders = std::iter::once(key.len()).chain(ends).map(|end| &key[..end]);
+    let own = holders.filter_map(|holder| row(|name| name == holder)).next();
+    own.or_else(|| row(|name| name.strip_prefix('!') == Some(why.word())))
+        .unwrap_or(NOT_KNOWN)
+}
+
+/// Effect of a value that is not simulated, of a setting of this name in the draft; some have rows of their own
+/// (`=NAME:VALUE`).
+pub(crate) fn of_knob(knob: &str, value: &Value) -> Effect {
+    let with_value = value.as_str().map(|value| format!("{knob}:{value}"));
+    let of = |wanted: &str| row(|name| name.strip_prefix('=') == Some(wanted));
+    let own = with_value.and_then(|wanted| of(&wanted));
+    own.or_else(|| of(knob)).unwrap_or(NOT_KNOWN)
+}
+
+/// Effect of what a remark says is not simulated.
+fn of_remark(remark: &Remark) -> Effect {
+    use Direction::{AnotherRun, AtLeast, AtMost, Unknown};
+    match remark.note {
+        Note::LossOnSeveralGpus => (Aspect::Loss, Unknown),
+        Note::TrainerOnSeveralGpus => (Aspect::Loss, AnotherRun),
+        Note::Vllm => (Aspect::Beside, AtLeast),
+        // All weights are taken as those that are trained.
+        Note::FrozenIn16Bits => (Aspect::Precision, AtMost),
+        // Each keeps a part of what the model's own operations keep.
+        Note::LigersOthers | Note::LigersLoss => (Aspect::Kernels, AtMost),
+        Note::OtherOptimizer => (Aspect::Optimizer, Unknown),
+        // Weights that are cast to fp32 here stay as they are there.
+        Note::QloraOfTool => (Aspect::Quantization, AtMost),
+        Note::SingleQuantization => (Aspect::Quantization, AtLeast),
+        Note::TargetsInLanguage | Note::TargetsNotInConnector | Note::TargetsInOnePart => (Aspect::Tuner, Unknown),
+        Note::QuantizedInFull => (Aspect::Quantization, Unknown),
+        // The tower alone is frozen in its place.
+        Note::FreezingParts if remark.values.iter().any(|(_, parts)| parts == TOWER_AND_CONNECTOR) => {
+            (Aspect::Tuner, AtMost)
+        }
+        Note::FreezingParts => (Aspect::Tuner, Unknown),
+        Note::Fp16Weights | Note::Bf16UnderFp16 | Note::DeepspeedWithoutBf16 => (Aspect::Precision, Unknown),
+        Note::AutoSize => (Aspect::Zero, Unknown),
+        Note::AbsentFile => (Aspect::Files, AnotherRun),
+        Note::DeviceMap | Note::OneProcess => (Aspect::Strategy, AnotherRun),
+        _ => NOT_KNOWN,
+    }
+}
+
+/// What is missing without which the estimate is of a length of its own.
+pub(crate) fn of_missing(remark: &Remark) -> Option<LeftOut> {
+    (remark.note == Note::NoLength).then(|| LeftOut {
+        what: Aspect::Length,
+        given: None,
+        why: remark.to_string(),
+        direction: Direction::Unknown,
+    })
+}
+
+/// What is assumed of a run beside what is left out of it, so that no bound holds: sizes of images, and, under DDP, the
+/// trainer, which copies outputs to fp32.
+pub(crate) fn of_blurring(remark: &Remark, is_ddp: bool) -> Option<LeftOut> {
+    let what = match remark.note {
+        Note::NoImageSize | Note::MostPixels | Note::MostTokens | Note::MostVideo => Aspect::Images,
+        Note::OwnLoop if is_ddp => Aspect::Loss,
+        _ => return None,
+    };
+    Some(LeftOut {
+        what,
+        given: None,
+        why: remark.to_string(),
+        direction: Direction::Unknown,
+    })
+}
+
+/// What a remark says is not simulated.
+pub(crate) fn of_setup(remark: &Remark) -> LeftOut {
+    let (what, direction) = of_remark(remark);
+    LeftOut {
+        what,
+        given: None,
+        why: remark.to_string(),
+        direction,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::keys::{Meaning, keys};
+    use crate::tests::launch;
+    use crate::{Launch, ModelFacts, Tool};
+
+    /// A model of text alone, whose images are not open.
+    const TEXT: ModelFacts = ModelFacts {
+        takes_images: false,
+        ..ModelFacts::UNKNOWN
+    };
+
+    fn left_out(launch: &Launch) -> Vec<LeftOut> {
+        launch.resolve(TEXT).not_this_run
+    }
+
+    fn of(launch: &Launch, given: &str) -> (Aspect, Direction) {
+        let all = left_out(launch);
+        let found = all.iter().find(|left| left.given.as_deref() == Some(given));
+        let found = found.unwrap_or_else(|| panic!("{given}: {all:?}"));
+        (found.what, found.direction)
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_of_something_that_is_left_out() {
+        let lines = include_str!("keys/left_out.tsv").lines();
+        let count = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+        assert_eq!(rows().filter_map(effect).count(), count);
+        let names: BTreeSet<&str> = rows().map(|[name, ..]| name).collect();
+        assert_eq!(names.len(), count);
+        for why in NotSimulated::ALL {
+            assert!(names.contains(&*format!("!{}", why.word())), "{why:?}");
+        }
+        let meanings: Vec<(&str, Meaning)> = Tool::ALL.iter().flat_map(|tool| keys(*tool)).collect();
+        for name in names.iter().filter(|name| !name.starts_with('!')) {
+            let is_there = meanings
+                .iter()
+                .any(|(key, meaning)| match (name.strip_prefix('='), meaning) {
+                    (Some(knob), Meaning::Simulated(own, _)) => knob.split(':').next() == Some(own),
+                    (None, Meaning::NotSimulated(..)) => key == name,
+                    _ => false,
+                });
+            assert!(is_there, "{name}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_given_where_one_side_only_has_tensors_of_its_own() {
+        let packed = |more: &str| launch(&[&format!("swift sft --packing true {more}")]);
+        let flash = packed("--max_length 4096 --attn_impl flash_attn");
+        assert_eq!(of(&flash, "packing: true"), (Aspect::Length, Direction::AtMost));
+        assert_eq!(flash.resolve(TEXT).grade(), Grade::AtMost);
+        // A mask tells the samples apart, or their length is not known.
+        for more in ["--max_length 4096", "--attn_impl flash_attn"] {
+            let launch = packed(more);
+            assert_eq!(of(&launch, "packing: true").1, Direction::Unknown, "{more}");
+            assert_eq!(launch.resolve(TEXT).grade(), Grade::DryRun);
+        }
+        let dora = launch(&["swift sft --max_length 512 --use_dora true"]);
+        assert_eq!(dora.resolve(TEXT).grade(), Grade::AtLeast);
+        let both = launch(&["swift sft --max_length 512 --use_dora true --gradient_checkpointing offload"]);
+        assert_eq!(both.resolve(TEXT).grade(), Grade::DryRun);
+        // Of images whose sizes nobody tells there is no bound, and under DDP none of a trainer.
+        assert_eq!(flash.resolve(ModelFacts::UNKNOWN).grade(), Grade::DryRun);
+        let shared = packed("--max_length 4096 --attn_impl flash_attn --nproc_per_node 2").resolve(TEXT);
+        assert_eq!(shared.grade(), Grade::DryRun, "{shared:?}");
+        let whole = launch(&["swift sft --max_length 4096"]);
+        assert_eq!(whole.resolve(TEXT).grade(), Grade::Exact);
+        // The estimate is of a length of its own.
+        let open = launch(&["swift sft"]).resolve(TEXT);
+        assert!(open.not_this_run[0].is_missing_length());
+        assert_eq!(open.grade(), Grade::DryRun);
+        let unknown = launch(&["swift sft --max_lenght 4096"]);
+        assert_eq!(of(&unknown, "max_lenght: 4096"), (Aspect::Setting, Direction::Unknown));
+    }
+
+    #[test]
+    fn another_strategy_loss_or_device_is_another_run() {
+        let fsdp = "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nnum_processes: 4\nfsdp_config:\n  fsdp_version: 2\n";
+        for (texts, what) in [
+            (
+                &["accelerate launch train.py --output_dir x", fsdp][..],
+                Aspect::Strategy,
+            ),
+            (&["stage: dpo\nfinetuning_type: lora\n"], Aspect::Loss),
+            (&["swift sft --task_type embedding"], Aspect::Loss),
+            (
+                &["accelerate launch --num_processes 2 grpo.py --beta 0.1"],
+                Aspect::Loss,
+            ),
+            (&["python train.py --output_dir x --deepspeed zero.json"], Aspect::Files),
+            (&["accelerate launch --tpu train.py --output_dir x"], Aspect::Device),
+        ] {
+            let resolved = launch(texts).resolve(ModelFacts::UNKNOWN);
+            assert!(
+                resolved.another_run().any(|left| left.what == what),
+                "{texts:?}: {resolved:?}"
+            );
+            assert_eq!(resolved.grade(), Grade::DryRun);
+        }
+    }
+
+    #[test]
+    fn in_json_it_is_words() {
+        let all = left_out(&launch(&["swift sft --gradient_checkpointing offload"]));
+        let json = serde_json::to_value(&all).expect("plain data");
+        assert_eq!(json[0]["what"], "checkpointing");
+        assert_eq!(json[0]["direction"], "at_most");
+        assert_eq!(json[0]["given"], "gradient_checkpointing: offload");
+        assert_eq!(serde_json::from_value::<Vec<LeftOut>>(json).expect("the same"), all);
+        assert_eq!(serde_json::to_value(Grade::AtLeast).expect("a word"), "at_least");
+        for aspect in Aspect::ALL {
+            assert_eq!(serde_json::to_value(aspect).expect("a word"), aspect.word());
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How many processes a launch starts, and how many GPUs each of them sees.
+
+use crate::draft::Draft;
+use crate::tool::Tool;
+
+/// How a program decides how many processes it starts where nobody says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Launcher {
+    /// One for each visible GPU: accelerate, DeepSpeed, and the tools that start one of these.
+    EachVisible,
+    /// One for each machine: torchrun (`--nproc_per_node` is 1).
+    Torchrun,
+    /// One: Python itself, and ms-swift unless `NPROC_PER_NODE` or `NNODES` is set (`get_torchrun_args`).
+    One,
+}
+
+/// Modules that start others, as `python -m`.
+const MODULES: [(&str, Launcher); 5] = [
+    ("torch.distributed.run", Launcher::Torchrun),
+    ("torch.distributed.launch", Launcher::Torchrun),
+    ("accelerate.commands.launch", Launcher::EachVisible),
+    ("deepspeed.launcher.runner", Launcher::EachVisible),
+    ("llamafactory.cli", Launcher::EachVisible),
+];
+
+impl Launcher {
+    /// Launcher of a command of these words.
+    pub fn of(program: &[String]) -> Self {
+        let module = program.iter().skip_while(|word| *word != "-m").nth(1);
+        let started = module.and_then(|module| MODULES.iter().find(|(name, _)| name == module));
+        match (program.first().map(String::as_str), started) {
+            (_, Some((_, launcher))) => *launcher,
+            (Some("torchrun"), _) => Self::Torchrun,
+            (Some("python" | "python3" | "swift"), _) => Self::One,
+            _ => Self::EachVisible,
+        }
+    }
+
+    /// Launcher of a tool whose files alone are given.
+    const fn of_tool(tool: Tool) -> Self {
+        match tool {
+            Tool::MsSwift => Self::One,
+            _ => Self::EachVisible,
+        }
+    }
+}
+
+/// Processes of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Processes {
+    /// Processes on all machines.
+    pub world: u64,
+    /// False if no line tells how many, so that one is assumed.
+    pub is_told: bool,
+    /// GPUs that each process uses.
+    pub gpus_of_each: u64,
+}
+
+/// Processes that a draft of a tool starts.
+pub(crate) fn processes(draft: &Draft, tool: Tool) -> Processes {
+    let launcher = draft.launcher.unwrap_or_else(|| Launcher::of_tool(tool));
+    let by_launcher = match launcher {
+        Launcher::EachVisible => draft.visible,
+        Launcher::Torchrun => None,
+        Launcher::One => draft.visible.map(|_| 1),
+    };
+    let of_node = draft.gpus.or(by_launcher);
+    let processes = of_node.unwrap_or(1);
+    // ms-swift gives each process its share of the visible GPUs (`is_mp`); others see them all where they are alone.
+    let is_shared = tool == Tool::MsSwift || launcher == Launcher::One && processes == 1;
+    let gpus_of_each = draft
+        .visible
+        .filter(|_| is_shared)
+        .map_or(1, |visible| visible / processes);
+    Processes {
+        world: processes * draft.nodes.unwrap_or(1),
+        is_told: of_node.is_some(),
+        gpus_of_each: gpus_of_each.max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::launch;
+    use crate::{Launch, ModelFacts};
+
+    fn of(launch: &Launch) -> (Option<u64>, Vec<String>) {
+        let resolved = launch.resolve(ModelFacts::UNKNOWN);
+        let open = resolved.another_run().map(|left| left.why.clone()).collect();
+        (resolved.case.get("world").and_then(serde_json::Value::as_u64), open)
+    }
+
+    #[test]
+    fn each_launcher_starts_its_own_number_of_processes() {
+        for (command, world) in [
+            ("CUDA_VISIBLE_DEVICES=0,1 llamafactory-cli train --stage sft", Some(2)),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1 accelerate launch train.py --output_dir x",
+                Some(2),
+            ),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1 accelerate launch --num_processes 1 train.py --output_dir x",
+                None,
+            ),
+            ("CUDA_VISIBLE_DEVICES=0,1,2 deepspeed train.py --output_dir x", Some(3)),
+            ("CUDA_VISIBLE_DEVICES=0,1 torchrun train.py --output_dir x", None),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node 2 train.py --output_dir x",
+                Some(2),
+            ),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft --max_length 9",
+                Some(2),
+            ),
+            ("CUDA_VISIBLE_DEVICES=1 swift sft --max_length 9", None),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1 python -m torch.distributed.run --nproc_per_node 2 train.py --output_dir x",
+                Some(2),
+            ),
+            (
+                "CUDA_VISIBLE_DEVICES=$GPUS accelerate launch train.py --output_dir x",
+                None,
+            ),
+        ] {
+            assert_eq!(of(&launch(&[command])), (world, vec![]), "{command}");
+        }
+    }
+
+    #[test]
+    fn one_process_on_several_gpus_is_no_data_parallelism() {
+        for (command, gpus) in [
+            ("CUDA_VISIBLE_DEVICES=0,1,2,3 swift sft --max_length 9", "4"),
+            ("export CUDA_VISIBLE_DEVICES=0,1\nswift sft --max_length 9", "2"),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=2 swift sft --max_length 9",
+                "2",
+            ),
+            ("CUDA_VISIBLE_DEVICES=0,1 python train.py --output_dir x", "2"),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1 python -m axolotl.cli.train --micro_batch_size 2",
+                "2",
+            ),
+        ] {
+            let (_, open) = of(&launch(&[command]));
+            assert_eq!(open.len(), 1, "{command}: {open:?}");
+            assert!(
+                open[0].contains("device_map") && open[0].contains(&format!("{gpus} GPUs")),
+                "{command}: {open:?}"
+            );
+        }
+    }
+}
