@@ -129,65 +129,20 @@ pub(crate) fn read(text: &str) -> Result<Command, String> {
 
 /// Reads all commands of a text that start a known program, in order.
 fn found(text: &str) -> Result<Vec<Found>, String> {
-    let mut out: Vec<Found> = Vec::new();
-    let mut exported: Vec<Entry> = Vec::new();
-    let mut variables = Variables::default();
-    let mut depth = 0_usize;
+    let mut script = Script {
+        text,
+        ..Script::default()
+    };
     let mut lines = logical_lines(text).into_iter().peekable();
     while let Some(line) = lines.next() {
-        let before = out.len();
+        let before = script.found.len();
         for command in simple_commands(&line.text) {
-            match command.split_ascii_whitespace().next() {
-                Some("if" | "for" | "while" | "case" | "until") => depth += 1,
-                Some("fi" | "done" | "esac") => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            let command = variables.expand(&command);
-            let Some(words) = shlex::split(&command) else {
-                // What follows a run changes nothing in it.
-                if out.is_empty() {
-                    return Err(format!("quotes do not end in `{}`", command.trim()));
-                }
-                continue;
-            };
-            let is_exported = words.first().is_some_and(|word| word == "export");
-            let words = &words[usize::from(is_exported)..];
-            let count = words.iter().take_while(|word| is_assignment(word)).count();
-            let (settings, words) = words.split_at(count);
-            let started = started(words);
-            // `env` takes settings too.
-            let (before, words) = words.split_at(started.map_or(0, |(_, at)| at));
-            let settings = settings.iter().chain(before.iter().filter(|word| is_assignment(word)));
-            let mut own = Vec::new();
-            for (name, value) in settings.filter_map(|word| word.split_once('=')) {
-                // A variable that is not exported is the shell's own.
-                if is_exported {
-                    exported.push(entry(name, scalar(value), text));
-                } else if started.is_some() {
-                    own.push(entry(name, scalar(value), text));
-                }
-                if words.is_empty() {
-                    variables.set(name, (depth == 0).then_some(value));
-                }
-            }
-            let Some((program, _)) = started else { continue };
-            let mut command = Command {
-                entries: exported.iter().cloned().chain(own).collect(),
-                ..Command::default()
-            };
-            let program = program.to_owned();
-            let words: Vec<&String> = std::iter::once(&program).chain(&words[1..]).collect();
-            command.options(&words, text);
-            out.push(Found {
-                command,
-                line: line.line,
-                fault: fault(before, depth),
-            });
+            script.take(&command, line.line)?;
         }
         let cut_off = cut_off(&mut lines);
-        if out.len() > before
+        if script.found.len() > before
             && !cut_off.is_empty()
-            && let Some(last) = out.last_mut()
+            && let Some(last) = script.found.last_mut()
         {
             last.command.remarks.push(Note::CutOff.with([
                 ("line", line.line.to_string()),
@@ -196,7 +151,71 @@ fn found(text: &str) -> Result<Vec<Found>, String> {
             ]));
         }
     }
-    Ok(out)
+    Ok(script.found)
+}
+
+/// A script that is walked, command by command.
+#[derive(Default)]
+struct Script<'a> {
+    text: &'a str,
+    found: Vec<Found>,
+    exported: Vec<Entry>,
+    variables: Variables,
+    /// Conditions and loops that are open.
+    depth: usize,
+}
+
+impl Script<'_> {
+    /// Takes a simple command that stands in a line.
+    fn take(&mut self, command: &str, line: usize) -> Result<(), String> {
+        match command.split_ascii_whitespace().next() {
+            Some("if" | "for" | "while" | "case" | "until") => self.depth += 1,
+            Some("fi" | "done" | "esac") => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        let command = self.variables.expand(command);
+        let Some(words) = shlex::split(&command) else {
+            // What follows a run changes nothing in it.
+            return match self.found.is_empty() {
+                true => Err(format!("quotes do not end in `{}`", command.trim())),
+                false => Ok(()),
+            };
+        };
+        let is_exported = words.first().is_some_and(|word| word == "export");
+        let words = &words[usize::from(is_exported)..];
+        let count = words.iter().take_while(|word| is_assignment(word)).count();
+        let (settings, words) = words.split_at(count);
+        let started = started(words);
+        // `env` takes settings too.
+        let (before, words) = words.split_at(started.map_or(0, |(_, at)| at));
+        let settings = settings.iter().chain(before.iter().filter(|word| is_assignment(word)));
+        let mut own = Vec::new();
+        for (name, value) in settings.filter_map(|word| word.split_once('=')) {
+            // A variable that is not exported is the shell's own.
+            if is_exported {
+                self.exported.push(entry(name, scalar(value), self.text));
+            } else if started.is_some() {
+                own.push(entry(name, scalar(value), self.text));
+            }
+            if words.is_empty() {
+                self.variables.set(name, (self.depth == 0).then_some(value));
+            }
+        }
+        let Some((program, _)) = started else { return Ok(()) };
+        let mut command = Command {
+            entries: self.exported.iter().cloned().chain(own).collect(),
+            ..Command::default()
+        };
+        let program = program.to_owned();
+        let words: Vec<&String> = std::iter::once(&program).chain(&words[1..]).collect();
+        command.options(&words, self.text);
+        self.found.push(Found {
+            command,
+            line,
+            fault: fault(before, self.depth),
+        });
+        Ok(())
+    }
 }
 
 /// Why a command behind these words, within this many conditions and loops, cannot be read.

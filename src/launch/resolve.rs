@@ -97,6 +97,20 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if draft.compile == Some(true) {
         out.put("compile", true);
     }
+    images(draft, tool, model, &mut out);
+    videos(draft, takes_images, &mut out);
+    if draft.names_tokens == Some(true) {
+        out.assumed.push(Note::KnownTokens.into());
+    }
+    if draft.is_expandable == Some(true) {
+        out.assumed.push(Note::Expandable.into());
+    }
+    out
+}
+
+/// What is done with images, and what the files do not tell of their sizes.
+fn images(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
+    let takes_images = model.takes_images;
     out.images = ImageRules::of(draft, tool, model);
     let most = [draft.pixels, draft.processor_pixels].into_iter().flatten().min();
     match most {
@@ -113,14 +127,6 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         out.missing
             .push(Note::MostTokens.with([("tokens", tokens.to_string())]));
     }
-    videos(draft, takes_images, &mut out);
-    if draft.names_tokens == Some(true) {
-        out.assumed.push(Note::KnownTokens.into());
-    }
-    if draft.is_expandable == Some(true) {
-        out.assumed.push(Note::Expandable.into());
-    }
-    out
 }
 
 /// What GRPO generates and compares with.
