@@ -40,10 +40,7 @@ impl Estimate {
         };
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, standing.fit(&report, &target, gpus)));
-        let host = HostRoom {
-            processes: gpus,
-            memory: self.host_gib.map(|gib| limit(gib, "--host-gib")).transpose()?,
-        };
+        let host = host_room(self.host_gib, gpus)?;
         let workers = self.time.data(setup.batch).map_or(0, |data| data.workers);
         let beside = Beside::of(&report, &model, parallel.as_ref(), workers);
         let around = guarded(|| around(&model, &setup, gpu, beside))?;
@@ -96,4 +93,10 @@ impl Estimate {
             .launch(self.launch.case(&resolved, &self.setup)?, &resolved);
         Ok(Standing::of(&resolved, &self.setup))
     }
+}
+
+/// Memory of the host, if it is told, and the processes that share it.
+fn host_room(gib: Option<f64>, processes: u64) -> Result<HostRoom, Failure> {
+    let memory = gib.map(|gib| limit(gib, "--host-gib")).transpose()?;
+    Ok(HostRoom { processes, memory })
 }
