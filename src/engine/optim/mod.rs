@@ -85,6 +85,20 @@ impl Optimizer {
         &self.params
     }
 
+    /// The trained parameters of each group that has any.
+    pub fn groups(&self) -> impl Iterator<Item = &[Tensor]> {
+        let (first, second) = self.params.split_at(self.first_group);
+        [first, second].into_iter().filter(|group| !group.is_empty())
+    }
+
+    /// The same optimizer, without states, over other parameters in the place of its own (`param_group["params"] = …`).
+    pub fn over(&self, groups: [Vec<Tensor>; 2]) -> Self {
+        Self {
+            is_trainers: self.is_trainers,
+            ..Self::of(self.kind, groups)
+        }
+    }
+
     /// Returns true if the step takes the scaler's scale and checks for infinities by itself.
     pub fn scales_itself(&self) -> bool {
         self.kind == setup::Optimizer::AdamwFused

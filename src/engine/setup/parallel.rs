@@ -3,7 +3,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Offload, Strategy, Zero};
+use super::{Offload, Strategy, TrainerKind, Zero};
 
 /// Several GPUs that train together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -85,6 +85,15 @@ impl Parallel {
     /// Returns true if DeepSpeed overlaps communication with backward: of stage 3 unless `overlap_comm` says otherwise.
     pub fn overlaps(&self) -> bool {
         self.zero.overlap_comm.unwrap_or(self.strategy == Strategy::Deepspeed3)
+    }
+}
+
+impl Parallel {
+    /// Returns true if the time of a step is estimated beside its memory: not under DeepSpeed, nor under FSDP2 as
+    /// accelerate prepares it for a trainer.
+    pub fn is_timed(&self, trainer: TrainerKind) -> bool {
+        let is_accelerates = self.strategy.shards_parameters() && trainer.is_derived();
+        !self.strategy.is_deepspeeds() && !is_accelerates
     }
 }
 

@@ -47,8 +47,8 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let making = Making::of(model, setup);
     let builder = Builder::new(tape, making.trained);
-    // TRL's trainers load the model from a folder.
-    let is_loaded = setup.trainer.is_trl();
+    // TRL's trainers load the model from a folder; in one of several processes on the host, from where it is moved.
+    let is_loaded = setup.trainer.is_trl() && !tape.is_in_launch();
     if is_loaded {
         tape.hush_follower();
     }

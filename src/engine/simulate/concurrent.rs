@@ -55,7 +55,7 @@ mod at_once {
             let tape = Tape::roomy(gpu);
             tape.follow(to.clone());
             let _told = Told(&tape);
-            let recording = recorded.get_or_init(|| record_on(model, setup, &tape));
+            let recording = recorded.get_or_init(|| record_on(model, setup, &tape, None));
             // Events that were not sent can be read from the recording now.
             drop(to);
             match &recording.failure {

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::wrapper::Wrapper;
 use crate::tape::log::StorageId;
 use crate::tape::{Tape, Tensor};
 
@@ -53,21 +54,6 @@ impl Engine {
         }
     }
 
-    /// Tells the engine if a micro-batch is the last of its step.
-    pub fn begin(&self, is_last: bool) {
-        self.is_boundary.set(is_last);
-    }
-
-    /// Forward pre-hooks of the whole model.
-    pub fn before_forward(&self, t: &Tape) {
-        t.no_grad(|| self.optimizer.borrow_mut().before_forward(t));
-    }
-
-    /// Forward hooks of the whole model.
-    pub fn after_forward(&self, t: &Tape) {
-        t.no_grad(|| self.optimizer.borrow_mut().after_forward(t));
-    }
-
     /// Divides a loss by the number of micro-batches, and multiplies it by the loss scale, which is 1
     /// (`engine.backward`). Both results live until backward is over.
     pub fn scaled(&self, t: &Tape, loss: &Tensor) -> [Tensor; 2] {
@@ -79,18 +65,47 @@ impl Engine {
         [divided, scaled]
     }
 
-    /// `DeepSpeedEngine._backward_epilogue`.
-    pub fn after_backward(&self, t: &Tape) {
-        t.no_grad(|| self.optimizer.borrow_mut().after_backward(t));
+    /// Multiplies a loss by the loss scale alone (`engine.backward(loss, scale_wrt_gas=False)`).
+    pub fn scaled_alone(&self, t: &Tape, loss: &Tensor) -> Tensor {
+        match self.scales {
+            true => t.scale(loss),
+            false => loss.clone(),
+        }
     }
 
     /// `engine.step()` at the end of a step.
     pub fn step(&self, t: &Tape) {
         t.no_grad(|| self.optimizer.borrow_mut().step(t));
     }
+}
 
-    /// The optimizer.
-    pub fn optimizer(&self) -> std::cell::Ref<'_, dyn EngineOptimizer> {
-        self.optimizer.borrow()
+impl Wrapper for Engine {
+    fn begin(&self, is_last: bool) {
+        self.is_boundary.set(is_last);
+    }
+
+    fn before_forward(&self, t: &Tape) {
+        t.no_grad(|| self.optimizer.borrow_mut().before_forward(t));
+    }
+
+    fn after_forward(&self, t: &Tape) {
+        t.no_grad(|| self.optimizer.borrow_mut().after_forward(t));
+    }
+
+    /// `DeepSpeedEngine._backward_epilogue`.
+    fn after_backward(&self, t: &Tape) {
+        t.no_grad(|| self.optimizer.borrow_mut().after_backward(t));
+    }
+
+    fn weights(&self) -> Vec<(Tensor, bool)> {
+        self.optimizer.borrow().weights()
+    }
+
+    fn streams(&self) -> Vec<(StorageId, u32)> {
+        self.optimizer.borrow().streams()
+    }
+
+    fn engine(&self) -> Option<&Engine> {
+        Some(self)
     }
 }

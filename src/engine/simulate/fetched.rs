@@ -57,21 +57,20 @@ impl Trainer {
                 self.work.before_forward = t.work_mark();
             }
             let rolled = self.roll(t);
+            let is_last = number + 1 == count as usize;
+            self.wrapper.iter().for_each(|wrapper| wrapper.begin(is_last));
             let loss = self.fetched_loss(t, number);
             after_forward = t.mark();
             t.reach(Mark::AfterForward);
             self.work.after_forward = t.work_mark();
-            let scaled = self.scaler.scale(t, t.scale(&loss));
-            if !scaled.requires_grad() {
-                t.fail(|| Failure::NoGradient);
-            }
-            if t.failure().is_none() {
-                t.backward(&scaled);
-            }
-            drop(scaled);
+            self.run_backward(t, &loss);
             after_backward = t.mark();
             t.reach(Mark::AfterBackward);
             self.work.after_backward = t.work_mark();
+            if let Some(engine) = self.engine().filter(|_| is_last && t.failure().is_none()) {
+                // `DeepSpeedEngineWrapper.backward` steps.
+                engine.step(t);
+            }
             // Without its graph, which ends with `training_step`.
             self.fetched.loss = Some(loss.detach());
             if let Some(rolled) = rolled {
@@ -91,6 +90,23 @@ impl Trainer {
             after_backward,
             end: t.mark(),
             replaced: self.run.kept().replaced(),
+        }
+    }
+}
+
+impl Trainer {
+    /// `accelerator.backward(loss)`, without the step that it makes with DeepSpeed.
+    fn run_backward(&mut self, t: &Tape, loss: &Tensor) {
+        let scaled = match self.engine() {
+            Some(engine) => engine.scaled_alone(t, loss),
+            None => self.scaler.scale(t, t.scale(loss)),
+        };
+        if !scaled.requires_grad() {
+            t.fail(|| Failure::NoGradient);
+        }
+        if t.failure().is_none() {
+            t.backward(&scaled);
+            self.wrapper.iter().for_each(|wrapper| wrapper.after_backward(t));
         }
     }
 }

@@ -91,11 +91,10 @@ impl Trainer {
     }
 
     /// The loss of which backward begins, and the tensor before it if that outlives backward.
-    fn scaled(&mut self, t: &Tape, loss: &Tensor, is_last: bool) -> (Option<Tensor>, Tensor) {
-        let Some(engine) = &self.engine else {
+    fn scaled(&mut self, t: &Tape, loss: &Tensor) -> (Option<Tensor>, Tensor) {
+        let Some(engine) = self.engine() else {
             return (None, self.scaler.scale(t, t.scale(loss)));
         };
-        engine.begin(is_last);
         let [divided, scaled] = engine.scaled(t, loss);
         (Some(divided), scaled)
     }
@@ -122,24 +121,23 @@ impl Trainer {
         let before_forward = t.mark();
         t.reach(Mark::BeforeForward);
         self.work.before_forward = t.work_mark();
-        self.engine.iter().for_each(|engine| engine.before_forward(t));
+        self.wrapper.iter().for_each(|wrapper| wrapper.begin(is_last));
         let loss = self.output(t, &batch);
-        self.engine.iter().for_each(|engine| engine.after_forward(t));
         let after_forward = t.mark();
         t.reach(Mark::AfterForward);
         self.work.after_forward = t.work_mark();
-        let (given, scaled) = self.scaled(t, &loss, is_last);
+        let (given, scaled) = self.scaled(t, &loss);
         if !scaled.requires_grad() {
             t.fail(|| Failure::NoGradient);
         }
         if t.failure().is_none() {
             t.backward(&scaled);
-            self.engine.iter().for_each(|engine| engine.after_backward(t));
+            self.wrapper.iter().for_each(|wrapper| wrapper.after_backward(t));
         }
         drop((scaled, given));
         let held = (loss, batch);
         // The loop around DeepSpeed's engine lets go of both before the update.
-        let held = self.engine.is_none().then_some(held);
+        let held = self.engine().is_none().then_some(held);
         let after_backward = t.mark();
         t.reach(Mark::AfterBackward);
         self.work.after_backward = t.work_mark();

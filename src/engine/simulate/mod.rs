@@ -40,6 +40,7 @@ mod unshared;
 mod warnings;
 mod ways_out;
 mod work;
+mod wrapper;
 
 use self::replay::Replay;
 use crate::allocator::Options;

@@ -13,6 +13,7 @@ use super::schedule::Pipeline;
 use super::trl::{ReferenceModel, doubled};
 use super::unrolled::record_on;
 use super::work::{Work, WorkMarks};
+use super::wrapper::Wrapper;
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
@@ -128,7 +129,7 @@ impl Share {
 
 /// Makes the model and records a step with two optimizer updates.
 pub fn record(model: &Model, setup: &Setup, gpu: Gpu) -> Recording {
-    record_on(model, setup, &Tape::roomy(gpu))
+    record_on(model, setup, &Tape::roomy(gpu), None)
 }
 
 /// Records a step with kernels and host ops.
@@ -148,10 +149,13 @@ pub fn record_work(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Recording, 
 /// # Errors
 /// Returns the errors of [`record_work`].
 pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Result<Recording, SimulateError> {
-    record_shared(model, setup, gpu, (notes, Share::ALONE))
+    record_shared(model, setup, gpu, (notes, Share::ALONE), None)
 }
 
-/// Records a step on one of several GPUs, for its share of the model.
+/// Wraps a model that was just made, with these parameters.
+pub(super) type Wrap<'a> = &'a dyn Fn(&Tape, &mut Trainer, &[Tensor]);
+
+/// Records a step on one of several GPUs, for its share of the model, which `wrap` wraps, if anything does.
 ///
 /// # Errors
 /// Returns the errors of [`record_work`].
@@ -160,17 +164,19 @@ pub(super) fn record_shared(
     setup: &Setup,
     gpu: Gpu,
     (notes, share): (Notes, Share),
+    wrap: Option<Wrap<'_>>,
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
     let tape = Tape::roomy(gpu);
     share.set(&tape);
+    tape.set_in_launch(wrap.is_some());
     if notes.work {
         tape.expect_work(USUAL_WORK);
     }
     if notes.sums {
         tape.sum_segments();
     }
-    let recording = record_on(model, setup, &tape);
+    let recording = record_on(model, setup, &tape, wrap);
     match &recording.failure {
         Some(failure) => Err(SimulateError::Fails(failure.clone())),
         None => Ok(recording),
@@ -183,7 +189,7 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     tape.reach(Mark::Model);
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
-    let parameters = params
+    let mut parameters: Vec<(StorageId, bool)> = params
         .iter()
         .filter_map(|p| Some((p.storage().id()?, p.requires_grad())))
         .collect();
@@ -191,8 +197,12 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     let parts = trainer.run();
     let failure = tape.failure();
     let paged = trainer.optimizer.paged();
+    let wrapper = trainer.wrapper.take();
+    let moved = wrapper.iter().flat_map(|wrapper| wrapper.weights());
+    parameters.extend(moved.filter_map(|(x, trained)| Some((x.storage().id()?, trained))));
+    let streams = wrapper.iter().flat_map(|wrapper| wrapper.streams()).collect();
     let work = std::mem::take(&mut trainer.work).divide(tape.take_work());
-    drop(trainer);
+    drop((trainer, wrapper));
     let mut log = tape.finish();
     let events = std::mem::take(&mut log.events);
     let build = events[..after_model].to_vec();
@@ -205,7 +215,7 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
         params: total,
         trainable,
         parameters,
-        streams: Vec::new(),
+        streams,
         stages: Vec::new(),
         paged,
         failure,
@@ -250,8 +260,8 @@ pub(super) struct Trainer {
     pub(super) reference: Option<ReferenceModel>,
     /// What GRPO generates.
     pub(super) generations: Option<Generations>,
-    /// DeepSpeed's engine, if it runs the step.
-    pub(super) engine: Option<Rc<Engine>>,
+    /// What wraps the model for several GPUs.
+    pub(super) wrapper: Option<Rc<dyn Wrapper>>,
     /// Parameters of modules that the forward never runs.
     _unused: Vec<Tensor>,
 }
@@ -289,7 +299,7 @@ impl Trainer {
             fetched: Fetched::of(model),
             reference: ReferenceModel::of(tape, model, setup),
             generations: Generations::of(model, setup),
-            engine: None,
+            wrapper: None,
             _unused: unused,
         };
         (trainer, params)
@@ -304,14 +314,21 @@ impl Trainer {
         self.autocast = setup.precision.autocast();
     }
 
-    /// Lets DeepSpeed's engine run the step.
-    pub fn take_engine(&mut self, engine: Rc<Engine>) {
-        self.engine = Some(engine);
-        self.repeats = false;
+    /// Wraps the model. `acts` is true if the wrapper does something with gradients or parameters, so that each layer of
+    /// each micro-batch runs by itself.
+    pub fn wrap(&mut self, wrapper: Rc<dyn Wrapper>, acts: bool) {
+        self.wrapper = Some(wrapper);
+        self.repeats &= !acts;
+        self.rolls &= !acts;
+    }
+
+    /// DeepSpeed's engine, if it runs the step.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        self.wrapper.as_ref()?.engine()
     }
 
     fn run(&mut self) -> Parts {
-        let is_whole = self.engine.is_some() || self.run.setup.trainer.is_derived();
+        let is_whole = self.engine().is_some() || self.run.setup.trainer.is_derived();
         let parts = match self.run.setup.zero_grad {
             ZeroGrad::ToNone if !is_whole => self.run_once(),
             _ => {
@@ -355,8 +372,12 @@ impl Trainer {
 
     /// Runs clipping, the optimizer's step, and the moving average.
     pub fn update(&mut self, t: &Tape) {
-        if let Some(engine) = &self.engine {
-            return engine.step(t);
+        if let Some(engine) = self.engine() {
+            // accelerate's `backward` has stepped.
+            if !self.run.setup.trainer.is_derived() {
+                engine.step(t);
+            }
+            return;
         }
         self.work.update = t.work_mark();
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
@@ -376,9 +397,19 @@ impl Trainer {
         self.forward.as_ref()
     }
 
+    /// Runs a forward of the trained model as what wraps it does.
+    pub(super) fn wrapped<R>(&self, t: &Tape, forward: impl FnOnce() -> R) -> R {
+        self.wrapper.iter().for_each(|wrapper| wrapper.before_forward(t));
+        let output = forward();
+        self.wrapper.iter().for_each(|wrapper| wrapper.after_forward(t));
+        output
+    }
+
     /// Runs a forward and returns the loss, or a pipeline stage's output.
     pub fn output(&self, t: &Tape, batch: &Batch) -> Tensor {
-        let Output { mut loss, held } = t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch));
+        let Output { mut loss, held } = self.wrapped(t, || {
+            t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch))
+        });
         let is_trainers = self.run.setup.trainer == TrainerKind::Transformers;
         if is_trainers {
             // A sum, divided by `num_items_in_batch` (`fixed_cross_entropy`).
@@ -387,10 +418,17 @@ impl Trainer {
         let is_converted = is_trainers && self.autocast.is_some();
         let held: Vec<Tensor> = match is_converted {
             // accelerate's `convert_outputs_to_fp32`
-            true => held.iter().map(|x| t.to_dtype(x, DType::F32)).collect(),
+            true => {
+                let converted = held.iter().map(|x| t.to_dtype(x, DType::F32)).collect();
+                drop(held);
+                converted
+            }
             false => held,
         };
-        drop(held);
+        drop(match &self.wrapper {
+            Some(wrapper) => wrapper.handed_out(t, &loss, held),
+            None => held,
+        });
         self.run.drop_cache();
         loss
     }

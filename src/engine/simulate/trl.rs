@@ -127,7 +127,12 @@ impl Trainer {
             scores: Some(scores.clone()),
             ..batch.clone()
         };
-        drop(t.autocast(self.autocast, || model.0.loss(t, model.1, &batch)));
+        let forward = || t.autocast(self.autocast, || model.0.loss(t, model.1, &batch));
+        let is_trained = std::ptr::eq(model.1, &raw const self.run);
+        drop(match is_trained {
+            true => self.wrapped(t, forward),
+            false => forward(),
+        });
         drop(batch);
         scores.take()
     }

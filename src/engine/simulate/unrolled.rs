@@ -1,21 +1,23 @@
 //! Runs the passes of a step with deduplicated layers, and unrolls them.
 
-use super::steps::{Recording, Trainer, record_trainer};
+use super::steps::{Recording, Trainer, Wrap, record_trainer};
 use crate::Model;
 use crate::setup::{Setup, TrainerKind};
 use crate::tape::{Mark, Rolled, Tape, Tensor};
 
 /// Makes the model and records a step on this tape, or on another with the same settings if its layers are not alike.
-pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape) -> Recording {
+pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape, wrap: Option<Wrap<'_>>) -> Recording {
     let works = tape.works();
     let (mut trainer, params) = Trainer::new(model, setup, tape);
     trainer.rolls = true;
+    wrap.iter().for_each(|wrap| wrap(tape, &mut trainer, &params));
     let recording = record_trainer(tape.clone(), trainer, params);
     if !tape.has_unlike_layers() {
         return recording;
     }
     let tape = tape.with_same_settings(works);
-    let (trainer, params) = Trainer::new(model, setup, &tape);
+    let (mut trainer, params) = Trainer::new(model, setup, &tape);
+    wrap.iter().for_each(|wrap| wrap(&tape, &mut trainer, &params));
     record_trainer(tape, trainer, params)
 }
 
@@ -143,7 +145,7 @@ pub(super) mod tests {
     fn compare(model: &Model, setup: &Setup) -> bool {
         let tapes = [Tape::roomy(Gpu::H200), Tape::roomy(Gpu::H200)];
         tapes.iter().for_each(Tape::write_work);
-        let rolled = record_on(model, setup, &tapes[0]);
+        let rolled = record_on(model, setup, &tapes[0], None);
         let unlike = tapes[0].has_unlike_layers();
         let (trainer, params) = Trainer::new(model, setup, &tapes[1]);
         let [_, tape] = tapes;

@@ -78,17 +78,24 @@ reasons! {
     deepspeed_offload() = "`offload` in words is DeepSpeed's";
     deepspeed_optim() = "DeepSpeed is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd and sgdm";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
-    deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled` and weights in bf16";
+    deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled`";
+    deepspeed_preferences() = "stage 3 is not simulated yet with `trainer` trl_dpo, whose reference model it would share too";
     deepspeed_qlora() = "DeepSpeed is not simulated yet with weights in 4 bits";
     deepspeed_shared() = "stage 3 is simulated for models whose modules use their own parameters alone";
     deepspeed_stage0() = "stage 0 offloads nothing";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
-    fsdp_extras() = "FSDP2 is not simulated yet with `accum`, `clip` or `ema`";
+    fsdp_adapters() = "FSDP2 under a trainer is not simulated yet with adapters";
+    fsdp_extras() = "FSDP2 in a loop of one's own is not simulated yet with `accum`, `clip` or `ema`";
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
+    fsdp_parts() = "FSDP2 under a trainer is not simulated yet for models of images";
+    fsdp_precision() = "FSDP2 under a trainer is not simulated yet with GradScaler";
+    fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
     fsdp_zero_grad() = "FSDP2 is not simulated yet with `zero_grad` other than to_none";
+    grpo_alone() = "several GPUs are not simulated yet with `trainer` trl_grpo";
     idle_tower() = "several GPUs are not simulated yet for samples without images of a model that takes them";
-    loop_alone() = "several GPUs are not simulated yet with a `trainer` other than loop";
+    loop_alone() = "this `strategy` is not simulated yet with a `trainer` other than loop";
     mp_autocast() = "`mp` takes the place of autocast";
+    mp_trainer() = "under a trainer the precision is the trainer's own, which `mp` is not";
     pipeline_accum(accum, world) = "`accum` is {accum}, the micro-batches of a step; Schedule1F1B takes at least as many \
         as there are stages, {world}";
     pipeline_blocks(blocks, world) = "`world` is {world}, and the model's {blocks} blocks are not a multiple of it; a \

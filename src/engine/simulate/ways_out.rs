@@ -136,8 +136,24 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (&["idle_tower"], ways!["set `images` to 1" => |s, _| s.images = 1]),
     (
-        &["loop_alone"],
+        &["loop_alone", "fsdp_adapters", "fsdp_parts", "mp_trainer"],
+        ways![
+            "set `strategy` to ddp" => |_, p| (p.strategy, p.mp) = (Strategy::Ddp, false),
+            "set `strategy` to deepspeed2" => |_, p| (p.strategy, p.mp) = (Strategy::Deepspeed2, false),
+            "set `trainer` to loop" => |s, _| s.trainer = TrainerKind::Loop,
+        ],
+    ),
+    (
+        &["grpo_alone"],
         ways!["set `trainer` to loop" => |s, _| s.trainer = TrainerKind::Loop],
+    ),
+    (
+        &["deepspeed_preferences"],
+        ways!["set `strategy` to deepspeed2" => to_deepspeed2],
+    ),
+    (
+        &["fsdp_precision"],
+        ways!["set `precision` to amp-bf16" => |s, _| s.precision = Precision::AmpBf16],
     ),
     (
         &["mp_autocast"],

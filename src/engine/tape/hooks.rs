@@ -57,6 +57,16 @@ impl Tape {
         self.0.recast.set(dtype);
     }
 
+    /// True if this is one of several processes, each with a whole model that it loads on the host.
+    pub fn is_in_launch(&self) -> bool {
+        self.0.in_launch.get()
+    }
+
+    /// Makes the tape one of several processes.
+    pub fn set_in_launch(&self, is: bool) {
+        self.0.in_launch.set(is);
+    }
+
     /// Makes a tensor of type `after` whose memory is of type `before` until [`Tape::move_to`] replaces it.
     pub fn empty_to_recast(&self, like: &Tensor, after: DType) -> Tensor {
         like.alias_as(*like.shape(), *like.strides(), after)
@@ -80,6 +90,18 @@ impl Tape {
             is_freed[event.storage() as usize] = true;
         }
         log.events.retain(|event| !is_freed[event.storage() as usize]);
+    }
+
+    /// Copies a parameter's gradient into memory of its type, of which it is a part from then on.
+    pub fn move_gradient(&self, param: &Tensor, memory: &Tensor) {
+        if let Some(grad) = param.grad() {
+            param.take_gradient(memory.alias(*grad.shape(), *grad.strides()));
+        }
+    }
+
+    /// Sets a leaf's gradient, which lies in some memory.
+    pub fn give_gradient(&self, leaf: &Tensor, memory: &Tensor) {
+        leaf.take_gradient(memory.alias(*leaf.shape(), *leaf.strides()));
     }
 
     /// Lends a tensor that has no memory the memory of another.

@@ -1,6 +1,9 @@
 //! Tests of the numbers that parallel strategies may and may not change.
 
-use vramscope_engine::setup::{Offload, Optimizer, Parallel, Precision, Strategy, Zero};
+use proptest::prelude::*;
+use vramscope_engine::setup::{
+    Checkpointing, Freeze, Loss, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero,
+};
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Model, Report, Setup, simulate};
@@ -284,4 +287,132 @@ fn deepspeed_refuses_what_is_not_its_own() {
         ..Parallel::default()
     };
     assert!(refused(setup(), ddp).contains("`zero`"));
+}
+
+const TRAINERS: [TrainerKind; 4] = [
+    TrainerKind::Loop,
+    TrainerKind::Transformers,
+    TrainerKind::TrlSft,
+    TrainerKind::TrlDpo,
+];
+
+#[test]
+fn every_trainer_runs_under_ddp_and_deepspeed() {
+    let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+    let strategies = [
+        Strategy::Ddp,
+        Strategy::DdpView,
+        Strategy::Deepspeed0,
+        Strategy::Deepspeed1,
+        Strategy::Deepspeed2,
+        Strategy::Deepspeed3,
+    ];
+    for trainer in TRAINERS {
+        for strategy in strategies {
+            let setup = Setup {
+                trainer,
+                accum: 2,
+                clip: true,
+                ..setup()
+            };
+            let parallel = Parallel {
+                strategy,
+                ..Parallel::default()
+            };
+            let refused = simulate_parallel(&model, &setup, &parallel, Gpu::default()).err();
+            let is_kept_out = trainer == TrainerKind::TrlDpo && strategy == Strategy::Deepspeed3;
+            assert_eq!(refused.is_some(), is_kept_out, "{trainer:?} {strategy:?}: {refused:?}");
+        }
+    }
+}
+
+#[test]
+fn gradients_that_are_views_are_held_once() {
+    // Of several micro-batches the last alone moves gradients into the buckets.
+    for accum in [1, 3] {
+        let of = |strategy| {
+            let parallel = Parallel {
+                strategy,
+                ..Parallel::default()
+            };
+            let setup = Setup { accum, ..setup() };
+            on("gpt2-medium", &setup, parallel).steady.after_backward.get()
+        };
+        let (copies, views) = (of(Strategy::Ddp), of(Strategy::DdpView));
+        let gradients = 2 * simulate(&Model::from_catalogue("gpt2-medium").unwrap(), &setup())
+            .unwrap()
+            .trainable;
+        assert!(
+            (copies - views).abs_diff(gradients) < gradients / 40,
+            "{accum}: {copies} {views} {gradients}"
+        );
+    }
+}
+
+#[test]
+fn trainer_copies_outputs_where_ddp_looks_for_unused_parameters() {
+    let of = |ckpt| {
+        let setup = Setup {
+            ckpt,
+            trainer: TrainerKind::Transformers,
+            // Outputs are converted to fp32 before they are copied.
+            precision: Precision::Bf16Amp,
+            ..setup()
+        };
+        let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+        let [alone, two] = [None, Some(Parallel::default())].map(|parallel| match parallel {
+            None => simulate(&model, &setup).unwrap(),
+            Some(parallel) => simulate_parallel(&model, &setup, &parallel, Gpu::default()).unwrap(),
+        });
+        let buckets = two.after_model.get() - alone.after_model.get();
+        (two.steady.peak_forward.get() - alone.steady.peak_forward.get()).saturating_sub(buckets)
+    };
+    let logits = 2 * 256 * 151_936 * 4;
+    let [copied, kept] = [Checkpointing::None, Checkpointing::Full].map(of);
+    assert!(copied.abs_diff(logits) < logits / 10, "{copied} of {logits}");
+    assert!(kept < logits / 10, "{kept}");
+}
+
+prop_compose! {
+    fn drawn()(
+        (trainer, strategy, precision) in (0..TRAINERS.len(), 0..Strategy::ALL.len(), 0..Precision::ALL.len()),
+        (freeze, ckpt, model) in (0..4_usize, 0..2_usize, 0..3_usize),
+        (accum, world) in (1_u64..4, 1_u64..9),
+        [clip, fused, offload] in any::<[bool; 3]>(),
+    ) -> (&'static str, Setup, Parallel) {
+        let name = ["gpt2", "qwen2.5-0.5b", "smolvlm-256m"][model];
+        let setup = Setup {
+            trainer: TRAINERS[trainer],
+            precision: Precision::ALL[precision],
+            freeze: [Freeze::None, Freeze::Vision, Freeze::Lora, Freeze::Qlora][freeze],
+            ckpt: [Checkpointing::None, Checkpointing::Full][ckpt],
+            seq: if name == "smolvlm-256m" { 1300 } else { 64 },
+            loss: if fused { Loss::FusedLinear } else { Loss::Full },
+            accum,
+            clip,
+            ..setup()
+        };
+        let strategy = Strategy::ALL[strategy];
+        let offload = match (offload, strategy.is_deepspeeds()) {
+            (false, _) => Offload::None,
+            (true, false) => Offload::Shards,
+            (true, true) => Offload::Optimizer,
+        };
+        (name, setup, Parallel { strategy, world, offload, ..Parallel::default() })
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn any_pair_runs_or_is_refused_by_name((name, setup, parallel) in drawn()) {
+        let model = Model::from_catalogue(name).unwrap();
+        match simulate_parallel(&model, &setup, &parallel, Gpu::default()) {
+            Ok(report) => {
+                prop_assert!(report.peak_allocated >= report.steady.end);
+                prop_assert!(report.peak_reserved >= report.peak_allocated);
+            }
+            Err(why) => prop_assert!(!why.to_string().is_empty()),
+        }
+    }
 }

@@ -14,3 +14,4 @@ mod steps;
 mod tensor_parallel;
 mod trainer;
 mod trl;
+mod two_gpus;

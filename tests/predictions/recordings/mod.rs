@@ -4,4 +4,5 @@ mod deepspeed;
 mod events;
 mod marks;
 mod passes;
+mod two_gpus;
 mod without_gpu;

@@ -1,10 +1,10 @@
-//! Simulates a training step on one of several GPUs: by rewriting the recorded step of one GPU for DDP, ZeRO-1 and
-//! FSDP2, by recording a part of the model for tensor and pipeline parallelism, and by recording the step that DeepSpeed's
-//! engine runs.
+//! Simulates a training step on one of several GPUs: by hooks around a model for DDP, DeepSpeed, and FSDP2 as accelerate
+//! prepares it, by rewriting the recorded step of one GPU for ZeRO-1 and FSDP2 in a loop of one's own, and by recording a
+//! part of the model for tensor and pipeline parallelism.
 //!
 //! Forward and backward of a rank are those of a single GPU. A strategy adds memory between their operations (buckets,
 //! gathered parameters, reduced gradients) and removes whole tensors (states of another rank's parameters, all but a
-//! shard). So the recording of one GPU is rewritten, and replayed through the same allocator. Sources:
+//! shard). Sources:
 //! `torch/nn/parallel/distributed.py`, `torch/csrc/distributed/c10d/reducer.cpp`,
 //! `torch/distributed/optim/zero_redundancy_optimizer.py` and `torch/distributed/fsdp/_fully_shard/` of PyTorch 2.11.
 //!
@@ -13,6 +13,7 @@
 mod ddp;
 mod deepspeed;
 mod fsdp;
+mod modules;
 mod pipeline;
 mod rewrite;
 mod tensor;
@@ -24,7 +25,7 @@ pub use rewrite::shard;
 pub use tensor::parts as tensor_parts;
 pub use zero::own;
 
-use super::steps::{Notes, Recording, Share, record_shared};
+use super::steps::{Notes, Recording, Share, Wrap, record_shared};
 use super::warnings::keep_loss;
 use super::ways_out::with_ways_out;
 use super::{SimulateError, check, played, unshared as why};
@@ -84,7 +85,7 @@ fn recorded(
     if parallel.strategy.is_deepspeeds() {
         return deepspeed::record(model, (&base, parallel), gpu);
     }
-    let recording = record_named(model, &base, (parallel, gpu), notes)?;
+    let recording = record_named(model, (&base, setup), (parallel, gpu), notes)?;
     of_one(recording, setup, parallel)
 }
 
@@ -95,12 +96,16 @@ fn recorded(
 pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -> Result<Recording, SimulateError> {
     Ok(match parallel.strategy {
         Strategy::Zero1 if !zero::is_regular(&recording) => return Err(why::unused_parameters()),
-        Strategy::Ddp => ddp::rewrite(recording, parallel, false),
-        Strategy::DdpView => ddp::rewrite(recording, parallel, true),
-        Strategy::Zero1 => zero::rewrite(ddp::rewrite(recording, parallel, true), parallel),
-        Strategy::Fsdp | Strategy::FsdpNoReshard => fsdp::rewrite(recording, setup.precision, parallel),
+        Strategy::Zero1 => zero::rewrite(recording, parallel),
+        Strategy::Fsdp | Strategy::FsdpNoReshard if !setup.trainer.is_derived() => {
+            fsdp::rewrite(recording, setup.precision, parallel)
+        }
         // Recorded in this form: each operation is that of one GPU.
-        Strategy::Tensor
+        Strategy::Ddp
+        | Strategy::DdpView
+        | Strategy::Fsdp
+        | Strategy::FsdpNoReshard
+        | Strategy::Tensor
         | Strategy::Pipeline
         | Strategy::PipelineGpipe
         | Strategy::Deepspeed0
@@ -125,18 +130,29 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     if parallel.strategy.is_deepspeeds() {
         return Err(why::deepspeed_time());
     }
-    record_named(model, &base, (parallel, gpu), notes)
+    if !parallel.is_timed(setup.trainer) {
+        return Err(why::fsdp_time());
+    }
+    record_named(model, (&base, setup), (parallel, gpu), notes)
 }
 
 /// Records a step of one GPU; for a pipeline without a stage named, of the stage that takes the most.
 fn record_named(
     model: &Model,
-    base: &Setup,
+    (base, given): (&Setup, &Setup),
     (parallel, gpu): (&Parallel, Gpu),
     notes: Notes,
 ) -> Result<Recording, SimulateError> {
     let (named, stages) = pipeline::named(model, base, parallel, gpu)?;
-    let recording = record_shared(model, base, gpu, (notes, share(&named)))?;
+    let view = matches!(parallel.strategy, Strategy::DdpView | Strategy::Zero1);
+    let in_ddp: Wrap<'_> = &|t, trainer, params| ddp::wrap(t, (trainer, params), (base, parallel), view);
+    let in_fsdp: Wrap<'_> = &|t, trainer, params| fsdp::hooks::wrap(t, (trainer, params), (base, given, parallel));
+    let wrap = match parallel.strategy {
+        Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => Some(in_ddp),
+        Strategy::Fsdp | Strategy::FsdpNoReshard if base.trainer.is_derived() => Some(in_fsdp),
+        _ => None,
+    };
+    let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
     Ok(Recording { stages, ..recording })
 }
 
@@ -172,6 +188,14 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     refuse_sharded_experts(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
         return Ok(deepspeed::base(setup));
+    }
+    if parallel.strategy.shards_parameters() && setup.trainer.is_derived() {
+        let takes = model.takes();
+        // What is left gathered of models with a tower is not known.
+        if takes.parts || !takes.text {
+            return Err(why::fsdp_parts());
+        }
+        return Ok(fsdp::hooks::base(setup));
     }
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.
@@ -217,12 +241,13 @@ pub fn can_share(setup: &Setup, parallel: &Parallel) -> bool {
 fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     let strategy = parallel.strategy;
     refuse_options(parallel)?;
+    if parallel.mp && setup.trainer.is_derived() {
+        return Err(why::mp_trainer());
+    }
     if parallel.mp && setup.precision.autocast().is_some() {
         return Err(why::mp_autocast());
     }
-    if setup.trainer != TrainerKind::Loop {
-        return Err(why::loop_alone());
-    }
+    refuse_trainer(setup, strategy)?;
     if setup.compile {
         return Err(why::compiled());
     }
@@ -243,13 +268,27 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if (sharded || strategy == Strategy::Zero1) && !stateless {
         return Err(why::sharded_states());
     }
-    if sharded && (setup.accum > 1 || setup.clip || setup.ema) {
+    let has_own_loop = setup.trainer == TrainerKind::Loop;
+    if sharded && has_own_loop && (setup.accum > 1 || setup.clip || setup.ema) {
         return Err(why::fsdp_extras());
     }
     if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
         return Err(why::fsdp_zero_grad());
     }
     Ok(())
+}
+
+/// Refuses trainers that a strategy is not simulated with.
+fn refuse_trainer(setup: &Setup, strategy: Strategy) -> Result<(), SimulateError> {
+    match setup.trainer {
+        TrainerKind::Loop => Ok(()),
+        TrainerKind::TrlGrpo => Err(why::grpo_alone()),
+        // The forward of the reference model is none of the order of modules that stage 3 knows.
+        TrainerKind::TrlDpo if strategy == Strategy::Deepspeed3 => Err(why::deepspeed_preferences()),
+        TrainerKind::Transformers if strategy.shards_parameters() => fsdp::hooks::refuse(setup),
+        _ if strategy.is_deepspeeds() || matches!(strategy, Strategy::Ddp | Strategy::DdpView) => Ok(()),
+        _ => Err(why::loop_alone()),
+    }
 }
 
 /// Refuses numbers out of range, and options of other strategies.

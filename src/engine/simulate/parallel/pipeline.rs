@@ -72,7 +72,7 @@ pub(super) fn named(
     };
     let mut all = Vec::new();
     for index in distinct(parallel.world) {
-        let run = record_shared(model, &base, gpu, (notes, super::share(&at(index))))?;
+        let run = record_shared(model, &base, gpu, (notes, super::share(&at(index))), None)?;
         all.push((index, count(&run).highest));
     }
     sort_by_key(&mut all, |(_, bytes)| std::cmp::Reverse(*bytes));

@@ -151,6 +151,7 @@ impl Tape {
         let other = Self::roomy(self.gpu());
         other.set_group(self.group());
         other.set_stage(self.stage());
+        other.set_in_launch(self.is_in_launch());
         other.0.sums_segments.set(self.0.sums_segments.get());
         if works {
             other.write_work();

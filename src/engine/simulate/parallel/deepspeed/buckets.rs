@@ -1,6 +1,6 @@
 //! Buckets in which stages 1 and 2 reduce gradients (`reduce_independent_p_g_buckets_and_remove_grads`).
 
-use super::group::{Group, part_of};
+use super::group::{Group, Groups, part_of};
 use super::host::Host;
 use crate::dtype::DType;
 use crate::tape::log::StorageId;
@@ -84,14 +84,14 @@ impl Buckets {
     }
 
     /// Puts a parameter's gradient into the bucket, which is reduced first if it has no room.
-    pub fn put(&mut self, t: &Tape, group: &Group, at: usize) {
-        let param = &group.params[at];
+    pub fn put(&mut self, t: &Tape, groups: &Groups, at: usize) {
+        let param = &groups.params[at];
         let elements = param.numel();
         if elements == 0 {
             return;
         }
         if self.elements + elements > self.size {
-            self.reduce(t, group);
+            self.reduce(t, groups);
         }
         if elements <= self.size {
             param.clear_grad();
@@ -107,21 +107,21 @@ impl Buckets {
     }
 
     /// `reduce_ipg_grads`: averages what waits, and keeps the gradients of this GPU's parameters.
-    pub fn reduce(&mut self, t: &Tape, group: &Group) {
+    pub fn reduce(&mut self, t: &Tape, groups: &Groups) {
         if self.waiting.is_empty() {
             return;
         }
-        self.average(t, group);
+        self.average(t, groups);
         for at in std::mem::take(&mut self.waiting) {
-            let own = group.is_own(at);
+            let own = groups.is_own(at);
             if own && self.host.is_some() {
-                self.hand_over(t, group, at);
+                self.hand_over(t, groups, at);
             } else if own {
-                self.keep(t, group);
-                group.params[at].clear_grad();
+                self.keep(t, groups);
+                groups.params[at].clear_grad();
                 self.moved[at] = true;
             } else if self.drops && !own {
-                group.params[at].clear_grad();
+                groups.params[at].clear_grad();
                 self.moved[at] = false;
             }
         }
@@ -129,12 +129,12 @@ impl Buckets {
     }
 
     /// `average_tensor`: copies of the gradients, in one tensor, are summed over all GPUs (`allreduce_and_scatter`).
-    fn average(&mut self, t: &Tape, group: &Group) {
+    fn average(&mut self, t: &Tape, groups: &Groups) {
         if !self.scatters {
             return;
         }
         let mut slices: Vec<(u64, u64)> = Vec::new();
-        for (gpu, elements) in self.waiting.iter().flat_map(|&at| group.slices(at)) {
+        for (gpu, elements) in self.waiting.iter().flat_map(|&at| groups.slices(at)) {
             match slices.last_mut() {
                 Some((last, count)) if *last == gpu => *count += elements,
                 _ => slices.push((gpu, elements)),
@@ -168,11 +168,11 @@ impl Buckets {
     }
 
     /// `copy_grads_in_partition`: the first gradient makes a buffer for all of this GPU's parameters.
-    fn keep(&mut self, t: &Tape, group: &Group) {
+    fn keep(&mut self, t: &Tape, groups: &Groups) {
         if self.own.is_some() {
             return;
         }
-        let elements = group.own().map(|own| group.params[own].numel()).sum::<u64>();
+        let elements = groups.own().map(|own| groups.params[own].numel()).sum::<u64>();
         let own = t.as_kind(Kind::Gradient, || t.empty([elements], DType::Bf16, "own gradients"));
         own.storage().classify(Kind::Gradient, Why::Gradient);
         self.of_reduction(&own);
@@ -180,38 +180,38 @@ impl Buckets {
     }
 
     /// `copy_grads_in_partition`, if the host keeps the gradients.
-    fn hand_over(&mut self, t: &Tape, group: &Group, at: usize) {
+    fn hand_over(&mut self, t: &Tape, groups: &Groups, at: usize) {
         if !self.is_boundary {
             return;
         }
-        let param = &group.params[at];
+        let param = &groups.params[at];
         let gradient = param.grad().or_else(|| self.buffers.first().cloned());
         if let (Some(gradient), Some(host)) = (gradient, &mut self.host) {
-            host.copy(t, &part_of(t, &gradient, param.numel()), group.own_elements(at));
+            host.copy(t, &part_of(t, &gradient, param.numel()), groups.own_elements(at));
         }
         param.clear_grad();
     }
 
-    /// Gradients of this GPU's parameters, as the buffer, their own tensors, or zeros hold them
+    /// Gradients of this GPU's parameters of a group, as the buffer, their own tensors, or zeros hold them
     /// (`get_all_grad_tensors`).
-    pub fn own_gradients(&self, t: &Tape, group: &Group) -> Vec<Tensor> {
+    pub fn own_gradients(&self, t: &Tape, groups: &Groups, group: &Group) -> Vec<Tensor> {
         let of = |at: usize| {
-            let param = &group.params[at];
+            let param = &groups.params[at];
             match (&self.own, param.grad()) {
                 (_, Some(gradient)) => t.view(&gradient, [gradient.numel()]),
                 (Some(own), None) if self.moved[at] => part_of(t, own, param.numel()),
                 _ => t.empty([param.numel()], DType::Bf16, "zeros for a gradient"),
             }
         };
-        group.own().map(of).collect()
+        groups.own_of(group).map(of).collect()
     }
 
     /// Drops the buffers and what they hold.
-    pub fn release(&mut self, group: &Group) {
+    pub fn release(&mut self, groups: &Groups) {
         self.buffers.clear();
         self.own = None;
         self.ready = false;
         self.moved.fill(false);
-        group.params.iter().for_each(Tensor::clear_grad);
+        groups.params.iter().for_each(Tensor::clear_grad);
     }
 }

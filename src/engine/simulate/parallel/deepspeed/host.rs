@@ -1,6 +1,6 @@
 //! Gradients, weights in fp32 and states in the memory of the host (`offload_optimizer`), and what they take on the GPU.
 
-use super::group::{Group, part_of};
+use super::group::{Groups, part_of};
 use super::values;
 use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
@@ -14,8 +14,8 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub fn new(t: &Tape, group: &Group) -> Self {
-        let largest = group.params.iter().map(Tensor::numel).max().unwrap_or_default();
+    pub fn new(t: &Tape, groups: &Groups) -> Self {
+        let largest = groups.params.iter().map(Tensor::numel).max().unwrap_or_default();
         Self {
             norms: Vec::new(),
             _passage: t.empty([largest], DType::Bf16, "buffer for gradients of the host"),
@@ -31,10 +31,12 @@ impl Host {
         drop(t.empty([own], DType::F32, "gradient in fp32"));
     }
 
-    /// What the GPU does of an update on the host: it hears of overflows and sums norms.
-    pub fn step(&mut self, t: &Tape) {
+    /// What the GPU does of an update of so many groups on the host: it hears of overflows and sums norms.
+    pub fn step(&mut self, t: &Tape, groups: usize) {
         drop(t.empty([1], DType::U8, "overflow"));
-        drop(t.empty([1], DType::F32, "sum of squares over the GPUs"));
+        for _ in 0..groups {
+            drop(t.empty([1], DType::F32, "sum of squares over the GPUs"));
+        }
         self.norms.clear();
     }
 }

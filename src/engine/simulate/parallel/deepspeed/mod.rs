@@ -28,7 +28,8 @@ use super::super::engine::{Engine, EngineOptimizer};
 use super::super::steps::{Recording, Trainer, record_trainer};
 use super::super::{SimulateError, unshared as why};
 use crate::dtype::DType;
-use crate::setup::{AdapterType, Loss, Parallel, Strategy};
+use crate::optim::Optimizer;
+use crate::setup::{AdapterType, Loss, Parallel, Precision, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::{Model, Setup};
 use partitioned::Partitioned;
@@ -36,9 +37,10 @@ use plain::Plain;
 use states::States;
 use watcher::Watcher;
 
-/// The setup that a rank records: DeepSpeed casts adapters to bf16 with all else.
+/// The setup that a rank records: DeepSpeed casts adapters to bf16 with all else, and accelerate leaves autocast out.
 pub(super) fn base(setup: &Setup) -> Setup {
     Setup {
+        precision: Precision::Bf16,
         lora_dtype: AdapterType::Bf16,
         ..setup.clone()
     }
@@ -55,6 +57,7 @@ pub(super) fn record(
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
     let tape = Tape::roomy(gpu);
+    tape.set_in_launch(true);
     tape.set_recast(Some(DType::Bf16));
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
     // DeepSpeed begins with `empty_cache`.
@@ -65,16 +68,9 @@ pub(super) fn record(
     if let Some(failure) = tape.failure() {
         return Err(SimulateError::Fails(failure));
     }
-    let (engine, watcher) = initialize(&tape, &params, setup, parallel);
-    let engine = Rc::new(engine);
-    trainer.take_engine(engine.clone());
-    let mut recording = record_trainer(tape, trainer, params);
-    let weights = engine.optimizer().weights();
-    let weights = weights
-        .iter()
-        .filter_map(|(x, trained)| Some((x.storage().id()?, *trained)));
-    recording.parameters.extend(weights);
-    recording.streams.extend(engine.optimizer().streams());
+    let (engine, watcher) = initialize(&tape, (&params, &trainer.optimizer), setup, parallel);
+    trainer.wrap(Rc::new(engine), true);
+    let recording = record_trainer(tape, trainer, params);
     if watcher.is_some_and(|watcher| watcher.has_missed()) {
         return Err(match setup.loss {
             Loss::Full => why::deepspeed_shared(),
@@ -88,18 +84,23 @@ pub(super) fn record(
 }
 
 /// `deepspeed.initialize`.
-fn initialize(t: &Tape, params: &[Tensor], setup: &Setup, parallel: &Parallel) -> (Engine, Option<Rc<Watcher>>) {
+fn initialize(
+    t: &Tape,
+    (params, client): (&[Tensor], &Optimizer),
+    setup: &Setup,
+    parallel: &Parallel,
+) -> (Engine, Option<Rc<Watcher>>) {
     let is_boundary = Rc::new(Cell::new(true));
     let boundary = is_boundary.clone();
     let mut watcher = None;
     let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match parallel.strategy {
-        Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, params, setup, boundary))),
+        Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, client, boundary))),
         Strategy::Deepspeed3 => {
-            let partitioned = Partitioned::new(t, params, (setup, parallel), boundary);
+            let partitioned = Partitioned::new(t, (params, client), (setup, parallel), boundary);
             watcher = Some(partitioned.watcher());
             Rc::new(RefCell::new(partitioned))
         }
-        _ => Rc::new(RefCell::new(States::new(t, params, (setup, parallel), boundary))),
+        _ => Rc::new(RefCell::new(States::new(t, client, (setup, parallel), boundary))),
     };
     let scales = parallel.strategy != Strategy::Deepspeed0;
     (Engine::new(t, optimizer, is_boundary, scales), watcher)

@@ -18,15 +18,15 @@ use crate::tape::{Tape, Tensor};
 
 /// Parameters that are updated together (`sub_group_size`).
 struct SubGroup {
-    /// Elements of each parameter's part.
-    parts: Vec<u64>,
+    /// The parameters, each with the elements of its part.
+    parts: Vec<(usize, u64)>,
     /// The parts in fp32, with the client's optimizer; `None` if the host has them.
     master: Option<(Tensor, Optimizer)>,
 }
 
 impl SubGroup {
     fn elements(&self) -> u64 {
-        self.parts.iter().sum()
+        self.parts.iter().map(|(_, elements)| elements).sum()
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Partitioned {
 impl Partitioned {
     pub fn new(
         t: &Tape,
-        params: &[Tensor],
+        (params, client): (&[Tensor], &Optimizer),
         (setup, parallel): (&Setup, &Parallel),
         is_boundary: Rc<Cell<bool>>,
     ) -> Self {
@@ -57,8 +57,16 @@ impl Partitioned {
         let mut shards = Shards::new(t, params, parallel);
         let tracker = (!offloads).then(|| t.empty([1], DType::Bool, "is any invalid"));
         let flat = shards.defragment(t);
-        let sizes: Vec<u64> = shards.trained().map(|at| shards.list[at].part).collect();
-        let groups = groups(t, setup, divided(&sizes, zero.sub_group_size), offloads);
+        let place = |param: &Tensor| shards.list.iter().position(|shard| shard.param.is(param));
+        let of_group = |group: &[Tensor]| {
+            let parts: Vec<(usize, u64)> = group
+                .iter()
+                .filter_map(place)
+                .map(|at| (at, shards.list[at].part))
+                .collect();
+            divided(&parts, zero.sub_group_size)
+        };
+        let groups = groups(t, client, client.groups().flat_map(of_group).collect(), offloads);
         let largest = groups.iter().map(SubGroup::elements).max().unwrap_or_default();
         drop((!offloads).then(|| t.empty([largest], DType::F32, "gradients in fp32")));
         let gradients = Gradients::new(t, &shards, parallel);
@@ -94,7 +102,10 @@ impl Partitioned {
     /// Updates the groups, one after the other; returns what lives until the step is over.
     fn update(&mut self, t: &Tape) -> Vec<Tensor> {
         let of_group = |group: &SubGroup| {
-            let parts = group.parts.iter().map(|&elements| self.gradients.part(t, elements));
+            let parts = group
+                .parts
+                .iter()
+                .map(|&(_, elements)| self.gradients.part(t, elements));
             values::norm_of_parts(t, &parts.collect::<Vec<Tensor>>())
         };
         let mut held: Vec<Tensor> = self.groups.iter().map(of_group).collect();
@@ -124,16 +135,18 @@ impl Partitioned {
     }
 }
 
-/// `_create_fp16_sub_groups`: sizes of parts, in groups of at least so many elements.
-fn divided(sizes: &[u64], least: u64) -> Vec<Vec<u64>> {
-    if least >= sizes.iter().sum() {
-        return vec![sizes.to_vec()];
+/// `_create_fp16_sub_groups`: parameters with the sizes of their parts, in groups of at least so many elements.
+fn divided(parts: &[(usize, u64)], least: u64) -> Vec<Vec<(usize, u64)>> {
+    if least >= parts.iter().map(|(_, size)| size).sum() {
+        return vec![parts.to_vec()];
     }
-    let (mut groups, mut open) = (Vec::new(), Vec::new());
-    for &size in sizes {
-        open.push(size);
-        if open.iter().sum::<u64>() >= least {
+    let (mut groups, mut open, mut elements) = (Vec::new(), Vec::new(), 0);
+    for &(at, size) in parts {
+        open.push((at, size));
+        elements += size;
+        if elements >= least {
             groups.push(std::mem::take(&mut open));
+            elements = 0;
         }
     }
     groups.extend((!open.is_empty()).then_some(open));
@@ -146,15 +159,15 @@ fn wrappers(setup: &Setup) -> usize {
 }
 
 /// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned.
-fn groups(t: &Tape, setup: &Setup, divided: Vec<Vec<u64>>, offloads: bool) -> Vec<SubGroup> {
+fn groups(t: &Tape, client: &Optimizer, divided: Vec<Vec<(usize, u64)>>, offloads: bool) -> Vec<SubGroup> {
     let mut converted = None;
     let mut groups = Vec::new();
     for parts in divided {
-        let elements = parts.iter().sum();
+        let elements = parts.iter().map(|(_, elements)| elements).sum();
         let master = (!offloads).then(|| {
             converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
             let master = t.require_grad(&master(t, elements));
-            let optimizer = Optimizer::new(setup.optim, std::slice::from_ref(&master));
+            let optimizer = client.over([vec![master.clone()], Vec::new()]);
             (master, optimizer)
         });
         groups.push(SubGroup { parts, master });
@@ -194,10 +207,8 @@ impl EngineOptimizer for Partitioned {
         self.watcher.coordinator.borrow_mut().shards.release_all(t);
         let held = match self.offloads() {
             true => {
-                let trained: Vec<usize> = self.watcher.coordinator.borrow().shards.trained().collect();
-                let mut rest = trained.into_iter();
-                let counts = self.groups.iter().map(|group| group.parts.len());
-                let groups: Vec<Vec<usize>> = counts.map(|count| rest.by_ref().take(count).collect()).collect();
+                let params = |group: &SubGroup| group.parts.iter().map(|(at, _)| *at).collect();
+                let groups: Vec<Vec<usize>> = self.groups.iter().map(params).collect();
                 self.gradients.sum_norms(t, &groups);
                 self.gradients.forget_norms();
                 Vec::new()

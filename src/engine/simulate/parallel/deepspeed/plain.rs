@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use super::super::super::engine::EngineOptimizer;
 use super::values;
-use crate::Setup;
 use crate::dtype::DType;
 use crate::optim::Optimizer;
 use crate::tape::{Kind, Tape, Tensor, Why};
@@ -15,29 +14,35 @@ const BUCKET: u64 = 500_000_000;
 
 /// The optimizer around the client's.
 pub(super) struct Plain {
-    params: Vec<Tensor>,
-    /// The parameters in fp32, which the client's optimizer updates.
-    masters: Vec<Tensor>,
+    /// Parameters of each group, each with its copy in fp32, which the client's optimizer updates.
+    groups: Vec<Vec<(Tensor, Tensor)>>,
     optimizer: Optimizer,
     is_boundary: Rc<Cell<bool>>,
 }
 
 impl Plain {
-    pub fn new(t: &Tape, params: &[Tensor], setup: &Setup, is_boundary: Rc<Cell<bool>>) -> Self {
-        let params: Vec<Tensor> = params.iter().filter(|param| param.requires_grad()).cloned().collect();
-        let masters: Vec<Tensor> = params.iter().map(|param| master(t, param)).collect();
-        let mut optimizer = Optimizer::new(setup.optim, &masters);
+    pub fn new(t: &Tape, client: &Optimizer, is_boundary: Rc<Cell<bool>>) -> Self {
+        let of_group = |group: &[Tensor]| group.iter().map(|param| (param.clone(), master(t, param))).collect();
+        let groups: Vec<Vec<(Tensor, Tensor)>> = client.groups().map(of_group).collect();
+        let masters = |at: usize| groups.get(at).into_iter().flatten().map(|(_, master)| master.clone());
+        let mut optimizer = client.over([0, 1].map(|at| masters(at).collect()));
+        let both: Vec<&(Tensor, Tensor)> = groups.iter().flatten().collect();
         t.no_grad(|| {
-            params.iter().chain(&masters).for_each(|param| param.hold_gradient(t));
+            both.iter().for_each(|(param, _)| param.hold_gradient(t));
+            both.iter().for_each(|(_, master)| master.hold_gradient(t));
             optimizer.step(t);
-            params.iter().chain(&masters).for_each(Tensor::clear_grad);
+            both.iter().for_each(|(param, _)| param.clear_grad());
+            both.iter().for_each(|(_, master)| master.clear_grad());
         });
         Self {
-            params,
-            masters,
+            groups,
             optimizer,
             is_boundary,
         }
+    }
+
+    fn params(&self) -> impl Iterator<Item = &Tensor> {
+        self.groups.iter().flatten().map(|(param, _)| param)
     }
 }
 
@@ -60,10 +65,10 @@ impl EngineOptimizer for Plain {
         if !self.is_boundary.get() {
             return;
         }
-        let missing = self.params.iter().filter(|param| param.grad().is_none());
+        let missing = self.params().filter(|param| param.grad().is_none());
         missing.for_each(|param| param.hold_gradient(t));
         let (mut open, mut count) = (0, 0);
-        for param in &self.params {
+        for param in self.params() {
             (open, count) = (open + 1, count + param.numel());
             if count > BUCKET {
                 summed(t, open, count);
@@ -74,19 +79,24 @@ impl EngineOptimizer for Plain {
     }
 
     fn step(&mut self, t: &Tape) {
-        let gradients: Vec<Tensor> = self.params.iter().filter_map(Tensor::grad).collect();
+        let gradients: Vec<Tensor> = self.params().filter_map(Tensor::grad).collect();
         gradients
             .iter()
             .for_each(|gradient| drop(values::has_inf_or_nan(t, gradient)));
         drop(t.empty([1], DType::U8, "overflow"));
-        values::weight_norm(t, &gradients);
         drop(gradients);
-        for master in &self.masters {
-            master.hold_gradient(t);
+        for group in &self.groups {
+            let gradients: Vec<Tensor> = group.iter().filter_map(|(param, _)| param.grad()).collect();
+            values::weight_norm(t, &gradients);
+            drop(gradients);
+            for (_, master) in group {
+                master.hold_gradient(t);
+            }
         }
         self.optimizer.step(t);
-        self.masters.iter().for_each(Tensor::clear_grad);
-        self.params.iter().for_each(Tensor::clear_grad);
+        let both = || self.groups.iter().flatten();
+        both().for_each(|(_, master)| master.clear_grad());
+        both().for_each(|(param, _)| param.clear_grad());
     }
 
     fn weights(&self) -> Vec<(Tensor, bool)> {

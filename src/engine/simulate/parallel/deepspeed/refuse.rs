@@ -6,7 +6,15 @@ use crate::setup::{Freeze, Offload, Optimizer, Parallel, Precision, Strategy, Ze
 
 /// Refuses setups that DeepSpeed's engine is not simulated for.
 pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
-    if setup.precision != Precision::Bf16 {
+    // Of a trainer the switch `bf16` alone counts: the engine casts the model, and nothing runs under autocast.
+    let is_bf16 = match setup.trainer.is_derived() {
+        false => setup.precision == Precision::Bf16,
+        true => matches!(
+            setup.precision,
+            Precision::Bf16 | Precision::Bf16Amp | Precision::AmpBf16
+        ),
+    };
+    if !is_bf16 {
         return Err(why::deepspeed_precision());
     }
     if !matches!(

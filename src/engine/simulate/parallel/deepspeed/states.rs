@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::super::engine::EngineOptimizer;
 use super::buckets::{Buckets, Form};
-use super::group::{Group, master, part_of};
+use super::group::{Groups, master, part_of};
 use super::host::Host;
 use super::values;
 use crate::Setup;
@@ -17,14 +17,14 @@ use crate::tape::{Tape, Tensor};
 
 /// The optimizer around the client's.
 pub(super) struct States {
-    group: Group,
-    /// All parameters.
-    flat: Tensor,
-    /// This GPU's part in fp32, with the client's optimizer; `None` if the host has them.
-    master: Option<(Tensor, Optimizer)>,
+    groups: Groups,
+    /// All parameters of each group.
+    flat: Vec<Tensor>,
+    /// This GPU's part of each group in fp32, with the client's optimizer of it; none if the host has them.
+    masters: Vec<(Tensor, Optimizer)>,
     buckets: Buckets,
-    /// This GPU's gradients, summed over micro-batches.
-    gradients: Option<Vec<Tensor>>,
+    /// This GPU's gradients of each group, summed over micro-batches; none before a step's first.
+    gradients: Vec<Option<Vec<Tensor>>>,
     /// Norm of the last step's gradients, which the engine keeps.
     norm: Option<Tensor>,
     /// True if each gradient is reduced as it is made.
@@ -36,21 +36,30 @@ pub(super) struct States {
 impl States {
     pub fn new(
         t: &Tape,
-        params: &[Tensor],
+        client: &Optimizer,
         (setup, parallel): (&Setup, &Parallel),
         is_boundary: Rc<Cell<bool>>,
     ) -> Self {
         let (world, zero) = (parallel.world, parallel.zero);
-        let trained: Vec<Tensor> = params.iter().filter(|param| param.requires_grad()).cloned().collect();
-        let group = Group::new(trained, world, zero.round_robin_gradients);
-        let flat = group.flatten(t, world);
-        let part = t.empty([group.part], DType::Bf16, "this GPU's part");
+        let groups = Groups::new(client.groups(), world, zero.round_robin_gradients);
         let offloads = parallel.offload.is_any();
-        let master = (!offloads).then(|| t.require_grad(&master(t, group.part)));
-        drop(part);
-        let host = offloads.then(|| Host::new(t, &group));
-        if master.is_some() {
-            drop(t.empty([group.part], DType::F32, "zeros for gradients"));
+        let (mut flat, mut masters) = (Vec::new(), Vec::new());
+        for group in &groups.list {
+            t.forget_freed();
+            flat.push(groups.flatten(t, group, world));
+            let part = t.empty([group.part], DType::Bf16, "this GPU's part");
+            let made = (!offloads).then(|| t.require_grad(&master(t, group.part)));
+            drop(part);
+            masters.extend(made.map(|master| {
+                let optimizer = client.over([vec![master.clone()], Vec::new()]);
+                (master, optimizer)
+            }));
+        }
+        let host = offloads.then(|| Host::new(t, &groups));
+        if !offloads {
+            let zeros = groups.list.iter();
+            let zeros = zeros.map(|group| t.empty([group.part], DType::F32, "zeros for gradients"));
+            drop(zeros.collect::<Vec<Tensor>>());
         }
         let gradients = parallel.strategy == Strategy::Deepspeed2;
         let form = Form {
@@ -59,21 +68,18 @@ impl States {
             scatters: zero.reduce_scatter,
             drops: gradients,
         };
-        let mut buckets = Buckets::new(form, group.params.len());
+        let mut buckets = Buckets::new(form, groups.params.len());
         buckets.host = host;
         Self {
             buckets,
-            gradients: None,
+            gradients: vec![None; groups.list.len()],
             norm: None,
             reduces_at_once: gradients || parallel.overlaps(),
             clips: setup.clip,
             is_boundary,
-            group,
+            groups,
             flat,
-            master: master.map(|master| {
-                let optimizer = Optimizer::new(setup.optim, std::slice::from_ref(&master));
-                (master, optimizer)
-            }),
+            masters,
         }
     }
 
@@ -98,11 +104,11 @@ impl States {
 
 impl EngineOptimizer for States {
     fn gradient(&mut self, t: &Tape, param: &Tensor) {
-        let Some(at) = self.group.index(param) else { return };
+        let Some(at) = self.groups.index(param) else { return };
         self.buckets.prepare(t);
         self.buckets.is_boundary = self.is_boundary.get();
         if self.reduces_at_once && self.reduces() {
-            self.buckets.put(t, &self.group, at);
+            self.buckets.put(t, &self.groups, at);
         }
     }
 
@@ -112,61 +118,73 @@ impl EngineOptimizer for States {
         }
         self.buckets.is_boundary = self.is_boundary.get();
         if !self.reduces_at_once {
-            for at in 0..self.group.params.len() {
-                if self.group.params[at].grad().is_some() {
-                    self.buckets.put(t, &self.group, at);
+            for at in 0..self.groups.params.len() {
+                if self.groups.params[at].grad().is_some() {
+                    self.buckets.put(t, &self.groups, at);
                 }
             }
         }
-        self.buckets.reduce(t, &self.group);
+        self.buckets.reduce(t, &self.groups);
         if self.buckets.host.is_some() {
-            return self.buckets.release(&self.group);
+            return self.buckets.release(&self.groups);
         }
-        let new = self.buckets.own_gradients(t, &self.group);
-        let summed = self.gradients.get_or_insert_with(|| new.clone());
-        if self.is_boundary.get() {
-            let kept: u64 = self.group.own().map(|at| self.group.own_elements(at)).sum();
-            if kept < self.group.part {
-                summed.push(t.empty([self.group.part - kept], DType::Bf16, "zeros after the last gradient"));
+        // `avg_new`, which lives until the next group's.
+        let mut new: Vec<Tensor> = Vec::new();
+        for (group, summed) in self.groups.list.iter().zip(&mut self.gradients) {
+            let made = self.buckets.own_gradients(t, &self.groups, group);
+            let summed = match summed {
+                Some(summed) => {
+                    new = made;
+                    summed
+                }
+                None => summed.insert(made),
+            };
+            if self.is_boundary.get() {
+                let kept: u64 = self.groups.own_of(group).map(|at| self.groups.own_elements(at)).sum();
+                if kept < group.part {
+                    summed.push(t.empty([group.part - kept], DType::Bf16, "zeros after the last gradient"));
+                }
             }
         }
-        self.buckets.release(&self.group);
+        self.buckets.release(&self.groups);
         drop(new);
     }
 
     fn step(&mut self, t: &Tape) {
         if let Some(host) = &mut self.buckets.host {
-            return host.step(t);
+            return host.step(t, self.groups.list.len());
         }
-        let own: Vec<usize> = self.group.own().collect();
-        let gradients: Vec<Tensor> = self.gradients.take().unwrap_or_default();
-        let mut parts: Vec<Tensor> = gradients;
-        for (part, &at) in parts.iter_mut().zip(&own) {
-            *part = part_of(t, part, self.group.own_elements(at));
+        let mut parts: Vec<Vec<Tensor>> = Vec::new();
+        for (group, gradients) in self.groups.list.iter().zip(&mut self.gradients) {
+            let mut of_group = gradients.take().unwrap_or_default();
+            for (part, at) in of_group.iter_mut().zip(self.groups.own_of(group)) {
+                *part = part_of(t, part, self.groups.own_elements(at));
+            }
+            parts.push(of_group);
         }
-        self.check_overflow(t, &parts);
-        let norms = parts
-            .iter()
-            .take(own.len())
-            .map(|part| values::double_norm(t, part))
-            .collect();
-        let of_group = values::norm_of_group(t, norms);
-        let total = values::combined(t, 1);
-        drop(of_group);
+        self.check_overflow(t, &parts.concat());
+        let mut of_groups = Vec::new();
+        for (group, parts) in self.groups.list.iter().zip(&parts) {
+            let own = parts.iter().take(self.groups.own_of(group).count());
+            let norms = own.map(|part| values::double_norm(t, part)).collect();
+            of_groups.push(values::norm_of_group(t, norms));
+        }
+        let total = values::combined(t, of_groups.len() as u64);
+        drop(of_groups);
         drop(values::is_invalid(t));
         // The engine holds the last step's until this one is done.
         let last = self.norm.replace(t.empty([], DType::F32, "norm / scale"));
-        let flat = (parts.len() > 1).then(|| t.empty([self.group.part], DType::Bf16, "this GPU's gradients"));
-        let Some((master, optimizer)) = &mut self.master else {
-            return;
-        };
-        master.hold_gradient(t);
-        drop((flat, parts));
-        if self.clips {
-            values::clip(t);
+        let of_group = self.groups.list.iter().zip(parts);
+        for ((group, parts), (master, optimizer)) in of_group.zip(&mut self.masters) {
+            let flat = (parts.len() > 1).then(|| t.empty([group.part], DType::Bf16, "this GPU's gradients"));
+            master.hold_gradient(t);
+            drop((flat, parts));
+            if self.clips {
+                values::clip(t);
+            }
+            optimizer.step(t);
+            master.clear_grad();
         }
-        optimizer.step(t);
-        master.clear_grad();
         drop((total, last));
     }
 
@@ -175,6 +193,6 @@ impl EngineOptimizer for States {
     }
 
     fn weights(&self) -> Vec<(Tensor, bool)> {
-        vec![(self.flat.clone(), true)]
+        self.flat.iter().map(|flat| (flat.clone(), true)).collect()
     }
 }

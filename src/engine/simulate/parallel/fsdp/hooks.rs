@@ -1,0 +1,511 @@
+//! FSDP2 by hooks, as accelerate prepares a model (`fsdp2_prepare_model` of 1.15) and PyTorch runs it
+//! (`torch/distributed/fsdp/_fully_shard/`).
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::super::super::SimulateError;
+use super::super::super::steps::Trainer;
+use super::super::super::unshared as why;
+use super::super::super::wrapper::Wrapper;
+use super::super::modules::{Calls, Turn, known_path};
+use super::super::rewrite::shard;
+use super::plan::{self, Plan};
+use super::{GATHER, REDUCE};
+use crate::Setup;
+use crate::dtype::DType;
+use crate::setup::{Freeze, Parallel, Precision, Strategy};
+use crate::tape::log::{ScopeId, StorageId};
+use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
+
+/// The setup of a rank: accelerate's mixed precision has the model run with parameters in bf16, under autocast.
+pub(in super::super) fn base(setup: &Setup) -> Setup {
+    match is_mixed(setup) {
+        true => Setup {
+            precision: Precision::Bf16Amp,
+            ..setup.clone()
+        },
+        false => setup.clone(),
+    }
+}
+
+/// Refuses what is not simulated of FSDP2 under transformers' `Trainer`.
+pub(in super::super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
+    if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) {
+        return Err(why::fsdp_adapters());
+    }
+    match setup.precision {
+        Precision::AmpFp16 => Err(why::fsdp_precision()),
+        _ => Ok(()),
+    }
+}
+
+/// True if `TrainingArguments(bf16=True)` makes accelerate keep trained parameters in fp32.
+fn is_mixed(setup: &Setup) -> bool {
+    matches!(setup.precision, Precision::Bf16Amp | Precision::AmpBf16)
+}
+
+/// A parameter.
+struct Param {
+    /// The model's parameter, whose memory is lent while it is whole.
+    whole: Tensor,
+    scope: ScopeId,
+    /// Elements of this GPU's shard, with padding.
+    elements: u64,
+    /// This GPU's shard; without memory if the host has it.
+    shard: Tensor,
+}
+
+/// What a group of parameters does (`TrainingState`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    Forward,
+    PreBackward,
+    PostBackward,
+}
+
+/// Parameters that are gathered together (`FSDPParamGroup`).
+struct Group {
+    params: Vec<usize>,
+    reshards: bool,
+    is_whole: bool,
+    state: State,
+    /// What was gathered and not copied out.
+    gathered: Option<Tensor>,
+    /// Places in the order of forwards (`_post_forward_indices`).
+    uses: Vec<usize>,
+}
+
+/// What all groups share (`FSDPCommContext`).
+#[derive(Default)]
+struct Shared {
+    /// What the last forward copied out, kept until the next has (`AllGatherState`).
+    copied: Option<Tensor>,
+    /// Groups in the order in which their forwards ended.
+    order: Vec<usize>,
+    /// Input of the last reduce-scatter.
+    reducing: Option<Tensor>,
+    streams: Vec<(StorageId, u32)>,
+}
+
+/// A sharded model.
+struct Sharded {
+    params: Vec<Param>,
+    groups: RefCell<Vec<Group>>,
+    shared: RefCell<Shared>,
+    calls: Calls,
+    /// Group of each module that is wrapped, by its path.
+    wrapped: HashMap<String, usize>,
+    /// Modules of each group that have not run in this forward.
+    waiting: RefCell<Vec<Vec<String>>>,
+    plan: Plan,
+    world: u64,
+    offloads: bool,
+    /// Type of shards of trained parameters, in which their gradients are kept.
+    own: DType,
+    /// True if what the model returns is cast to bf16.
+    casts: bool,
+    /// False in micro-batches whose gradients stay whole (`set_requires_gradient_sync(False)`).
+    sums: Cell<bool>,
+}
+
+/// Shards a model, whose optimizer gets the shards (`fsdp2_switch_optimizer_parameters`).
+pub(in super::super) fn wrap(
+    t: &Tape,
+    (trainer, params): (&mut Trainer, &[Tensor]),
+    (setup, given, parallel): (&Setup, &Setup, &Parallel),
+) {
+    let plan = Plan::of(t, params, parallel.strategy == Strategy::Fsdp);
+    let offloads = parallel.offload.is_any();
+    let is_mixed = is_mixed(given);
+    let params = shards(t, params, (&plan, given, parallel));
+    let groups = plan.groups.iter().map(|group| Group {
+        params: group.params.clone(),
+        reshards: group.reshards,
+        is_whole: false,
+        state: State::Idle,
+        gathered: None,
+        uses: Vec::new(),
+    });
+    let groups = groups.collect();
+    let of = |group: &[Tensor]| -> Vec<Tensor> {
+        let shards = group
+            .iter()
+            .filter_map(|x| params.iter().find(|param| param.whole.is(x)));
+        shards.filter(|_| !offloads).map(|param| param.shard.clone()).collect()
+    };
+    let mut client: Vec<Vec<Tensor>> = trainer.optimizer.groups().map(of).collect();
+    client.resize(2, Vec::new());
+    let second = client.pop().unwrap_or_default();
+    let first = client.pop().unwrap_or_default();
+    trainer.optimizer = trainer.optimizer.over([first, second]);
+    let wrapped = plan.groups.iter().enumerate();
+    let wrapped = wrapped.flat_map(|(at, group)| group.modules.iter().map(move |module| (module.clone(), at)));
+    let sharded = Rc::new(Sharded {
+        groups: RefCell::new(groups),
+        shared: RefCell::default(),
+        calls: Calls::default(),
+        wrapped: wrapped.collect(),
+        waiting: RefCell::new(vec![Vec::new(); plan.groups.len()]),
+        plan,
+        world: parallel.world,
+        offloads,
+        own: if is_mixed {
+            DType::F32
+        } else {
+            setup.precision.weights()
+        },
+        casts: is_mixed,
+        sums: Cell::new(true),
+        params,
+    });
+    t.watch_modules(sharded.clone());
+    trainer.wrap(sharded, true);
+}
+
+/// Cuts all parameters (`FSDPParam._init_sharded_param`). Trained parameters that are not in fp32 are widened before; the
+/// wide ones live until all are cut (`original_sd`).
+fn shards(t: &Tape, params: &[Tensor], (plan, given, parallel): (&Plan, &Setup, &Parallel)) -> Vec<Param> {
+    let is_mixed = is_mixed(given);
+    let own = |param: &Tensor| match (is_mixed, param.requires_grad(), given.precision) {
+        (true, true, _) | (true, false, Precision::AmpBf16) => DType::F32,
+        _ => param.dtype(),
+    };
+    let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
+    let mut widened = Vec::new();
+    for (param, &scope) in params.iter().zip(&scopes) {
+        let dtype = own(param);
+        if dtype != param.dtype() {
+            widened.push(weight(t, scope, param.numel(), dtype, "parameter in fp32"));
+            t.give_up(param);
+        }
+    }
+    let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
+    for &at in plan.groups.iter().flat_map(|group| &group.params) {
+        let (param, scope) = (&params[at], scopes[at]);
+        let elements = shard(param.shape(), parallel.world);
+        let memory = weight(t, scope, elements, own(param), "shard of a parameter");
+        if parallel.offload.is_any() {
+            t.give_up(&memory);
+        }
+        let shard = match param.requires_grad() {
+            true => t.require_grad(&memory),
+            false => memory,
+        };
+        made[at] = Some(Param {
+            whole: param.clone(),
+            scope,
+            elements,
+            shard,
+        });
+    }
+    params.iter().for_each(|param| t.give_up(param));
+    drop(widened);
+    made.into_iter().flatten().collect()
+}
+
+/// Memory of weights.
+fn weight(t: &Tape, scope: ScopeId, elements: u64, dtype: DType, name: &'static str) -> Tensor {
+    let x = t.in_scope(scope, || t.as_kind(Kind::Weight, || t.empty([elements], dtype, name)));
+    x.storage().classify(Kind::Weight, Why::Parameter);
+    x
+}
+
+impl Sharded {
+    fn state(&self, group: usize) -> State {
+        self.groups.borrow()[group].state
+    }
+
+    fn set(&self, group: usize, state: State) {
+        self.groups.borrow_mut()[group].state = state;
+    }
+
+    fn note(&self, x: &Tensor, stream: u32) {
+        let id = x.storage().id();
+        self.shared.borrow_mut().streams.extend(id.map(|id| (id, stream)));
+    }
+
+    /// `unshard`: gathers a group's parameters into one buffer, into which this GPU's own shards are copied first. Shards
+    /// of another type, or in host memory, pass through a copy.
+    fn unshard(&self, t: &Tape, at: usize) {
+        let params: Vec<usize> = {
+            let group = &self.groups.borrow()[at];
+            if group.gathered.is_some() || group.is_whole || group.params.is_empty() {
+                return;
+            }
+            group.params.clone()
+        };
+        let dtype = self.params[params[0]].whole.dtype();
+        let all: u64 = params.iter().map(|&p| self.params[p].elements).sum();
+        let cast = |&&p: &&usize| self.params[p].shard.dtype() != dtype;
+        let copies: Vec<u64> = if self.offloads {
+            params.iter().map(|&p| self.params[p].elements).collect()
+        } else {
+            let elements: u64 = params.iter().filter(cast).map(|&p| self.params[p].elements).sum();
+            (elements > 0).then_some(elements).into_iter().collect()
+        };
+        let temporary = |elements: u64, name| {
+            let x = t.in_scope(0, || t.empty([elements], dtype, name));
+            self.note(&x, GATHER);
+            x
+        };
+        let copies: Vec<Tensor> = copies
+            .into_iter()
+            .map(|elements| temporary(elements, "copy of shards"))
+            .collect();
+        let buffer = temporary(all * self.world, "all-gather buffer");
+        drop(copies);
+        self.groups.borrow_mut()[at].gathered = Some(buffer);
+    }
+
+    /// `wait_for_unshard`: copies what was gathered into the parameters. In forward it is kept until the next group's.
+    fn wait(&self, t: &Tape, at: usize) {
+        let Some(buffer) = self.groups.borrow_mut()[at].gathered.take() else {
+            return;
+        };
+        let is_forward = self.state(at) == State::Forward;
+        if is_forward {
+            drop(self.shared.borrow_mut().copied.take());
+        }
+        for p in self.groups.borrow()[at].params.iter().map(|&p| &self.params[p]) {
+            let whole = weight(
+                t,
+                p.scope,
+                p.elements * self.world,
+                p.whole.dtype(),
+                "gathered parameter",
+            );
+            t.lend(&p.whole, &whole);
+        }
+        self.groups.borrow_mut()[at].is_whole = true;
+        if is_forward {
+            self.shared.borrow_mut().copied = Some(buffer);
+        }
+    }
+
+    /// `reshard`.
+    fn reshard(&self, t: &Tape, at: usize) {
+        let group = &mut self.groups.borrow_mut()[at];
+        if group.state == State::Forward && !group.reshards || !group.is_whole {
+            return;
+        }
+        group.params.iter().for_each(|&p| t.take_back(&self.params[p].whole));
+        group.is_whole = false;
+    }
+
+    fn before_module(&self, t: &Tape, at: usize) {
+        if self.state(at) == State::PreBackward {
+            // A recomputation.
+            self.unshard(t, at);
+            return self.wait(t, at);
+        }
+        self.set(at, State::Forward);
+        self.unshard(t, at);
+        self.wait(t, at);
+        self.calls.enter(t, at, true);
+    }
+
+    fn after_module(&self, t: &Tape, at: usize) {
+        if self.state(at) == State::PreBackward {
+            return;
+        }
+        self.reshard(t, at);
+        {
+            let group = &mut self.groups.borrow_mut()[at];
+            let order = &mut self.shared.borrow_mut().order;
+            if !group.params.is_empty() {
+                group.uses.push(order.len());
+                order.push(at);
+            }
+            group.state = State::Idle;
+        }
+        self.calls.leave_module(t, at);
+    }
+
+    /// `pre_backward`: gathers a group, and the one whose forward ended before it.
+    fn before_backward(&self, t: &Tape, at: usize) {
+        if self.state(at) == State::PreBackward {
+            return;
+        }
+        self.set(at, State::PreBackward);
+        self.unshard(t, at);
+        self.wait(t, at);
+        let index = self.groups.borrow_mut()[at].uses.pop();
+        let before = index.and_then(|index| index.checked_sub(1));
+        if let Some(target) = before.map(|index| self.shared.borrow().order[index]) {
+            self.unshard(t, target);
+        }
+    }
+
+    /// `post_backward`: frees a group's parameters, and reduces their gradients.
+    fn after_backward_of(&self, t: &Tape, at: usize) {
+        self.set(at, State::PostBackward);
+        let params = self.groups.borrow()[at].params.clone();
+        if !self.sums.get() {
+            return self.reshard(t, at);
+        }
+        let with_gradient: Vec<&Param> = params
+            .iter()
+            .map(|&p| &self.params[p])
+            .filter(|p| p.whole.grad().is_some())
+            .collect();
+        let gradients: Vec<Tensor> = with_gradient.iter().filter_map(|p| p.whole.grad()).collect();
+        with_gradient.iter().for_each(|p| p.whole.clear_grad());
+        self.reshard(t, at);
+        let Some(dtype) = gradients.first().map(Tensor::dtype) else {
+            return;
+        };
+        let own: u64 = with_gradient.iter().map(|p| p.elements).sum();
+        drop(self.shared.borrow_mut().reducing.take());
+        let input = t.in_scope(0, || t.empty([own * self.world], dtype, "reduce-scatter input"));
+        drop(gradients);
+        self.shared.borrow_mut().reducing = Some(input);
+        let shards = |dtype| {
+            let x = t.in_scope(with_gradient[0].scope, || {
+                t.as_kind(Kind::Gradient, || t.empty([own], dtype, "shards of gradients"))
+            });
+            x.storage().classify(Kind::Gradient, Why::Gradient);
+            self.note(&x, REDUCE);
+            x
+        };
+        let mut output = shards(dtype);
+        if dtype != self.own {
+            output = shards(self.own);
+        }
+        if !self.offloads {
+            with_gradient.iter().for_each(|p| t.give_gradient(&p.shard, &output));
+        }
+    }
+}
+
+impl Wrapper for Sharded {
+    fn begin(&self, is_last: bool) {
+        self.sums.set(is_last);
+    }
+
+    fn before_forward(&self, t: &Tape) {
+        self.calls.clear();
+        self.waiting.borrow_mut().iter_mut().for_each(Vec::clear);
+        t.no_grad(|| self.before_module(t, plan::ROOT));
+    }
+
+    fn after_forward(&self, t: &Tape) {
+        t.no_grad(|| self.after_module(t, plan::ROOT));
+        drop(self.shared.borrow_mut().copied.take());
+    }
+
+    fn handed_out(&self, t: &Tape, _: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
+        let is_wide = |x: &Tensor| x.dtype() == DType::F32;
+        match self.casts {
+            true => held
+                .into_iter()
+                .map(|x| {
+                    if is_wide(&x) {
+                        t.no_grad(|| t.to_dtype(&x, DType::Bf16))
+                    } else {
+                        x
+                    }
+                })
+                .collect(),
+            false => held,
+        }
+    }
+
+    /// `_root_post_backward_final_callback`.
+    fn after_backward(&self, t: &Tape) {
+        for at in 0..self.plan.groups.len() {
+            if self.state(at) != State::PostBackward {
+                t.no_grad(|| self.after_backward_of(t, at));
+            }
+            let group = &mut self.groups.borrow_mut()[at];
+            group.state = State::Idle;
+            group.gathered = None;
+            group.uses.clear();
+        }
+        let mut shared = self.shared.borrow_mut();
+        shared.order.clear();
+        shared.reducing = None;
+        self.calls.forget_leaves();
+    }
+
+    fn weights(&self) -> Vec<(Tensor, bool)> {
+        let params = self.params.iter();
+        params
+            .map(|param| (param.shard.clone(), param.shard.requires_grad()))
+            .collect()
+    }
+
+    fn streams(&self) -> Vec<(StorageId, u32)> {
+        self.shared.borrow().streams.clone()
+    }
+}
+
+impl Sharded {
+    /// Path and group of a module that is wrapped.
+    fn group_of(&self, t: &Tape, scope: ScopeId) -> Option<(String, usize)> {
+        let path = known_path(&t.path_of_scope(scope), |path| self.wrapped.contains_key(path));
+        let group = self.wrapped.get(&path).copied()?;
+        Some((path, group))
+    }
+}
+
+impl ModuleWatcher for Sharded {
+    /// The first module of a group gathers it (`_register_group_forward_hooks`).
+    fn enters(&self, t: &Tape, scope: ScopeId) {
+        let Some((_, group)) = self.group_of(t, scope) else {
+            return;
+        };
+        let is_first = self.waiting.borrow()[group].is_empty();
+        if is_first {
+            self.waiting.borrow_mut()[group].clone_from(&self.plan.groups[group].modules);
+            t.in_scope(0, || self.before_module(t, group));
+        }
+    }
+
+    /// The last module of a group releases it.
+    fn leaves(&self, t: &Tape, scope: ScopeId) {
+        let Some((path, group)) = self.group_of(t, scope) else {
+            return;
+        };
+        let is_last = {
+            let waiting = &mut self.waiting.borrow_mut()[group];
+            waiting.retain(|module| *module != path);
+            waiting.is_empty()
+        };
+        if is_last {
+            t.in_scope(0, || self.after_module(t, group));
+        }
+    }
+
+    fn reaches(&self, t: &Tape, node: Option<u64>) -> Option<usize> {
+        // A recomputation that has stopped leaves no modules.
+        self.waiting.borrow_mut().iter_mut().for_each(Vec::clear);
+        let (passed, turn) = self.calls.come_to(node)?;
+        t.in_scope(0, || match turn {
+            Turn::Into(group) => self.before_backward(t, group),
+            Turn::OutOf(group) => self.after_backward_of(t, group),
+            Turn::None => {}
+        });
+        Some(passed)
+    }
+
+    fn leaves_by(&self, node: u64) -> Option<usize> {
+        self.calls.leaves_by(node)
+    }
+
+    fn begins(&self, _: &Tape) {}
+
+    fn uses(&self, _: &Tape, _: &Tensor) {}
+
+    fn asks(&self, _: &Tape, _: &Tensor) {}
+
+    fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
+        self.calls.make_leaf(t, leaf);
+    }
+
+    fn place_of_leaf(&self, x: &Tensor) -> Option<u64> {
+        self.calls.place_of_leaf(x)
+    }
+}

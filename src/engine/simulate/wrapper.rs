@@ -1,0 +1,40 @@
+//! What wraps a model for several GPUs, as the loop of a step calls it.
+
+use super::engine::Engine;
+use crate::tape::log::StorageId;
+use crate::tape::{Tape, Tensor};
+
+/// Hooks around a model's forward and backward. Those on gradients are the tape's ([`Tape::on_gradient`]).
+pub(super) trait Wrapper {
+    /// A micro-batch begins; `is_last` is true for the last of a step.
+    fn begin(&self, is_last: bool);
+
+    /// The forward of the model begins.
+    fn before_forward(&self, _: &Tape) {}
+
+    /// The forward of the model is over.
+    fn after_forward(&self, _: &Tape) {}
+
+    /// Returns what is handed out in the place of what the model's output object holds, beside its loss.
+    fn handed_out(&self, _: &Tape, _loss: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
+        held
+    }
+
+    /// The backward of a micro-batch is over.
+    fn after_backward(&self, _: &Tape) {}
+
+    /// Memory that parameters moved into, and true if it is of trained ones.
+    fn weights(&self) -> Vec<(Tensor, bool)> {
+        Vec::new()
+    }
+
+    /// Storages made on another stream than the model's.
+    fn streams(&self) -> Vec<(StorageId, u32)> {
+        Vec::new()
+    }
+
+    /// DeepSpeed's engine, which scales losses and steps by itself.
+    fn engine(&self) -> Option<&Engine> {
+        None
+    }
+}
