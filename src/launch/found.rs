@@ -273,20 +273,20 @@ fn of_trl() -> [Found; 5] {
             &["trl_sft_llava.sh", "trl_zero3.yaml"],
             true,
             json!({"model": "llava-hf/llava-1.5-7b-hf", "batch": 8, "accum": 8, "seq": 1024, "world": 8,
-                "strategy": "deepspeed3", "precision": "bf16", "ckpt": "full"}),
-            &["several GPUs"],
+                "strategy": "deepspeed3", "precision": "bf16", "ckpt": "full", "trainer": "trl_sft"}),
+            &[],
         ),
         found(
             &["trl_sft_gemma3.sh", "trl_zero3.yaml"],
             true,
             json!({"attn": "eager", "freeze": "lora", "lora_targets": "all-linear", "rank": 16}),
-            &["several GPUs"],
+            &[],
         ),
         found(
             &["trl_dpo_qwen2_5_vl.sh", "trl_two_gpus.yaml"],
             true,
-            json!({"world": 2, "strategy": "ddp", "batch": 2, "accum": 32}),
-            &["several GPUs"],
+            json!({"world": 2, "strategy": "ddp", "batch": 2, "accum": 32, "trainer": "trl_dpo"}),
+            &[],
         ),
         found(
             &["trl_sft.yaml"],
@@ -298,7 +298,7 @@ fn of_trl() -> [Found; 5] {
             &["trl_sft_gpt_oss.sh", "trl_zero3.yaml"],
             false,
             json!({"seq": 4096, "batch": 2}),
-            &["packing", "attn_implementation", "several GPUs"],
+            &["packing", "attn_implementation"],
         ),
     ]
 }

@@ -182,7 +182,6 @@ pub(crate) fn of_knob(knob: &str, value: &Value) -> Effect {
 fn of_remark(remark: &Remark) -> Effect {
     use Direction::{AnotherRun, AtLeast, AtMost, Unknown};
     match remark.note {
-        Note::LossOnSeveralGpus => (Aspect::Loss, Unknown),
         Note::TrainerOnSeveralGpus => (Aspect::Loss, AnotherRun),
         Note::Vllm => (Aspect::Beside, AtLeast),
         // All weights are taken as those that are trained.

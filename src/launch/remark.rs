@@ -37,7 +37,6 @@ notes! {
     MostVideo = "most_video", "the size of videos, where samples have any: at most {most}";
     EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";
     KnownTokens = "known_tokens", "special tokens are of the vocabulary: new ones make the embeddings larger";
-    LossOnSeveralGpus = "loss_on_several_gpus", "the loss of {tool} on several GPUs; a loop with all logits is simulated";
     TrainerOnSeveralGpus = "trainer_on_several_gpus", "the trainer of {tool} on several GPUs, whose models and loss are not those of supervised fine-tuning";
     Vllm = "vllm", "vLLM's own memory: in the training process it takes {share} of the card (vllm_gpu_memory_utilization)";
     DeviceMap = "device_map", "one process and {gpus} GPUs: the model is split over them, layer by layer (device_map); NPROC_PER_NODE={gpus} starts a process on each";

@@ -396,15 +396,22 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
             .push(note.with([("gpus", processes.gpus_of_each.to_string())]));
     }
     let zero_stage = zero_stage(draft);
-    if world > 1 || zero_stage.is_some() {
+    let is_several = world > 1 || zero_stage.is_some();
+    let trainer = trainer(draft, tool);
+    let has_own_loop = match trainer {
+        TrainerKind::TrlGrpo => is_several,
+        TrainerKind::TrlDpo => zero_stage == Some(3),
+        // Files that name no program.
+        _ => is_several && matches!(tool, Tool::DeepSpeed | Tool::Accelerate),
+    };
+    if has_own_loop {
         out.assumed.push(Note::OwnLoop.into());
-    }
-    if (world > 1 || zero_stage.is_some()) && tool.is_trl() {
-        let note = match tool {
-            Tool::TrlSft => Note::LossOnSeveralGpus,
-            _ => Note::TrainerOnSeveralGpus,
-        };
-        out.not_simulated.push(note.with([("tool", tool.name().to_owned())]));
+        if tool.is_trl() {
+            out.not_simulated
+                .push(Note::TrainerOnSeveralGpus.with([("tool", tool.name().to_owned())]));
+        }
+    } else {
+        out.put("trainer", trainer.name());
     }
     if let Some(stage) = zero_stage {
         return engine((draft, tool), (stage, processes), hidden_size, out);
@@ -417,17 +424,19 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
         }
         return;
     }
-    // Every tool that is known trains with transformers' `Trainer`, or with a subclass of it.
-    let trainer = match tool {
+    if !processes.is_told {
+        out.assumed.push(Note::OneGpu.into());
+    }
+}
+
+/// The trainer of a tool: every one that is known trains with transformers' `Trainer`, or with a subclass of it.
+fn trainer(draft: &Draft, tool: Tool) -> TrainerKind {
+    match tool {
         // TRL's own preparation of 4-bit weights is not simulated.
         _ if draft.bits.is_some() => TrainerKind::Transformers,
         Tool::TrlSft => TrainerKind::TrlSft,
         Tool::TrlDpo => TrainerKind::TrlDpo,
         Tool::TrlGrpo => TrainerKind::TrlGrpo,
         _ => TrainerKind::Transformers,
-    };
-    out.put("trainer", trainer.name());
-    if !processes.is_told {
-        out.assumed.push(Note::OneGpu.into());
     }
 }
