@@ -66,7 +66,7 @@ pub fn predict_case(
 ) -> Result<(Report, Option<Milliseconds>), Failure> {
     let model = names.model(case)?;
     let (setup, parallel) = (&case.setup, case.parallel.as_ref());
-    let is_timed = setup.is_timed() && !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
+    let is_timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup.trainer));
     let Some(clock) = clock.filter(|_| is_timed) else {
         return Ok((predict(&model, setup, parallel, gpu)?, None));
     };

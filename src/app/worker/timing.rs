@@ -160,6 +160,8 @@ pub enum NoTime {
     Card(String),
     /// The time of DeepSpeed's step is not estimated.
     DeepSpeed,
+    /// FSDP2 shards the step under a trainer.
+    Sharded,
     /// The time of a compiled step is not estimated.
     Compiled,
     /// The step generates.

@@ -23,10 +23,10 @@ impl Estimate {
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
-        let timed = !parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds());
-        let (clock, expense) = (self.clock()?.filter(|_| timed), self.time.expense()?);
+        let (clock, expense) = (self.clock()?, self.time.expense()?);
         let (model, setup) = self.subject.read(&self.setup)?;
-        let clock = clock.filter(|_| setup.is_timed());
+        let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup.trainer));
+        let clock = clock.filter(|_| timed);
         let (report, time) = match &clock {
             Some(clock) => {
                 let sources = clock.sources();
