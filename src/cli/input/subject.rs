@@ -197,17 +197,17 @@ impl Subject {
     pub fn parallel(&self) -> Result<Option<Parallel>, Failure> {
         let case = self.case.as_deref().map(read_case).transpose()?;
         let launched = self.launched.as_ref().map(|launched| &launched.case);
-        Ok(case.as_ref().map(|(case, _)| case).or(launched).and_then(|case| case.parallel))
+        Ok(case
+            .as_ref()
+            .map(|(case, _)| case)
+            .or(launched)
+            .and_then(|case| case.parallel))
     }
 
     fn model_and_setup(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
         if let (None, Some(source)) = (&self.model, &self.config) {
             let text = self.config_text(source)?;
-            return from_config(
-                (source, text),
-                self.launched.clone(),
-                flags,
-            );
+            return from_config((source, text), self.launched.clone(), flags);
         }
         let names = self.names();
         match (self.model, self.launched, self.case) {
@@ -220,7 +220,12 @@ impl Subject {
             (.., Some(text)) => {
                 let (case, states_seq) = read_case(&text)?;
                 let found = names.find(&case.model, &Place::default())?;
-                from_case(at_its_length(case, states_seq, &found), &found, flags, ImageRules::default())
+                from_case(
+                    at_its_length(case, states_seq, &found),
+                    &found,
+                    flags,
+                    ImageRules::default(),
+                )
             }
             (_, Some(launched), _) if launched.case.model.is_empty() => Err(Failure::Input(
                 "--launch names no model; name one before it, or give --config with its config.json".into(),
@@ -297,12 +302,7 @@ pub fn states_seq(text: &str) -> bool {
     value.is_some_and(|value| value.get("case").unwrap_or(&value).get("seq").is_some())
 }
 
-fn from_case(
-    mut case: Case,
-    found: &Found,
-    flags: &SetupFlags,
-    images: ImageRules,
-) -> Result<(Model, Setup), Failure> {
+fn from_case(mut case: Case, found: &Found, flags: &SetupFlags, images: ImageRules) -> Result<(Model, Setup), Failure> {
     flags.apply(&mut case.setup);
     images.apply(&mut case.setup);
     let model = model_of(found, &case).map_err(Failure::input)?;

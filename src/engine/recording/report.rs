@@ -1,7 +1,7 @@
 //! Reports of recorded runs.
 
 use super::error::RecordingError;
-use super::replay::{Asked, replay};
+use super::replay::{Asked, Replay, replay};
 use super::run::{About, RecordedRun};
 use super::warnings::warnings;
 use crate::report::{Breakdown, Phase, Recorded, Report, Timeline};
@@ -23,24 +23,7 @@ pub struct Played {
 /// # Errors
 /// If the allocator refuses a request, which does not happen without a limit.
 pub fn report(mut run: RecordedRun) -> Result<Played, RecordingError> {
-    let replayed = |run: &RecordedRun| replay(run).map_err(|error| RecordingError::Setting(error.to_string()));
-    let mut replay = replayed(&run)?;
-    if let Some(batches) = &mut run.about.batches {
-        batches.steps.truncate(replay.steps.len());
-        for (batch, figures) in batches.steps.iter_mut().zip(&replay.steps) {
-            batch.peak_allocated = figures.peak();
-        }
-        // Of equal ones the last: the steps before it have left what steps leave.
-        let highest = (0..replay.steps.len()).max_by_key(|&step| replay.steps[step].peak());
-        batches.decides = highest.unwrap_or_default();
-        if batches.decides + 1 < replay.steps.len() {
-            let decides = batches.decides;
-            run = run.up_to(decides);
-            let reserved = std::mem::take(&mut replay.reserved);
-            replay = replayed(&run)?;
-            replay.reserved = reserved;
-        }
-    }
+    let replay = replay_to_deciding_batch(&mut run)?;
     let (Some(first), Some(steady), Some(step)) = (replay.steps.first(), replay.steps.last(), run.steps.last()) else {
         return Err(RecordingError::NoStep);
     };
@@ -88,4 +71,29 @@ pub fn report(mut run: RecordedRun) -> Result<Played, RecordingError> {
         report,
         asked: replay.asked,
     })
+}
+
+/// Replays a run; if its steps took the batches of several of the run's, only up to the step whose batch needs the most
+/// memory, which becomes the last. Reserved bytes stay those of all steps.
+fn replay_to_deciding_batch(run: &mut RecordedRun) -> Result<Replay, RecordingError> {
+    let replayed = |run: &RecordedRun| replay(run).map_err(|error| RecordingError::Setting(error.to_string()));
+    let mut replay = replayed(run)?;
+    let Some(batches) = &mut run.about.batches else {
+        return Ok(replay);
+    };
+    batches.steps.truncate(replay.steps.len());
+    for (batch, figures) in batches.steps.iter_mut().zip(&replay.steps) {
+        batch.peak_allocated = figures.peak();
+    }
+    // Of equal ones the last: the steps before it have left what steps leave.
+    let highest = (0..replay.steps.len()).max_by_key(|&step| replay.steps[step].peak());
+    batches.decides = highest.unwrap_or_default();
+    if batches.decides + 1 < replay.steps.len() {
+        let decides = batches.decides;
+        run.cut_after(decides);
+        let reserved = std::mem::take(&mut replay.reserved);
+        replay = replayed(run)?;
+        replay.reserved = reserved;
+    }
+    Ok(replay)
 }

@@ -235,9 +235,8 @@ impl RecordedRun {
     }
 
     /// Leaves out the steps after one of them.
-    pub(super) fn up_to(mut self, step: usize) -> Self {
+    pub(super) fn cut_after(&mut self, step: usize) {
         self.steps.truncate(step + 1);
-        self
     }
 
     /// Returns the options of the allocator.
