@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
+use super::digest::Digest;
 use super::log::TrainingLog;
 use super::oom::OomMessage;
 use super::profile::Profile;
@@ -13,6 +14,8 @@ use super::snapshot::Summary;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
+    /// What a text says beside the numbers below: signs, settings, the command.
+    Text(Box<Digest>),
     /// An out-of-memory error.
     Oom(OomMessage),
     /// The allocator's counters: `memory_summary()` or `memory_stats()`.
@@ -31,6 +34,7 @@ impl Evidence {
     /// Common English name of this kind of evidence.
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::Text(_) => "text",
             Self::Oom(_) => "out-of-memory error",
             Self::Counters(_) => "allocator counters",
             Self::Smi(_) => "nvidia-smi",

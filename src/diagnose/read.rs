@@ -1,9 +1,11 @@
 //! Passes a file or a paste to every reader and collects the evidence that each one recognises.
 
+use super::digest::Digest;
 use super::evidence::{Evidence, Piece};
+use super::excerpt::Part;
+use super::paste::{Paste, decode};
 use super::pickle::Pickle;
 use super::snapshot::{Read, Recording, Snapshot, SnapshotError};
-use super::text::without_colours;
 use super::{counters, log, oom, profile, smi};
 
 /// Longest text in bytes that is searched. Of a longer text, such as a log, only the end is searched, which holds the
@@ -11,17 +13,17 @@ use super::{counters, log, oom, profile, smi};
 const LONGEST_TEXT: usize = 64 << 20;
 
 /// Returns all recognised evidence in the order of the input. The bytes are a memory snapshot, a Chrome trace, or any
-/// text; gzip is decompressed first.
+/// text, whose digest comes first; gzip is decompressed first.
 ///
 /// # Errors
-/// If no reader recognises anything; the error lists what can be read.
+/// If it is empty, packed, or a file that is no memory snapshot; the error lists what can be read.
 ///
 /// ```
 /// use vramscope_diagnose::{Evidence, read};
 ///
 /// let pasted = b"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69 GiB total capacity; ...)";
 /// let pieces = read(pasted)?;
-/// assert!(matches!(&pieces[0].evidence, Evidence::Oom(message) if message.device == Some(0)));
+/// assert!(matches!(&pieces[1].evidence, Evidence::Oom(message) if message.device == Some(0)));
 /// # Ok::<(), vramscope_diagnose::Unrecognised>(())
 /// ```
 pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
@@ -40,15 +42,26 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Piece>, Unrecognised> {
         }]);
     }
     // The error is at the end of a long log.
-    let bytes = &bytes[bytes.len().saturating_sub(LONGEST_TEXT)..];
-    let text = without_colours(&String::from_utf8_lossy(bytes)).replace('\r', "\n");
-    let mut pieces = of_text(&text);
-    pieces.sort_by_key(|piece| piece.line);
-    if pieces.is_empty() {
-        Err(Unrecognised::Nothing)
-    } else {
-        Ok(pieces)
+    let text = decode(&bytes[bytes.len().saturating_sub(LONGEST_TEXT)..]);
+    if text.trim().is_empty() {
+        return Err(Unrecognised::Nothing);
     }
+    Ok(of_text([(1, text.as_ref())]))
+}
+
+/// Like [`read`], of a text of which an [`Excerpt`](super::Excerpt) was kept.
+///
+/// # Errors
+/// If there is no text in it.
+pub fn read_parts(parts: &[Part]) -> Result<Vec<Piece>, Unrecognised> {
+    let texts: Vec<_> = parts
+        .iter()
+        .map(|part| (part.first_line, decode(&part.bytes)))
+        .collect();
+    if texts.iter().all(|(_, text)| text.trim().is_empty()) {
+        return Err(Unrecognised::Nothing);
+    }
+    Ok(of_text(texts.iter().map(|(first, text)| (*first, text.as_ref()))))
 }
 
 /// Like [`read`], and also returns a snapshot's recordings for display.
@@ -77,7 +90,10 @@ fn of_snapshot(bytes: &[u8]) -> Result<(Vec<Piece>, Read), Unrecognised> {
     Ok((summaries.into_iter().map(piece).collect(), read))
 }
 
-fn of_text(text: &str) -> Vec<Piece> {
+/// What a text holds: its digest first, then the evidence that has a reader of its own, in the order of the lines.
+fn of_text<'a>(parts: impl IntoIterator<Item = (usize, &'a str)>) -> Vec<Piece> {
+    let paste = Paste::of_parts(parts);
+    let text = paste.text.as_str();
     let mut pieces = oom::find(text);
     pieces.extend(counters::find_summary(text));
     pieces.extend(counters::find_stats(text));
@@ -85,7 +101,16 @@ fn of_text(text: &str) -> Vec<Piece> {
     pieces.extend(smi::find_csv(text));
     pieces.extend(profile::find_table(text));
     pieces.extend(log::find(text));
-    pieces
+    for piece in &mut pieces {
+        piece.line = paste.number(piece.line.saturating_sub(1));
+    }
+    pieces.sort_by_key(|piece| piece.line);
+    let errors = pieces.iter().map(|piece| piece.line).collect();
+    let digest = Piece {
+        line: 0,
+        evidence: Evidence::Text(Box::new(Digest::of(&paste, errors))),
+    };
+    std::iter::once(digest).chain(pieces).collect()
 }
 
 /// Returns true if the bytes start like JSON and trace events appear near the beginning.
@@ -123,8 +148,8 @@ pub enum Unrecognised {
     /// The input is compressed; the field is the name of the format.
     #[error("packed as {0}: unpack it first")]
     Packed(&'static str),
-    /// No reader recognised anything.
-    #[error("nothing in it is understood; understood are {UNDERSTOOD}")]
+    /// There is no text in it.
+    #[error("it is empty; understood are {UNDERSTOOD}")]
     Nothing,
 }
 

@@ -26,20 +26,6 @@ pub(super) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1
 }
 
-/// Removes terminal colour codes from a text.
-pub(super) fn without_colours(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\u{1b}[") {
-        out.push_str(&rest[..at]);
-        let code = &rest[at + 2..];
-        let len = code.bytes().take_while(|b| matches!(b, b'0'..=b'?')).count();
-        rest = code.get(len + 1..).unwrap_or_default();
-    }
-    out.push_str(rest);
-    out
-}
-
 /// Splits a table row into cells: at bars if it has any, else at tabs, else at runs of two or more blanks.
 pub(super) fn cells(line: &str) -> Vec<&str> {
     let trimmed = line.trim();
@@ -71,12 +57,6 @@ mod tests {
         assert_eq!(cells("| a | b c |  |"), ["a", "b c", ""]);
         assert_eq!(cells("  a b    c   d"), ["a b", "c", "d"]);
         assert_eq!(cells("a b\tc"), ["a b", "c"]);
-    }
-
-    #[test]
-    fn colours_are_left_out() {
-        assert_eq!(without_colours("\u{1b}[1;31mred\u{1b}[0m é\u{1b}["), "red é");
-        assert_eq!(without_colours("\u{1b}[31é"), "");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use vramscope_diagnose::snapshot::{Category, Group, Recording, SegmentMap, Summary};
 use vramscope_diagnose::words::{self, Said};
-use vramscope_diagnose::{Action, Check, Confidence, Evidence, Finding, Piece, checks};
+use vramscope_diagnose::{Action, Check, Confidence, Evidence, Finding, Piece, Quote, checks};
 use vramscope_engine::units::Bytes;
 
 use super::run::{Simulated, SimulatedRun};
@@ -33,8 +33,10 @@ struct WordedFinding {
     row: &'static str,
     title: Said,
     numbers: Vec<Said>,
-    /// Next steps: id and sentence.
-    next: Vec<(Action, Said)>,
+    /// Next steps: the action that a change of the setup carries out, if there is one, and the sentence.
+    next: Vec<(Option<Action>, Said)>,
+    /// Lines of the text that show it.
+    quotes: Vec<Quote>,
     gauge: Option<(Bytes, Bytes)>,
 }
 
@@ -116,7 +118,13 @@ impl WordedFinding {
             row: finding.row(),
             title: words::title(&finding.cause, finding.confidence),
             numbers: words::evidence(&finding.cause),
-            next: steps.map(|step| (step, said(step))).collect(),
+            next: finding
+                .advice
+                .iter()
+                .cloned()
+                .chain(steps.map(|step| (Some(step), said(step))))
+                .collect(),
+            quotes: finding.quotes.clone(),
             gauge: finding.cause.gauge(),
         }
     }

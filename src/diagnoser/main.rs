@@ -24,7 +24,7 @@ mod exports {
     /// Returns the phrases of findings in a language: a JSON object.
     #[wasm_bindgen]
     pub fn phrases(language: &str) -> String {
-        words::phrases(language).to_owned()
+        words::phrases(language)
     }
 
     /// Starts a file of about `size` bytes, unpacked; returns the reason if that is too large.

@@ -160,9 +160,11 @@ mod tests {
 
     #[test]
     fn files_are_answered_together() {
-        let session = session(&[("a.txt", FULL), ("b.txt", b"nothing")]);
+        let session = session(&[("a.txt", FULL), ("b.txt", b" ")]);
         let answer = json(&session.answer());
-        assert_eq!(answer["read"][0], json!(["a.txt", 1, "out-of-memory error"]));
+        assert_eq!(answer["read"][0], json!(["a.txt", 0, "text"]));
+        assert_eq!(answer["read"][1], json!(["a.txt", 1, "out-of-memory error"]));
+        assert_eq!(answer["findings"][0]["quotes"][0]["line"], 1);
         assert_eq!(answer["refused"][0][0], "b.txt");
         assert_eq!(answer["findings"][0]["code"], "out-of-capacity");
         assert_eq!(answer["findings"][0]["title"]["key"], "t_out_of_capacity");

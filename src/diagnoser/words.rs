@@ -1,12 +1,15 @@
 //! Phrases of findings. They are compiled into this program, so that only visitors of the page download them.
 
+use vramscope_diagnose::words::Phrases;
+
 /// Phrases of findings, by the tag of their language.
 const WORDS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
-/// Returns the phrases of a language as a JSON object; in English for an unknown language.
-pub fn phrases(language: &str) -> &'static str {
-    let known = WORDS.iter().find(|(tag, _)| *tag == language);
-    known.unwrap_or(&WORDS[0]).1
+/// Returns the phrases of a language as a JSON object, with those of the kinds of evidence; in English for an unknown
+/// language.
+pub fn phrases(language: &str) -> String {
+    let (tag, own) = WORDS.iter().find(|(tag, _)| *tag == language).unwrap_or(&WORDS[0]);
+    Phrases::read(own).unwrap_or_default().with_kinds(tag).json()
 }
 
 #[cfg(test)]
@@ -18,7 +21,7 @@ mod tests {
     use super::*;
 
     fn read(language: &str) -> BTreeMap<String, String> {
-        serde_json::from_str(phrases(language)).expect("an object of texts")
+        serde_json::from_str(&phrases(language)).expect("an object of texts")
     }
 
     #[test]

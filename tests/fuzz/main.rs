@@ -144,8 +144,23 @@ fn feed(reader: &str, input: &[u8]) -> bool {
     for finding in diagnose(&pieces, &context) {
         let length = words::title(&finding.cause, finding.confidence).key.len() + words::evidence(&finding.cause).len();
         assert!(length > 0 && !finding.row().is_empty());
+        for quote in &finding.quotes {
+            assert!(is_in(&quote.text, input), "{:?} is quoted, and not there", quote.text);
+        }
     }
     true
+}
+
+/// Returns true if a quotation is in the input, but for masked secrets, and for what escapes make of a line.
+fn is_in(quote: &str, input: &[u8]) -> bool {
+    let plain = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect() };
+    let text = plain(&String::from_utf8_lossy(input));
+    let has_escapes = input.contains(&0x1b) || input.contains(&0);
+    has_escapes
+        || quote
+            .trim_end_matches('…')
+            .split("***")
+            .all(|part| text.contains(&plain(part)))
 }
 
 /// CPU time of each thread of this process; empty if the system does not report it.

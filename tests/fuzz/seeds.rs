@@ -1,6 +1,7 @@
 //! Valid inputs of each reader, as seeds for fuzzing.
 
 use std::io::Read;
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 
@@ -9,7 +10,8 @@ use crate::mutate::Write;
 use crate::pickled::Pickler;
 
 /// Names of the readers.
-pub const READERS: [&str; 12] = [
+pub const READERS: [&str; 13] = [
+    CRASHES,
     "oom",
     "summary",
     "stats",
@@ -23,6 +25,9 @@ pub const READERS: [&str; 12] = [
     RECORDINGS,
     RUNS,
 ];
+
+/// Name of whole crashes: the examples of all kinds of evidence, which the mutator cuts and mixes.
+pub const CRASHES: &str = "crashes";
 
 /// Name of recordings of training steps, and of those of all sizes, as a fuzz target.
 pub const RECORDINGS: &str = "recordings";
@@ -91,6 +96,10 @@ pub fn of(reader: &str) -> Option<(Vec<Vec<u8>>, Option<Write>)> {
 fn whole(reader: &str) -> Option<Vec<Vec<u8>>> {
     let texts = |texts: &[&str]| Some(texts.iter().map(|text| text.as_bytes().to_vec()).collect());
     match reader {
+        CRASHES => Some(crashes(Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../src/diagnose/kinds"
+        )))),
         "oom" => texts(&OOM),
         "summary" => texts(&[SUMMARY]),
         "stats" => texts(&[STATS]),
@@ -111,6 +120,22 @@ fn whole(reader: &str) -> Option<Vec<Vec<u8>>> {
         RUNS => texts(&[r#"{"config": {"model_type": "gpt2"}, "case": {"model": "x", "batch": 2, "seq": 64}}"#]),
         _ => None,
     }
+}
+
+/// The examples in the files of kinds.
+fn crashes(folder: &Path) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(crashes(&path));
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let examples = text.split("text = '''\n").skip(1);
+        found.extend(examples.filter_map(|rest| Some(rest.split_once("'''")?.0.as_bytes().to_vec())));
+    }
+    found
 }
 
 /// A whole snapshot of two training steps of GPT-2.

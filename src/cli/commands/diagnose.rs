@@ -5,7 +5,10 @@ use std::io::Read;
 use clap::Args;
 use serde::Serialize;
 use vramscope_diagnose::recorded::{Comparison, compare};
-use vramscope_diagnose::{Action, Context, Evidence, Finding, Fixes, Piece, Snapshot, words};
+use vramscope_diagnose::{
+    Action, Context, Evidence, Excerpt, Finding, Fixes, Part, Piece, Snapshot, UNDERSTOOD, catalogue_name, launched,
+    words,
+};
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::{Opened, Played, RecordingError};
 use vramscope_engine::setup::Parallel;
@@ -23,7 +26,7 @@ use crate::input::launch::LaunchOfError;
 use crate::input::recorded::{Sizes, failed, holds_one, open};
 use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
-use crate::input::source::{LARGEST, Source};
+use crate::input::source::Source;
 use crate::input::subject::Subject;
 use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
@@ -32,7 +35,7 @@ use crate::predict::predict;
 /// Find out why a run is out of memory, or slow
 ///
 /// Reads whatever there is, several kinds at once and in any order, also gzipped: out-of-memory errors of
-/// PyTorch 1.0 and later, memory_summary() and memory_stats(), nvidia-smi tables and CSV logs, training logs
+/// PyTorch 1.0 and later and what hides one, commands and configurations, what killed a process, memory_summary() and memory_stats(), nvidia-smi tables and CSV logs, training logs
 /// with memory in them, profiler tables and Chrome traces, and memory snapshots
 /// (torch.cuda.memory._dump_snapshot). Says what the numbers show, how sure that is, and what to do next;
 /// with the model and its setup named, how many bytes each change saves; with a recording of the same script
@@ -107,7 +110,8 @@ struct WordedFinding<'a> {
     row: &'static str,
     title: String,
     numbers: Vec<String>,
-    next: Vec<String>,
+    /// What to do, ready to paste.
+    steps: Vec<String>,
     #[serde(flatten)]
     finding: &'a Finding,
 }
@@ -118,11 +122,15 @@ impl Diagnose {
     /// # Errors
     /// If a file cannot be read, no file contains evidence, or standard output cannot be written.
     pub fn run(self) -> Result<(), Failure> {
-        let setup = self.known_setup()?;
         let read = read_all(&self.files)?;
         let recorded = self.recorded(&read)?;
         let understood = understand(&read)?;
         let pieces: Vec<Piece> = understood.iter().map(|one| one.piece.clone()).collect();
+        let setup = match self.known_setup()? {
+            Some(known) => Some(known),
+            None if self.recording.is_none() => self.setup_of_paste(&pieces),
+            None => None,
+        };
         let target = self.room.target()?;
         let context = Context {
             capacity: target.map(|target| capacity(&target)),
@@ -166,7 +174,7 @@ impl Diagnose {
     }
 
     /// The recording against every snapshot among what was read, and its own report.
-    fn recorded(&self, read: &[(&Source, Vec<u8>)]) -> Result<Option<(Vec<Comparison>, Played)>, Failure> {
+    fn recorded(&self, read: &[(&Source, Contents)]) -> Result<Option<(Vec<Comparison>, Played)>, Failure> {
         let Some(source) = &self.recording else {
             return Ok(None);
         };
@@ -181,7 +189,10 @@ impl Diagnose {
                 all.at(&point, gpu).map_err(wrong)?
             }
         };
-        let snapshots = read.iter().filter_map(|(_, bytes)| Snapshot::from_pickle(bytes).ok());
+        let snapshots = read.iter().filter_map(|(_, contents)| match contents {
+            Contents::Whole(bytes) => Snapshot::from_pickle(bytes).ok(),
+            Contents::Parts(_) => None,
+        });
         let snapshots: Vec<Snapshot> = snapshots.collect();
         if snapshots.is_empty() {
             return Err(Failure::Input(format!(
@@ -194,7 +205,7 @@ impl Diagnose {
 
     fn known_setup(&self) -> Result<Option<Known>, Failure> {
         let Some(subject) = self.subject()? else {
-            if self.setup != SetupFlags::default() {
+            if !self.launch.is_given() && self.setup != SetupFlags::default() {
                 return Err(Failure::Input(
                     "the flags of the training setup need a model: add --model NAME, --config FILE or --launch FILE"
                         .into(),
@@ -215,6 +226,31 @@ impl Diagnose {
         }))
     }
 
+    /// The run of the command in a paste, if all that changes its memory is known; what it lacks is asked for by the
+    /// findings.
+    fn setup_of_paste(&self, pieces: &[Piece]) -> Option<Known> {
+        let (name, launch) = launched(pieces)?;
+        let mut subject = Subject::of_launch(Some(name.to_owned()), None, self.hub.offline());
+        let facts = subject.facts(None).ok()?;
+        let resolved = launch.resolve(facts);
+        // Another run than the one of the paste is not simulated: sizes of pictures are in none.
+        if facts.takes_images || !resolved.not_simulated.is_empty() || !resolved.missing.is_empty() {
+            return None;
+        }
+        subject.launch(LaunchOfError::case(&resolved).ok()??, &resolved);
+        let gpu = self.room.gpu().ok()?;
+        let parallel = subject.parallel().ok()?;
+        let (model, setup) = subject.read(&self.setup).ok()?;
+        let report = predict(&model, &setup, parallel.as_ref(), gpu).ok()?;
+        Some(Known {
+            model,
+            setup,
+            parallel,
+            gpu,
+            report,
+        })
+    }
+
     /// The model by name, by its config.json or by the file that started the run.
     fn subject(&self) -> Result<Option<Subject>, Failure> {
         let (model, config) = (self.model.clone(), self.config.clone());
@@ -223,7 +259,17 @@ impl Diagnose {
         };
         let mut subject = Subject::of_launch(model, config, self.hub.clone());
         subject.stand_at(self.launch.place(&launch));
-        let resolved = launch.resolve(subject.facts(launch.model())?);
+        let facts = match subject.facts(launch.model()) {
+            Ok(facts) => facts,
+            // Without a model nothing is simulated; the error is still read.
+            Err(why) => {
+                anstream::eprintln!(
+                    "note: {why}\nnothing is simulated; add --model NAME or --config FILE (`vramscope models` lists names)"
+                );
+                return Ok(None);
+            }
+        };
+        let resolved = launch.resolve(facts);
         let Some(case) = LaunchOfError::case(&resolved)? else {
             return Ok(None);
         };
@@ -255,16 +301,14 @@ impl Known {
 impl<'a> WordedFinding<'a> {
     fn of(finding: &'a Finding, english: &words::Phrases) -> Self {
         let numbers = words::evidence(&finding.cause);
+        let advice = finding.advice.iter().map(|(_, said)| english.say(said));
+        let steps = finding.steps.iter().map(|step| english.say(&words::step(*step)));
         Self {
             code: finding.cause.code(),
             row: finding.row(),
             title: english.say(&words::title(&finding.cause, finding.confidence)),
             numbers: numbers.iter().map(|said| english.say(said)).collect(),
-            next: finding
-                .steps
-                .iter()
-                .map(|step| english.say(&words::step(*step)))
-                .collect(),
+            steps: advice.chain(steps).collect(),
             finding,
         }
     }
@@ -292,16 +336,26 @@ fn room(target: Option<Target>, pieces: &[Piece]) -> Option<Room<'static>> {
     target.map(|target| target.room()).or_else(told)
 }
 
+/// Contents of a file: all bytes, or the parts of a long text that matter.
+enum Contents {
+    Whole(Vec<u8>),
+    Parts(Vec<Part>),
+}
+
 /// Reads all files to their ends.
-fn read_all(files: &[Source]) -> Result<Vec<(&Source, Vec<u8>)>, Failure> {
+fn read_all(files: &[Source]) -> Result<Vec<(&Source, Contents)>, Failure> {
     files.iter().map(|source| Ok((source, read(source)?))).collect()
 }
 
 /// Reads the evidence in all files. A file without evidence is reported on standard error if another one has some.
-fn understand(files: &[(&Source, Vec<u8>)]) -> Result<Vec<Understood>, Failure> {
+fn understand(files: &[(&Source, Contents)]) -> Result<Vec<Understood>, Failure> {
     let (mut all, mut refusals) = (Vec::new(), Vec::new());
-    for (source, bytes) in files {
-        match vramscope_diagnose::read(bytes) {
+    for (source, contents) in files {
+        let read = match contents {
+            Contents::Whole(bytes) => vramscope_diagnose::read(bytes),
+            Contents::Parts(parts) => vramscope_diagnose::read_parts(parts),
+        };
+        match read {
             Ok(pieces) => all.extend(pieces.into_iter().map(|piece| Understood {
                 file: source.to_string(),
                 piece,
@@ -312,26 +366,64 @@ fn understand(files: &[(&Source, Vec<u8>)]) -> Result<Vec<Understood>, Failure> 
     if all.is_empty() {
         return Err(Failure::Input(refusals.join("\n")));
     }
+    for Understood { file, piece } in &all {
+        if files.len() > 1
+            && let Evidence::Text(digest) = &piece.evidence
+            && digest.is_bare()
+        {
+            refusals.push(format!(
+                "{file}: nothing in it is understood; understood are {UNDERSTOOD}"
+            ));
+        }
+    }
     refusals
         .iter()
         .for_each(|refusal| anstream::eprintln!("note: {refusal}"));
     Ok(all)
 }
 
-/// Reads a source to its end, decompressing gzip.
-fn read(source: &Source) -> Result<Vec<u8>, Failure> {
+/// Size in bytes from which a text is read as an excerpt.
+const LONG_TEXT: usize = 64 << 20;
+
+/// Reads a source to its end, decompressing gzip. Of a long text the parts that matter are kept.
+fn read(source: &Source) -> Result<Contents, Failure> {
     let (mut input, gzipped) = source.unpacked()?;
-    let mut bytes = Vec::with_capacity(source.size().min(LARGEST) as usize);
-    let ended = input.read_to_end(&mut bytes);
+    let mut bytes = Vec::with_capacity(source.size().min(LONG_TEXT as u64) as usize);
+    let begin = input.by_ref().take(LONG_TEXT as u64).read_to_end(&mut bytes);
+    if begin.is_ok() && bytes.len() == LONG_TEXT && is_plain(&bytes) {
+        let mut excerpt = Excerpt::default();
+        excerpt.feed(&bytes);
+        let mut block = std::mem::take(&mut bytes);
+        block.resize(1 << 20, 0);
+        loop {
+            match input.read(&mut block) {
+                Ok(0) => break,
+                Ok(count) => excerpt.feed(&block[..count]),
+                Err(error) if gzipped => {
+                    anstream::eprintln!("note: {source}: {error}; what was read before is used");
+                    break;
+                }
+                Err(error) => return Err(source.unreadable(&error)),
+            }
+        }
+        return Ok(Contents::Parts(excerpt.finish()));
+    }
+    let ended = begin.and_then(|_| input.read_to_end(&mut bytes));
     match ended {
         // A truncated file still contains valid data before its end.
         Err(_) if gzipped && !bytes.is_empty() => {
             anstream::eprintln!("note: {source}: the gzip file is cut short; what it holds is read");
-            Ok(bytes)
+            Ok(Contents::Whole(bytes))
         }
         Err(error) => Err(source.unreadable(&error)),
-        Ok(_) => Ok(bytes),
+        Ok(_) => Ok(Contents::Whole(bytes)),
     }
+}
+
+/// Returns true for text that is read line by line: no snapshot, no trace, no UTF-16.
+fn is_plain(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(4096)];
+    !head.contains(&0) && !head.starts_with(&[0x80]) && !matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 #[cfg(test)]

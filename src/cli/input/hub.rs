@@ -23,6 +23,12 @@ pub struct HubFlags {
 }
 
 impl HubFlags {
+    /// The same without the network: what a paste names is nobody's order to ask a hub.
+    #[must_use]
+    pub const fn offline(&self) -> Self {
+        Self { offline: true }
+    }
+
     /// Returns what finds models.
     pub fn names(&self) -> Names {
         let mut settings = Settings::of_environment();

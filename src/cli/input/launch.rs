@@ -140,6 +140,11 @@ pub struct LaunchOfError {
 }
 
 impl LaunchOfError {
+    /// True if a launch is given.
+    pub fn is_given(&self) -> bool {
+        !self.launch.is_empty()
+    }
+
     /// Reads the launch; `None` if none is given.
     ///
     /// # Errors

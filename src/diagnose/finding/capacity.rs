@@ -1,5 +1,6 @@
 //! Finds why a request failed, from the numbers in its out-of-memory error.
 
+use super::known::Known;
 use super::{Action, Cause, Confidence, Context, Finding, Holder, shapes};
 use crate::oom::{Asker, Backend, OomMessage, Site};
 use vramscope_engine::units::Bytes;
@@ -12,7 +13,7 @@ const OUTSIDE: Bytes = Bytes::gib(2);
 pub const ACT: f64 = 0.2;
 
 /// Findings that one out-of-memory error supports.
-pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
+pub fn findings(message: &OomMessage, context: &Context, known: &Known<'_>) -> Vec<Finding> {
     let request = message.request.map(|amount| amount.bytes);
     match message.asker {
         Asker::Host => {
@@ -53,7 +54,7 @@ pub fn findings(message: &OomMessage, context: &Context) -> Vec<Finding> {
     // If other processes hold the card, the tensor that asked last is not to blame.
     if !held_by_others {
         found.extend(case.site());
-        found.extend(shapes::findings(message, context));
+        found.extend(shapes::findings(message, context, known.shape.as_ref()));
     }
     found
 }
@@ -166,11 +167,15 @@ impl Case<'_> {
         let unallocated = self.message.unallocated_in_all()?.bytes;
         let share = share(unallocated, reserved);
         let free = self.free();
+        // Pieces matter where there is much of them, and more than what was asked for.
+        let is_little =
+            unallocated.get() < reserved.get() / 20 || self.request.is_some_and(|request| unallocated < request);
         // With expandable segments, unallocated pages and free memory could serve the request together.
         let would_serve = matches!((self.request, free), (Some(request), Some(free)) if unallocated + free >= request && free < request);
         let confidence = match (share >= ACT, would_serve) {
             (true, true) => Confidence::Cause,
             (false, true) if held_by_others => Confidence::RuledOut,
+            (false, true) if is_little => Confidence::RuledOut,
             (false, true) => Confidence::Likely,
             (true, false) => Confidence::Possible,
             (false, false) => Confidence::RuledOut,
@@ -202,9 +207,11 @@ impl Case<'_> {
             }
             Confidence::Possible
         } else {
-            Confidence::Cause
+            // That it is full is what the error says, and no cause: what filled it is one.
+            Confidence::Likely
         };
         let cause = Cause::OutOfCapacity {
+            devices: self.message.devices.clone(),
             request: self.request,
             total: self.total(),
             free: self.free(),
@@ -214,11 +221,12 @@ impl Case<'_> {
         let mut steps = vec![
             Action::SmallerBatch,
             Action::Checkpoint,
+            Action::Shorter,
             Action::SmallerOptimizer,
             Action::Adapters,
         ];
         match self.message.site {
-            Some(Site::OptimizerStates | Site::Optimizer) => steps.swap(0, 2),
+            Some(Site::OptimizerStates | Site::Optimizer) => steps.swap(0, 3),
             Some(Site::Load) => steps = vec![Action::Adapters, Action::OtherDevice],
             _ => {}
         }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::words::Said;
+use crate::kind;
 use crate::oom::{Asker, Site};
 use crate::profile::HotSpot;
 use crate::snapshot::{Category, Group};
@@ -13,6 +15,15 @@ use vramscope_engine::units::Bytes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
+    /// What a kind of evidence in `kinds/` speaks for.
+    Known {
+        /// Name of the kind.
+        kind: String,
+        /// The hypothesis in one sentence.
+        title: Said,
+        /// What speaks for it.
+        why: Vec<Said>,
+    },
     /// The process needs more than the card has.
     OutOfCapacity {
         /// Bytes requested.
@@ -25,6 +36,8 @@ pub enum Cause {
         allocated: Option<Bytes>,
         /// Bytes reserved by PyTorch.
         reserved: Option<Bytes>,
+        /// Devices on which the same happened.
+        devices: Vec<u32>,
     },
     /// Other processes hold memory of the card.
     OtherProcesses {
@@ -285,8 +298,9 @@ pub struct Growth {
 
 impl Cause {
     /// Stable identifier, such as `other-processes`.
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         match self {
+            Self::Known { kind, .. } => kind::named(kind).map_or("", |(name, _)| name),
             Self::OutOfCapacity { .. } => "out-of-capacity",
             Self::OtherProcesses { .. } => "other-processes",
             Self::Fragmentation { .. } => "fragmentation",
@@ -344,8 +358,9 @@ impl Cause {
     }
 
     /// Identifier of the course row that explains this cause.
-    pub const fn row(&self) -> &'static str {
+    pub fn row(&self) -> &'static str {
         match self {
+            Self::Known { kind, .. } => kind::named(kind).map_or("", |(_, kind)| kind.row.as_str()),
             Self::OutOfCapacity { .. } | Self::RefusedThoughFree { .. } => "9.2",
             Self::OtherProcesses { .. } | Self::OutsideTheCache { .. } => "L.oom",
             Self::Fragmentation { .. } | Self::Retries { .. } | Self::ExpandableSegments { .. } => "9.stats",

@@ -49,10 +49,7 @@ pub fn checks(pieces: &[Piece], findings: &[Finding], setup: Option<&Setup>) -> 
     tell(&["9.lists/during/0"], case.logged());
     tell(&["9.lists/during/2"], case.steady());
     tell(&["9.lists/before/1"], case.phase());
-    tell(
-        &["9.lists/minutes/0"],
-        case.title_of(|cause| matches!(cause, Cause::Site(_))),
-    );
+    tell(&["9.lists/minutes/0"], case.place());
     tell(&["9.lists/minutes/1"], case.message());
     tell(&["9.lists/minutes/2"], case.setup.map(|_| done("k_setup", [])));
     for (item, kept) in FIXES.iter().zip(case.kept()) {
@@ -170,7 +167,17 @@ impl Case<'_> {
     }
 
     fn phase(&self) -> Told {
-        self.title_of(|cause| matches!(cause, Cause::Peak { .. } | Cause::Site(_)))
+        self.title_of(|cause| matches!(cause, Cause::Peak { .. }))
+            .or_else(|| self.place())
+    }
+
+    /// Where the run failed, as the first finding that knows it says.
+    fn place(&self) -> Told {
+        let is_place = |finding: &&Finding| {
+            matches!(finding.cause, Cause::Site(_)) || finding.speaks_for.iter().any(|fact| fact.starts_with("phase="))
+        };
+        let finding = self.findings.iter().find(is_place)?;
+        Some((true, title(&finding.cause, finding.confidence)))
     }
 
     fn message(&self) -> Told {

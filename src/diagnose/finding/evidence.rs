@@ -32,7 +32,8 @@ pub fn reconcile(findings: &mut Vec<Finding>) {
     findings.retain(|finding| !is_explained || !matches!(finding.cause, Cause::NoNumbers));
     let mut seen: Vec<Finding> = Vec::new();
     findings.retain(|finding| {
-        let is_new = !seen.contains(finding);
+        let is_known = |known: &Finding| known.cause == finding.cause && known.confidence == finding.confidence;
+        let is_new = !seen.iter().any(is_known);
         if is_new {
             seen.push(finding.clone());
         }

@@ -15,6 +15,7 @@ pub fn findings(summary: &Summary, capacity: Option<Bytes>, context: &Context) -
         Finding::new(
             Confidence::Cause,
             Cause::OutOfCapacity {
+                devices: Vec::new(),
                 request: Some(failure.request),
                 total: capacity,
                 free: Some(failure.free),

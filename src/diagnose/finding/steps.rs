@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Finding;
+use crate::facts::{Fact, Facts};
 use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer};
 use vramscope_plan::Change;
 
@@ -88,5 +90,20 @@ impl Action {
             Change::Freeze(Freeze::Lora | Freeze::Qlora | Freeze::Vision) => Self::Adapters,
             _ => return None,
         })
+    }
+}
+
+/// Leaves out actions that the setup has taken already, and those that it has no room for.
+pub fn suit(findings: &mut [Finding], facts: &Facts) {
+    for finding in findings {
+        finding.steps.retain(|step| match step {
+            Action::SmallerBatch => !facts.has(Fact::BatchOne),
+            Action::Adapters => !facts.has(Fact::Lora),
+            Action::Checkpoint => !facts.has(Fact::Checkpointing) || facts.has(Fact::NoCheckpointing),
+            Action::FusedAttention => !facts.has(Fact::Sdpa) && !facts.has(Fact::Flash),
+            Action::FusedLoss => !facts.has(Fact::Liger),
+            Action::ExpandableSegments => !facts.has(Fact::Expandable),
+            _ => true,
+        });
     }
 }

@@ -1,7 +1,6 @@
 //! Tests of diagnosis on the course's own examples.
 
 use super::*;
-use crate::oom::Site;
 use crate::{Evidence, read};
 use vramscope_engine::setup::{Attention, Precision};
 use vramscope_engine::units::Bytes;
@@ -33,24 +32,18 @@ const FULL: &str = "CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0; 23.69
 fn a_full_card_is_not_fragmented() {
     let findings = of(FULL);
     assert_eq!(findings[0].cause.code(), "out-of-capacity");
-    assert_eq!(findings[0].confidence, Confidence::Cause);
+    assert_eq!(
+        findings[0].confidence,
+        Confidence::Likely,
+        "that it is full is no cause"
+    );
     let fragmentation = find(&findings, "fragmentation");
     assert_eq!(fragmentation.confidence, Confidence::RuledOut);
     assert!(matches!(fragmentation.cause, Cause::Fragmentation { share, .. } if (share - 0.0023).abs() < 0.0001));
-    let Cause::AttentionMatrix { shapes, .. } = &find(&findings, "attention-matrix").cause else {
-        panic!()
-    };
-    // 1 × 40 heads × 4096² × 4 bytes: LLaVA-13B's heads.
-    let usual = AttentionShape {
-        batch: 1,
-        heads: 40,
-        length: 4096,
-        width: 4,
-    };
-    assert!(shapes.contains(&usual), "{shapes:?}");
-    for s in shapes {
-        assert_eq!(s.batch * s.heads * s.length * s.length * s.width, 5 << 29, "{s:?}");
-    }
+    // Something always fits: heads of a model that nobody named prove nothing.
+    assert!(!has(&findings, "attention-matrix") && !has(&findings, "logits"));
+    // What filled the card is not in the text, and is asked for.
+    assert!(has(&findings, "facts-missing"));
 }
 
 /// The error of row L.oom.
@@ -195,7 +188,7 @@ fn data_loading_comes_before_communication() {
     );
     assert_eq!(
         (findings[1].cause.code(), findings[1].confidence),
-        ("communication", Confidence::Cause)
+        ("communication", Confidence::Likely)
     );
     assert!(matches!(findings[0].cause, Cause::DataLoading { share } if (share - 0.251).abs() < 1e-9));
 }
@@ -268,24 +261,26 @@ fn a_known_setup_names_the_tensor() {
 
 #[test]
 fn logits_are_recognised() {
-    // 8 × 2048 positions × 32000 × 4 bytes = 1.95 GiB.
+    // 8 × 2048 positions × 32064 × 4 bytes = 1.96 GiB.
     let findings = of(
-        "Traceback (most recent call last):\n  File \"loss_utils.py\", line 40, in fixed_cross_entropy\nCUDA out of memory. Tried to allocate 1.95 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.09 GiB free; 21.50 GiB reserved in total by PyTorch)",
+        "--model_name_or_path llava-1.5-7b\nTraceback (most recent call last):\n  File \"loss_utils.py\", line 40, in fixed_cross_entropy\nCUDA out of memory. Tried to allocate 1.96 GiB (GPU 0; 23.69 GiB total capacity; 21.45 GiB already allocated; 1.09 GiB free; 21.50 GiB reserved in total by PyTorch)",
     );
-    let logits = find(&findings, "logits");
-    assert_eq!(logits.confidence, Confidence::Likely);
-    let Cause::Logits { shapes, .. } = &logits.cause else {
-        panic!()
-    };
+    let first = &findings[0];
+    assert_eq!(
+        (first.cause.code(), first.confidence),
+        ("loss-logits", Confidence::Likely)
+    );
+    assert!(first.speaks_for.contains(&"phase=loss".to_owned()), "{first:?}");
+    let english = words::Phrases::english();
+    let why: Vec<String> = words::evidence(&first.cause)
+        .iter()
+        .map(|said| english.say(said))
+        .collect();
     assert!(
-        shapes.contains(&LogitsShape {
-            tokens: 16384,
-            vocab: 32000,
-            width: 4
-        }),
-        "{shapes:?}"
+        why.iter()
+            .any(|line| line.contains("vocabulary") || line.contains("32064 entries")),
+        "{why:?}"
     );
-    assert!(matches!(find(&findings, "site").cause, Cause::Site(Site::Loss)));
 }
 
 #[test]

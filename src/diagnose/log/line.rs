@@ -22,6 +22,8 @@ pub struct Reading {
 
 /// Longest line in bytes that is searched; the rest of a longer one is ignored.
 const LONGEST: usize = 4000;
+/// Key of an amount that "memory is in use" follows.
+const IN_USE: &str = "memory in use";
 /// Longest key, in bytes.
 const LONGEST_KEY: usize = 48;
 
@@ -32,6 +34,8 @@ struct Written<'a> {
     decimals: u32,
     /// Letters right after the number.
     unit: &'a str,
+    /// What follows the unit.
+    behind: &'a str,
     /// True if the number follows a `/`, so that the number before it is a part of this one.
     is_whole: bool,
 }
@@ -64,19 +68,23 @@ pub fn read(line: &str) -> Option<Line> {
             continue;
         }
         let part_of_pair = item.is_whole && !read.memory.is_empty();
-        let key = if item.is_whole && i > 0 {
-            &written[i - 1].key
+        let mut key = if item.is_whole && i > 0 {
+            written[i - 1].key.as_str()
         } else {
-            &item.key
+            item.key.as_str()
         };
         let Some((bytes, is_unit_guessed)) = memory(item, key, written.get(i + 1), step.is_some()) else {
             continue;
         };
+        // "5.05 GiB memory is still in use": the words follow.
+        if key.is_empty() && item.behind.starts_with(" memory is") {
+            key = IN_USE;
+        }
         if part_of_pair || is_total(key) {
             read.total = Some(bytes);
         } else if !item.is_whole {
             read.memory.push(Reading {
-                key: key.clone(),
+                key: key.to_owned(),
                 bytes,
                 is_unit_guessed,
             });
@@ -91,7 +99,11 @@ fn numbers(line: &str) -> Vec<Written<'_>> {
     let mut found: Vec<Written> = Vec::new();
     let (mut at, mut last_end) = (0, 0);
     while at < bytes.len() {
-        let in_word = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || matches!(bytes[at - 1], b'_' | b'.'));
+        // `#147851` is an issue, and the 117 of `gpu_worker.py:117` a line of source.
+        let in_word = at > 0
+            && (bytes[at - 1].is_ascii_alphanumeric()
+                || matches!(bytes[at - 1], b'_' | b'.' | b'#')
+                || is_source(&bytes[..at]));
         let start = if bytes[at].is_ascii_digit() && !in_word {
             number(&line[at..])
         } else {
@@ -116,6 +128,7 @@ fn numbers(line: &str) -> Vec<Written<'_>> {
             } else {
                 &word[..letters]
             },
+            behind: &word[letters..],
             is_whole: between.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim() == "/",
         });
         at += len;
@@ -125,6 +138,16 @@ fn numbers(line: &str) -> Vec<Written<'_>> {
         }
     }
     found
+}
+
+/// Returns true if a text ends in the name of a source file and a colon.
+fn is_source(before: &[u8]) -> bool {
+    let Some(name) = before.strip_suffix(b":") else {
+        return false;
+    };
+    [".py", ".cpp", ".cc", ".cu", ".h", ".c", ".rs", ".go"]
+        .iter()
+        .any(|end| name.ends_with(end.as_bytes()))
 }
 
 /// The words right before a number, without separators.
@@ -157,9 +180,33 @@ fn is_memory(key: &str) -> bool {
     let named = has("mem") || has("vram") || has("alloc") || has("reserved") || has("cached") || has("显存");
     // DeepSpeed's `see_memory_usage`: MA, Max_MA, CA, Max_CA.
     let short = words().any(|word| matches!(word, "ma" | "ca" | "gpu"));
-    let other =
-        has("free") || has("avail") || has("cpu") || has("host") || has("percent") || has("delta") || has("count");
-    (named || short) && !other
+    // Shares, limits and changes are no readings.
+    const OTHERS: [&str; 20] = [
+        "free",
+        "avail",
+        "cpu",
+        "host",
+        "percent",
+        "delta",
+        "count",
+        "util",
+        "ratio",
+        "fraction",
+        "share",
+        "threshold",
+        "grow",
+        "increas",
+        "saved",
+        "saves",
+        "need",
+        "require",
+        "limit",
+        "at least",
+    ];
+    (named || short)
+        && !words().any(|word| word == "ram")
+        && !OTHERS.iter().any(|word| has(word))
+        && !key.ends_with(" by")
 }
 
 fn is_total(key: &str) -> bool {
@@ -184,7 +231,7 @@ fn is_length(key: &str) -> bool {
 /// The bytes of a number, and true if its unit is a guess. The unit follows the number or the whole that it is a part
 /// of, or stands in its key, or is missing.
 fn memory(item: &Written, key: &str, next: Option<&Written>, has_step: bool) -> Option<(Bytes, bool)> {
-    let of_memory = is_memory(key);
+    let of_memory = is_memory(key) || key.is_empty() && item.behind.starts_with(" memory is");
     let behind = unit(item.unit).or_else(|| next.filter(|next| next.is_whole).and_then(|next| unit(next.unit)));
     let in_key = || {
         let mut words = key.split(|c: char| !c.is_ascii_alphanumeric()).rev();

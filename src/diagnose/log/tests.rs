@@ -54,6 +54,13 @@ fn keys_are_kept_apart_and_totals_are_no_readings() {
 }
 
 #[test]
+fn what_stays_in_use_is_a_reading() {
+    let text = "INFO [gpu_worker.py:117] Sleep mode freed 41.30 GiB memory, 5.10 GiB memory is still in use.\n\
+                INFO [gpu_worker.py:117] Sleep mode freed 38.90 GiB memory, 7.80 GiB memory is still in use.";
+    assert_eq!(first(text), [(1, 5.1), (2, 7.8)]);
+}
+
+#[test]
 fn lengths_stand_beside_memory() {
     let log = log("step 1 seq_len=512 mem=18.0GB\nstep 2 seq_len=4096 mem=30.0GB");
     assert_eq!(log.series[0].points[1].length, Some(4096));
@@ -67,6 +74,12 @@ fn what_has_no_memory_is_no_log() {
         "CUDA out of memory. Tried to allocate 2.50 GiB",
         "",
         "10 20 30 GB/s",
+        // Lines of source, issues, shares, limits and changes are no readings.
+        "step 1 [gpu_worker.py:81] memory\nstep 2 [gpu_worker.py:81] memory",
+        "memory leak, see pytorch#147851\nmemory leak, see pytorch#147851",
+        "gpu memory utilization 0.6\ngpu memory utilization 0.6",
+        "memory grows by 2 MiB\nmemory grows by 2 MiB",
+        "step 1: needs memory of 24 GiB\nstep 2: needs memory of 24 GiB",
     ] {
         assert_eq!(find(text), None, "{text}");
     }

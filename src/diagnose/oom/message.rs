@@ -8,10 +8,11 @@ use super::site;
 use super::{Asker, Backend, OomMessage, Process};
 use crate::amount::{Amount, Found, amounts};
 use crate::evidence::{Evidence, Piece};
+use crate::paste::is_told;
 use crate::text::{line_of, one_line, window};
 
 /// Text that begins a message, and the component that failed. At each position the first match wins.
-const ANCHORS: [(&str, Asker); 17] = [
+const ANCHORS: [(&str, Asker); 19] = [
     ("CUDA out of memory", Asker::Allocator(Backend::Cuda)),
     ("HIP out of memory", Asker::Allocator(Backend::Hip)),
     ("XPU out of memory", Asker::Allocator(Backend::Xpu)),
@@ -27,6 +28,8 @@ const ANCHORS: [(&str, Asker); 17] = [
     ("cuda runtime error (2) : out of memory", Asker::Driver(Backend::Cuda)),
     ("cudaErrorMemoryAllocation", Asker::Driver(Backend::Cuda)),
     ("HIP error: out of memory", Asker::Driver(Backend::Hip)),
+    ("CUDA_ERROR_OUT_OF_MEMORY", Asker::Driver(Backend::Cuda)),
+    ("error=2 : out of memory", Asker::Driver(Backend::Cuda)),
     ("DefaultCPUAllocator: can't allocate memory", Asker::Host),
     ("DefaultCPUAllocator: not enough memory", Asker::Host),
 ];
@@ -57,8 +60,21 @@ fn find_whole(text: &str) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     for (i, &(at, asker)) in starts.iter().enumerate() {
         let next = starts.get(i + 1).map_or(text.len(), |&(next, _)| next);
-        let body = one_line(window(text, at, LONGEST.min(next - at)));
-        let mut message = read(&body, asker);
+        let line_start = text[..at].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+        if is_told(&text[line_start..line_end], at - line_start) {
+            continue;
+        }
+        let raw = window(text, at, LONGEST.min(next - at));
+        let mut message = read(&one_line(raw), asker);
+        // A terminal or a logger may have cut the line anywhere, also within a word or a number.
+        if raw.contains('\n') {
+            let joined = read(&raw.replace('\n', ""), asker);
+            message = match is_cut(&text[line_start..], raw.len()) {
+                true => joined.or(message),
+                false => message.or(joined),
+            };
+        }
         message.site = site::of(text, at);
         let known = pieces.iter_mut().find_map(|piece| match &mut piece.evidence {
             Evidence::Oom(known) if is_the_same(known, &message) => Some(known),
@@ -66,6 +82,11 @@ fn find_whole(text: &str) -> Vec<Piece> {
         });
         if let Some(known) = known {
             known.times += 1;
+            if let Some(device) = message.device
+                && !known.devices.contains(&device)
+            {
+                known.devices.push(device);
+            }
         } else if pieces.len() < MOST {
             pieces.push(Piece {
                 line: line_of(text, at),
@@ -83,15 +104,29 @@ fn find_whole(text: &str) -> Vec<Piece> {
     pieces
 }
 
+/// Returns true for the same error of the same device, and for that of another rank of one run, whose figures differ a
+/// little.
 fn is_the_same(known: &OomMessage, message: &OomMessage) -> bool {
-    OomMessage {
-        times: known.times,
-        site: known.site.or(message.site),
+    let is_of_another_rank = message.device.is_some_and(|device| !known.devices.contains(&device))
+        && known.total.is_some()
+        && known.total == message.total;
+    let plain = |message: &OomMessage| OomMessage {
+        times: 1,
+        site: None,
+        devices: Vec::new(),
         ..message.clone()
-    } == OomMessage {
-        site: known.site.or(message.site),
-        ..known.clone()
-    }
+    };
+    known.asker == message.asker && (is_of_another_rank || plain(known) == plain(message))
+}
+
+/// Returns true if the first two lines of a message are cut at one column, as a terminal or a logger cuts them.
+fn is_cut(text: &str, len: usize) -> bool {
+    let mut lines = text.lines();
+    let (Some(first), Some(second)) = (lines.next(), lines.next()) else {
+        return false;
+    };
+    let (first, second) = (first.chars().count(), second.chars().count());
+    first + second < len + 200 && first >= 40 && (first == second || first.abs_diff(second) <= 2 && first > 70)
 }
 
 fn read(body: &str, asker: Asker) -> OomMessage {
@@ -130,6 +165,7 @@ fn read(body: &str, asker: Asker) -> OomMessage {
         others: body.processes(),
         allowed: body.before(" allowed").or_else(|| body.after("max allowed: ")),
         private_pools: body.before(" allocated in private pools"),
+        devices: body.device().into_iter().collect(),
         site: None,
         times: 1,
     }

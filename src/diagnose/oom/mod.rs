@@ -105,9 +105,38 @@ pub struct OomMessage {
     pub site: Option<Site>,
     /// Number of times that the same error occurs, as with one process for each device.
     pub times: u32,
+    /// All devices on which it occurs.
+    pub devices: Vec<u32>,
 }
 
 impl OomMessage {
+    /// The message with the fields of another reading of it where this one has none.
+    fn or(self, other: Self) -> Self {
+        Self {
+            device: self.device.or(other.device),
+            devices: if self.devices.is_empty() {
+                other.devices
+            } else {
+                self.devices
+            },
+            request: self.request.or(other.request),
+            total: self.total.or(other.total),
+            free: self.free.or(other.free),
+            allocated: self.allocated.or(other.allocated),
+            reserved: self.reserved.or(other.reserved),
+            unallocated: self.unallocated.or(other.unallocated),
+            own: self.own.or(other.own),
+            others: if self.others.is_empty() {
+                other.others
+            } else {
+                self.others
+            },
+            allowed: self.allowed.or(other.allowed),
+            private_pools: self.private_pools.or(other.private_pools),
+            ..self
+        }
+    }
+
     /// Reserved memory, even if the message only gives it as two parts.
     pub fn reserved_in_all(&self) -> Option<Amount> {
         self.reserved.or_else(|| {

@@ -5,17 +5,34 @@ use super::Site;
 /// Number of lines searched above the error; the significant frames of deeper stacks are closer to the error.
 const LINES: usize = 120;
 
-/// The part of the step that the traceback above byte `at` shows; `None` if there is no traceback.
+/// Bytes searched above the error.
+const WINDOW: usize = 64 << 10;
+/// Number of lines searched below the error, if there are no frames above it.
+const LINES_BELOW: usize = 40;
+
+/// The part of the step that the frames around byte `at` show; `None` if there are none. Frames stand above the error,
+/// with or without their heading, or below it.
 pub fn of(text: &str, at: usize) -> Option<Site> {
-    let above = text.get(..at)?;
-    let start = above.rfind("Traceback (most recent call last)")?;
-    let lines: Vec<&str> = above[start..].lines().rev().take(LINES).collect();
-    let frames: Vec<&str> = lines
-        .iter()
-        .rev()
-        .copied()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let mut from = at.saturating_sub(WINDOW);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let above = text.get(from..at)?;
+    let start = above.rfind("Traceback (most recent call last)").unwrap_or_default();
+    let above: Vec<&str> = above[start..].lines().rev().take(LINES).collect();
+    let below = || text[at..].lines().skip(1).take(LINES_BELOW).collect::<Vec<_>>();
+    let is_frame = |line: &&str| {
+        let line = line.trim_start();
+        line.starts_with("File \"") || line.contains(".py:") && line.contains(" in ")
+    };
+    let lines = match above.iter().any(|line| is_frame(line)) {
+        true => above.into_iter().rev().collect(),
+        false => below(),
+    };
+    if start == 0 && !lines.iter().any(|line| is_frame(line)) {
+        return None;
+    }
+    let frames: Vec<&str> = lines.iter().copied().filter(|line| !line.trim().is_empty()).collect();
     // Another traceback ends in between, so this one belongs to another error.
     let has = |words: &[&str]| frames.iter().any(|line| words.iter().any(|word| line.contains(word)));
     if has(&["_init_group", "get_state_buffer", "init_state", "_init_state"]) {

@@ -36,10 +36,21 @@ pub struct Finding {
     pub title: Said,
     /// Numbers that support it.
     pub numbers: Vec<Said>,
-    /// Next steps: name and sentence.
-    pub next: Vec<(String, Said)>,
+    /// Next steps: name of the action that a change carries out, if there is one, and sentence.
+    pub next: Vec<(Option<String>, Said)>,
+    /// Lines of the text that show it.
+    pub quotes: Vec<Quote>,
     /// A part and its whole, drawn as a gauge.
     pub gauge: Option<(f64, f64)>,
+}
+
+/// A line of the text, with secrets masked.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Quote {
+    /// Number of the line.
+    pub line: u32,
+    /// The line.
+    pub text: String,
 }
 
 /// A checklist item that the evidence answers.

@@ -25,14 +25,24 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
         title,
         numbers,
         next,
+        quotes,
         gauge,
     } = finding;
     let say = move |said: Said| text(move || reader.phrases.with(|phrases| phrases.say(&said)));
     let numbers: Vec<_> = numbers.into_iter().map(|said| view! { <li>{say(said)}</li> }).collect();
     let next: Vec<_> = next
         .into_iter()
-        .map(|(step, said)| view! { <li>{say(said)} <Saving step /></li> })
+        .map(|(step, said)| {
+            let saving = step.map(|step| view! { <Saving step /> });
+            view! { <li>{say(said)} {saving}</li> }
+        })
         .collect();
+    let quotes: Vec<_> = quotes
+        .into_iter()
+        .map(|quote| view! { <li><code>{format!("{}: {}", quote.line, quote.text)}</code></li> })
+        .collect();
+    let quotes = (!quotes.is_empty())
+        .then(|| view! { <ul class="diagnose-quotes small muted" data-testid="quotes">{quotes}</ul> });
     let label = {
         let confidence = confidence.clone();
         move || {
@@ -59,6 +69,7 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
             </h2>
             {bar}
             <ul class="diagnose-numbers">{numbers}</ul>
+            {quotes}
             <ul class="diagnose-next">{next}</ul>
             <p class="muted small">
                 <a class="diagnose-row" data-testid="finding-row" href=format!("#/course?row={row}")>

@@ -26,7 +26,7 @@ pub fn diagnosis(
     width: usize,
 ) -> String {
     let mut out = heading(read, width);
-    let mut told = Vec::new();
+    let (mut told, mut quoted) = (Vec::new(), Vec::new());
     for (_, piece) in read {
         if let Evidence::Snapshot(summary) = &piece.evidence {
             out.push('\n');
@@ -35,7 +35,7 @@ pub fn diagnosis(
     }
     for finding in findings {
         out.push('\n');
-        out += &render(finding, &mut told, width);
+        out += &render(finding, (&mut told, &mut quoted), width);
     }
     if findings.is_empty() {
         out += &format!("\n{}\n", phrase!(diagnose.nothing));
@@ -117,6 +117,7 @@ fn end_of_path(path: &str, room: usize) -> String {
 fn about(evidence: &Evidence) -> String {
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     match evidence {
+        Evidence::Text(digest) => plural(digest.lines, "line"),
         Evidence::Oom(message) => match message.times {
             1 => "one".into(),
             n => format!("{n} times the same"),
@@ -146,7 +147,7 @@ fn about(evidence: &Evidence) -> String {
 }
 
 /// Formats a finding; actions of earlier findings are not repeated.
-fn render(finding: &Finding, told: &mut Vec<Action>, width: usize) -> String {
+fn render(finding: &Finding, (told, quoted): (&mut Vec<Action>, &mut Vec<String>), width: usize) -> String {
     let style = paint::confidence(finding.confidence);
     let label = finding.confidence.label().to_uppercase();
     let row = format!("course {}", finding.row());
@@ -174,7 +175,20 @@ fn render(finding: &Finding, told: &mut Vec<Action>, width: usize) -> String {
     for line in words::evidence(&finding.cause) {
         out += &lines(&english.say(&line), &indent, "", room);
     }
+    for quote in &finding.quotes {
+        // A line that shows several things is quoted once.
+        if quoted.contains(&quote.text) {
+            continue;
+        }
+        quoted.push(quote.text.clone());
+        for line in wrap(&format!("{}: {}", quote.line, quote.text), room.saturating_sub(2)) {
+            out += &format!("{indent}{QUIET}│ {line}{QUIET:#}\n");
+        }
+    }
     if finding.confidence != Confidence::RuledOut {
+        for (_, said) in &finding.advice {
+            out += &lines(&english.say(said), &indent, "→ ", room);
+        }
         for step in finding.steps.iter().filter(|step| !told.contains(step)) {
             out += &lines(&english.say(&words::step(*step)), &indent, "→ ", room);
         }

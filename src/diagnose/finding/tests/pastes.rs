@@ -13,13 +13,14 @@ fn a_paste_of_everything_is_taken_apart() {
     assert_eq!(
         names,
         [
+            "text",
             "out-of-memory error",
             "training log",
             "profiler output",
             "allocator counters"
         ]
     );
-    assert_eq!(pieces[0].line, 2);
+    assert_eq!(pieces[1].line, 2);
     let findings = diagnose(&pieces, &Context::default());
     assert!(findings.is_sorted_by_key(|finding| finding.confidence));
     // A run that grew until it failed did start with enough memory.
@@ -56,7 +57,10 @@ fn every_finding_has_words_and_numbers() {
 
 #[test]
 fn what_is_not_understood_is_answered_with_what_is() {
-    let refusal = read(b"my model does not train").expect_err("nothing in it");
+    let findings = of("my model does not train");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0].cause.code(), "nothing-failed-here");
+    let refusal = read(b" \n").expect_err("empty");
     assert!(refusal.to_string().contains("nvidia-smi"), "{refusal}");
     assert!(read(b"\x1f\x8b\x08").expect_err("packed").to_string().contains("gzip"));
     assert!(read(b"PK\x03\x04").expect_err("packed").to_string().contains("zip"));

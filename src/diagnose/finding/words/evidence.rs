@@ -10,6 +10,7 @@ use vramscope_engine::units::Bytes;
 /// The numbers that support a cause, one sentence each.
 pub fn evidence(cause: &Cause) -> Vec<Said> {
     match cause {
+        Cause::Known { why, .. } => why.clone(),
         Cause::OutOfCapacity { .. }
         | Cause::OtherProcesses { .. }
         | Cause::Limit { .. }
@@ -46,7 +47,8 @@ fn failed_request(cause: &Cause) -> Vec<Said> {
             free,
             allocated,
             reserved,
-        } => capacity([*request, *total, *free, *allocated, *reserved]),
+            devices,
+        } => capacity([*request, *total, *free, *allocated, *reserved], devices),
         Cause::OtherProcesses {
             total,
             held,
@@ -242,8 +244,14 @@ fn group(group: &Group) -> Said {
     said("e_group", gaps)
 }
 
-fn capacity([request, total, free, allocated, reserved]: [Option<Bytes>; 5]) -> Vec<Said> {
+fn capacity([request, total, free, allocated, reserved]: [Option<Bytes>; 5], devices: &[u32]) -> Vec<Said> {
     let mut lines = Vec::new();
+    if devices.len() > 1 {
+        let mut devices = devices.to_vec();
+        devices.sort_unstable();
+        let names: Vec<String> = devices.iter().map(u32::to_string).collect();
+        lines.push(say("e_devices", [names.len().to_string(), names.join(", ")]));
+    }
     match (request, free) {
         (Some(request), Some(free)) => {
             let missing = request.saturating_sub(free);
@@ -257,6 +265,9 @@ fn capacity([request, total, free, allocated, reserved]: [Option<Bytes>; 5]) -> 
             "e_tensors_hold",
             [bytes(allocated), bytes(total), share(allocated, total)],
         ));
+    }
+    if let (Some(total), None) = (total, allocated) {
+        lines.push(say("e_card_has", [bytes(total)]));
     }
     if let (Some(total), Some(free), Some(reserved)) = (total, free, reserved) {
         let outside = total.saturating_sub(free).saturating_sub(reserved);

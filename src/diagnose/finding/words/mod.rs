@@ -59,6 +59,10 @@ impl From<Category> for Gap {
     }
 }
 
+fn of_kinds(language: &str) -> impl Iterator<Item = (String, String)> {
+    crate::kind::phrases(language).map(|(key, text)| (key, text.to_owned()))
+}
+
 fn said(key: &str, gaps: impl IntoIterator<Item = Gap>) -> Said {
     Said {
         key: key.into(),
@@ -75,6 +79,7 @@ pub(super) fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
 pub fn title(cause: &Cause, confidence: Confidence) -> Said {
     let is_ruled_out = confidence == Confidence::RuledOut;
     let key = match cause {
+        Cause::Known { title, .. } => return title.clone(),
         Cause::OutOfCapacity { .. } => "t_out_of_capacity",
         Cause::OtherProcesses { .. } => "t_other_processes",
         Cause::Fragmentation { .. } if is_ruled_out => "t_not_fragmentation",
@@ -162,7 +167,7 @@ fn percent(share: f64) -> String {
 }
 
 /// Bytes in the most readable unit, formatted as PyTorch prints them.
-fn bytes(bytes: vramscope_engine::units::Bytes) -> String {
+pub(super) fn bytes(bytes: vramscope_engine::units::Bytes) -> String {
     if bytes.get() >= 1 << 30 {
         gib(bytes)
     } else {
@@ -185,7 +190,20 @@ impl Phrases {
     /// # Panics
     /// Never: tests parse the same file.
     pub fn english() -> Self {
-        Self::read(include_str!("en.json")).expect("it is a table of texts")
+        let mut phrases = Self::read(include_str!("en.json")).expect("it is a table of texts");
+        phrases.0.extend(of_kinds("en"));
+        phrases
+    }
+
+    /// The phrases as a JSON object.
+    pub fn json(&self) -> String {
+        serde_json::to_string(&self.0).unwrap_or_default()
+    }
+
+    /// The same with those of the kinds of evidence in a language; English ones where it has none.
+    pub fn with_kinds(mut self, language: &str) -> Self {
+        self.0.extend(of_kinds(language));
+        self
     }
 
     /// Returns true if no phrases are loaded.

@@ -1,0 +1,72 @@
+//! Tells what a run says from what its data say: a prompt may quote an error.
+
+/// Keys of data sets and chat logs whose values are somebody's words.
+const KEYS: [&str; 14] = [
+    "content",
+    "text",
+    "value",
+    "prompt",
+    "question",
+    "answer",
+    "query",
+    "instruction",
+    "output",
+    "response",
+    "input",
+    "completion",
+    "chosen",
+    "rejected",
+];
+
+/// Returns true if byte `at` of a line lies within a text of the data: the value of such a key, or what a tool prints of
+/// a sample's tokens.
+pub fn is_told(line: &str, at: usize) -> bool {
+    let Some(before) = line.get(..at) else { return false };
+    let trimmed = before.trim_start();
+    let printed = ["[INPUT]", "[LABELS]", "[INPUT_IDS]", "[LABELS_IDS]"];
+    if printed.iter().any(|mark| trimmed.contains(mark)) || before.contains("<|im_start|>") {
+        return true;
+    }
+    KEYS.iter().any(|key| {
+        ['"', '\''].iter().any(|&quote| {
+            let named = format!("{quote}{key}{quote}");
+            let Some(found) = before.rfind(&named) else {
+                return false;
+            };
+            let value = before[found + named.len()..].trim_start();
+            let Some(value) = value.strip_prefix(':') else {
+                return false;
+            };
+            let Some(inside) = value.trim_start().strip_prefix(['"', '\'']) else {
+                return false;
+            };
+            !is_closed(inside, quote)
+        })
+    })
+}
+
+/// Returns true if a quotation that has begun ends in the text.
+fn is_closed(text: &str, quote: char) -> bool {
+    let mut escaped = false;
+    for c in text.chars() {
+        if c == quote && !escaped {
+            return true;
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_no_log() {
+        let line = r#"{"role": "user", "content": "my run says \"CUDA out of memory\" why?"} CUDA"#;
+        let at = line.find("CUDA").expect("there");
+        assert!(is_told(line, at));
+        assert!(!is_told(line, line.rfind("CUDA").expect("there")));
+        assert!(!is_told("RuntimeError: CUDA out of memory", 14));
+    }
+}
