@@ -1,14 +1,9 @@
 //! `vramscope diagnose`: finds the cause of a crash in the files it left.
 
-use std::io::Read;
-
 use clap::Args;
 use serde::Serialize;
 use vramscope_diagnose::recorded::{Comparison, compare};
-use vramscope_diagnose::{
-    Action, Context, Evidence, Excerpt, Finding, Fixes, Part, Piece, Snapshot, UNDERSTOOD, catalogue_name, launched,
-    words,
-};
+use vramscope_diagnose::{Action, Context, Evidence, Finding, Fixes, Piece, Snapshot, launched, words};
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::{Opened, Played, RecordingError};
 use vramscope_engine::setup::Parallel;
@@ -21,6 +16,7 @@ use vramscope_plan::{Now, WhatIf};
 
 use crate::commands::examples;
 use crate::failure::Failure;
+use crate::input::crash::{Contents, Understood, read_all, understand};
 use crate::input::hub::HubFlags;
 use crate::input::launch::LaunchOfError;
 use crate::input::recorded::{Sizes, failed, holds_one, open};
@@ -83,14 +79,6 @@ const EXAMPLES: &str = "  vramscope diagnose train.log
       the same, with the file that started the run
   vramscope diagnose snapshot.pickle --recording run.vram.gz
       the first allocation that differs from what was recorded without a GPU";
-
-/// A file and the evidence in it.
-#[derive(Serialize)]
-struct Understood {
-    file: String,
-    #[serde(flatten)]
-    piece: Piece,
-}
 
 /// The whole answer as JSON.
 #[derive(Serialize)]
@@ -334,96 +322,6 @@ fn room(target: Option<Target>, pieces: &[Piece]) -> Option<Room<'static>> {
         })
     };
     target.map(|target| target.room()).or_else(told)
-}
-
-/// Contents of a file: all bytes, or the parts of a long text that matter.
-enum Contents {
-    Whole(Vec<u8>),
-    Parts(Vec<Part>),
-}
-
-/// Reads all files to their ends.
-fn read_all(files: &[Source]) -> Result<Vec<(&Source, Contents)>, Failure> {
-    files.iter().map(|source| Ok((source, read(source)?))).collect()
-}
-
-/// Reads the evidence in all files. A file without evidence is reported on standard error if another one has some.
-fn understand(files: &[(&Source, Contents)]) -> Result<Vec<Understood>, Failure> {
-    let (mut all, mut refusals) = (Vec::new(), Vec::new());
-    for (source, contents) in files {
-        let read = match contents {
-            Contents::Whole(bytes) => vramscope_diagnose::read(bytes),
-            Contents::Parts(parts) => vramscope_diagnose::read_parts(parts),
-        };
-        match read {
-            Ok(pieces) => all.extend(pieces.into_iter().map(|piece| Understood {
-                file: source.to_string(),
-                piece,
-            })),
-            Err(refusal) => refusals.push(format!("{source}: {refusal}")),
-        }
-    }
-    if all.is_empty() {
-        return Err(Failure::Input(refusals.join("\n")));
-    }
-    for Understood { file, piece } in &all {
-        if files.len() > 1
-            && let Evidence::Text(digest) = &piece.evidence
-            && digest.is_bare()
-        {
-            refusals.push(format!(
-                "{file}: nothing in it is understood; understood are {UNDERSTOOD}"
-            ));
-        }
-    }
-    refusals
-        .iter()
-        .for_each(|refusal| anstream::eprintln!("note: {refusal}"));
-    Ok(all)
-}
-
-/// Size in bytes from which a text is read as an excerpt.
-const LONG_TEXT: usize = 64 << 20;
-
-/// Reads a source to its end, decompressing gzip. Of a long text the parts that matter are kept.
-fn read(source: &Source) -> Result<Contents, Failure> {
-    let (mut input, gzipped) = source.unpacked()?;
-    let mut bytes = Vec::with_capacity(source.size().min(LONG_TEXT as u64) as usize);
-    let begin = input.by_ref().take(LONG_TEXT as u64).read_to_end(&mut bytes);
-    if begin.is_ok() && bytes.len() == LONG_TEXT && is_plain(&bytes) {
-        let mut excerpt = Excerpt::default();
-        excerpt.feed(&bytes);
-        let mut block = std::mem::take(&mut bytes);
-        block.resize(1 << 20, 0);
-        loop {
-            match input.read(&mut block) {
-                Ok(0) => break,
-                Ok(count) => excerpt.feed(&block[..count]),
-                Err(error) if gzipped => {
-                    anstream::eprintln!("note: {source}: {error}; what was read before is used");
-                    break;
-                }
-                Err(error) => return Err(source.unreadable(&error)),
-            }
-        }
-        return Ok(Contents::Parts(excerpt.finish()));
-    }
-    let ended = begin.and_then(|_| input.read_to_end(&mut bytes));
-    match ended {
-        // A truncated file still contains valid data before its end.
-        Err(_) if gzipped && !bytes.is_empty() => {
-            anstream::eprintln!("note: {source}: the gzip file is cut short; what it holds is read");
-            Ok(Contents::Whole(bytes))
-        }
-        Err(error) => Err(source.unreadable(&error)),
-        Ok(_) => Ok(Contents::Whole(bytes)),
-    }
-}
-
-/// Returns true for text that is read line by line: no snapshot, no trace, no UTF-16.
-fn is_plain(bytes: &[u8]) -> bool {
-    let head = &bytes[..bytes.len().min(4096)];
-    !head.contains(&0) && !head.starts_with(&[0x80]) && !matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 #[cfg(test)]

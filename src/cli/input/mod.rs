@@ -2,6 +2,7 @@
 
 pub mod cases;
 pub mod count;
+pub mod crash;
 pub mod hub;
 pub mod launch;
 pub mod parallel_flags;

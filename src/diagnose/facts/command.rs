@@ -57,56 +57,16 @@ pub fn command(paste: &Paste<'_>) -> Option<OfCommand> {
         starts(line).then(|| (index, first_of(paste, index)))
     })?;
     let first = logical;
-    let mut end = index;
-    let mut lost = None;
     // A comment among the variables before the program cuts those above it off.
-    if let Some(at) = (first..index)
-        .rev()
-        .find(|&at| paste.line(at).trim_start().starts_with('#'))
-    {
-        let above = (first..at).map(|i| paste.line(i).trim().trim_end_matches('\\').trim_end());
-        let options: Vec<String> = above
-            .filter(|line| is_assignment(line))
-            .map(crate::paste::masked)
-            .collect();
-        if !options.is_empty() {
-            return Some(OfCommand {
-                line: paste.number(index),
-                text: paste.line(index).to_owned(),
-                lost: Some(Lost {
-                    line: paste.number(at),
-                    is_comment: true,
-                    options,
-                }),
-                unexported: Vec::new(),
-            });
-        }
+    if let Some(lost) = lost_above(paste, first, index) {
+        return Some(OfCommand {
+            line: paste.number(index),
+            text: paste.line(index).to_owned(),
+            lost: Some(lost),
+            unexported: Vec::new(),
+        });
     }
-    while end < paste.len().min(index + MOST_LINES) {
-        let line = paste.line(end);
-        let trimmed = line.trim_end();
-        if end > index && trimmed.trim_start().starts_with('#') {
-            // The comment joins the line before it, and takes the rest of the command's line with it.
-            lost = after(paste, end + 1).map(|options| Lost {
-                line: paste.number(end),
-                is_comment: true,
-                options,
-            });
-            break;
-        }
-        if !trimmed.ends_with('\\') {
-            break;
-        }
-        if line.ends_with([' ', '\t']) {
-            lost = after(paste, end + 1).map(|options| Lost {
-                line: paste.number(end),
-                is_comment: false,
-                options,
-            });
-            break;
-        }
-        end += 1;
-    }
+    let (end, lost) = end_of(paste, index);
     let lines: Vec<&str> = (first..=end.min(paste.len() - 1)).map(|i| paste.line(i)).collect();
     let text = lines.join("\n");
     let unexported = unexported(paste, first, index, &text);
@@ -116,6 +76,49 @@ pub fn command(paste: &Paste<'_>) -> Option<OfCommand> {
         lost,
         unexported,
     })
+}
+
+/// Variables above a comment that separates them from the program.
+fn lost_above(paste: &Paste<'_>, first: usize, index: usize) -> Option<Lost> {
+    let is_comment = |&at: &usize| paste.line(at).trim_start().starts_with('#');
+    let at = (first..index).rev().find(is_comment)?;
+    let above = (first..at).map(|i| paste.line(i).trim().trim_end_matches('\\').trim_end());
+    let options: Vec<String> = above
+        .filter(|line| is_assignment(line))
+        .map(crate::paste::masked)
+        .collect();
+    (!options.is_empty()).then(|| Lost {
+        line: paste.number(at),
+        is_comment: true,
+        options,
+    })
+}
+
+/// Last line of a command that begins at a line, and what its end cuts off.
+fn end_of(paste: &Paste<'_>, index: usize) -> (usize, Option<Lost>) {
+    let lost = |end: usize, is_comment: bool| {
+        let options = after(paste, end + 1)?;
+        Some(Lost {
+            line: paste.number(end),
+            is_comment,
+            options,
+        })
+    };
+    let most = paste.len().min(index + MOST_LINES);
+    for end in index..most {
+        let line = paste.line(end);
+        if end > index && line.trim_start().starts_with('#') {
+            // The comment joins the line before it, and takes the rest of the command's line with it.
+            return (end, lost(end, true));
+        }
+        if !line.trim_end().ends_with('\\') {
+            return (end, None);
+        }
+        if line.ends_with([' ', '\t']) {
+            return (end, lost(end, false));
+        }
+    }
+    (most.max(1) - 1, None)
 }
 
 /// First line of a command whose variables stand on lines of their own before it, joined by backslashes.

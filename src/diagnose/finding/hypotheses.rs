@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::known::Known;
 use super::{Cause, Finding, Quote};
 use crate::facts::{Fact, Facts, Place};
-use crate::kind::{self, Kind};
+use crate::kind::{self, Condition, Kind};
 
 /// Most lines that a finding quotes.
 const MOST_QUOTES: usize = 6;
@@ -97,28 +97,15 @@ pub fn make(
     let steps = texts_of_kind.steps.iter().enumerate();
     let advice =
         steps.filter_map(|(i, line)| Some((line.action, line.said(format!("{name}.step.{i}"), facts, &values)?)));
-    let for_it: BTreeSet<Fact> = kind
-        .needs
-        .iter()
-        .chain(&kind.raised_by)
-        .flat_map(|condition| condition.facts().collect::<Vec<_>>())
-        .filter(|fact| facts.has(*fact))
-        .collect();
+    let for_it = speaking_for(kind, facts);
     let against: Vec<_> = kind
         .lowered_by
         .iter()
         .filter(|condition| condition.holds(facts))
         .collect();
-    for fact in &for_it {
-        places.extend(facts.places(*fact));
-    }
-    for tool in kind
-        .needs
-        .iter()
-        .flat_map(|condition| condition.tools().map(str::to_owned).collect::<Vec<_>>())
-    {
-        places.extend(facts.version_place(&tool));
-    }
+    places.extend(for_it.iter().flat_map(|fact| facts.places(*fact)));
+    let tools = kind.needs.iter().flat_map(Condition::tools);
+    places.extend(tools.filter_map(|tool| facts.version_place(tool)));
     let mut confidence = kind.confidence;
     if kind.raised_by.iter().any(|condition| condition.holds(facts)) {
         confidence = confidence.raised();
@@ -143,6 +130,15 @@ pub fn make(
             .collect(),
         quotes: quotes(&places, texts),
     })
+}
+
+/// Facts that speak for a kind's hypothesis.
+fn speaking_for(kind: &Kind, facts: &Facts) -> BTreeSet<Fact> {
+    let conditions = kind.needs.iter().chain(&kind.raised_by);
+    conditions
+        .flat_map(Condition::facts)
+        .filter(|fact| facts.has(*fact))
+        .collect()
 }
 
 /// The lines of places, as they were written, each once and in their order.

@@ -66,11 +66,9 @@ impl<'a> Known<'a> {
                     self.facts.add(Fact::Grows, place);
                 }
             }
-            Evidence::Log(log) => {
-                if log.series.iter().any(|series| series.points.len() > 2) {
-                    self.facts.add(Fact::Reads, place);
-                    self.facts.add(Fact::StepsRan, place);
-                }
+            Evidence::Log(log) if log.series.iter().any(|series| series.points.len() > 2) => {
+                self.facts.add(Fact::Reads, place);
+                self.facts.add(Fact::StepsRan, place);
             }
             _ => {}
         }
@@ -147,6 +145,14 @@ impl<'a> Known<'a> {
         {
             facts.add(Fact::RoomBefore, place);
         }
+        self.remember(message);
+    }
+
+    /// Keeps the numbers of the first error as values of phrases.
+    fn remember(&mut self, message: &OomMessage) {
+        let facts = &mut self.facts;
+        let bytes = |amount: Option<crate::Amount>| amount.map(|amount| amount.bytes);
+        let (request, total, free) = (bytes(message.request), bytes(message.total), bytes(message.free));
         let mut put = |name: &str, value: Option<Bytes>| {
             if let Some(value) = value {
                 facts

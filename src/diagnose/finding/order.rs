@@ -62,10 +62,11 @@ fn explain(findings: &mut Vec<Finding>) {
     }
     findings.retain(|finding| {
         let is_denied = finding.confidence == Confidence::RuledOut;
-        !matches!(
-            finding.cause,
-            Cause::NoNumbers | Cause::NearlyFull { .. } | Cause::Utilization { .. }
-        ) && !(is_denied && matches!(finding.cause, Cause::Fragmentation { .. } | Cause::NoLeak { .. }))
+        match finding.cause {
+            Cause::NoNumbers | Cause::NearlyFull { .. } | Cause::Utilization { .. } => false,
+            Cause::Fragmentation { .. } | Cause::NoLeak { .. } => !is_denied,
+            _ => true,
+        }
     });
     for finding in findings.iter_mut() {
         if matches!(finding.cause, Cause::OutOfCapacity { .. }) {

@@ -13,26 +13,7 @@ const LINES_BELOW: usize = 40;
 /// The part of the step that the frames around byte `at` show; `None` if there are none. Frames stand above the error,
 /// with or without their heading, or below it.
 pub fn of(text: &str, at: usize) -> Option<Site> {
-    let mut from = at.saturating_sub(WINDOW);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    let above = text.get(from..at)?;
-    let start = above.rfind("Traceback (most recent call last)").unwrap_or_default();
-    let above: Vec<&str> = above[start..].lines().rev().take(LINES).collect();
-    let below = || text[at..].lines().skip(1).take(LINES_BELOW).collect::<Vec<_>>();
-    let is_frame = |line: &&str| {
-        let line = line.trim_start();
-        line.starts_with("File \"") || line.contains(".py:") && line.contains(" in ")
-    };
-    let lines = match above.iter().any(|line| is_frame(line)) {
-        true => above.into_iter().rev().collect(),
-        false => below(),
-    };
-    if start == 0 && !lines.iter().any(|line| is_frame(line)) {
-        return None;
-    }
-    let frames: Vec<&str> = lines.iter().copied().filter(|line| !line.trim().is_empty()).collect();
+    let frames = frames(text, at)?;
     // Another traceback ends in between, so this one belongs to another error.
     let has = |words: &[&str]| frames.iter().any(|line| words.iter().any(|word| line.contains(word)));
     if has(&["_init_group", "get_state_buffer", "init_state", "_init_state"]) {
@@ -79,4 +60,25 @@ pub fn of(text: &str, at: usize) -> Option<Site> {
         return Some(Site::Load);
     }
     has(&["in forward", "_call_impl"]).then_some(Site::Forward)
+}
+
+/// Lines of the traceback around byte `at`; `None` if there is none.
+fn frames(text: &str, at: usize) -> Option<Vec<&str>> {
+    let mut from = at.saturating_sub(WINDOW);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let above = text.get(from..at)?;
+    let start = above.rfind("Traceback (most recent call last)");
+    let above: Vec<&str> = above[start.unwrap_or_default()..].lines().rev().take(LINES).collect();
+    let is_frame = |line: &&str| {
+        let line = line.trim_start();
+        line.starts_with("File \"") || line.contains(".py:") && line.contains(" in ")
+    };
+    let lines: Vec<&str> = match above.iter().any(is_frame) {
+        true => above.into_iter().rev().collect(),
+        false => text[at..].lines().skip(1).take(LINES_BELOW).collect(),
+    };
+    let is_there = start.is_some() || lines.iter().any(is_frame);
+    is_there.then(|| lines.into_iter().filter(|line| !line.trim().is_empty()).collect())
 }
