@@ -6,7 +6,6 @@ use vramscope_engine::Model;
 use vramscope_engine::allocator::{LARGE_ROUNDING, LARGE_SEGMENT, segment_size};
 use vramscope_engine::units::Bytes;
 
-use super::words;
 use crate::Amount;
 
 /// What decides the size of attention matrices and logits.
@@ -50,7 +49,7 @@ impl ModelShape {
         let Some((least, most)) = tensor_bytes(request) else {
             return values;
         };
-        let size = |bytes: u64| words::bytes(Bytes::new(bytes));
+        let size = |bytes: u64| Bytes::new(bytes).to_string();
         // Patches of a picture come in squares of two by two.
         if let Some((heads, positions)) = self
             .vision_heads
