@@ -40,11 +40,14 @@ impl HubFlags {
     }
 }
 
+/// Models by name and the folders in which a path of that name may be.
+type Looked = HashMap<(String, Vec<PathBuf>), Result<Arc<Found>, HubError>>;
+
 /// What finds models; each name once.
 #[derive(Debug)]
 pub struct Names {
     resolver: Resolver,
-    found: Mutex<HashMap<(String, Vec<PathBuf>), Result<Arc<Found>, HubError>>>,
+    found: Mutex<Looked>,
 }
 
 impl Names {

@@ -8,74 +8,76 @@ fn of(given: &str) -> Option<(&'static str, Weights)> {
     known(given).map(|known| (known.name, known.weights))
 }
 
+/// Names as people write them, the configuration that each means, and its weights.
+const NAMES: &[(&str, &str, Weights)] = &[
+    ("gpt2", "gpt2", Weights::Plain),
+    ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B", Weights::Plain),
+    ("qwen/qwen3-8b", "Qwen/Qwen3-8B", Weights::Plain),
+    ("Qwen/Qwen3-VL-8B-Thinking", "Qwen/Qwen3-VL-8B-Instruct", Weights::Plain),
+    ("Qwen/Qwen3-4B-Instruct-2507", "Qwen/Qwen3-4B", Weights::Plain),
+    ("google/gemma-3-4b-pt", "google/gemma-3-4b-it", Weights::Plain),
+    (
+        "meta-llama/Meta-Llama-3.1-8B",
+        "meta-llama/Llama-3.1-8B",
+        Weights::Plain,
+    ),
+    ("unsloth/gemma-3-4b-pt", "google/gemma-3-4b-it", Weights::Plain),
+    (
+        "unsloth/Llama-3.2-11B-Vision-Instruct",
+        "meta-llama/Llama-3.2-11B-Vision-Instruct",
+        Weights::Plain,
+    ),
+    (
+        "unsloth/Qwen3-VL-8B-Instruct-unsloth-bnb-4bit",
+        "Qwen/Qwen3-VL-8B-Instruct",
+        Weights::DynamicNf4,
+    ),
+    (
+        "Qwen/Qwen2-VL-72B-Instruct-GPTQ-Int4",
+        "Qwen/Qwen2-VL-72B-Instruct",
+        Weights::Gptq,
+    ),
+    (
+        "Qwen/Qwen2.5-VL-7B-Instruct-AWQ",
+        "Qwen/Qwen2.5-VL-7B-Instruct",
+        Weights::Awq,
+    ),
+    ("mlx-community/Qwen3-8B-4bit", "Qwen/Qwen3-8B", Weights::Mlx),
+    ("OpenGVLab/InternVL3-8B", "OpenGVLab/InternVL3-8B-hf", Weights::Plain),
+    (
+        "/models/Qwen2-VL-72B-Instruct",
+        "Qwen/Qwen2-VL-72B-Instruct",
+        Weights::Plain,
+    ),
+    ("./weights/Qwen2.5-0.5B/", "Qwen/Qwen2.5-0.5B", Weights::Plain),
+    ("C:\\models\\Qwen3-8B", "Qwen/Qwen3-8B", Weights::Plain),
+    ("/out/Qwen3-8B/checkpoint-500", "Qwen/Qwen3-8B", Weights::Plain),
+    (
+        "~/.cache/modelscope/hub/Qwen/Qwen2___5-VL-3B-Instruct",
+        "Qwen/Qwen2.5-VL-3B-Instruct",
+        Weights::Plain,
+    ),
+    (
+        "LLM-Research/Meta-Llama-3-8B-Instruct",
+        "meta-llama/Meta-Llama-3-8B-Instruct",
+        Weights::Plain,
+    ),
+    ("qwen2-vl-7b-instruct", "Qwen/Qwen2-VL-7B-Instruct", Weights::Plain),
+    ("qwen-7b-chat", "Qwen/Qwen-7B", Weights::Plain),
+    ("yi-6b-chat", "01-ai/Yi-6B", Weights::Plain),
+    ("./weights/InternVL2-40B", "OpenGVLab/InternVL2-40B", Weights::Plain),
+    (
+        "OpenGVLab/InternVL3_5-8B",
+        "OpenGVLab/InternVL3_5-8B-HF",
+        Weights::Plain,
+    ),
+    ("showlab/ShowUI-2B", "Qwen/Qwen2-VL-2B-Instruct", Weights::Plain),
+];
+
 #[test]
 fn names_as_people_write_them_lead_to_the_model() {
-    let cases = [
-        ("gpt2", "gpt2", Weights::Plain),
-        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B", Weights::Plain),
-        ("qwen/qwen3-8b", "Qwen/Qwen3-8B", Weights::Plain),
-        ("Qwen/Qwen3-VL-8B-Thinking", "Qwen/Qwen3-VL-8B-Instruct", Weights::Plain),
-        ("Qwen/Qwen3-4B-Instruct-2507", "Qwen/Qwen3-4B", Weights::Plain),
-        ("google/gemma-3-4b-pt", "google/gemma-3-4b-it", Weights::Plain),
-        (
-            "meta-llama/Meta-Llama-3.1-8B",
-            "meta-llama/Llama-3.1-8B",
-            Weights::Plain,
-        ),
-        ("unsloth/gemma-3-4b-pt", "google/gemma-3-4b-it", Weights::Plain),
-        (
-            "unsloth/Llama-3.2-11B-Vision-Instruct",
-            "meta-llama/Llama-3.2-11B-Vision-Instruct",
-            Weights::Plain,
-        ),
-        (
-            "unsloth/Qwen3-VL-8B-Instruct-unsloth-bnb-4bit",
-            "Qwen/Qwen3-VL-8B-Instruct",
-            Weights::DynamicNf4,
-        ),
-        (
-            "Qwen/Qwen2-VL-72B-Instruct-GPTQ-Int4",
-            "Qwen/Qwen2-VL-72B-Instruct",
-            Weights::Gptq,
-        ),
-        (
-            "Qwen/Qwen2.5-VL-7B-Instruct-AWQ",
-            "Qwen/Qwen2.5-VL-7B-Instruct",
-            Weights::Awq,
-        ),
-        ("mlx-community/Qwen3-8B-4bit", "Qwen/Qwen3-8B", Weights::Mlx),
-        ("OpenGVLab/InternVL3-8B", "OpenGVLab/InternVL3-8B-hf", Weights::Plain),
-        (
-            "/models/Qwen2-VL-72B-Instruct",
-            "Qwen/Qwen2-VL-72B-Instruct",
-            Weights::Plain,
-        ),
-        ("./weights/Qwen2.5-0.5B/", "Qwen/Qwen2.5-0.5B", Weights::Plain),
-        ("C:\\models\\Qwen3-8B", "Qwen/Qwen3-8B", Weights::Plain),
-        ("/out/Qwen3-8B/checkpoint-500", "Qwen/Qwen3-8B", Weights::Plain),
-        (
-            "~/.cache/modelscope/hub/Qwen/Qwen2___5-VL-3B-Instruct",
-            "Qwen/Qwen2.5-VL-3B-Instruct",
-            Weights::Plain,
-        ),
-        (
-            "LLM-Research/Meta-Llama-3-8B-Instruct",
-            "meta-llama/Meta-Llama-3-8B-Instruct",
-            Weights::Plain,
-        ),
-        ("qwen2-vl-7b-instruct", "Qwen/Qwen2-VL-7B-Instruct", Weights::Plain),
-        ("qwen-7b-chat", "Qwen/Qwen-7B", Weights::Plain),
-        ("yi-6b-chat", "01-ai/Yi-6B", Weights::Plain),
-        ("./weights/InternVL2-40B", "OpenGVLab/InternVL2-40B", Weights::Plain),
-        (
-            "OpenGVLab/InternVL3_5-8B",
-            "OpenGVLab/InternVL3_5-8B-HF",
-            Weights::Plain,
-        ),
-        ("showlab/ShowUI-2B", "Qwen/Qwen2-VL-2B-Instruct", Weights::Plain),
-    ];
-    for (given, name, weights) in cases {
-        assert_eq!(of(given), Some((name, weights)), "{given}");
+    for (given, name, weights) in NAMES {
+        assert_eq!(of(given), Some((*name, *weights)), "{given}");
     }
 }
 
