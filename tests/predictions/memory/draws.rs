@@ -104,14 +104,22 @@ fn steps_that_were_drawn_afresh_are_predicted() {
     assert!(exact * 4 >= peaks.len() * 3, "{exact} of {}", peaks.len());
 }
 
+/// Of the rows that were predicted badly, the tensor was found of those that were off by more than 0.45%. The rest (GIT,
+/// PP-Chart2Table, LLaVA-NeXT-Video, DeepSeek-VL under TRL) still wait for theirs: their events equal a recording's, and they
+/// may only get better.
 #[test]
 fn steps_that_were_predicted_badly_stay_mended() {
     let rows = Compared::all();
-    let mended: Vec<&Compared> = rows.iter().filter(|row| row.row.was_off.is_some()).collect();
-    assert!(mended.len() >= 9);
-    for row in mended {
-        let peak = row.errors().map(|errors| errors[0].abs());
-        assert!(peak.is_some_and(|peak| peak < 0.004), "{}: {peak:?}", row.row.case);
+    let once_off: Vec<(&Compared, f64)> = rows
+        .iter()
+        .filter_map(|row| Some((row, row.row.was_off?.abs() / 100.0)))
+        .collect();
+    assert!(once_off.len() >= 9);
+    for (row, was_off) in once_off {
+        let [peak, _] = row.errors().expect("none is refused");
+        // What was off is kept to two digits.
+        let allowed = if was_off > 0.0045 { 0.001 } else { was_off + 0.000_05 };
+        assert!(peak.abs() <= allowed, "{}: {peak}, was {was_off}", row.row.case);
     }
 }
 
