@@ -62,7 +62,7 @@ mod tests {
     fn a_name_within_a_word_of_another_is_not_near() {
         assert!(suggest("aria", &["marian", "mariana", "bart"]).is_empty());
         assert_eq!(suggest("vl", &["qwen2_vl"]), Vec::<&str>::new());
-        assert_eq!(suggest("qwen2", &["qwen2_vl", "xqwen2"]), ["qwen2_vl"]);
+        assert_eq!(suggest("qwen2", &["qwen2_vl", "superqwen2"]), ["qwen2_vl"]);
         assert_eq!(suggest("meta-llama/llama-4", &["llama"]), ["llama"]);
     }
 

@@ -39,6 +39,8 @@ fn a_prediction_line_keeps_its_contract() {
         "outside_torch",
         "warnings",
         "ms",
+        "grade",
+        "not_this_run",
     ];
     assert_eq!(keys, expected);
     assert_eq!(bytes(&line, "params"), 124_439_808);

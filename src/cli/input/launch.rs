@@ -111,6 +111,11 @@ impl Standing {
         }
     }
 
+    /// What of the run the estimate leaves out.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
     /// The document of a run with its grade.
     pub fn grade<D: Serialize>(&self, estimate: D) -> Graded<'_, D> {
         Graded {

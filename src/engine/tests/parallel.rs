@@ -368,8 +368,10 @@ fn trainer_copies_outputs_where_ddp_looks_for_unused_parameters() {
         (two.steady.peak_forward.get() - alone.steady.peak_forward.get()).saturating_sub(buckets)
     };
     let logits = 2 * 256 * 151_936 * 4;
+    // Those in bf16 are gone when the copies are made.
+    let higher = logits - logits / 2;
     let [copied, kept] = [Checkpointing::None, Checkpointing::Full].map(of);
-    assert!(copied.abs_diff(logits) < logits / 10, "{copied} of {logits}");
+    assert!(copied.abs_diff(higher) < logits / 10, "{copied} of {higher}");
     assert!(kept < logits / 10, "{kept}");
 }
 

@@ -349,6 +349,9 @@ fn a_plan_promises_what_an_estimate_says() {
     for (name, gib, margin) in [
         ("gpt2-medium", 6, 5.0),
         ("gpt2-medium", 8, 40.0),
+        ("gpt2-medium", 10, 40.0),
+        ("gpt2-medium", 12, 50.0),
+        ("gpt2-medium", 16, 50.0),
         ("qwen2.5-0.5b", 12, 5.0),
     ] {
         let model = Model::from_catalogue(name).unwrap();

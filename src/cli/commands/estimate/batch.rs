@@ -8,6 +8,7 @@ use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
+use vramscope_launch::{Grade, LeftOut};
 use vramscope_time::{Clock, Milliseconds};
 
 use crate::failure::Failure;
@@ -44,8 +45,8 @@ pub fn run(source: Source, names: &Arc<Names>, card: &Card, format: Format) -> R
         answer,
         |row, (report, time)| match format {
             Format::Text => output::print(&text::case_line(row, &report)),
-            Format::Json => array.push(&Line::new(row.index, &report, card.outside, time)),
-            Format::Jsonl => output::print_json_line(&Line::new(row.index, &report, card.outside, time)),
+            Format::Json => array.push(&Line::new(row.index, &report, (card.outside, time), &[])),
+            Format::Jsonl => output::print_json_line(&Line::new(row.index, &report, (card.outside, time), &[])),
         },
     )?;
     if format == Format::Json { array.close() } else { Ok(()) }
@@ -65,6 +66,16 @@ pub struct Line<'a> {
     answer: CaseOutcome<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<Milliseconds>,
+    /// Of a case that is predicted.
+    #[serde(flatten)]
+    standing: Option<Standing<'a>>,
+}
+
+/// What the prediction is of the run that was given.
+#[derive(Serialize)]
+struct Standing<'a> {
+    grade: Grade,
+    not_this_run: &'a [LeftOut],
 }
 
 #[derive(Serialize)]
@@ -75,17 +86,26 @@ enum CaseOutcome<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The line of the case with this number.
+    /// The line of the case with this number, of whose run this is left out.
     pub fn new<R: Borrow<Report>>(
         i: usize,
         report: &'a Result<R, String>,
-        outside: Bytes,
-        ms: Option<Milliseconds>,
+        (outside, ms): (Bytes, Option<Milliseconds>),
+        not_this_run: &'a [LeftOut],
     ) -> Self {
         let answer = match report {
             Ok(report) => CaseOutcome::Predicted(report.borrow().prediction(outside)),
             Err(error) => CaseOutcome::Failed { error },
         };
-        Self { i, answer, ms }
+        let standing = report.is_ok().then(|| Standing {
+            grade: Grade::of(not_this_run),
+            not_this_run,
+        });
+        Self {
+            i,
+            answer,
+            ms,
+            standing,
+        }
     }
 }

@@ -73,8 +73,8 @@ impl Estimate {
             }
             Format::Jsonl => {
                 let report = Ok(report);
-                let line = Line::new(0, &report, outside, time.map(|(ms, _)| ms));
-                output::print_json_line(&standing.grade(line))
+                let ms = time.map(|(ms, _)| ms);
+                output::print_json_line(&Line::new(0, &report, (outside, ms), standing.left_out()))
             }
         }
     }

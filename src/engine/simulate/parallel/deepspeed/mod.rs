@@ -29,7 +29,7 @@ use super::super::steps::{Recording, Trainer, record_trainer};
 use super::super::{SimulateError, unshared as why};
 use crate::dtype::DType;
 use crate::optim::Optimizer;
-use crate::setup::{AdapterType, Loss, Parallel, Precision, Strategy};
+use crate::setup::{AdapterType, Parallel, Precision, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::{Model, Setup};
 use partitioned::Partitioned;
@@ -72,10 +72,7 @@ pub(super) fn record(
     trainer.wrap(Rc::new(engine), true);
     let recording = record_trainer(tape, trainer, params);
     if watcher.is_some_and(|watcher| watcher.has_missed()) {
-        return Err(match setup.loss {
-            Loss::Full => why::deepspeed_shared(),
-            Loss::FusedLinear => why::deepspeed_fused(),
-        });
+        return Err(why::deepspeed_shared());
     }
     match &recording.failure {
         Some(failure) => Err(SimulateError::Fails(failure.clone())),

@@ -2,7 +2,7 @@
 
 use super::super::super::{SimulateError, unshared as why};
 use crate::Setup;
-use crate::setup::{Freeze, Offload, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
+use crate::setup::{Freeze, Loss, Offload, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
 
 /// Refuses setups that DeepSpeed's engine is not simulated for.
 pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
@@ -28,6 +28,11 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     }
     if setup.ema || setup.zero_grad != ZeroGrad::ToNone {
         return Err(why::deepspeed_extras());
+    }
+    // Its function reads the weight of the head outside the head's own forward. The hooks that gather it there were not
+    // compared with a recording.
+    if setup.loss == Loss::FusedLinear && parallel.strategy == Strategy::Deepspeed3 {
+        return Err(why::deepspeed_fused());
     }
     if parallel.offload == Offload::OptimizerAndParameters && parallel.strategy != Strategy::Deepspeed3 {
         return Err(why::deepspeed_parameters());
