@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use vramscope_engine::Model;
+use vramscope_engine::verdict::Verdict;
 
 use crate::events::{Pending, after};
 use crate::models::Models;
@@ -278,6 +279,12 @@ impl Simulation {
             Outcome::Ready(run) => Some(run.card.clone()),
             _ => None,
         })
+    }
+
+    /// Class of a verdict's colour, as far as the current run is the whole run that was given.
+    pub fn colour(self, verdict: Verdict) -> &'static str {
+        let card = self.card().and_then(Result::ok);
+        card.map_or("verdict-partial", |card| card.colour(verdict))
     }
 }
 

@@ -107,9 +107,41 @@ impl LeftOut {
         self.what == Aspect::Images && self.given.is_none()
     }
 
+    /// Returns true for what vLLM takes in the training process.
+    pub fn is_vllm_beside(&self) -> bool {
+        self.what == Aspect::Beside && self.given.is_none()
+    }
+
+    /// Returns true for what is assumed beside something that is left out, so that no bound holds: alone it leaves nothing
+    /// out.
+    pub fn is_blurring(&self) -> bool {
+        let is_assumed = self.given.is_none() && self.direction == Direction::Unknown;
+        is_assumed && matches!(self.what, Aspect::Images | Aspect::Loss)
+    }
+
     /// Returns true if an estimate without it says nothing of the run.
     pub fn is_another_run(&self) -> bool {
         self.direction == Direction::AnotherRun
+    }
+}
+
+/// The document of an estimate, with what it is of the run that was given.
+#[derive(Debug, Serialize)]
+pub struct Graded<'a, D> {
+    #[serde(flatten)]
+    estimate: D,
+    grade: Grade,
+    not_this_run: &'a [LeftOut],
+}
+
+impl<'a, D> Graded<'a, D> {
+    /// Grades an estimate that leaves this out.
+    pub fn of(estimate: D, left_out: &'a [LeftOut]) -> Self {
+        Self {
+            estimate,
+            grade: Grade::of(left_out),
+            not_this_run: left_out,
+        }
     }
 }
 
@@ -309,10 +341,10 @@ mod tests {
         assert_eq!(dora.resolve(TEXT).grade(), Grade::AtLeast);
         let both = launch(&["swift sft --max_length 512 --use_dora true --gradient_checkpointing offload"]);
         assert_eq!(both.resolve(TEXT).grade(), Grade::DryRun);
-        // Of images whose sizes nobody tells there is no bound, and under DDP none of a trainer.
+        // Of images whose sizes nobody tells there is no bound.
         assert_eq!(flash.resolve(ModelFacts::UNKNOWN).grade(), Grade::DryRun);
         let shared = packed("--max_length 4096 --attn_impl flash_attn --nproc_per_node 2").resolve(TEXT);
-        assert_eq!(shared.grade(), Grade::DryRun, "{shared:?}");
+        assert_eq!(shared.grade(), Grade::AtMost, "{shared:?}");
         let whole = launch(&["swift sft --max_length 4096"]);
         assert_eq!(whole.resolve(TEXT).grade(), Grade::Exact);
         // The estimate is of a length of its own.

@@ -36,7 +36,7 @@ use self::processes::Launcher;
 pub use self::entry::Entry;
 pub use self::images::ImageRules;
 pub use self::keys::{NoEffect, NotSimulated};
-pub use self::left_out::{Aspect, Direction, Grade, LeftOut};
+pub use self::left_out::{Aspect, Direction, Grade, Graded, LeftOut};
 pub use self::model_facts::ModelFacts;
 pub use self::program::PROGRAMS;
 pub use self::remark::{Note, Remark};

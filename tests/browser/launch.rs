@@ -7,6 +7,7 @@ use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
 use crate::accessible::{findings, set_width};
+use crate::export::saved;
 use crate::page::{Shown, with_page};
 use crate::same_bytes::binary;
 
@@ -288,6 +289,44 @@ async fn axe_finds_nothing_serious_in_launches_and_comparisons() {
             let sideways = page.script::<f64>(sideways);
             sideways.until(|sideways| *sideways <= f64::from(width)).await?;
         }
+        Ok(())
+    })
+    .await;
+}
+
+/// What is left out takes the green away, and goes into the link, the text, the JSON and the command.
+#[tokio::test]
+async fn what_is_left_out_of_the_run_stays_with_the_verdict() {
+    with_page("#/?model=gpt2&gpu=H200", async |page| {
+        page.find("peak-allocated").await?;
+        let text = LLAMA_FACTORY.to_owned() + "neat_packing: true\n";
+        drop_files(page, ".controls", &[("train.yaml", &text)]).await?;
+        page.click("launch-use").await?;
+        page.text("not-this-run").contains("neat_packing: true").await?;
+        page.value("verdict").holds("fits").await?;
+        let partial = "return document.querySelector('[data-testid=verdict]').classList.contains('verdict-partial')";
+        page.script::<bool>(partial).is(true).await?;
+        page.text("verdict").contains("Not the whole run").await?;
+        page.text("command")
+            .contains(": 'Not simulated: neat_packing: true")
+            .await?;
+        let saved: Value = serde_json::from_str(&saved(page, "save-json").await?).expect("JSON");
+        assert_eq!(saved["not_this_run"][0]["given"], "neat_packing: true");
+        assert_ne!(saved["grade"], "exact");
+        // A link carries it, and a change of the setup does not take it away.
+        let link = page.fragment().contains("not_this_run=").await?;
+        page.go(&link).await?;
+        page.text("not-this-run").contains("neat_packing: true").await?;
+        page.enter("batch", "3").await?;
+        page.fragment().contains("batch=3").await?;
+        page.text("not-this-run").contains("neat_packing: true").await?;
+        // Who takes it out of the run says so.
+        page.click("left-out-remove").await?;
+        let is_gone = "return document.querySelector('[data-testid=not-this-run]') === null";
+        page.script::<bool>(is_gone).is(true).await?;
+        page.script::<bool>(partial).is(false).await?;
+        page.fragment().lacks("not_this_run").await?;
+        assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
     .await;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::left_out::note;
 use super::several::parallel;
 use super::{Draft, Form, Key, Scope};
 
@@ -21,7 +22,10 @@ pub fn command(good: &Draft) -> String {
     };
     words.extend(flags(good, is_flag));
     words.extend(several(good));
-    let command = words.join(" ");
+    // Not as comments: zsh takes none from the keyboard, and would run what is in them.
+    let left_out = good.left_out();
+    let notes = left_out.iter().map(|left| format!(": {}\n", quoted(&note(left))));
+    let command = notes.collect::<String>() + &words.join(" ");
     match config {
         "" => command,
         text => format!("{command} <<'CONFIG'\n{}\nCONFIG", text.trim_end()),
@@ -221,6 +225,15 @@ mod tests {
         assert_eq!(
             of(&[(Key::Gpu, "it's; rm -rf $HOME")]),
             r"vramscope estimate llava-1.5-7b --gpu 'it'\''s; rm -rf $HOME'"
+        );
+    }
+
+    #[test]
+    fn what_is_left_out_is_a_note_that_no_shell_runs() {
+        let text = r#"[{"what":"length","given":"packing: $(id)\n'; id","why":"packs","direction":"at_most"}]"#;
+        assert_eq!(
+            of(&[(Key::NotThisRun, text)]),
+            ": 'Not simulated: packing: $(id) '\\''; id (packs)'\nvramscope estimate llava-1.5-7b --gpu 'H100 SXM'"
         );
     }
 

@@ -130,6 +130,10 @@ keys! {
     Bucket = "bucket", Form::Count, "25", Run;
     /// DeepSpeed's keys of `zero_optimization` that are not as it has them.
     Zero = "zero", Form::Zero, "", Run;
+    /// Share of the card's memory that vLLM takes in the training process.
+    VllmShare = "vllm_share", Form::Amount, "", Run;
+    /// What the launch file of the run asks for and the setup leaves out, as JSON.
+    NotThisRun = "not_this_run", Form::Text, "", Run;
     /// Network between the GPUs (GB/s).
     Link = "link", Form::Rate, "", Time;
     /// Data pipeline, stage by stage.

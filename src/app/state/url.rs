@@ -70,7 +70,7 @@ impl Address {
             .entries()
             .filter(|(key, _)| !matches!(key, Key::Model | Key::Gpu));
         let attribute = |(key, text): (Key, &str)| match key {
-            Key::Config | Key::Compare => format!(" {}=\"{}\"", key.name(), pack(text)),
+            Key::Config | Key::Compare | Key::NotThisRun => format!(" {}=\"{}\"", key.name(), pack(text)),
             _ => format!(" {}=\"{}\"", key.name(), quote(text)),
         };
         let widget = match self.route {
@@ -83,7 +83,7 @@ impl Address {
 
 fn pair((key, text): (Key, &str)) -> String {
     let value = match key {
-        Key::Config | Key::Compare => pack(text),
+        Key::Config | Key::Compare | Key::NotThisRun => pack(text),
         _ => escape(text),
     };
     format!("{}={value}", key.name())
@@ -105,7 +105,7 @@ impl Draft {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let key = Key::named(name).ok_or_else(|| UrlProblem::UnknownKey(name.to_owned()))?;
         let text = match key {
-            Key::Config | Key::Compare => unpack(value),
+            Key::Config | Key::Compare | Key::NotThisRun => unpack(value),
             _ => unescape(value),
         };
         let text = text.ok_or(UrlProblem::Garbled(key))?;

@@ -71,6 +71,10 @@ fn answer(texts: &[LaunchText], entries: &Draft, model: Result<ModelFacts, Strin
         not_simulated: said(&resolved.not_simulated),
         model: launch.model().map(str::to_owned),
         model_fault: model.err(),
+        another_run: resolved
+            .another_run()
+            .map(|left| (left.given.clone(), left.why.clone()))
+            .collect(),
         entries: with_setup(&launch, &resolved, entries),
     })
 }
@@ -137,6 +141,9 @@ fn with_setup(launch: &Launch, resolved: &Resolved, page: &Draft) -> Result<Draf
         }
         out.share(case.parallel.as_ref());
     }
+    out.leave_out(&resolved.not_this_run);
+    let share = resolved.vllm_share.map(|share| share.to_string());
+    out.set(Key::VllmShare, share.unwrap_or_default());
     Ok(out)
 }
 
@@ -201,6 +208,9 @@ mod tests {
         assert!(matches!(fate("neat_packing"), Some(ReadFate::NotSimulated(_))));
         assert!(matches!(fate("lerning"), Some(ReadFate::Unknown(_))));
         assert!(read.missing.iter().any(|said| said.word == "most_pixels"));
+        // What changes memory and is left out stays with the entries.
+        let given: Vec<_> = entries.left_out().into_iter().filter_map(|left| left.given).collect();
+        assert_eq!(given, ["neat_packing: true", "lerning: 1"]);
         // Lines are told one by one.
         assert!(!read.not_simulated.iter().any(|said| said.word == "of_line"));
     }
@@ -211,6 +221,17 @@ mod tests {
         let entries = read.entries.expect("a setup");
         assert_eq!(entries.get(Key::Zero), "reduce_bucket_size=200000000");
         assert_eq!(read.lines.iter().filter(|line| line.source == 1).count(), 3);
+    }
+
+    #[test]
+    fn vllm_in_the_same_process_and_another_run_are_told() {
+        let grpo = "trl grpo --model_name_or_path qwen2.5-0.5b --use_vllm True --vllm_mode colocate \\\n \
+                    --vllm_gpu_memory_utilization 0.4 --num_generations 4 --per_device_train_batch_size 4";
+        let read_grpo = read(&[("run.sh", grpo)], &Draft::default()).expect("TRL's");
+        assert_eq!(read_grpo.entries.expect("a setup").get(Key::VllmShare), "0.4");
+        let dpo =
+            read(&[("a.yaml", "stage: dpo\nfinetuning_type: lora\n")], &Draft::default()).expect("LLaMA-Factory's");
+        assert!(!dpo.another_run.is_empty());
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct LaunchRead {
     pub model: Option<String>,
     /// Why that model can't be read.
     pub model_fault: Option<String>,
+    /// What of it makes the setup another run, of which no figure is of use: what the files give, if they do, and why.
+    pub another_run: Vec<(Option<String>, String)>,
     /// The page's entries with this setup, or why the engine does not take it.
     pub entries: Result<Draft, String>,
 }

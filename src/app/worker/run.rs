@@ -94,7 +94,10 @@ impl Subject {
     /// Compares a report with the card.
     pub fn card(&self, report: &Report) -> Result<Card, String> {
         let device = self.device.clone();
-        device.map(|device| Card::of(device, self.reading.limit, report, self.gpus()))
+        device.map(|device| {
+            let card = Card::of(device, self.reading.limit, report, self.gpus());
+            card.beside(device, report, &self.reading.good)
+        })
     }
 
     /// Returns true if each of several GPUs holds shards of the parameters that it runs.

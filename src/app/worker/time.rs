@@ -11,6 +11,7 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
+use vramscope_launch::Graded;
 use vramscope_time::{Asked, Estimate, Expense, Feed, Phase, RunTime, StepTime, TimedRun, time_recorded};
 
 use super::clocks::{Chosen, basis, clock, other_card, recorded_clock};
@@ -334,11 +335,13 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
         processes: subject.gpus(),
         memory: None,
     };
-    pretty(&Estimate {
+    let left_out = subject.reading.good.left_out();
+    let estimate = Estimate {
         parallel,
         memory: kept.ran.report.answer((model, setup), target, subject.outside()),
         around: around.as_ref().map(|around| around.judged(room, host)),
         ms,
         time,
-    })
+    };
+    pretty(&Graded::of(estimate, &left_out))
 }

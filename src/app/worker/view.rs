@@ -10,10 +10,12 @@ use vramscope_engine::report::{
 use vramscope_engine::simulate::Inference;
 use vramscope_engine::tape::Kind;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::{Fit, Room};
+use vramscope_engine::verdict::{Fit, Room, Verdict};
+use vramscope_launch::{Grade, LeftOut};
 use vramscope_plan::{Now, Refusal};
 
 use super::run::Ran;
+use crate::state::{Draft, Key};
 
 /// Maximum number of columns; more would not be visible on any screen.
 const COLUMNS: usize = 900;
@@ -122,6 +124,8 @@ pub struct Card {
     pub gpus: u64,
     /// Fit of the run.
     pub fit: Fit,
+    /// What the fit leaves out of the run that was given: with something left out, it is no promise.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Card {
@@ -136,7 +140,31 @@ impl Card {
             },
             gpus,
             fit: Fit::of_each(report, room, gpus),
+            left_out: Vec::new(),
         }
+    }
+
+    /// Class of a verdict's colour on this card. Green is for whole runs alone; that a run is out of memory holds too if
+    /// it needs more.
+    pub fn colour(&self, verdict: Verdict) -> &'static str {
+        match (verdict, Grade::of(&self.left_out)) {
+            (Verdict::Fits, Grade::Exact) => "verdict-fits",
+            (Verdict::Tight, Grade::Exact) => "verdict-tight",
+            (Verdict::Oom, Grade::Exact | Grade::AtLeast) => "verdict-oom",
+            _ => "verdict-partial",
+        }
+    }
+
+    /// The same beside vLLM in the same process, and with what the entries leave out of the run.
+    pub fn beside(self, device: &'static Device, report: &Report, entries: &Draft) -> Self {
+        let left_out = entries.left_out();
+        let share = Key::VllmShare.form().read(entries.get(Key::VllmShare)).ok();
+        let Some(share) = share.and_then(|share| share.as_f64()) else {
+            return Self { left_out, ..self };
+        };
+        let room = Room::limited(device, self.limit);
+        let fit = Fit::beside_vllm(report, room, self.gpus, share);
+        Self { left_out, fit, ..self }
     }
 }
 

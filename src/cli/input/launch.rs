@@ -1,11 +1,10 @@
 //! Reads the files that start a run, for `estimate --launch`.
 
 use clap::Args;
-use serde::Serialize;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Case, Report};
 use vramscope_hub::Place;
-use vramscope_launch::{Grade, Launch, LeftOut, Resolved, Source as LaunchSource, read};
+use vramscope_launch::{Grade, Graded, Launch, LeftOut, Resolved, Source as LaunchSource, read};
 
 use super::hub::place_of;
 use super::setup_flags::SetupFlags;
@@ -117,22 +116,9 @@ impl Standing {
     }
 
     /// The document of a run with its grade.
-    pub fn grade<D: Serialize>(&self, estimate: D) -> Graded<'_, D> {
-        Graded {
-            estimate,
-            grade: Grade::of(&self.left_out),
-            not_this_run: &self.left_out,
-        }
+    pub fn grade<D>(&self, estimate: D) -> Graded<'_, D> {
+        Graded::of(estimate, &self.left_out)
     }
-}
-
-/// An estimate, and what it is of the run that was given.
-#[derive(Debug, Serialize)]
-pub struct Graded<'a, D> {
-    #[serde(flatten)]
-    estimate: D,
-    grade: Grade,
-    not_this_run: &'a [LeftOut],
 }
 
 /// Flag for the run that an error belongs to.

@@ -118,7 +118,11 @@ fn steps_that_were_predicted_badly_stay_mended() {
     for (row, was_off) in once_off {
         let [peak, _] = row.errors().expect("none is refused");
         // What was off is kept to two digits.
-        let allowed = if was_off > 0.0045 { 0.001 } else { was_off.max(0.000_1) + 0.000_05 };
+        let allowed = if was_off > 0.0045 {
+            0.001
+        } else {
+            was_off.max(0.000_1) + 0.000_05
+        };
         assert!(peak.abs() <= allowed, "{}: {peak}, was {was_off}", row.row.case);
     }
 }

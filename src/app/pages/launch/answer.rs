@@ -114,7 +114,14 @@ fn refusals(words: &LaunchWords, read: &LaunchRead) -> Vec<AnyView> {
     });
     let setup = read.entries.as_ref().err();
     let setup = setup.map(|reason| words.say("refused", &[("reason", reason)]));
-    let all = model.into_iter().chain(setup);
+    let another = (!read.another_run.is_empty()).then(|| {
+        let what = read.another_run.iter().map(|(given, why)| match given {
+            Some(given) => format!("{given} ({})", words.reason(why)),
+            None => words.reason(why),
+        });
+        words.say("another_run", &[("what", &what.collect::<Vec<_>>().join("; "))])
+    });
+    let all = model.into_iter().chain(setup).chain(another);
     all.map(|text| view! { <p class="launch-fault" role="alert" data-testid="launch-refused">{text}</p> }.into_any())
         .collect()
 }

@@ -19,7 +19,8 @@ pub fn Take() -> impl IntoView {
     let store = Store::get();
     part(move || {
         let read = looked.answer.get()?.ok()?;
-        let mut entries = read.entries.clone().ok()?;
+        // Of another run no figure is of use.
+        let mut entries = read.entries.clone().ok().filter(|_| read.another_run.is_empty())?;
         if let Some(side) = looked.square.get() {
             entries.set(Setting::ImageSizes, format!("{side}x{side}"));
         }

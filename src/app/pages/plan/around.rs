@@ -79,13 +79,14 @@ fn follow(shown: RwSignal<Option<AroundView>>, is_waiting: RwSignal<bool>) {
 
 fn tables(i18n: Words, view: &AroundView) -> AnyView {
     let peak = view.around.host_peak(view.processes);
+    let simulation = Simulation::get();
     let of_card = view.around.card.iter().enumerate().map(|(at, line)| {
         let verdict = view.verdicts.get(at).copied();
         view! {
             <tr data-testid="around-card" data-name=line.occasion.name() data-value=line.allocated.get().to_string()>
                 <th scope="row">{occasion(i18n, line.occasion)}</th>
                 <td>{gib(line.allocated)}</td>
-                <td class=verdict.map(|verdict| format!("verdict-{}", verdict.name()))>
+                <td class=move || verdict.map(|verdict| simulation.colour(verdict))>
                     {verdict.map(|verdict| view! { <Icon verdict /> })}
                 </td>
             </tr>

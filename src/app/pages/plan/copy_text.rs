@@ -7,7 +7,7 @@ use super::verdict::{detail, headline};
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::shell::{CopyButton, Store};
 use crate::simulation::Simulation;
-use crate::state::command;
+use crate::state::{command, left_out_words};
 use crate::words;
 
 /// Button that copies the verdict, the peaks, what takes the memory, the command and the link.
@@ -24,6 +24,11 @@ fn told(i18n: Words, store: Store, simulation: Simulation) -> Option<String> {
     let mut lines = Vec::new();
     if let Ok(card) = &run.card {
         lines.push(format!("{}. {}", headline(i18n, card), detail(i18n, &card.fit)));
+    }
+    let left_out = store.reading().with(|reading| reading.good.left_out());
+    for left in &left_out {
+        let words = left_out_words(left);
+        lines.push(format!("- {}", t_string!(i18n, not_this_run.one, what = words)));
     }
     let reserved = run.figures.peak_reserved;
     lines.push(format!(

@@ -73,7 +73,7 @@ pub use several::{NumbersPanel, OfOne, Sharing};
 pub use sweep::SweepPanel;
 pub use time::{TimeCard, TimePanel, time_entries};
 pub use timeline::TimelinePanel;
-pub use verdict::{NotCuda, VerdictLine};
+pub use verdict::{NotCuda, NotThisRun, VerdictLine};
 pub use warnings::Warnings;
 pub use what_if::{Changed, Group, NoEffect, Trials, listed};
 pub use widget::PlanWidget;

@@ -18,7 +18,7 @@ use super::phases::Phases;
 use super::pin::{PinButton, Pinned};
 use super::sections::{Contents, Section, StickyVerdict};
 use super::time::TimeCard;
-use super::verdict::{NotCuda, VerdictLine};
+use super::verdict::{NotCuda, NotThisRun, VerdictLine};
 use super::warnings::Warnings;
 use super::what_if::WhatIf;
 use crate::i18n::{t, use_i18n};
@@ -86,6 +86,7 @@ fn Ran(trains: bool) -> impl IntoView {
                 <Peak />
                 <PinButton />
             </div>
+            <NotThisRun />
             <NotCuda />
             <MemoryBar />
             {trains.then(|| view! { <MakeFitPlace /> })}

@@ -114,7 +114,7 @@ pub fn StickyVerdict(
         let verdict = card.fit.verdict;
         Some(
             view! {
-                <span class=format!("sticky-line verdict-{}", verdict.name())>
+                <span class=format!("sticky-line {}", card.colour(verdict))>
                     <Icon verdict />
                     <strong class="verdict-words">{headline(i18n, &card)}</strong>
                     <span class="verdict-detail">{super::verdict::detail(i18n, &card.fit)}</span>

@@ -8,12 +8,15 @@ use vramscope_engine::format::gib;
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
+use vramscope_launch::Grade;
 
 use super::explain::Explained;
 use crate::events::Pending;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
+use crate::shell::Store;
 use crate::simulation::Simulation;
+use crate::state::left_out_words;
 use crate::words;
 use crate::worker::view::Card;
 
@@ -28,7 +31,7 @@ pub fn VerdictLine() -> impl IntoView {
     // Split off because the kind of verdict changes rarely, while its numbers update in place.
     let kind = Memo::new(move |_| {
         simulation.card().map(|card| {
-            let verdict = |card: Card| (card.fit.verdict, Form::of(&card.fit));
+            let verdict = |card: Card| (card.fit.verdict, Form::of(&card.fit), card.colour(card.fit.verdict));
             card.map(verdict)
         })
     });
@@ -40,8 +43,8 @@ pub fn VerdictLine() -> impl IntoView {
         // Tracks the language: the numbers are part of a translated phrase.
         i18n.locale();
         Some(match kind.get()? {
-            Ok((verdict, form)) => view! {
-                <div class=format!("verdict verdict-{}", verdict.name()) data-testid="verdict" data-value=verdict.name()>
+            Ok((verdict, form, colour)) => view! {
+                <div class=format!("verdict {colour}") data-testid="verdict" data-value=verdict.name()>
                     <Icon verdict />
                     <h2 class="verdict-words">{text(move || headline.get())}</h2>
                     <p class="verdict-detail">
@@ -57,6 +60,47 @@ pub fn VerdictLine() -> impl IntoView {
         {line}
         <Announcer />
     }
+}
+
+/// What the figures leave out of the run whose files were read. It stays until a person says that it is out of the run
+/// too.
+#[component]
+pub fn NotThisRun() -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let left_out = Memo::new(move |_| store.reading().with(|reading| reading.good.left_out()));
+    part(move || {
+        let all = left_out.get();
+        if all.is_empty() {
+            return None;
+        }
+        let bound = match Grade::of(&all) {
+            Grade::AtMost => t_string!(i18n, not_this_run.at_most),
+            Grade::AtLeast => t_string!(i18n, not_this_run.at_least),
+            _ => t_string!(i18n, not_this_run.unknown),
+        };
+        let rows = all.into_iter().map(|left| {
+            let words = left_out_words(&left);
+            let remove = move |_| store.edit(|draft| draft.take_out(&left));
+            view! {
+                <li data-testid="left-out">
+                    {words}
+                    " "
+                    <button type="button" class="tool" data-testid="left-out-remove" on:click=remove>
+                        {t!(i18n, not_this_run.remove)}
+                    </button>
+                </li>
+            }
+        });
+        let rows: Vec<_> = rows.collect();
+        let view = view! {
+            <div class="not-this-run" data-testid="not-this-run">
+                <p>{t!(i18n, not_this_run.title)} " " {bound}</p>
+                <ul>{rows}</ul>
+            </div>
+        };
+        Some(view.into_any())
+    })
 }
 
 /// Says that the card is not driven by CUDA, whose steps are simulated; nothing for a card that is.
@@ -101,6 +145,14 @@ fn Announcer() -> impl IntoView {
 }
 
 pub(super) fn headline(i18n: Words, card: &Card) -> String {
+    let verdict = verdict_words(i18n, card);
+    match card.left_out.is_empty() {
+        true => verdict,
+        false => t_string!(i18n, verdict.partial, verdict = verdict).to_string(),
+    }
+}
+
+fn verdict_words(i18n: Words, card: &Card) -> String {
     let name = words::card(i18n, card);
     match card.fit.verdict {
         Verdict::Fits => t_string!(i18n, verdict.fits, card = name).to_string(),

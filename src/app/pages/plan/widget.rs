@@ -6,7 +6,7 @@ use super::explain::{Explanation, ExplanationPlace};
 use super::memory_bar::MemoryBar;
 use super::phases::Phases;
 use super::results::{BreakdownCard, refused};
-use super::verdict::{NotCuda, VerdictLine};
+use super::verdict::{NotCuda, NotThisRun, VerdictLine};
 use crate::i18n::{t, use_i18n};
 use crate::lazy::{Lazy, LazyPart};
 use crate::shell::Store;
@@ -45,6 +45,7 @@ fn content(part: Widget) -> AnyView {
         Widget::Verdict | Widget::Page => view! {
             <section class="card">
                 <VerdictLine />
+                <NotThisRun />
                 <NotCuda />
                 <MemoryBar />
             </section>

@@ -6,14 +6,15 @@ use leptos::prelude::*;
 use vramscope_plan::export::ExportFormat;
 use vramscope_plan::{Choice, Plan};
 
-use super::exports::names;
+use super::exports::{commented, names};
 use crate::i18n::{t, t_string, use_i18n};
-use crate::shell::CopyButton;
+use crate::shell::{CopyButton, Store};
 
 /// Menu of the tools that take the setup, and a button that copies its configuration; absent if none does.
 #[component]
 pub fn CopyExport(plan: Arc<Plan>, choice: Choice) -> impl IntoView {
     let i18n = use_i18n();
+    let store = Store::get();
     let takes = ExportFormat::ALL.into_iter();
     let takes: Vec<ExportFormat> = takes.filter(|form| form.write(&plan, &choice).is_ok()).collect();
     let first = takes.first().copied();
@@ -26,7 +27,7 @@ pub fn CopyExport(plan: Arc<Plan>, choice: Choice) -> impl IntoView {
         let text = move || {
             let name = chosen.get_untracked();
             let form = ExportFormat::ALL.into_iter().find(|form| form.name() == name);
-            form.and_then(|form| form.write(&plan, &choice).ok())
+            form.and_then(|form| Some(commented(store, form, form.write(&plan, &choice).ok()?)))
                 .unwrap_or_default()
         };
         let choose = move |name: String| {

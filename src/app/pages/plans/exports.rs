@@ -8,7 +8,7 @@ use super::page::PlansState;
 use crate::charts::save_text;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
-use crate::shell::CopyButton;
+use crate::shell::{CopyButton, Store};
 
 /// Name of the tool, which is not translated, and of its file.
 pub(super) const fn names(form: ExportFormat) -> (&'static str, &'static str) {
@@ -25,11 +25,19 @@ pub(super) const fn names(form: ExportFormat) -> (&'static str, &'static str) {
     }
 }
 
+/// A configuration with comments that name what the setup leaves out of the run that was given. JSON has no comments.
+pub(super) fn commented(store: Store, form: ExportFormat, text: String) -> String {
+    match form {
+        ExportFormat::Deepspeed => text,
+        _ => store.reading().with(|reading| reading.good.left_out_comment()) + &text,
+    }
+}
+
 /// Shows the recommended setup as a configuration of a tool.
 #[component]
 pub fn Exports() -> impl IntoView {
     let i18n = use_i18n();
-    let page = PlansState::get();
+    let (page, store) = (PlansState::get(), Store::get());
     let form = RwSignal::new(None::<String>);
     // Until the user selects a tool, show the first one that supports the setup.
     let taking = Memo::new(move |_| {
@@ -48,7 +56,11 @@ pub fn Exports() -> impl IntoView {
     let name = move || chosen().map(ExportFormat::name);
     let written = Memo::new(move |_| {
         let form = chosen()?;
-        page.plan(|plan| plan.recommended.as_ref().map(|best| form.write(plan, best)))?
+        let write = |plan: &Plan| {
+            let written = form.write(plan, plan.recommended.as_ref()?);
+            Some(written.map(|text| commented(store, form, text)))
+        };
+        page.plan(write)?
     });
     let text = move || written.get_untracked().and_then(Result::ok).unwrap_or_default();
     let save = move |_| {

@@ -18,6 +18,7 @@ mod searched;
 use leptos::prelude::*;
 
 use crate::i18n::{t, t_string, use_i18n};
+use crate::pages::plan::NotThisRun;
 use crate::part::part;
 use crate::shell::Store;
 use crate::simulation::Simulation;
@@ -75,6 +76,7 @@ pub fn PlansPage() -> impl IntoView {
                 <section class="card">
                     <h2>{t!(i18n, recommend.title)}</h2>
                     <p class="muted small">{t!(i18n, recommend.explain)}</p>
+                    <NotThisRun />
                     <Progress />
                 </section>
                 {refusal}

@@ -6,11 +6,11 @@ use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Model, Report, Setup};
 use vramscope_hub::Place;
-use vramscope_launch::Launch;
+use vramscope_launch::{Graded, Launch};
 
 use super::Estimate;
 use crate::failure::Failure;
-use crate::input::launch::{Graded, Standing};
+use crate::input::launch::Standing;
 use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
 use crate::predict::predict;

@@ -26,7 +26,7 @@ pub fn Verdicts(all: Vec<Column>) -> impl IntoView {
             let verdict = card.fit.verdict;
             view! {
                 <td data-testid="compare-verdict" data-value=verdict.name()>
-                    <span class=format!("compare-verdict verdict-{}", verdict.name())>
+                    <span class=format!("compare-verdict {}", card.colour(verdict))>
                         <Icon verdict />
                         <span>{headline(i18n, &card)}</span>
                     </span>
@@ -172,7 +172,14 @@ pub fn Differences(all: Vec<Column>) -> impl IntoView {
 fn value(i18n: Words, entries: &Draft, key: Key) -> String {
     match entries.get(key) {
         _ if key.shares() && key != Key::World && world(entries) == 1 => "—".to_owned(),
+        "" if key == Key::NotThisRun => "—".to_owned(),
         "" => t_string!(i18n, compare.default).to_string(),
+        _ if key == Key::NotThisRun => {
+            let all = entries.left_out().into_iter();
+            all.map(|left| left.given.unwrap_or(left.why))
+                .collect::<Vec<_>>()
+                .join(", ")
+        }
         text => shown(i18n, key, text.chars().take(40).collect()),
     }
 }

@@ -96,7 +96,7 @@ fn needs(i18n: Words, gpus: u64, summary: &Summary, most: Option<Bytes>) -> AnyV
     let fit = summary.card.as_ref().ok().map(|card| {
         let verdict = card.fit.verdict;
         view! {
-            <span class=format!("on-number-fit verdict-{}", verdict.name())>
+            <span class=format!("on-number-fit {}", card.colour(verdict))>
                 <Icon verdict />
                 {word(i18n, verdict)}
             </span>

@@ -10,6 +10,7 @@ use vramscope_plan::Effect;
 
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::pages::plan::explain::Explained;
+use crate::simulation::Simulation;
 use crate::state::Draft;
 use crate::words;
 
@@ -109,7 +110,9 @@ fn Then(verdict: Verdict) -> impl IntoView {
         Verdict::Tight => t_string!(i18n, what_if.tight).to_string(),
         Verdict::Oom => t_string!(i18n, what_if.oom).to_string(),
     };
-    view! { <span class=format!("what-if-then verdict-{}", verdict.name()) title=words.clone() role="img" aria-label=words></span> }
+    let simulation = Simulation::get();
+    let class = move || format!("what-if-then {}", simulation.colour(verdict));
+    view! { <span class=class title=words.clone() role="img" aria-label=words></span> }
 }
 
 /// Explains why nothing is saved, or what else changes.
