@@ -194,7 +194,7 @@ fn show(
         }
         Format::Jsonl => {
             let ms = time.map(|(ms, _)| ms);
-            output::print_json_line(&Line::new(0, &Ok(&played.report), outside, ms))
+            output::print_json_line(&Line::new(0, &Ok(&played.report), (outside, ms), &[]))
         }
     }?;
     Ok(verdict)
@@ -212,7 +212,7 @@ fn sweep(
         let played = asked.at(point).and_then(|run| play(asked.source, run));
         let played = played.map_err(|failure| failure.to_string());
         let report = played.as_ref().map(|played| &played.report).map_err(String::clone);
-        let line = Line::new(number, &report, against.outside, None);
+        let line = Line::new(number, &report, (against.outside, None), &[]);
         match format {
             Format::Text => output::print(&text::recorded_line(number, point, report.as_ref()))?,
             Format::Json => array.push(&line)?,
