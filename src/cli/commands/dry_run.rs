@@ -91,7 +91,7 @@ pub struct DryRun {
     words: Vec<OsString>,
 }
 
-const EXAMPLES: &str = "  vramscope dry-run swift sft --model Qwen/Qwen2.5-VL-3B-Instruct --dataset d.jsonl
+const EXAMPLES: &str = "  vramscope dry-run swift sft --model Qwen/Qwen3-VL-2B-Instruct --dataset d.json
   vramscope dry-run --gpu 4090 llamafactory-cli train qwen2_5vl_lora_sft.yaml
   vramscope dry-run trl sft --config sft.yaml
   vramscope dry-run torchrun --nproc_per_node 8 train.py --fsdp full_shard

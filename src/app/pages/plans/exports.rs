@@ -70,9 +70,6 @@ pub fn Exports() -> impl IntoView {
     };
     let has_any = Memo::new(move |_| written.with(Option::is_some));
     let shown = part(move || written.get().map(|written| configuration(i18n, written)));
-    let option = |known: ExportFormat| {
-        view! { <option value=known.name()>{names(known).0}</option> }
-    };
     view! {
         <Show when=move || has_any.get()>
             <section class="card export">
@@ -116,4 +113,9 @@ fn configuration(i18n: Words, written: Result<String, String>) -> AnyView {
         .into_any(),
         Err(why) => view! { <p class="refusal-message" data-testid="plan-export-refused">{why}</p> }.into_any(),
     }
+}
+
+/// A tool to choose.
+fn option(known: ExportFormat) -> impl IntoView {
+    view! { <option value=known.name()>{names(known).0}</option> }
 }
