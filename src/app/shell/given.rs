@@ -39,7 +39,7 @@ pub struct Given {
     pub launch: RwSignal<Option<OpenLaunch>>,
     /// Text typed or pasted for a diagnosis. It may be a company's log, so it never enters the URL.
     pub log: RwSignal<String>,
-    /// What was diagnosed last: files, or else a text.
+    /// Input of the last diagnosis: files, or else a text.
     pub diagnosed: RwSignal<Option<Diagnosed>, LocalStorage>,
 }
 

@@ -132,7 +132,7 @@ keys! {
     Zero = "zero", Form::Zero, "", Run;
     /// Share of the card's memory that vLLM takes in the training process.
     VllmShare = "vllm_share", Form::Amount, "", Run;
-    /// What the launch file of the run asks for and the setup leaves out, as JSON.
+    /// Settings that the run's launch file asks for and the setup leaves out, as JSON.
     NotThisRun = "not_this_run", Form::Text, "", Run;
     /// Network between the GPUs (GB/s).
     Link = "link", Form::Rate, "", Time;

@@ -1,4 +1,4 @@
-//! What a setup leaves out of the run that it was read from, as an entry: links and saved setups carry it.
+//! Settings of a launch file that its setup leaves out, as an entry: links and saved setups carry them.
 
 use vramscope_engine::setup::Setting;
 use vramscope_launch::{Aspect, Direction, LeftOut};

@@ -41,7 +41,7 @@ pub fn error_of(key: Key) -> Signal<Option<String>> {
                 }
                 _ => None,
             };
-            // That of a page which is being left is gone already.
+            // The signal of a page that is being left is disposed already; reading it would panic.
             simulation?.outcome.try_with(refused)?
         })
     })

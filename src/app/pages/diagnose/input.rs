@@ -20,7 +20,7 @@ pub fn Input() -> impl IntoView {
         reader.read(&files, &input.text);
         given.diagnosed.set(Some(input));
     };
-    // What was diagnosed before the page was left, such as by a finding's link to the course.
+    // Diagnose again the input from before the page was left: a finding's link to the course would lose it otherwise.
     if let Some(input) = given.diagnosed.get_untracked() {
         read(input);
     }

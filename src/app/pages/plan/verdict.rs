@@ -208,7 +208,7 @@ enum Form {
     Spare,
     /// What is missing.
     Short,
-    /// What the tensors take, which fits, and what of PyTorch's cache is too much beside them.
+    /// Live bytes, which fit, and the part of PyTorch's cache that does not fit beside them.
     Squeezed,
     /// What compiled steps took beside eager ones.
     Range,

@@ -8,7 +8,7 @@ use vramscope_engine::Report;
 use vramscope_engine::report::Prediction;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
-use vramscope_launch::{Grade, LeftOut};
+use vramscope_launch::{Graded, LeftOut};
 use vramscope_time::{Clock, Milliseconds};
 
 use crate::failure::Failure;
@@ -66,16 +66,9 @@ pub struct Line<'a> {
     answer: CaseOutcome<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<Milliseconds>,
-    /// Of a case that is predicted.
+    /// Grade of a case that is predicted; last, behind the time.
     #[serde(flatten)]
-    standing: Option<Standing<'a>>,
-}
-
-/// What the prediction is of the run that was given.
-#[derive(Serialize)]
-struct Standing<'a> {
-    grade: Grade,
-    not_this_run: &'a [LeftOut],
+    graded: Option<Graded<'a, ()>>,
 }
 
 #[derive(Serialize)]
@@ -97,15 +90,7 @@ impl<'a> Line<'a> {
             Ok(report) => CaseOutcome::Predicted(report.borrow().prediction(outside)),
             Err(error) => CaseOutcome::Failed { error },
         };
-        let standing = report.is_ok().then(|| Standing {
-            grade: Grade::of(not_this_run),
-            not_this_run,
-        });
-        Self {
-            i,
-            answer,
-            ms,
-            standing,
-        }
+        let graded = report.is_ok().then(|| Graded::of((), not_this_run));
+        Self { i, answer, ms, graded }
     }
 }

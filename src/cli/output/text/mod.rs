@@ -64,7 +64,7 @@ pub struct Estimate<'a> {
     pub report: &'a Report,
     /// Target and fit, if a target was given.
     pub target: Option<(Target, Fit)>,
-    /// What the figures leave out of the run that was given.
+    /// Settings of the given run that the figures leave out.
     pub left_out: &'a [LeftOut],
     /// Memory before and beside the steps, and the host's, if it is told.
     pub around: Option<(&'a Around, HostRoom)>,
