@@ -5,3 +5,6 @@
 pub mod events;
 pub mod kept;
 pub mod measured;
+mod rows;
+
+pub use rows::rows;

@@ -1,15 +1,13 @@
 //! Steps of DeepSpeed's engine on one of several GPUs, of random configurations, against measurements on an H100.
 
 use std::fmt::Write as _;
-use std::io::Read as _;
 
-use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report};
-use vramscope_tests::kept;
+use vramscope_tests::{kept, rows};
 
 const FILE: &str = "data/truth/deepspeed.jsonl.gz";
 const TABLE: &str = "tests/data/deepspeed_vs_predicted.md";
@@ -42,18 +40,13 @@ const FIGURES: [&str; 4] = ["peak", "after backward", "end", "reserved"];
 
 impl Compared {
     fn all() -> Vec<Self> {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
-        let mut text = String::new();
-        let file = std::fs::File::open(path).expect("a part of the repository");
-        GzDecoder::new(file).read_to_string(&mut text).expect("it is a text");
-        // The first line says where it was measured.
-        let rows = text.lines().skip(1);
-        rows.map(|line| {
-            let row: Row = serde_json::from_str(line).expect("a row");
-            let report = predict(&row);
-            Self { row, report }
-        })
-        .collect()
+        let rows: Vec<Row> = rows(FILE);
+        rows.into_iter()
+            .map(|row| Self {
+                report: predict(&row),
+                row,
+            })
+            .collect()
     }
 
     /// Relative errors of [`FIGURES`].

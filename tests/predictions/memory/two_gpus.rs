@@ -7,7 +7,7 @@ use serde_json::Value;
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report};
-use vramscope_tests::kept;
+use vramscope_tests::{kept, rows};
 
 const FILE: &str = "data/truth/two_gpus.jsonl";
 const TABLE: &str = "tests/data/two_gpus_vs_predicted.md";
@@ -39,18 +39,13 @@ const FIGURES: [&str; 4] = ["peak", "before", "end", "reserved"];
 
 impl Compared {
     fn all() -> Vec<Self> {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
-        let text = std::fs::read_to_string(path).expect("a part of the repository");
-        // The first line says where it was measured.
-        let rows = text
-            .lines()
-            .skip(1)
-            .map(|line| serde_json::from_str(line).expect("a row"));
-        rows.map(|row: Row| Self {
-            report: predict(&row),
-            row,
-        })
-        .collect()
+        let rows: Vec<Row> = rows(FILE);
+        rows.into_iter()
+            .map(|row| Self {
+                report: predict(&row),
+                row,
+            })
+            .collect()
     }
 
     /// Relative errors of [`FIGURES`].
