@@ -193,7 +193,7 @@ class Recorder(TorchDispatchMode):
             # Kernels that take no conjugates get a copy, which C++ makes where it sees one.
             torch._C._set_conj(outs[0], not tensors[0].is_conj())
         if name not in UNWRITTEN:
-            self.write(plan, func, args, kwargs, outs, news)
+            self.write(plan, func, args, kwargs, outs, news, tensors)
         if plan.mutates:
             values.mutate(func, name, args, kwargs, tensors)
         elif fresh:
@@ -207,6 +207,8 @@ class Recorder(TorchDispatchMode):
 
     def allocate(self, plan: Plan) -> list[tuple[torch.Tensor, Storage]]:
         """New memory of a plan, each with its first tensor."""
+        if not plan.news:
+            return []
         news: list[tuple[torch.Tensor, Storage]] = []
         for out in sorted(plan.outs, key=_group) if len(plan.outs) > 1 else plan.outs:
             if out.group == len(news):
@@ -240,14 +242,15 @@ class Recorder(TorchDispatchMode):
             return dress(plain, type(source), source._vs)
         return out.value.clone() if isinstance(out.value, torch.Tensor) else out.value
 
-    def write(self, plan: Plan, func: Any, args: tuple, kwargs: dict[str, Any], outs: list, news: list) -> None:
-        """Writes an operation down if it touches the card."""
+    def write(
+        self, plan: Plan, func: Any, args: tuple, kwargs: dict[str, Any], outs: list, news: list, given: list
+    ) -> None:
+        """Writes an operation down if it touches the card; `given` are the tensors among its arguments, in order."""
         if not plan.written:
             references: list[tuple[Any, bool]] = []
             shown = outs or None
             plan.template = self.lines.template(func, args, kwargs, shown, references)
-            flat = _leaves(list(kwargs.values()), _leaves(args, []))
-            pool = flat + [x for x in outs if isinstance(x, torch.Tensor)]
+            pool = given + [x for x in outs if isinstance(x, torch.Tensor)]
             plan.references = []
             for x, offset in references:
                 plan.references.append((next(i for i, y in enumerate(pool) if y is x), offset))
@@ -258,8 +261,7 @@ class Recorder(TorchDispatchMode):
                 plan.template = ""
         if not plan.template:
             return
-        flat = _leaves(list(kwargs.values()), _leaves(args, []))
-        pool = flat + [x for x in outs if isinstance(x, torch.Tensor)]
+        pool = given + [x for x in outs if isinstance(x, torch.Tensor)]
         filled: list[Any] = []
         for i, offset in plan.references:
             filled.append(place(pool[i]))
@@ -276,7 +278,8 @@ class Recorder(TorchDispatchMode):
         plan = Plan(outs=[], spec=None, news=[x._vs.nbytes for x in fresh], kind=CudaTensor, single=False)
         if fresh and type(fresh[0]) is not CudaTensor:
             return
-        self.write(plan, func, args, kwargs, outs, [(x, x._vs) for x in fresh])
+        given = _leaves(list(kwargs.values()), _leaves(args, []))
+        self.write(plan, func, args, kwargs, outs, [(x, x._vs) for x in fresh], given)
 
     # Values
 
@@ -284,11 +287,13 @@ class Recorder(TorchDispatchMode):
         self, func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: list, fresh: list[Emulated]
     ) -> None:
         """Gives new tensors values, derived from the arguments' or assumed."""
-        if (
-            name in values.EMPTY
-            or name in values.FILLS
-            or all(not isinstance(t, Emulated) or t._vs.values is not None for t in tensors)
-        ):
+        for t in tensors:
+            if isinstance(t, Emulated) and t._vs.values is None:
+                known = name in values.EMPTY or name in values.FILLS
+                break
+        else:
+            known = True
+        if known:
             if values.derive(func, name, args, kwargs, fresh):
                 return
         if name in assumed.CHOICES:

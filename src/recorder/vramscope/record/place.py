@@ -51,16 +51,21 @@ class Place:
         known = self.foreign.get(code)
         if known is None:
             name = code.co_filename
-            known = not name.startswith((TORCH, OWN, "<frozen", "<string")) or ("/vramscope/record/" in name and False)
+            known = not name.startswith((TORCH, OWN, "<frozen", "<string"))
             self.foreign[code] = known
         return known
 
     def frame(self) -> FrameType | None:
         """The innermost frame outside PyTorch."""
         frame: FrameType | None = sys._getframe(2)
-        while frame is not None and not self.is_foreign(frame.f_code):
+        foreign = self.foreign
+        while frame is not None:
+            # Asked for each operation, through a dozen frames of PyTorch's: a call for each would show.
+            code = frame.f_code
+            if foreign[code] if code in foreign else self.is_foreign(code):
+                return frame
             frame = frame.f_back
-        return frame
+        return None
 
     def line(self) -> int | None:
         """Id of the innermost line outside PyTorch."""

@@ -26,6 +26,21 @@ EMPTY = frozenset(["empty", "empty_like", "new_empty", "empty_strided", "new_emp
 # Operations that fill new memory with what they are told, whatever their first argument holds.
 FILLS = frozenset(("full_like", "ones_like", "zeros_like", "new_full", "new_ones", "new_zeros"))
 
+# What those and their like fill it with, and the place of the argument that says so where it is not in the name.
+FILLED = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
+FILLED_BY = {"full": 1, "full_like": 1, "new_full": 2}
+
+# Operations whose result holds what their first argument does.
+COPIES = frozenset(("_to_copy", "clone"))
+
+# Products, and elements of their results up to which they are worked out: runs ask for numbers, never for activations.
+PRODUCTS = frozenset(("convolution", "mm", "addmm", "bmm", "baddbmm"))
+PRODUCED = 1 << 16
+
+# Elements of a parameter up to which its values stay known when it moves to the card or is cast. Larger ones hold what
+# was drawn or loaded, differ after each step, and are cast in each: following them cost half of a recording's time.
+PARAMETER = 1 << 12
+
 
 def limit(dtype: torch.dtype) -> int:
     """Elements of this type up to which values are kept."""
@@ -67,12 +82,32 @@ def put_constant(x: Emulated, value: float | bool) -> None:
     x._vs.values = Constant(value)
 
 
+def uniform(name: str, args: tuple, kwargs: dict[str, Any]) -> float | bool | None:
+    """What every element of an operation's result is, where that is known without making them; None otherwise."""
+    if name in COPIES:
+        source = args[0]._vs.values if isinstance(args[0], Emulated) else None
+        return source.value if type(source) is Constant else None
+    if name in FILLED_BY:
+        place = FILLED_BY[name]
+        value = args[place] if len(args) > place else kwargs.get("fill_value")
+        return value if isinstance(value, (bool, int, float)) else None
+    return FILLED.get(name)
+
+
+def is_weight(x: Any) -> bool:
+    """True for a parameter of numbers that nothing depends on."""
+    parameter = isinstance(x, torch.nn.Parameter) or getattr(x, "_is_param", False)
+    return parameter and x.dtype.is_floating_point and x.numel() > PARAMETER
+
+
 def follow_assumptions(sources: Iterable[Any], outs: Iterable[Any]) -> None:
     """Marks values that were computed from assumed ones."""
-    if any(isinstance(x, Emulated) and x._vs.assumed for x in sources):
-        for x in outs:
-            if isinstance(x, Emulated):
-                x._vs.assumed = True
+    for source in sources:
+        if isinstance(source, Emulated) and source._vs.assumed:
+            for x in outs:
+                if isinstance(x, Emulated):
+                    x._vs.assumed = True
+            return
 
 
 def covers(x: Emulated) -> bool:
@@ -173,6 +208,15 @@ def derive(func: Any, name: str, args: tuple, kwargs: dict[str, Any], outs: list
             if not x.dtype.is_floating_point:
                 put_constant(x, 0)
         return True
+    if name in COPIES and is_weight(args[0]):
+        return False
+    value = uniform(name, args, kwargs)
+    if value is not None:
+        for x in outs:
+            put_constant(x, torch.full((), value, dtype=x.dtype, device=CPU).item())
+        return True
+    if name in PRODUCTS and sum(x.numel() for x in outs) > PRODUCED:
+        return False
     try:
         result = evaluate(func, args, kwargs)
     except (RuntimeError, TypeError, IndexError, NotImplementedError):
