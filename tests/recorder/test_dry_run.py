@@ -5,19 +5,25 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+import traceback
 import unittest
 import weakref
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
+# Where a dry run looks for modules: not in the folder that the tests were started in.
+CLEAN = [SOURCE, HERE, *(path for path in sys.path if path and os.path.realpath(path) != os.getcwd())]
 sys.path[:0] = [SOURCE, HERE]
 
 import torch  # noqa: E402
+import vramscope.dry_run.__main__ as dry_run  # noqa: E402
+import vramscope.record.session  # noqa: E402, F401  (what each dry run imports)
 from vramscope.dry_run import batches, commands, notebook, packages, shell  # noqa: E402
 from vramscope.record.errors import RecordingError  # noqa: E402
 
@@ -57,20 +63,24 @@ class Folder:
         with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:
             file.write(textwrap.dedent(text))
 
-    def run(self, *words: str, flags: tuple[str, ...] = (), **variables: str) -> tuple[int, str]:
-        """Status and words of a dry run."""
+    def run(self, *words: str, flags: tuple[str, ...] = (), apart: bool = False, **variables: str) -> tuple[int, str]:
+        """Status and words of a dry run: in a copy of this process, which has imported PyTorch, or with `apart` in one
+        that is started for it."""
         env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "CUDA_VISIBLE_DEVICES")}
-        done = subprocess.run(
-            [sys.executable, SOURCE, "dry-run", "--out", self.out, *flags, "--", *words],
-            env={**env, "PYTHONPATH": HERE, **variables},
-            cwd=self.path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        assert done.stdout == "", done.stdout
-        return done.returncode, done.stderr
+        env |= {"PYTHONPATH": HERE, **variables}
+        words = ("dry-run", "--out", self.out, *flags, "--", *words)
+        with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as printed:
+            if apart:
+                process = subprocess.Popen(
+                    [sys.executable, SOURCE, *words], env=env, cwd=self.path, stdout=printed, stderr=said
+                )
+                status = process.wait(timeout=300)
+            else:
+                status = forked(words[1:], env, self.path, printed.fileno(), said.fileno())
+            for file in (said, printed):
+                file.seek(0)
+            assert printed.read() == ""
+            return status, said.read()
 
     def lines(self) -> list[dict[str, Any]]:
         """Lines of the recording, which the engine reads."""
@@ -89,9 +99,38 @@ class Folder:
         self.made.cleanup()
 
 
+def forked(words: tuple[str, ...], env: dict[str, str], folder: str, out: int, err: int) -> int:
+    """Status of a dry run in a copy of this process, as it is before any recording."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 70
+    try:
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        os.environ.clear()
+        os.environ.update(env)
+        os.chdir(folder)
+        sys.argv, sys.path[:] = [SOURCE, "dry-run", *words], CLEAN
+        signal.alarm(300)
+        status = dry_run.main(words)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
 def stand_ins(found: list[dict[str, Any]]) -> dict[str, str]:
     """What was answered by what."""
     return {x["what"]: x["how"] for x in found if x["t"] == "stand_in"}
+
+
+def made(*lengths: int) -> list[dict[str, torch.Tensor]]:
+    """Batches of these lengths."""
+    return [{"input_ids": torch.ones(1, n, dtype=torch.int64)} for n in lengths]
 
 
 def needs(*names: str) -> Any:
@@ -217,7 +256,7 @@ class Shell(unittest.TestCase):
     def test_the_training_command_is_what_bash_would_start(self) -> None:
         """With its variables, arrays and files that the script writes; nothing is written or installed."""
         with Folder(**{"run.sh": SCRIPT}) as f:
-            status, said = f.run("bash", "run.sh", "results")
+            status, said = f.run("bash", "run.sh", "results", apart=True)
             self.assertEqual(status, 0, said)
             found = f.lines()
             self.assertEqual(f.names(), ["run.sh", "settings.txt", "train.py"])
@@ -270,7 +309,7 @@ class World(unittest.TestCase):
     def test_folders_are_as_they_were(self) -> None:
         """What the script makes is gone, what it changes is back, and both are said."""
         with Folder() as f:
-            status, said = f.run("python", "train.py")
+            status, said = f.run("python", "train.py", apart=True)
             self.assertEqual(status, 0, said)
             self.assertEqual(f.names(), ["settings.txt", "train.py"])
             with open(os.path.join(f.path, "settings.txt"), encoding="utf-8") as file:
@@ -363,7 +402,7 @@ class Launchers(unittest.TestCase):
                 "bf16",
                 "train.py",
             )
-            status, said = f.run(*words)
+            status, said = f.run(*words, apart=True)
             self.assertEqual(status, 0, said)
             self.assertEqual(f.lines()[0]["world"], 2)
 
@@ -451,15 +490,46 @@ class Batches(unittest.TestCase):
             self.assertEqual(f.run("python", "train.py", flags=("--batches", "2"))[0], 0)
             self.assertLess(asked("--recording", f.out)["peak_allocated"], longest)
         self.assertEqual((told["walked"], told["total"], told["each"]), (6, 6, 2))
-        self.assertEqual([x["step"] for x in told["steps"]], [1, 2, 3])
+        self.assertEqual([x["step"] for x in told["steps"]], [1, 2, 3, 4, 5, 6])
         self.assertEqual(answer["steps"][answer["decides"]]["positions"], 320)
 
-    def test_a_later_micro_batch_counts_beside_gradients(self) -> None:
-        """The third step has the heaviest of those that are not the first of theirs."""
-        lengths = [9, 2, 2, 2, 2, 7, 2, 2]
-        ahead = batches.Ahead(wanted=8, accumulated=2)
-        list(ahead.over({"input_ids": torch.ones(1, n, dtype=torch.int64)} for n in lengths))
-        self.assertEqual([step["step"] for step in ahead.steps], [1, 3, 1])
+    def walk(self, lengths: list[int], each: int, total: int | None = None, free: int = 9) -> batches.Ahead:
+        """A loader of these lengths, walked; each micro-batch takes a `free`-th of the operations that are recorded."""
+        trained: list[int] = []
+        ahead = batches.Ahead(200, each, lambda: len(trained) * batches.OPERATIONS // free, total=total)
+        for batch in ahead.over(iter(made(*lengths))):
+            trained.append(batch["input_ids"].numel())
+            if len(trained) == ahead.planned * each:
+                break
+        self.assertEqual(len(ahead.steps), ahead.planned)
+        return ahead
+
+    def test_a_short_run_is_recorded_as_it_comes(self) -> None:
+        """From its first step to its last, which may be short."""
+        self.assertEqual([x["step"] for x in self.walk([9, 2, 2, 2, 2, 7, 2, 2], 2, total=4).steps], [1, 2, 3, 4])
+        self.assertEqual([x["step"] for x in self.walk([9, 2, 2, 2, 2], 2, total=3).steps], [1, 2, 3])
+
+    def test_of_a_long_run_the_heaviest_are_recorded(self) -> None:
+        """Beside the first; the first again where it is the heaviest, beside the states that it does not have at first.
+
+        The sixth micro-batch is the longest of those that run beside gradients.
+        """
+        lengths = [9, 2, 2, 2, 2, 2, 2, 7, 2, 2, 2, 2]
+        for total, expected in ((6, [1, 2, 4]), (None, [1, 2, 4, 1]), (600, [1, 2, 4, 1])):
+            found = self.walk(lengths, 2, total, free=2)
+            self.assertEqual([x["step"] for x in found.steps], expected)
+        self.assertEqual(found.steps[2]["why"], ["positions", "longest"])
+        self.assertEqual([x["step"] for x in self.walk([2, 2, 2, 2, 5, 2], 1, 6, free=3).steps], [1, 2, 3, 4, 5])
+
+    def test_the_next_epoch_is_recorded_where_there_is_room(self) -> None:
+        """As its own loader gives it."""
+        ahead = batches.Ahead(200, 2, total=5)
+        sizes = [
+            [x["input_ids"].numel() for x in ahead.over(iter(epoch))] for epoch in (made(9, 2, 2), made(3, 4, 5, 6))
+        ]
+        self.assertEqual(sizes, [[9, 2, 2], [3, 4, 5, 6]])
+        self.assertEqual([x["positions"] for x in ahead.steps], [9, 2, 4, 6])
+        self.assertEqual(ahead.planned, 5)
 
     def test_no_batch_is_kept_once_it_is_trained_on(self) -> None:
         """Some move to the card themselves, and would stay there; one that comes twice comes as it was."""
@@ -467,21 +537,21 @@ class Batches(unittest.TestCase):
         class Batch(dict):  # type: ignore[type-arg]
             """Can be referred to weakly."""
 
-        for lengths in ([9, 2, 2, 2], [2, 2, 9, 2]):
-            made = [Batch(input_ids=torch.ones(1, n, dtype=torch.int64)) for n in lengths]
-            seen = [weakref.ref(batch) for batch in made]
-            ahead = batches.Ahead(wanted=4)
-            walk = ahead.over(made.pop(0) for _ in lengths)
-            for visit in range(3):
-                batch = next(walk)
-                self.assertNotIn("moved", batch)
-                batch["moved"] = True
-                batch["input_ids"] = torch.ones(1)
-                del batch
-                alive = sum(reference() is not None for reference in seen)
-                self.assertLessEqual(alive, 2 - visit, f"{lengths} after {visit}")
-            self.assertEqual(ahead.planned, 3)
-            self.assertEqual(sum(reference() is not None for reference in seen), 0)
+        lengths = [9, 2, 2, 2]
+        batch_list = [Batch(input_ids=torch.ones(1, n, dtype=torch.int64)) for n in lengths]
+        seen = [weakref.ref(batch) for batch in batch_list]
+        operations = [0]
+        ahead = batches.Ahead(wanted=4, operations=lambda: operations[0])
+        walk = ahead.over(batch_list.pop(0) for _ in lengths)
+        for visit in range(3):
+            batch = next(walk)
+            self.assertNotIn("moved", batch)
+            batch["moved"] = True
+            batch["input_ids"] = torch.ones(1)
+            del batch
+            operations[0] += 2 * batches.OPERATIONS
+            self.assertEqual([reference() for reference in seen[: visit + 1][:2]], [None] * min(visit + 1, 2))
+        self.assertEqual([x["step"] for x in ahead.steps], [1, 2, 1])
 
     def test_the_walk_ends_where_the_run_does(self) -> None:
         """Two steps meet nothing of the third's."""

@@ -1,11 +1,12 @@
-"""Batches as they come: the loader is walked ahead, and its heaviest steps are recorded beside early ones."""
+"""Batches as they come: the loader is walked ahead, and its heaviest steps are recorded after the run's first ones."""
 
 from __future__ import annotations
 
 import copy
 import itertools
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -71,7 +72,6 @@ class Group:
     number: int
     batches: list[Any]
     sizes: list[Size]
-    again: list[Any] = field(default_factory=list)
 
     def most(self, of: str, after: int = 0) -> int:
         """The largest of its micro-batches after so many."""
@@ -80,28 +80,46 @@ class Group:
 
 KINDS = ("positions", "longest", "pixels", "labels")
 
+# Operations up to which steps are recorded that are not the heaviest of any kind, and bytes of their batches up to
+# which they are kept for it. A run that is shorter is recorded from its first step to its last, as it comes.
+OPERATIONS = 600_000
+KEPT = 2 << 30
+
 
 @dataclass
 class Ahead:
-    """Walks one loader ahead, and gives the recording its first group, then those that are the heaviest in some way."""
+    """Walks one loader ahead, and gives the recording its heaviest steps and the first ones, in the run's order."""
 
     wanted: int
     accumulated: int = 1
+    operations: Callable[[], int] = lambda: 0
     walked: int = 0
     total: int | None = None
     planned: int = 0
     steps: list[dict[str, Any]] = field(default_factory=list)
     done: bool = False
+    number: int = 0  # of the last step that was met
 
     def over(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches of a loader, the chosen first; those between are left out, those after follow."""
+        """The batches of a loader: those that were chosen of what was walked, then those after."""
+        if self.done:
+            yield from self.later(batches)
+            return
         self.done = True
         early: list[Group] = []
         heaviest: dict[tuple[str, int], Group] = {}
+        kept = 0
         began = time.monotonic()
+        last = 0
+        cut = False
         for group in self.groups(batches):
-            if len(early) < 2:
+            last = group.number
+            kept += sum(weight(batch) for batch in group.batches)
+            # The first, as many as there is room for.
+            if last <= 2 or (len(early) == last - 1 and kept <= KEPT):
                 early.append(group)
+            if len(group.batches) < self.accumulated:
+                break  # the end of an epoch, which only a run that is recorded whole comes to
             # Later micro-batches run beside the gradients of the first, and may decide though they are lighter.
             for kind, after in itertools.product(KINDS, (0, 1)):
                 most, best = group.most(kind, after), heaviest.get((kind, after))
@@ -109,35 +127,60 @@ class Ahead:
                 if most and (best is None or most >= best.most(kind, after)):
                     heaviest[kind, after] = group
             if self.walked >= self.wanted or time.monotonic() - began > LONGEST_WALK:
+                cut = True
                 break
         if not early:
             return
-        chosen: dict[int, Group] = {group.number: group for group in heaviest.values()}
-        if len(chosen) < 2:
-            # What a step leaves in the allocator changes the next one's peak, so one alone tells too little.
-            chosen.setdefault(early[-1].number, early[-1])
-        order = sorted(chosen.values(), key=lambda group: (group.most("positions"), group.most("pixels"), group.number))
-        self.planned = 1 + len(order)
-        for visit, group in enumerate([early[0], *order]):
+        needed = {group.number for group in [*early[:2], *heaviest.values()]}
+        order = sorted({g.number: g for g in [*early, *heaviest.values()]}.values(), key=lambda group: group.number)
+        goes_on = self.total is None or self.total > last
+        # What comes of the next epoch is recorded too where the first leaves room.
+        follows = goes_on and not cut and len(early) == last
+        again: list[Group] = []
+        if goes_on and any(group is early[0] for group in heaviest.values()):
+            # It comes again, and then beside the states that the optimizer does not have yet in the first step.
+            again = [Group(early[0].number, [copy.copy(batch) for batch in early[0].batches], early[0].sizes)]
+        if not follows:
+            order = [group for group in order if len(group.batches) == self.accumulated or not goes_on] + again
+        self.planned = len(order) + ((self.total or 2 * last) - last if follows else 0)
+        chosen = order
+        while chosen:
+            group, chosen = chosen[0], chosen[1:]
             why = {kind: None for (kind, _), best in heaviest.items() if best.number == group.number}
             self.tell(group, list(why) or ["early"])
-            if visit == 0 and any(group is known for known in order):
-                group.again = [copy.copy(batch) for batch in group.batches]
             # Some batches move to the card themselves (`BatchFeature.to`): whoever keeps one keeps its memory there.
             while group.batches:
+                if len(group.batches) == 1 and self.operations() > OPERATIONS:
+                    # Before the last of a step, so that the recording knows by its end whether it was the last.
+                    chosen = [g for g in chosen if g.number in needed] + (again if follows else [])
+                    self.planned, follows = len(self.steps) + len(chosen), False
                 yield group.batches.pop(0)
-            group.batches, group.again = group.again, []
+        if follows:
+            return
         yield from batches
 
+    def later(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches of a later epoch, as they come."""
+        for group in self.groups(batches):
+            self.tell(group, ["early"])
+            while group.batches:
+                if len(group.batches) == 1 and self.operations() > OPERATIONS:
+                    self.planned = len(self.steps)
+                yield group.batches.pop(0)
+
     def groups(self, batches: Iterator[Any]) -> Iterator[Group]:
-        """Micro-batches as steps take them; a last one that is short is left out."""
+        """Micro-batches as steps take them; the last of an epoch may be short."""
         held: list[Any] = []
         for batch in batches:
             held.append(batch)
             self.walked += 1
             if len(held) == self.accumulated:
-                yield Group(self.walked // self.accumulated, held, [size(b) for b in held])
+                self.number += 1
+                yield Group(self.number, held, [size(b) for b in held])
                 held = []
+        if held:
+            self.number += 1
+            yield Group(self.number, held, [size(b) for b in held])
 
     def tell(self, group: Group, why: list[str]) -> None:
         """Says what the next step takes."""
@@ -153,21 +196,28 @@ class Ahead:
         )
 
 
+def weight(x: Any) -> int:
+    """Bytes of the tensors of a batch."""
+    if isinstance(x, torch.Tensor):
+        return x.numel() * x.element_size()
+    if hasattr(x, "values"):
+        return sum(map(weight, x.values()))
+    return sum(map(weight, x)) if isinstance(x, (list, tuple)) else 0
+
+
 class Loaders:
     """Finds the loader that a trainer trains from, and walks it ahead."""
 
-    def __init__(self, patches: Patches, wanted: int) -> None:
-        """Walks up to so many micro-batches."""
+    def __init__(self, patches: Patches, wanted: int, operations: Callable[[], int]) -> None:
+        """Walks up to so many micro-batches; `operations` says how many were recorded so far."""
         self.patches = patches
-        self.ahead = Ahead(wanted)
+        self.ahead = Ahead(wanted, operations=operations)
         self.marked: list[Any] = []
         real = torch.utils.data.DataLoader.__iter__
 
         def iterate(loader: Any) -> Any:
             it = real(loader)
-            if self.ahead.done or not any(loader is known for known in self.marked):
-                return it
-            return self.ahead.over(it)
+            return self.ahead.over(it) if any(loader is known for known in self.marked) else it
 
         patches.set(torch.utils.data.DataLoader, "__iter__", iterate)
 
@@ -202,7 +252,10 @@ class Loaders:
             each = len(base)
         except TypeError:
             each = 0
-        steps = args.max_steps if args.max_steps > 0 else int(args.num_train_epochs * each) // self.ahead.accumulated
+        # As `Trainer.set_initial_training_values` counts them: the last step of an epoch may be short.
+        steps = args.max_steps
+        if steps <= 0:
+            steps = math.ceil(args.num_train_epochs * max(1, -(-each // self.ahead.accumulated)) if each else 0)
         if steps > 0:
             self.ahead.total = steps
             self.ahead.wanted = min(self.ahead.wanted, steps * self.ahead.accumulated)

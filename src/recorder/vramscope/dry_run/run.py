@@ -49,7 +49,7 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
             world.cut(session.patches, notes)
             untouched.install(session.patches)
             several(session, children)
-            loaders = Loaders(session.patches, options.batches)
+            loaders = Loaders(session.patches, options.batches, lambda: session.writer.ops)
             watchers.append(
                 OnImport(
                     {
@@ -162,6 +162,4 @@ def tell(session: recording, loaders: Loaders, notes: Notes, doors: Doors) -> No
     ahead = loaders.ahead
     if ahead.steps:
         steps = ahead.steps[: session.phases.step]
-        session.writer.write(
-            "batches", walked=ahead.walked // ahead.accumulated, total=ahead.total, each=ahead.accumulated, steps=steps
-        )
+        session.writer.write("batches", walked=ahead.number, total=ahead.total, each=ahead.accumulated, steps=steps)
