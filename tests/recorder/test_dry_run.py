@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import json
 import os
@@ -114,7 +115,9 @@ def forked(words: tuple[str, ...], env: dict[str, str], folder: str, out: int, e
         os.chdir(folder)
         sys.argv, sys.path[:] = [SOURCE, "dry-run", *words], CLEAN
         signal.alarm(300)
+        atexit._clear()  # what the tests registered is theirs
         status = dry_run.main(words)
+        atexit._run_exitfuncs()
     except BaseException:
         traceback.print_exc()
     finally:

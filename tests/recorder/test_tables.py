@@ -13,6 +13,7 @@ from typing import Any
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import dry_runs  # noqa: E402
 import versions  # noqa: E402
 
 DATA = os.path.join(os.path.dirname(HERE), "data")
@@ -183,6 +184,39 @@ class FiveSizes(unittest.TestCase):
         found = [off([row["peak"][0], recorded[row["i"]]["peak"][1]]) for row in rows("five_sizes.jsonl")]
         self.assertGreaterEqual(sum(distance == 0 for distance in found), 37)
         self.assertLessEqual(max(map(abs, found)), 0.2)
+
+
+class DryRuns(unittest.TestCase):
+    """Tools' own commands, without a GPU."""
+
+    def test_peaks_are_those_of_the_gpu(self) -> None:
+        """Each peak within 0.5%, their middle within 0.01%; reserved within 3% but where the page says otherwise."""
+        found = [run for run in dry_runs.runs() if run.peak and run.reserved]
+        for run in found:
+            self.assertLessEqual(abs(off(list(run.peak))), 0.5, run)
+            if not run.reserved_differs:
+                self.assertLessEqual(abs(off(list(run.reserved))), 3.0, run)
+        self.assertLessEqual(statistics.median(abs(off(list(run.peak))) for run in found), 0.01)
+
+    def test_tools_and_their_methods_are_there(self) -> None:
+        """Fifty rows at least, and each tool and method of them."""
+        found = [run for run in dry_runs.runs() if run.peak]
+        self.assertGreaterEqual(len(found), 50)
+        for tool in ("ms-swift", "LLaMA-Factory", "TRL", "DeepSpeed", "accelerate", "transformers"):
+            self.assertGreaterEqual(sum(run.tool == tool for run in found), 3, tool)
+        for method in ("LoRA", "full", "DPO", "packing", "Liger", "FSDP2", "ZeRO"):
+            self.assertTrue(any(method in run.kind for run in found), method)
+
+    def test_each_launch_file_is_kept(self) -> None:
+        """Beside what was measured with it."""
+        files = {name.rpartition(".")[0] for name in os.listdir(os.path.join(DATA, "dry_runs", "launch"))}
+        self.assertEqual({row["case"] for row in rows("dry_runs/measured.jsonl")} - files, set())
+
+    def test_the_page_has_these_results(self) -> None:
+        """Remade with `python3 tests/recorder/dry_runs.py table`."""
+        with open(dry_runs.PAGE, encoding="utf-8") as file:
+            page = file.read()
+        self.assertEqual(page, dry_runs.on_page(page))
 
 
 if __name__ == "__main__":

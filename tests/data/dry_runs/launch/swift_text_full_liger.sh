@@ -1,0 +1,25 @@
+CUDA_VISIBLE_DEVICES=0 \
+swift sft \
+    --load_from_cache_file true \
+    --split_dataset_ratio 0.01 \
+    --torch_dtype bfloat16 \
+    --num_train_epochs 1 \
+    --max_steps 4 \
+    --per_device_train_batch_size 2 \
+    --per_device_eval_batch_size 1 \
+    --learning_rate 1e-4 \
+    --gradient_accumulation_steps 2 \
+    --eval_steps 50 \
+    --save_steps 50 \
+    --save_total_limit 2 \
+    --logging_steps 5 \
+    --max_length 4096 \
+    --warmup_ratio 0.05 \
+    --dataloader_num_workers 2 \
+    --output_dir out/swift_text_full_liger \
+    --model models/qwen2text \
+    --model_type qwen2 \
+    --template qwen2_5 \
+    --dataset data/text.jsonl \
+    --tuner_type full \
+    --use_liger_kernel true

@@ -1,0 +1,13 @@
+accelerate launch examples/scripts/grpo_vlm.py \
+    --dataset_name data/trl_same_grpo \
+    --model_name_or_path models/qwen25vl \
+    --per_device_train_batch_size 4 \
+    --num_generations 4 \
+    --max_completion_length 64 \
+    --gradient_accumulation_steps 1 \
+    --max_steps 3 \
+    --dtype bfloat16 \
+    --use_peft \
+    --lora_target_modules q_proj v_proj \
+    --report_to none \
+    --output_dir out/trl_grpo_qwen25vl_lora

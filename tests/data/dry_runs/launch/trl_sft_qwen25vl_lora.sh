@@ -1,0 +1,13 @@
+accelerate launch examples/scripts/sft_vlm.py \
+    --dataset_name data/trl_mixed \
+    --model_name_or_path models/qwen25vl \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 2 \
+    --max_length 4096 \
+    --gradient_checkpointing false \
+    --max_steps 4 \
+    --dtype bfloat16 \
+    --use_peft \
+    --lora_target_modules all-linear \
+    --report_to none \
+    --output_dir out/trl_sft_qwen25vl_lora
