@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use vramscope_engine::allocator::Options;
 use vramscope_engine::simulate::{
-    ORDERS, Recording, SimulateError, Trial, attempt_recorded, record_checked, stops_in_orders,
+    Change, ORDERS, Recording, SimulateError, Trial, attempt_recorded, record_checked, stops_in_orders,
 };
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
@@ -94,7 +94,7 @@ impl Batches {
             return Err(SimulateError::NotSimulated {
                 model: model.name,
                 given: "`compile` in a search for the largest batch".into(),
-                instead: "eager mode (leave `compile` out)".into(),
+                ways: vec![Change::leave_out("compile")],
             });
         }
         Ok(Self {

@@ -1,7 +1,7 @@
 //! Translates the reasons why there is no run.
 
 use vramscope_engine::order::sort_by_key;
-use vramscope_engine::simulate::{Missing, NoFlash, SimulateError, Unshared};
+use vramscope_engine::simulate::{Change, Missing, NoFlash, SimulateError, Unshared};
 use vramscope_engine::tape::Failure;
 use vramscope_plan::Refusal;
 
@@ -54,8 +54,9 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         },
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message, model),
         E::LigerFails { model } => t_string!(i18n, refusal.liger_fails, message, model),
-        E::NotSimulated { model, given, instead } => {
-            t_string!(i18n, refusal.not_simulated, message, model, given, instead)
+        E::NotSimulated { model, given, ways } => {
+            let told = t_string!(i18n, refusal.not_simulated, model, given);
+            with_ways(i18n, message, told, &ways)
         }
         E::NoLiger { model } => t_string!(i18n, refusal.no_liger, message, model),
         E::NoGeneration { model } => t_string!(i18n, refusal.no_generation, message, model),
@@ -68,13 +69,46 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
 /// Explains why GPUs cannot share a run. The phrase is found by the reason's code.
 fn unshared(i18n: Words, why: Unshared) -> String {
     let Some(place) = phrases::unshared::named(&why.code) else {
-        return why.message;
+        return why.to_string();
     };
+    let message = why.to_string();
     let mut values = why.args;
     values.push(("message".into(), why.message));
     sort_by_key(&mut values, |(name, _)| name.clone());
     let values: Vec<String> = values.into_iter().map(|(_, value)| value).collect();
-    i18n.filled_at(place, &values)
+    with_ways(i18n, message, i18n.filled_at(place, &values), &why.ways)
+}
+
+/// A reason with its ways out behind it; `message` is the engine's English of both.
+fn with_ways(i18n: Words, message: String, reason: String, ways: &[Change]) -> String {
+    if ways.is_empty() {
+        return reason;
+    }
+    let ways: Vec<String> = ways.iter().map(|way| change(i18n, way)).collect();
+    let ways = ways.join(t_string!(i18n, refusal.or).as_str());
+    t_string!(i18n, refusal.ways_out, message, reason, ways)
+}
+
+fn change(i18n: Words, change: &Change) -> String {
+    let (each, whole): (Vec<String>, fn(Words, String) -> String) = match change {
+        Change::Set(all) => {
+            let one = |(name, value): &(_, _)| {
+                t_string!(
+                    i18n,
+                    refusal.one_set,
+                    name = format!("{name}"),
+                    value = format!("{value}")
+                )
+            };
+            (all.iter().map(one).collect(), |i18n, each| {
+                t_string!(i18n, refusal.set, each)
+            })
+        }
+        Change::LeaveOut(all) => (all.iter().map(|name| format!("`{name}`")).collect(), |i18n, each| {
+            t_string!(i18n, refusal.leave_out, each)
+        }),
+    };
+    whole(i18n, each.join(t_string!(i18n, refusal.and).as_str()))
 }
 
 /// Explains a number that is beyond its limit.

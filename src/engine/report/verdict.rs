@@ -53,6 +53,8 @@ impl Verdict {
 pub enum Room<'a> {
     /// A whole card: its usable memory holds the allocator's segments and all memory outside the allocator.
     Card(&'a Device),
+    /// A whole card of which vLLM takes this share, in the same process.
+    BesideVllm(&'a Device, f64),
     /// A limit on the bytes that the allocator may reserve, as `set_per_process_memory_fraction` sets it.
     Allocator(Bytes),
 }
@@ -68,12 +70,56 @@ impl<'a> Room<'a> {
         }
     }
 
+    /// The same beside vLLM, which takes this share of the card. Under a limit of the allocator the card is not known, and
+    /// its share is not counted.
+    #[must_use]
+    pub const fn beside_vllm(self, share: Option<f64>) -> Self {
+        match (self, share) {
+            (Self::Card(card), Some(share)) => Self::BesideVllm(card, share),
+            _ => self,
+        }
+    }
+
     /// Name in documents: the card's, or "allocator limit".
     pub fn name(&self) -> &'a str {
         match self {
-            Self::Card(card) => card.name,
+            Self::Card(card) | Self::BesideVllm(card, _) => card.name,
             Self::Allocator(_) => "allocator limit",
         }
+    }
+
+    /// The card; `None` under a limit of the allocator.
+    pub const fn card(&self) -> Option<&'a Device> {
+        match self {
+            Self::Card(card) | Self::BesideVllm(card, _) => Some(card),
+            Self::Allocator(_) => None,
+        }
+    }
+
+    /// Bytes that are given: those that programs see of a card, or the limit.
+    pub fn bytes(&self) -> Bytes {
+        match self {
+            Self::Card(card) | Self::BesideVllm(card, _) => card.usable(),
+            Self::Allocator(limit) => *limit,
+        }
+    }
+
+    /// What one of `gpus` processes takes of them outside the allocator.
+    pub fn outside(&self, gpus: u64) -> Vec<OutsideTerm> {
+        match self {
+            Self::Card(card) => outside::terms(card, gpus),
+            Self::BesideVllm(card, share) => {
+                let mut terms = outside::terms(card, gpus);
+                terms.push(outside::vllm(card, *share));
+                terms
+            }
+            Self::Allocator(_) => Vec::new(),
+        }
+    }
+
+    /// Bytes that are left for the allocator of one of `gpus` processes.
+    pub fn for_allocator(&self, gpus: u64) -> Bytes {
+        self.bytes().saturating_sub(sum(&self.outside(gpus)))
     }
 }
 
@@ -110,19 +156,6 @@ impl Fit {
         eager.compiled_if(report, allocated)
     }
 
-    /// Judges the same run beside vLLM, which takes this share of the card in the same process. Under a limit of the
-    /// allocator the card is not known, and its share is not counted.
-    pub fn beside_vllm(report: &Report, room: Room, gpus: u64, share: f64) -> Self {
-        let Room::Card(device) = room else {
-            return Self::of_each(report, room, gpus);
-        };
-        let allocated = report.first.peak().max(report.steady.peak());
-        let mut outside = outside::terms(device, gpus);
-        outside.push(outside::vllm(device, share));
-        let eager = Self::of_terms((allocated, report.peak_reserved), device.usable(), outside);
-        eager.compiled_if(report, allocated)
-    }
-
     /// The verdict on a compiled run, if the report is of one; this is the verdict on the same run in eager mode.
     fn compiled_if(self, report: &Report, allocated: Bytes) -> Self {
         let eager = self;
@@ -143,14 +176,7 @@ impl Fit {
 
     /// Judges these highest allocated and reserved bytes on one of several GPUs.
     pub fn of_bytes((allocated, reserved): (Bytes, Bytes), room: Room, gpus: u64) -> Self {
-        let (room, outside) = match room {
-            Room::Card(device) => (device.usable(), outside::terms(device, gpus)),
-            Room::Allocator(limit) => (limit, Vec::new()),
-        };
-        Self::of_terms((allocated, reserved), room, outside)
-    }
-
-    fn of_terms((allocated, reserved): (Bytes, Bytes), room: Bytes, outside: Vec<OutsideTerm>) -> Self {
+        let (room, outside) = (room.bytes(), room.outside(gpus));
         let outside_bytes = sum(&outside);
         let needed = reserved + outside_bytes;
         Self {

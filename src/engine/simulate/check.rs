@@ -1,5 +1,6 @@
 //! Checks a setup against a model before anything is simulated.
 
+use super::ways_out::Refused;
 use super::{NoFlash, SimulateError, batching, grid, options};
 use crate::setup::{Attention, Precision, Setting};
 use crate::{Model, Setup};
@@ -11,11 +12,16 @@ const MOST_PIXELS: u64 = 1 << 14;
 /// the limits of a configuration, no product of a tensor's extents overflows 64 bits.
 const MOST_PAIRS: u64 = 1 << 49;
 
-/// Refuses setups that cannot run.
+/// Refuses setups that cannot run, with the ways out that are none of these.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    refused(model, setup).map_err(|why| why.told(model, setup, |changed| refused(model, changed).is_ok()))
+}
+
+/// What [`check`] refuses, before any way out is tried: trying one tries no further ones.
+fn refused(model: &Model, setup: &Setup) -> Result<(), Refused> {
     if !model.has_forward() {
         let model = model.name.clone();
-        return Err(SimulateError::NoForward { model });
+        return Err(SimulateError::NoForward { model }.into());
     }
     batching::check(model, setup)?;
     image_sizes(model, setup)?;
@@ -32,7 +38,8 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     if !(0.0..1.0).contains(&setup.lora_dropout) {
         return Err(SimulateError::Dropout {
             given: setup.lora_dropout.to_string(),
-        });
+        }
+        .into());
     }
     let pairs = setup.seq.saturating_mul(setup.seq).saturating_mul(setup.batch);
     if pairs > MOST_PAIRS {
@@ -41,13 +48,14 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
             value: pairs,
             least: 1,
             most: MOST_PAIRS,
-        });
+        }
+        .into());
     }
     options::check(model, setup)?;
     grid::check(model, setup)?;
     flash_attention_runs(model, setup)?;
     image_tokens_fit(model, setup)?;
-    positions_are_learned(model, setup)
+    Ok(positions_are_learned(model, setup)?)
 }
 
 /// Checks that a number of a setup is within its range; passes a setting that is no number, or absent.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::unshared::Unshared;
+use super::ways_out::{Change, behind};
 use crate::allocator::OutOfMemory;
-use crate::model::Model;
 use crate::model::NoFlash;
 use crate::tape::Failure;
 
@@ -185,14 +185,14 @@ pub enum SimulateError {
         model: String,
     },
     /// The model is simulated, but not with this value of a setting.
-    #[error("{model} is not simulated with {given}; take {instead}")]
+    #[error("{model} is not simulated with {given}{}", behind(.ways))]
     NotSimulated {
         /// The model's name.
         model: String,
         /// Setting and value given.
         given: String,
-        /// Alternatives that are simulated.
-        instead: String,
+        /// Ways out, of which each was tried.
+        ways: Vec<Change>,
     },
     /// Zero new tokens, or more than can be simulated.
     #[error("{given} new tokens: generation is simulated for 1 to {most}")]
@@ -278,13 +278,4 @@ impl From<OutOfMemory> for SimulateError {
     fn from(why: OutOfMemory) -> Self {
         Self::OutOfMemory(why.to_string())
     }
-}
-
-/// Refuses what was given, and names what to take.
-pub(super) fn not_simulated(model: &Model, given: &str, instead: &str) -> Result<(), SimulateError> {
-    Err(SimulateError::NotSimulated {
-        model: model.name.clone(),
-        given: given.into(),
-        instead: instead.into(),
-    })
 }

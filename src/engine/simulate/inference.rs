@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SimulateError;
 use super::build::{Built, build, elements};
 use super::check::check;
 use super::replayer::Replayer;
 use super::sampling::MOST_NEW_TOKENS;
+use super::{Change, SimulateError};
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Run};
@@ -113,7 +113,7 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
         return Err(SimulateError::NotSimulated {
             model: model.name.clone(),
             given: "generation after text without images".into(),
-            instead: "`images` 1".into(),
+            ways: vec![Change::set("images", "1")],
         });
     }
     // Their states between two tokens are kept by other kernels than those of training.
@@ -121,7 +121,7 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
         return Err(SimulateError::NotSimulated {
             model: model.name.clone(),
             given: "generation".into(),
-            instead: "evaluation or another model".into(),
+            ways: Vec::new(),
         });
     }
     run(model, setup, gpu, |pass| {

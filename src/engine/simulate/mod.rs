@@ -73,7 +73,7 @@ pub use trial::{
 };
 pub use unshared::Unshared;
 pub use warnings::of_report as report_warnings;
-pub use ways_out::{WayOut, ways_out};
+pub use ways_out::{Change, WayOut, ways_out};
 pub use work::Work;
 
 /// Checks a setup and records its run, which must not fail for another reason than memory.

@@ -1,18 +1,18 @@
 //! Checks that the options of a setup apply to a model.
 
-use super::error::not_simulated;
+use super::ways_out::{Refused, WayOut, ways};
 use super::{Missing, SimulateError, grpo_options};
 use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
-    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Loss, Optimizer, Precision, Reference, Targets,
-    TrainerKind,
+    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, KernelPackages, Loss, Optimizer, Packing,
+    Precision, Reference, Targets, TrainerKind,
 };
 use crate::{Model, Setup};
 
 /// Refuses setups that would train nothing, and combinations that no library supports.
-pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), Refused> {
     something_is_trained(model, setup)?;
     blocks_are_checkpointed(model, setup)?;
     text_alone_is_simulated(model, setup)?;
@@ -22,13 +22,17 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     kernels_are_simulated(model, setup)?;
     loss_is_fused(model, setup)?;
     trl_is_simulated(model, setup)?;
-    muon_runs(model, setup)?;
-    compiled_was_measured(model, setup)?;
+    muon_runs(setup)?;
+    compiled_was_measured(setup)?;
     convolution_is_known(model, setup)
 }
 
+const fn not_simulated(given: String, ways: &'static [WayOut]) -> Result<(), Refused> {
+    Err(Refused::NotSimulated { given, ways })
+}
+
 /// Checks that freezing leaves parameters for the optimizer, which refuses an empty list.
-fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), Refused> {
     let (possible, missing) = match setup.freeze {
         Freeze::None => return Ok(()),
         Freeze::Vision => (model.takes().parts, Missing::Tower),
@@ -42,39 +46,52 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), SimulateErro
         return Ok(());
     }
     let model = model.name.clone();
-    Err(SimulateError::Freeze { model, missing })
+    Err(SimulateError::Freeze { model, missing }.into())
 }
 
 /// Refuses checkpointing where the model's class has none.
-fn blocks_are_checkpointed(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn blocks_are_checkpointed(model: &Model, setup: &Setup) -> Result<(), Refused> {
     if setup.ckpt == Checkpointing::None || model.takes().checkpointing {
         return Ok(());
     }
-    Err(SimulateError::NotSimulated {
-        model: model.name.clone(),
-        given: "`ckpt`, which its class does not have".into(),
-        instead: "`ckpt` none".into(),
-    })
+    not_simulated(
+        "`ckpt`, which its class does not have".into(),
+        ways![set "ckpt" = "none" => |s, _| s.ckpt = Checkpointing::None,],
+    )
 }
 
 /// Refuses samples without images where the loss depends on no trained weight, or with settings that were never compared
 /// with them.
-fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
     if setup.images > 0 || !model.takes().text_alone {
         return Ok(());
     }
-    let refused = |given: &str, instead: &str| not_simulated(model, given, instead);
     if setup.freeze == Freeze::AllButConnector {
-        return refused(
-            "`images` 0 and `freeze` all-but-connector, where the loss depends on no trained weight",
-            "`images` 1 or another `freeze`",
+        return not_simulated(
+            "`images` 0 and `freeze` all-but-connector, where the loss depends on no trained weight".into(),
+            ways![
+                set "images" = "1" => |s, _| s.images = 1,
+                set "freeze" = "vision" => |s, _| s.freeze = Freeze::Vision,
+            ],
         );
     }
     if !setup.lengths.is_empty() {
-        return refused("`images` 0 and `lengths`", "`images` 1 or `seq`");
+        return not_simulated(
+            "`images` 0 and `lengths`".into(),
+            ways![
+                set "images" = "1" => |s, _| s.images = 1,
+                leave "lengths" => |s, _| s.lengths.clear(),
+            ],
+        );
     }
     if setup.loss != Loss::Full {
-        return refused("`images` 0 and Liger's fused loss", "`images` 1 or `loss` full");
+        return not_simulated(
+            "`images` 0 and Liger's fused loss".into(),
+            ways![
+                set "images" = "1" => |s, _| s.images = 1,
+                set "loss" = "full" => |s, _| s.loss = Loss::Full,
+            ],
+        );
     }
     Ok(())
 }
@@ -91,39 +108,51 @@ fn has_targets(model: &Model, targets: &Targets) -> bool {
     }
 }
 
+const TARGETED_EXPERTS: &[WayOut] =
+    ways![set "lora_experts" = "targets" => |s, _| s.lora_experts = ExpertAdapters::Targets,];
+
+const OTHER_TARGETS: &[WayOut] = ways![
+    set "lora_targets" = "projections" => |s, _| s.lora_targets = Targets::Projections,
+    set "lora_targets" = "attention" => |s, _| s.lora_targets = Targets::Attention,
+];
+
 /// Checks that peft makes the adapters on fused weights of experts, and that they are simulated
 /// (`ParamWrapper` in `peft/tuners/lora/layer.py`).
-fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
     if !matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) {
         return Ok(());
     }
-    let refused = |given: &str, instead: &str| not_simulated(model, given, instead);
     let (places, all) = (model.adapter_places(setup), setup.lora_experts == ExpertAdapters::All);
     match model.config.family().support().adapters {
-        AdapterMaps::BesideOtherExperts if all => return refused("`lora_experts` all", "`lora_experts` targets"),
+        AdapterMaps::BesideOtherExperts if all => return not_simulated("`lora_experts` all".into(), TARGETED_EXPERTS),
         AdapterMaps::BesideExpertsAndRouter | AdapterMaps::BesideOtherExperts if places.takes_router() => {
-            return refused(
-                "`lora_targets` that name its router, for which peft 0.21 fails",
-                "`lora_targets` projections or attention",
+            return not_simulated(
+                "`lora_targets` that name its router, for which peft 0.21 fails".into(),
+                OTHER_TARGETS,
             );
         }
         AdapterMaps::BesideExperts | AdapterMaps::BesideExpertsAndRouter => {}
-        _ if all => return refused("`lora_experts` all, having no fused experts", "`lora_experts` targets"),
+        _ if all => {
+            return not_simulated("`lora_experts` all, having no fused experts".into(), TARGETED_EXPERTS);
+        }
         _ => return Ok(()),
     }
     if !model.adapts_experts(setup) {
         return Ok(());
     }
     if let Some([given, other]) = places.half_of_fused() {
-        return refused(
-            &format!("`lora_targets` {given} without {other}, which peft refuses since one weight holds both"),
-            &format!("both, {given},{other}"),
+        return not_simulated(
+            format!("`lora_targets` {given} without {other}, which peft refuses since one weight holds both"),
+            OTHER_TARGETS,
         );
     }
     if setup.lora_dropout > 0.0 {
-        return refused(
-            "`lora_dropout` above 0 and adapters on experts, which peft refuses together",
-            "`lora_dropout` 0, or `lora_targets` attention",
+        return not_simulated(
+            "`lora_dropout` above 0 and adapters on experts, which peft refuses together".into(),
+            ways![
+                set "lora_dropout" = "0" => |s, _| s.lora_dropout = 0.0,
+                set "lora_targets" = "attention" => |s, _| s.lora_targets = Targets::Attention,
+            ],
         );
     }
     Ok(())
@@ -131,65 +160,72 @@ fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateEr
 
 /// Checks that the model can be trained with 4-bit weights, which peft on transformers supports for language models
 /// only.
-fn quantisable(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn quantisable(model: &Model, setup: &Setup) -> Result<(), Refused> {
     if setup.freeze != Freeze::Qlora {
         return Ok(());
     }
     if !model.has_plain_maps() {
         return not_simulated(
-            model,
-            "`freeze` qlora, for which bitsandbytes leaves its maps as they are",
-            "`freeze` lora",
+            "`freeze` qlora, for which bitsandbytes leaves its maps as they are".into(),
+            ways![set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,],
         );
     }
     if model.takes().text {
         return Ok(());
     }
     let model = model.name.clone();
-    Err(SimulateError::NotQuantised { model })
+    Err(SimulateError::NotQuantised { model }.into())
 }
 
 /// Checks that a setup trains weights as they are stored.
-fn stored_weights_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn stored_weights_fit(model: &Model, setup: &Setup) -> Result<(), Refused> {
     let qlora = setup.freeze == Freeze::Qlora;
     match model.stored {
         Stored::Plain => Ok(()),
         Stored::Mxfp4 if qlora => not_simulated(
-            model,
-            "`freeze` qlora and a `quantization_config` of mxfp4, which transformers does not quantise again",
-            "lora",
+            "`freeze` qlora and a `quantization_config` of mxfp4, which transformers does not quantise again".into(),
+            ways![set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,],
         ),
         Stored::Mxfp4 if setup.precision.weights() != DType::Bf16 => not_simulated(
-            model,
-            &format!(
+            format!(
                 "`precision` {} and experts in mxfp4, which are dequantised to bf16",
                 setup.precision.name()
             ),
-            "bf16 or bf16-amp",
+            ways![
+                set "precision" = "bf16" => |s, _| s.precision = Precision::Bf16,
+                set "precision" = "bf16-amp" => |s, _| s.precision = Precision::Bf16Amp,
+            ],
         ),
         Stored::Nf4(_) if !qlora => not_simulated(
-            model,
-            &format!(
+            format!(
                 "`freeze` {} and weights that its `quantization_config` keeps in 4 bits",
                 setup.freeze.name()
             ),
-            "`freeze` qlora, or delete `quantization_config`",
+            ways![
+                set "freeze" = "qlora" => |s, _| s.freeze = Freeze::Qlora,
+                set "freeze" = "qlora", "precision" = "bf16" => |s, _| {
+                    (s.freeze, s.precision) = (Freeze::Qlora, Precision::Bf16);
+                },
+            ],
         ),
         Stored::Nf4(compute) if compute != setup.precision.products() => not_simulated(
-            model,
-            &format!(
+            format!(
                 "`precision` {} and `bnb_4bit_compute_dtype` {}",
                 setup.precision.name(),
                 compute.name()
             ),
-            "a precision whose products have that type",
+            ways![
+                set "precision" = "bf16" => |s, _| s.precision = Precision::Bf16,
+                set "precision" = "amp-fp16" => |s, _| s.precision = Precision::AmpFp16,
+                set "precision" = "fp32" => |s, _| s.precision = Precision::Fp32,
+            ],
         ),
         Stored::Mxfp4 | Stored::Nf4(_) => Ok(()),
     }
 }
 
 /// Refuses packages that replace a part of the model's forward and are not simulated.
-fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
     let absent = model.absent_packages();
     let replaces = |package: &&&str| absent.contains(*package) || **package == "kernels";
     let replaced = setup.packages.packages().iter().filter(replaces);
@@ -208,27 +244,28 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateErr
         return Ok(());
     };
     not_simulated(
-        model,
-        &format!("`packages` {}: {why}", setup.packages.name()),
-        "`packages` none, what a plain installation of transformers runs, or record it (`vramscope record`)",
+        format!(
+            "`packages` {}: {why} (a dry run tells: `vramscope dry-run`)",
+            setup.packages.name()
+        ),
+        ways![set "packages" = "none" => |s, _| s.packages = KernelPackages::None,],
     )
 }
 
 /// Checks that Liger replaces the forward of the model's family.
-fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), Refused> {
     if setup.loss == Loss::Full {
         return Ok(());
     }
     let name = model.name.clone();
     match model.config.family().support().liger {
         Liger::Replaces => Ok(()),
-        Liger::Fails => Err(SimulateError::LigerFails { model: name }),
-        Liger::Unknown => Err(SimulateError::NoLiger { model: name }),
-        Liger::NotSimulated => Err(SimulateError::NotSimulated {
-            model: name,
-            given: "Liger's fused loss".into(),
-            instead: "`loss` full".into(),
-        }),
+        Liger::Fails => Err(SimulateError::LigerFails { model: name }.into()),
+        Liger::Unknown => Err(SimulateError::NoLiger { model: name }.into()),
+        Liger::NotSimulated => not_simulated(
+            "Liger's fused loss".into(),
+            ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
+        ),
     }
 }
 
@@ -237,23 +274,27 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
 const WITHOUT_FUSED_HEAD: [&str; 4] = ["idefics", "kosmos-2", "kosmos-2.5", "qwen2_5_omni_thinker"];
 
 /// Checks that DPO has a reference model.
-fn reference_fits(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn reference_fits(setup: &Setup) -> Result<(), Refused> {
     match (setup.trainer, setup.reference) {
         (TrainerKind::TrlDpo, Reference::None) => not_simulated(
-            model,
-            "TRL's DPO and `reference` none, whose loss compares with a reference model",
-            "`reference` every_step or precomputed",
+            "TRL's DPO and `reference` none, whose loss compares with a reference model".into(),
+            ways![
+                set "reference" = "every_step" => |s, _| s.reference = Reference::EveryStep,
+                set "reference" = "precomputed" => |s, _| s.reference = Reference::Precomputed,
+            ],
         ),
         _ => Ok(()),
     }
 }
 
+const OTHER_TRAINER: &[WayOut] = ways![set "trainer" = "transformers" => |s, _| s.trainer = TrainerKind::Transformers,];
+
 /// Checks that TRL's trainers take the setup, and that what they make of it is simulated.
-fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
     if !setup.trainer.is_trl() {
         return Ok(());
     }
-    reference_fits(model, setup)?;
+    reference_fits(setup)?;
     grpo_options::check(model, setup)?;
     let is_dpo = setup.trainer == TrainerKind::TrlDpo;
     let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
@@ -263,110 +304,100 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         AdapterMaps::BesideExperts | AdapterMaps::BesideExpertsAndRouter | AdapterMaps::BesideOtherExperts
     );
     let images = setup.images > 0 && model.takes().parts;
-    let reasons = [
-        (!model.takes().text, "a trainer of TRL", "`trainer` transformers"),
+    let reasons: [(bool, &str, &[_]); 8] = [
+        (!model.takes().text, "a trainer of TRL", OTHER_TRAINER),
         (
             WITHOUT_FUSED_HEAD.contains(&model.model_type),
             "a trainer of TRL, whose head its outputs do not fit",
-            "`trainer` transformers",
+            OTHER_TRAINER,
         ),
         (
             setup.freeze == Freeze::Qlora,
             "TRL and 4-bit weights",
-            "`freeze` lora or `trainer` transformers",
+            ways![
+                set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,
+                set "trainer" = "transformers" => |s, _| s.trainer = TrainerKind::Transformers,
+            ],
         ),
         (
             setup.loss != Loss::Full,
-            "TRL and Liger's fused loss",
-            "`loss` full: TRL makes no logits anyway",
+            "TRL and Liger's fused loss, where TRL makes no logits anyway",
+            ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
         ),
-        (
-            has_experts,
-            "TRL, which adds its experts' balance loss",
-            "`trainer` transformers",
-        ),
+        (has_experts, "TRL, which adds its experts' balance loss", OTHER_TRAINER),
         (
             named_head,
             "TRL and adapters of `lm_head`, which TRL refuses",
-            "other `lora_targets`",
+            OTHER_TARGETS,
         ),
         (
             is_dpo && setup.is_packed(),
             "TRL's DPO and packed samples",
-            "`packing` padded",
+            ways![set "packing" = "padded" => |s, _| s.packing = Packing::Padded,],
         ),
         (
             is_dpo && images && setup.reference == Reference::Precomputed,
             "`reference` precomputed and images, which TRL refuses",
-            "`reference` every_step",
+            ways![set "reference" = "every_step" => |s, _| s.reference = Reference::EveryStep,],
         ),
     ];
     match reasons.into_iter().find(|(applies, ..)| *applies) {
         None => Ok(()),
-        Some((_, given, instead)) => Err(SimulateError::NotSimulated {
-            model: model.name.clone(),
-            given: given.into(),
-            instead: instead.into(),
-        }),
+        Some((_, given, ways)) => not_simulated(given.into(), ways),
     }
 }
 
 /// Refuses Muon, which is two optimizers, where the program that runs the steps has one.
-fn muon_runs(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn muon_runs(setup: &Setup) -> Result<(), Refused> {
     if setup.optim != Optimizer::Muon {
         return Ok(());
     }
     if setup.trainer.is_derived() {
         return not_simulated(
-            model,
-            "`optim` muon under a trainer, for which transformers 5.17 has no name",
-            "`trainer` loop or another `optim`",
+            "`optim` muon under a trainer, for which transformers 5.17 has no name".into(),
+            ways![
+                set "trainer" = "loop" => |s, _| s.trainer = TrainerKind::Loop,
+                set "optim" = "adamw_fused" => |s, _| s.optim = Optimizer::AdamwFused,
+            ],
         );
     }
     if setup.precision == Precision::AmpFp16 {
         return not_simulated(
-            model,
-            "`optim` muon and `precision` amp-fp16, whose GradScaler would step two optimizers",
-            "amp-bf16",
+            "`optim` muon and `precision` amp-fp16, whose GradScaler would step two optimizers".into(),
+            ways![set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,],
         );
     }
     Ok(())
 }
 
 /// Refuses `compile` with settings under which no compiled step was measured: the range that is told would be of others.
-fn compiled_was_measured(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn compiled_was_measured(setup: &Setup) -> Result<(), Refused> {
     let reasons = [
-        (setup.trainer.is_trl(), "TRL", "`trainer` loop or transformers"),
-        (setup.freeze == Freeze::Qlora, "4-bit weights", "`freeze` lora"),
-        (setup.loss != Loss::Full, "Liger's fused loss", "`loss` full"),
-        (
-            setup.attn == Attention::FlashAttention2,
-            "`attn` flash_attention_2",
-            "`attn` sdpa",
-        ),
-        (!setup.lengths.is_empty(), "`lengths` that differ", "`seq`"),
-        (setup.ema, "`ema`", "no `ema`"),
+        (setup.trainer.is_trl(), "TRL"),
+        (setup.freeze == Freeze::Qlora, "4-bit weights"),
+        (setup.loss != Loss::Full, "Liger's fused loss"),
+        (setup.attn == Attention::FlashAttention2, "`attn` flash_attention_2"),
+        (!setup.lengths.is_empty(), "`lengths` that differ"),
+        (setup.ema, "`ema`"),
     ];
-    match reasons.into_iter().find(|(applies, ..)| setup.compile && *applies) {
+    match reasons.into_iter().find(|(applies, _)| setup.compile && *applies) {
         None => Ok(()),
-        Some((_, with, instead)) => not_simulated(
-            model,
-            &format!("`compile` and {with}, of which no compiled step was measured"),
-            &format!("{instead}, or leave `compile` out"),
+        Some((_, with)) => not_simulated(
+            format!("`compile` and {with}, of which no compiled step was measured"),
+            ways![leave "compile" => |s, _| s.compile = false,],
         ),
     }
 }
 
 /// Checks that PyTorch's own kernels run the convolutions along a sequence: in fp16 cuDNN does, with workspaces that are
 /// unknown (`use_cudnn_depthwise` in `aten/src/ATen/native/Convolution.cpp`).
-fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), Refused> {
     let installed = setup.packages.packages().contains(&CAUSAL_CONV1D);
     if setup.precision != Precision::AmpFp16 || installed || !model.absent_packages().contains(&CAUSAL_CONV1D) {
         return Ok(());
     }
-    Err(SimulateError::NotSimulated {
-        model: model.name.clone(),
-        given: "`precision` amp-fp16".into(),
-        instead: "amp-bf16".into(),
-    })
+    not_simulated(
+        "`precision` amp-fp16".into(),
+        ways![set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,],
+    )
 }

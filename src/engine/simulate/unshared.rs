@@ -6,6 +6,7 @@ use std::fmt::{self, Display};
 use serde::{Deserialize, Serialize};
 
 use super::SimulateError;
+use super::ways_out::{Change, behind};
 
 /// Reason that GPUs cannot share a run as the setup asks. Frontends in other languages find their own text by its code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,9 +15,10 @@ pub struct Unshared {
     pub code: Cow<'static, str>,
     /// Values for translated texts, by their names in alphabetical order.
     pub args: Vec<(Cow<'static, str>, String)>,
-    /// English text: the value given, the values allowed, and the ways out of which each was tried
-    /// ([`ways_out`](super::ways_out)).
+    /// English text: the value given, and the values allowed.
     pub message: String,
+    /// Ways out, of which each was tried ([`ways_out`](super::ways_out)).
+    pub ways: Vec<Change>,
 }
 
 impl Unshared {
@@ -39,7 +41,7 @@ impl Unshared {
 
 impl Display for Unshared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        write!(f, "{}{}", self.message, behind(&self.ways))
     }
 }
 
@@ -59,6 +61,7 @@ macro_rules! reasons {
                     code: Cow::Borrowed(stringify!($code)),
                     args: vec![$( (Cow::Borrowed(stringify!($arg)), $arg.to_string()) ),*],
                     message: format!($text),
+                    ways: Vec::new(),
                 })
             }
         )+

@@ -1,5 +1,10 @@
 //! Ways out of a refusal: changes of the setup, of which each is tried before it is named.
 
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+
+use serde::{Deserialize, Serialize};
+
 use super::parallel::can_train;
 use super::{SimulateError, Unshared};
 use crate::setup::{
@@ -8,15 +13,91 @@ use crate::setup::{
 };
 use crate::{Model, Setup};
 
+/// What to change in a setup, by the names of its settings. Its `Display` is English: "set `loss` to full".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// Settings, each with the value to give it.
+    Set(Vec<(Cow<'static, str>, Cow<'static, str>)>),
+    /// Settings that stay at what they are without being named.
+    LeaveOut(Vec<Cow<'static, str>>),
+}
+
+impl Change {
+    /// One setting with the value to give it.
+    pub fn set(name: &'static str, value: &'static str) -> Self {
+        Self::Set(vec![(Cow::Borrowed(name), Cow::Borrowed(value))])
+    }
+
+    /// One setting that is not named.
+    pub fn leave_out(name: &'static str) -> Self {
+        Self::LeaveOut(vec![Cow::Borrowed(name)])
+    }
+}
+
+impl Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set(all) => {
+                let each: Vec<String> = all.iter().map(|(name, value)| format!("`{name}` to {value}")).collect();
+                write!(f, "set {}", listed(&each))
+            }
+            Self::LeaveOut(all) => {
+                let each: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+                write!(f, "leave {} out", listed(&each))
+            }
+        }
+    }
+}
+
+/// "a", "a and b", "a, b and c".
+fn listed(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// Changes behind a reason, of which each ends it: "; set `loss` to full, or leave `compile` out".
+pub(super) fn behind(ways: &[Change]) -> String {
+    let each: Vec<String> = ways.iter().map(Change::to_string).collect();
+    if each.is_empty() {
+        return String::new();
+    }
+    format!("; {}", each.join(", or "))
+}
+
 /// A change that may end a refusal.
 #[derive(Debug, Clone, Copy)]
 pub struct WayOut {
-    /// What to do, in English and with the names of settings: "set `loss` to full".
-    pub text: &'static str,
+    set: &'static [(&'static str, &'static str)],
+    leave: &'static [&'static str],
     change: fn(&mut Setup, &mut Parallel),
 }
 
 impl WayOut {
+    /// A way out that sets these settings, or leaves those out.
+    pub(super) const fn new(
+        set: &'static [(&'static str, &'static str)],
+        leave: &'static [&'static str],
+        change: fn(&mut Setup, &mut Parallel),
+    ) -> Self {
+        Self { set, leave, change }
+    }
+
+    /// What to change.
+    #[must_use]
+    pub fn change(&self) -> Change {
+        if self.set.is_empty() {
+            return Change::LeaveOut(self.leave.iter().copied().map(Cow::Borrowed).collect());
+        }
+        let each = self.set.iter();
+        Change::Set(
+            each.map(|(name, value)| (Cow::Borrowed(*name), Cow::Borrowed(*value)))
+                .collect(),
+        )
+    }
+
     /// The setup with the change.
     #[must_use]
     pub fn of(&self, setup: &Setup, parallel: &Parallel) -> (Setup, Parallel) {
@@ -24,173 +105,230 @@ impl WayOut {
         (self.change)(&mut setup, &mut parallel);
         (setup, parallel)
     }
+
+    /// True if the other changes the same, and more.
+    fn is_part_of(&self, other: &Self) -> bool {
+        let [sets, leaves] = [
+            self.set.iter().all(|one| other.set.contains(one)),
+            self.leave.iter().all(|one| other.leave.contains(one)),
+        ];
+        sets && leaves
+    }
 }
 
-macro_rules! ways {
-    ($($text:literal => $change:expr),+ $(,)?) => {
-        &[$(WayOut { text: $text, change: $change }),+]
-    };
+/// What the checks of a setup refuse.
+pub(super) enum Refused {
+    /// For a reason that says by itself what to do.
+    Plainly(SimulateError),
+    /// Since it is not simulated; the ways out are not tried yet.
+    NotSimulated {
+        /// Setting and value given.
+        given: String,
+        /// Changes that may end it.
+        ways: &'static [WayOut],
+    },
 }
+
+impl From<SimulateError> for Refused {
+    fn from(why: SimulateError) -> Self {
+        Self::Plainly(why)
+    }
+}
+
+impl Refused {
+    /// The refusal of a setup on one GPU, with those of its ways out after which the setup `answers`.
+    pub fn told(self, model: &Model, setup: &Setup, answers: impl Fn(&Setup) -> bool) -> SimulateError {
+        match self {
+            Self::Plainly(why) => why,
+            Self::NotSimulated { given, ways } => {
+                let ways = tried(ways, (setup, &Parallel::default()), |setup, _| answers(setup));
+                SimulateError::NotSimulated {
+                    model: model.name.clone(),
+                    given,
+                    ways: ways.iter().map(WayOut::change).collect(),
+                }
+            }
+        }
+    }
+}
+
+/// Ways out of a refusal: `set "NAME" = "VALUE", …` or `leave "NAME", …`, each with the change that it stands for.
+macro_rules! ways {
+    (@ [$($done:expr,)*]) => {
+        {
+            const ALL: &[$crate::simulate::WayOut] = &[$($done),*];
+            ALL
+        }
+    };
+    (@ [$($done:expr,)*] set $($name:literal = $value:literal),+ => $change:expr, $($rest:tt)*) => {
+        ways!(@ [$($done,)* $crate::simulate::WayOut::new(&[$(($name, $value)),+], &[], $change),] $($rest)*)
+    };
+    (@ [$($done:expr,)*] leave $($name:literal),+ => $change:expr, $($rest:tt)*) => {
+        ways!(@ [$($done,)* $crate::simulate::WayOut::new(&[], &[$($name),+], $change),] $($rest)*)
+    };
+    ($($ways:tt)*) => { ways!(@ [] $($ways)*) };
+}
+pub(super) use ways;
 
 /// Codes of refusals, and changes that end them if nothing else stands in their way.
 const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     (
         &["adapted_experts"],
         ways![
-            "set `strategy` to ddp" => |_, p| p.strategy = Strategy::Ddp,
-            "set `lora_targets` to attention and `lora_experts` to targets" => |s, _| {
+            set "strategy" = "ddp" => |_, p| p.strategy = Strategy::Ddp,
+            set "lora_targets" = "attention", "lora_experts" = "targets" => |s, _| {
                     (s.lora_targets, s.lora_experts) = (Targets::Attention, ExpertAdapters::default());
                 },
         ],
     ),
-    (&["compiled"], ways!["leave `compile` out" => |s, _| s.compile = false]),
+    (&["compiled"], ways![leave "compile" => |s, _| s.compile = false,]),
     (
         &["deepspeed_contiguous"],
         ways![
-            "leave `zero.contiguous_gradients` out" => |_, p| p.zero.contiguous_gradients = Zero::default().contiguous_gradients,
+            leave "zero.contiguous_gradients" => |_, p| p.zero.contiguous_gradients = Zero::default().contiguous_gradients,
         ],
     ),
     (
         &["deepspeed_extras"],
         ways![
-            "leave `ema` and `zero_grad` out" => |s, _| (s.ema, s.zero_grad) = (false, ZeroGrad::ToNone),
+            leave "ema", "zero_grad" => |s, _| (s.ema, s.zero_grad) = (false, ZeroGrad::ToNone),
         ],
     ),
     (
         &["deepspeed_fused"],
         ways![
-            "set `loss` to full" => |s, _| s.loss = Loss::Full,
-            "set `strategy` to deepspeed2" => to_deepspeed2,
-            "set `strategy` to deepspeed2 and `offload` to optimizer" => to_deepspeed2_offloaded,
+            set "loss" = "full" => |s, _| s.loss = Loss::Full,
+            set "strategy" = "deepspeed2" => to_deepspeed2,
+            set "strategy" = "deepspeed2", "offload" = "optimizer" => to_deepspeed2_offloaded,
         ],
     ),
     (
         &["deepspeed_keys"],
         ways![
-            "set `strategy` to deepspeed2" => to_deepspeed2,
-            "leave `zero` out" => |_, p| p.zero = Zero::default(),
+            set "strategy" = "deepspeed2" => to_deepspeed2,
+            leave "zero" => |_, p| p.zero = Zero::default(),
         ],
     ),
     (
         &["deepspeed_offload"],
         ways![
-            "set `strategy` to deepspeed2" => to_deepspeed2,
-            "set `strategy` to deepspeed3" => |_, p| p.strategy = Strategy::Deepspeed3,
-            "set `offload` to true" => |_, p| p.offload = Offload::Shards,
-            "leave `offload` out" => without_offload,
+            set "strategy" = "deepspeed2" => to_deepspeed2,
+            set "strategy" = "deepspeed3" => |_, p| p.strategy = Strategy::Deepspeed3,
+            set "offload" = "true" => |_, p| p.offload = Offload::Shards,
+            leave "offload" => without_offload,
         ],
     ),
     (
         &["deepspeed_optim", "pipeline_optim", "sharded_states", "tensor_optim"],
         ways![
-            "set `optim` to adamw_fused" => |s, _| s.optim = Optimizer::AdamwFused,
+            set "optim" = "adamw_fused" => |s, _| s.optim = Optimizer::AdamwFused,
         ],
     ),
     (
         &["deepspeed_parameters"],
         ways![
-            "set `offload` to optimizer" => |_, p| p.offload = Offload::Optimizer,
+            set "offload" = "optimizer" => |_, p| p.offload = Offload::Optimizer,
         ],
     ),
     (
         &["deepspeed_precision"],
-        ways!["set `precision` to bf16" => |s, _| s.precision = Precision::Bf16],
+        ways![set "precision" = "bf16" => |s, _| s.precision = Precision::Bf16,],
     ),
     (
         &["deepspeed_qlora"],
-        ways!["set `freeze` to lora" => |s, _| s.freeze = Freeze::Lora],
+        ways![set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,],
     ),
     (
         &["deepspeed_shared"],
         ways![
-            "set `strategy` to deepspeed2" => to_deepspeed2,
-            "set `strategy` to deepspeed2 and `offload` to optimizer" => to_deepspeed2_offloaded,
-            "set `strategy` to fsdp" => |_, p| p.strategy = Strategy::Fsdp,
+            set "strategy" = "deepspeed2" => to_deepspeed2,
+            set "strategy" = "deepspeed2", "offload" = "optimizer" => to_deepspeed2_offloaded,
+            set "strategy" = "fsdp" => |_, p| p.strategy = Strategy::Fsdp,
         ],
     ),
     (
         &["deepspeed_stage0"],
         ways![
-            "set `strategy` to deepspeed2" => to_deepspeed2,
-            "leave `offload` out" => without_offload,
+            set "strategy" = "deepspeed2" => to_deepspeed2,
+            leave "offload" => without_offload,
         ],
     ),
     (
         &["fsdp_extras"],
         ways![
-            "leave `accum`, `clip` and `ema` out" => |s, _| (s.accum, s.clip, s.ema) = (1, false, false),
+            leave "accum", "clip", "ema" => |s, _| (s.accum, s.clip, s.ema) = (1, false, false),
         ],
     ),
     (
         &["fsdp_options"],
         ways![
-            "set `strategy` to fsdp" => |_, p| p.strategy = Strategy::Fsdp,
-            "leave `mp` and `offload` out" => |_, p| (p.mp, p.offload) = (false, Offload::None),
+            set "strategy" = "fsdp" => |_, p| p.strategy = Strategy::Fsdp,
+            leave "mp", "offload" => |_, p| (p.mp, p.offload) = (false, Offload::None),
         ],
     ),
     (
         &["fsdp_zero_grad", "pipeline_zero_grad"],
         ways![
-            "leave `zero_grad` out" => |s, _| s.zero_grad = ZeroGrad::ToNone,
+            leave "zero_grad" => |s, _| s.zero_grad = ZeroGrad::ToNone,
         ],
     ),
-    (&["idle_tower"], ways!["set `images` to 1" => |s, _| s.images = 1]),
+    (&["idle_tower"], ways![set "images" = "1" => |s, _| s.images = 1,]),
     (
         &["loop_alone", "fsdp_adapters", "fsdp_parts", "mp_trainer"],
         ways![
-            "set `strategy` to ddp" => |_, p| (p.strategy, p.mp) = (Strategy::Ddp, false),
-            "set `strategy` to deepspeed2" => |_, p| (p.strategy, p.mp) = (Strategy::Deepspeed2, false),
-            "set `trainer` to loop" => |s, _| s.trainer = TrainerKind::Loop,
+            set "strategy" = "ddp" => |_, p| (p.strategy, p.mp) = (Strategy::Ddp, false),
+            set "strategy" = "deepspeed2" => |_, p| (p.strategy, p.mp) = (Strategy::Deepspeed2, false),
+            set "trainer" = "loop" => |s, _| s.trainer = TrainerKind::Loop,
         ],
     ),
     (
         &["grpo_alone"],
-        ways!["set `trainer` to loop" => |s, _| s.trainer = TrainerKind::Loop],
+        ways![set "trainer" = "loop" => |s, _| s.trainer = TrainerKind::Loop,],
     ),
     (
         &["deepspeed_preferences"],
-        ways!["set `strategy` to deepspeed2" => to_deepspeed2],
+        ways![set "strategy" = "deepspeed2" => to_deepspeed2,],
     ),
     (
         &["fsdp_precision"],
-        ways!["set `precision` to amp-bf16" => |s, _| s.precision = Precision::AmpBf16],
+        ways![set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,],
     ),
     (
         &["mp_autocast"],
         ways![
-            "set `precision` to fp32" => |s, _| s.precision = Precision::Fp32,
-            "set `precision` to bf16" => |s, _| s.precision = Precision::Bf16,
+            set "precision" = "fp32" => |s, _| s.precision = Precision::Fp32,
+            set "precision" = "bf16" => |s, _| s.precision = Precision::Bf16,
         ],
     ),
     (
         &["pipeline_cache"],
-        ways!["set `use_cache` to false" => |s, _| s.use_cache = Some(false)],
+        ways![set "use_cache" = "false" => |s, _| s.use_cache = Some(false),],
     ),
     (
         &["pipeline_extras", "tensor_extras"],
         ways![
-            "leave `clip` and `ema` out" => |s, _| (s.clip, s.ema) = (false, false),
+            leave "clip", "ema" => |s, _| (s.clip, s.ema) = (false, false),
         ],
     ),
     (
         &["pipeline_freeze", "tensor_adapters"],
-        ways!["set `freeze` to none" => |s, _| s.freeze = Freeze::None],
+        ways![set "freeze" = "none" => |s, _| s.freeze = Freeze::None,],
     ),
     (
         &["pipeline_loss", "tensor_loss"],
-        ways!["set `loss` to full" => |s, _| s.loss = Loss::Full],
+        ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
     ),
     (
         &["pipeline_model", "pipeline_tied", "tensor_model", "unused_parameters"],
         ways![
-            "set `strategy` to fsdp" => |_, p| p.strategy = Strategy::Fsdp,
-            "set `strategy` to ddp" => |_, p| p.strategy = Strategy::Ddp,
+            set "strategy" = "fsdp" => |_, p| p.strategy = Strategy::Fsdp,
+            set "strategy" = "ddp" => |_, p| p.strategy = Strategy::Ddp,
         ],
     ),
     (
         &["pipeline_ragged"],
         ways![
-            "leave `lengths` and `image_sizes` out" => |s, _| {
+            leave "lengths", "image_sizes" => |s, _| {
                     s.lengths.clear();
                     s.image_sizes.clear();
                 },
@@ -198,12 +336,9 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (
         &["pipeline_scaler"],
-        ways!["set `precision` to amp-bf16" => |s, _| s.precision = Precision::AmpBf16],
+        ways![set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,],
     ),
-    (
-        &["stage_elsewhere"],
-        ways!["leave `stage` out" => |_, p| p.stage = None],
-    ),
+    (&["stage_elsewhere"], ways![leave "stage" => |_, p| p.stage = None,]),
 ];
 
 /// Changes that may end the refusal of this code.
@@ -226,12 +361,23 @@ fn without_offload(_: &mut Setup, parallel: &mut Parallel) {
 
 /// Ways out of a refusal, each of which was tried and answers. Where a shorter one does, those that change more are left
 /// out.
-pub fn ways_out(model: &Model, (setup, parallel): (&Setup, &Parallel), why: &Unshared) -> Vec<WayOut> {
+pub fn ways_out(model: &Model, run: (&Setup, &Parallel), why: &Unshared) -> Vec<WayOut> {
+    tried(candidates(&why.code), run, |setup, parallel| {
+        can_train(model, setup, parallel).is_ok()
+    })
+}
+
+/// Those of some ways out after which the setup answers.
+pub(super) fn tried(
+    candidates: &[WayOut],
+    (setup, parallel): (&Setup, &Parallel),
+    answers: impl Fn(&Setup, &Parallel) -> bool,
+) -> Vec<WayOut> {
     let mut out: Vec<WayOut> = Vec::new();
-    for way in candidates(&why.code) {
+    for way in candidates {
         let (setup, parallel) = way.of(setup, parallel);
-        let says_more = out.iter().any(|shorter| way.text.starts_with(shorter.text));
-        if !says_more && can_train(model, &setup, &parallel).is_ok() {
+        let says_more = out.iter().any(|shorter| shorter.is_part_of(way));
+        if !says_more && answers(&setup, &parallel) {
             out.push(*way);
         }
     }
@@ -244,12 +390,8 @@ pub(super) fn with_ways_out(model: &Model, run: (&Setup, &Parallel), why: Simula
         return why;
     };
     let ways = ways_out(model, run, &why);
-    if ways.is_empty() {
-        return SimulateError::Parallel(why);
-    }
-    let texts: Vec<&str> = ways.iter().map(|way| way.text).collect();
     SimulateError::Parallel(Unshared {
-        message: format!("{}; {}", why.message, texts.join(", or ")),
+        ways: ways.iter().map(WayOut::change).collect(),
         ..why
     })
 }

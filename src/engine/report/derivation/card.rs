@@ -18,9 +18,8 @@ impl Subject<'_> {
     }
 
     pub(super) fn outside_term(self, name: Outside) -> Option<Derivation> {
-        let (Room::Card(device), fit) = self.room? else {
-            return None;
-        };
+        let (room, fit) = self.room?;
+        let device = room.card()?;
         let term = fit.outside.iter().find(|term| term.name == name)?;
         Some(Derivation {
             formula: context(device)
@@ -40,7 +39,7 @@ impl Subject<'_> {
 
     pub(super) fn room(self) -> Option<Derivation> {
         let device = match self.room?.0 {
-            Room::Card(device) => device,
+            Room::Card(device) | Room::BesideVllm(device, _) => device,
             Room::Allocator(limit) => {
                 let formula = Formula::Number(Term::Limit, limit.get());
                 return Some(Derivation {

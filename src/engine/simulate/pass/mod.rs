@@ -14,9 +14,9 @@ use ledger::{Ledger, Live};
 use ready_model::ReadyModel;
 pub use work::PassWork;
 
-use super::SimulateError;
 use super::check::check;
 use super::steps::{Share, Trainer};
+use super::{Change, SimulateError};
 use crate::allocator::MIN_BLOCK;
 use crate::setup::{TrainerKind, ZeroGrad};
 use crate::tape::log::Event;
@@ -154,15 +154,18 @@ impl PassRecorder {
 /// Checks that the steps run in eager mode, whose memory is known, and in a loop of one's own: another trainer keeps tensors from one step to the next, which no
 /// pass by itself has.
 fn runs_in_a_loop(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let (given, instead) = match setup.trainer {
-        _ if setup.compile => ("a plan for `compile`".to_owned(), "eager mode (leave `compile` out)"),
+    let (given, way) = match setup.trainer {
+        _ if setup.compile => ("a plan for `compile`".to_owned(), Change::leave_out("compile")),
         TrainerKind::Loop => return Ok(()),
-        trainer => (format!("a plan for `trainer` {}", trainer.name()), "`trainer` loop"),
+        trainer => (
+            format!("a plan for `trainer` {}", trainer.name()),
+            Change::set("trainer", "loop"),
+        ),
     };
     Err(SimulateError::NotSimulated {
         model: model.name.clone(),
         given,
-        instead: instead.into(),
+        ways: vec![way],
     })
 }
 
