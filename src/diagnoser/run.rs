@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use vramscope_diagnose::Action;
 use vramscope_engine::device::Device;
 use vramscope_engine::report::Phase;
-use vramscope_engine::report::outside;
 use vramscope_engine::tape::{Gpu, Kind};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
@@ -122,10 +121,7 @@ impl SimulatedRun {
 
     /// Applies measures one after another until the setup trains. Returns the allocator's limit and the measures.
     pub fn ladder(&self, room: Room) -> Option<(Bytes, Vec<Rung>)> {
-        let limit = match room {
-            Room::Allocator(limit) => limit,
-            Room::Card(device) => device.usable().saturating_sub(outside::total(device)),
-        };
+        let limit = room.for_allocator(1);
         let rungs = vramscope_plan::ladder(&self.model, &self.setup, self.gpu, limit)
             .ok()?
             .rungs;

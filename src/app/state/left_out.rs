@@ -10,8 +10,10 @@ impl Draft {
     /// more.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let is_entered = |left: &LeftOut| {
-            self.has(Setting::Seq) && left.is_missing_length()
-                || self.has(Setting::ImageSizes) && left.is_missing_images()
+            // A bound holds for the length and the images that it names, which are entered with it.
+            left.direction == Direction::Unknown
+                && (self.has(Setting::Seq) && left.is_missing_length()
+                    || self.has(Setting::ImageSizes) && left.is_missing_images())
         };
         let mut all = self.listed();
         all.retain(|left| !is_entered(left));
@@ -60,7 +62,13 @@ impl Draft {
 /// One line that says in a configuration or a command what it leaves out. Links hold any text, and no part of it may
 /// become a line of its own.
 pub fn note(left: &LeftOut) -> String {
-    format!("Not simulated: {}", words(left))
+    // What stands for a line is simulated otherwise than it is; what no line tells, as its largest.
+    let head = match (left.direction, &left.given) {
+        (Direction::AtMost, None) => "At most",
+        (Direction::AtLeast, None) => "At least",
+        _ => "Not simulated",
+    };
+    format!("{head}: {}", words(left))
 }
 
 /// One thing that is left out, in English: what the file gives, and why it counts.

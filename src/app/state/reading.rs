@@ -3,8 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use vramscope_engine::Setup;
+use vramscope_engine::device::Device;
 use vramscope_engine::setup::{Parallel, Setting};
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
 
 use super::{Draft, Key, Scope, several};
 
@@ -101,6 +103,17 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Memory that the entries give the run on this card.
+    pub fn room(&self, device: &'static Device) -> Room<'static> {
+        Room::limited(device, self.limit).beside_vllm(self.vllm_share())
+    }
+
+    /// Share of the card that vLLM takes in the same process.
+    pub fn vllm_share(&self) -> Option<f64> {
+        let share = Key::VllmShare.form().read(self.good.get(Key::VllmShare)).ok();
+        share.and_then(|share| share.as_f64())
+    }
+
     /// Reads a draft, replacing each invalid text by that of `last_good`.
     pub fn of(draft: &Draft, last_good: &Draft) -> Self {
         let mut good = draft.clone();

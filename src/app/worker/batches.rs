@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::report::Phase;
-use vramscope_engine::report::outside;
 use vramscope_engine::simulate::{ORDERS, SimulateError, Trial};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
@@ -90,8 +89,7 @@ impl BatchWork {
             return work;
         };
         work.limit = match subject.room() {
-            Some(Room::Card(card)) => outside::for_allocator(card, 1),
-            Some(Room::Allocator(limit)) => limit,
+            Some(room) => room.for_allocator(1),
             None => return work,
         };
         let gpu = subject.gpu();
@@ -169,6 +167,7 @@ mod tests {
     use crate::state::{Draft, Key};
     use vramscope_engine::Model;
     use vramscope_engine::device::Device;
+    use vramscope_engine::report::outside;
     use vramscope_engine::setup::Setting;
     use vramscope_plan::max_batch;
 

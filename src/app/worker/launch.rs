@@ -124,7 +124,16 @@ fn line(of: &Line) -> ReadLine {
 fn with_setup(launch: &Launch, resolved: &Resolved, page: &Draft) -> Result<Draft, String> {
     let model = of_model(launch, page);
     let is_same = model == of_page(page);
-    let has = |setting: Setting| resolved.case.contains_key(setting.key());
+    // Samples are filled with images where nothing is known of them; what the page has of the same model's is known.
+    let mut case = resolved.case.clone();
+    if is_same
+        && [Setting::Images, Setting::ImageSizes]
+            .into_iter()
+            .any(|setting| page.has(setting))
+    {
+        case.retain(|key, _| key != Setting::Images.key() && key != Setting::ImageSizes.key());
+    }
+    let has = |setting: Setting| case.contains_key(setting.key());
     let mut out = page.only(|key| match key {
         Key::Gpu | Key::LimitGib => true,
         Key::Setting(Setting::Seq) => is_same && !has(Setting::Seq),
@@ -132,10 +141,10 @@ fn with_setup(launch: &Launch, resolved: &Resolved, page: &Draft) -> Result<Draf
         _ => false,
     });
     model.entries().for_each(|(key, text)| out.set(key, text));
-    let mut case = resolved.case.clone();
-    case.entry("model").or_insert_with(|| "".into());
-    let case = Case::from_json(&Value::Object(case).to_string()).map_err(|error| error.to_string())?;
-    if let Some(case) = case {
+    let mut named = case.clone();
+    named.entry("model").or_insert_with(|| "".into());
+    let named = Case::from_json(&Value::Object(named).to_string()).map_err(|error| error.to_string())?;
+    if let Some(case) = named {
         for setting in Setting::ALL.iter().filter(|setting| has(**setting)) {
             out.set(*setting, setting.of(&case.setup).text());
         }

@@ -20,6 +20,8 @@ pub mod launched;
 pub mod lazy;
 #[cfg(target_arch = "wasm32")]
 mod link;
+#[cfg(test)]
+mod places;
 pub mod plans;
 mod played;
 mod prefetch;

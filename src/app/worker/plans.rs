@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use serde::{Deserialize, Serialize};
 use vramscope_engine::device::Device;
 use vramscope_engine::model::ModelError;
-use vramscope_engine::report::outside;
 use vramscope_engine::simulate::SimulateError;
 use vramscope_engine::units::Bytes;
+use vramscope_engine::verdict::Room;
 use vramscope_plan::search::{Entry, NoBatch, Question, Samples, Search, Space, inputs};
 use vramscope_plan::{Judge, Plan, PlanBuilder, Target, less_margin};
 use vramscope_time::{Clock, Costs};
@@ -239,7 +239,7 @@ impl Asked {
         if let Some(why) = space.refusal() {
             return Err(NoPlan::Batch(why));
         }
-        let limit = outside::for_allocator(card, gpus);
+        let limit = Room::Card(card).beside_vllm(reading.vllm_share()).for_allocator(gpus);
         Ok(Self {
             space,
             card,

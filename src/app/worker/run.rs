@@ -88,15 +88,15 @@ impl Subject {
     /// Memory available to the run.
     pub fn room(&self) -> Option<Room<'static>> {
         let device = self.device.as_ref().ok()?;
-        Some(Room::limited(device, self.reading.limit))
+        Some(self.reading.room(device))
     }
 
     /// Compares a report with the card.
     pub fn card(&self, report: &Report) -> Result<Card, String> {
         let device = self.device.clone();
         device.map(|device| {
-            let card = Card::of(device, self.reading.limit, report, self.gpus());
-            card.beside(device, report, &self.reading.good)
+            let card = Card::of((device, self.reading.room(device)), report, self.gpus());
+            card.leaving_out(&self.reading.good)
         })
     }
 

@@ -5,7 +5,6 @@ mod cards;
 use std::collections::VecDeque;
 
 use vramscope_engine::device::Device;
-use vramscope_engine::report::outside;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
@@ -68,10 +67,10 @@ impl SweepWork {
         let device = Device::by_name(&reading.gpu).unwrap_or(widest);
         let unit = axis.unit(&own);
         // An entered memory limit applies to the selected card only.
-        let own_room = Room::limited(device, reading.limit);
+        let own_room = reading.room(device);
         let cards = cards.into_iter().map(|card| match card.name == device.name {
             true => (card, own_room),
-            false => (card, Room::Card(card)),
+            false => (card, Room::Card(card).beside_vllm(reading.vllm_share())),
         });
         let cards = cards.collect();
         let parallel = reading.parallel;
@@ -95,10 +94,7 @@ impl SweepWork {
     }
 
     fn largest(&mut self, card: (&'static Device, Room<'static>)) -> Largest {
-        let room = match card.1 {
-            Room::Card(device) => device.usable(),
-            Room::Allocator(limit) => limit,
-        };
+        let room = card.1.bytes();
         let most = self.axis.most();
         let mut found = None;
         let ran = &self.ran;
@@ -107,10 +103,7 @@ impl SweepWork {
         let mut fits = |value: u64| {
             // The curve was computed for the selected card, so for another one it is off by a little, at most by what
             // lies outside the allocator. Far from the card's limit it still answers without a simulation.
-            let outside = match card.1 {
-                Room::Card(device) => outside::terms(device, gpus).iter().map(|term| term.bytes).sum(),
-                Room::Allocator(_) => Bytes::ZERO,
-            };
+            let outside = card.1.outside(gpus).iter().map(|term| term.bytes).sum();
             let margin = Bytes::new(room.get() / 10) + outside;
             let below = ran.iter().rfind(|point| point.0 >= value && point.1 + margin < room);
             let above = ran.iter().find(|point| point.0 <= value && point.1 > room + margin);

@@ -130,13 +130,12 @@ pub struct Card {
 
 impl Card {
     /// Compares the report of one of `gpus` GPUs with a device, or with the part of it that the allocator may reserve.
-    pub fn of(device: &'static Device, limit: Option<Bytes>, report: &Report, gpus: u64) -> Self {
-        let room = Room::limited(device, limit);
+    pub fn of((device, room): (&'static Device, Room<'static>), report: &Report, gpus: u64) -> Self {
         Self {
             name: device.name.to_owned(),
             limit: match room {
                 Room::Allocator(limit) => Some(limit),
-                Room::Card(_) => None,
+                Room::Card(_) | Room::BesideVllm(..) => None,
             },
             gpus,
             fit: Fit::of_each(report, room, gpus),
@@ -144,27 +143,22 @@ impl Card {
         }
     }
 
-    /// Class of a verdict's colour on this card. Green is for whole runs alone; that a run is out of memory holds too if
-    /// it needs more.
+    /// Class of a verdict's colour on this card: green is for whole runs and for those that need at most as much, red for
+    /// those that need at least as much too.
     pub fn colour(&self, verdict: Verdict) -> &'static str {
         match (verdict, Grade::of(&self.left_out)) {
-            (Verdict::Fits, Grade::Exact) => "verdict-fits",
+            // What needs at most as much fits too.
+            (Verdict::Fits, Grade::Exact | Grade::AtMost) => "verdict-fits",
             (Verdict::Tight, Grade::Exact) => "verdict-tight",
             (Verdict::Oom, Grade::Exact | Grade::AtLeast) => "verdict-oom",
             _ => "verdict-partial",
         }
     }
 
-    /// The same beside vLLM in the same process, and with what the entries leave out of the run.
-    pub fn beside(self, device: &'static Device, report: &Report, entries: &Draft) -> Self {
+    /// The same with what the entries leave out of the run.
+    pub fn leaving_out(self, entries: &Draft) -> Self {
         let left_out = entries.left_out();
-        let share = Key::VllmShare.form().read(entries.get(Key::VllmShare)).ok();
-        let Some(share) = share.and_then(|share| share.as_f64()) else {
-            return Self { left_out, ..self };
-        };
-        let room = Room::limited(device, self.limit);
-        let fit = Fit::beside_vllm(report, room, self.gpus, share);
-        Self { left_out, fit, ..self }
+        Self { left_out, ..self }
     }
 }
 

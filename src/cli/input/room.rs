@@ -35,8 +35,8 @@ impl RoomFlags {
         let limit = self.limit_gib.map(|gib| limit(gib, "--limit-gib")).transpose()?;
         Ok(match self.card()? {
             Some(card) => Some(match Room::limited(card, limit) {
-                Room::Card(_) => Target::Card(card),
                 Room::Allocator(limit) => Target::Limit(limit),
+                Room::Card(_) | Room::BesideVllm(..) => Target::Card(card),
             }),
             None => limit.map(Target::Limit),
         })

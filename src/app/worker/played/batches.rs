@@ -4,10 +4,8 @@ use std::rc::Rc;
 
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::Sizes;
-use vramscope_engine::report::outside;
 use vramscope_engine::simulate::ORDERS;
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::Room;
 use vramscope_plan::{Largest, RecordedLimits, RecordedSearch};
 
 use super::replay::{Recorded, card, overrides, point};
@@ -75,10 +73,7 @@ impl Search {
 
 /// Bytes that the allocator may reserve on one of `gpus` cards.
 fn for_allocator(device: &'static Device, reading: &Reading, gpus: u64) -> Bytes {
-    match Room::limited(device, reading.limit) {
-        Room::Card(card) => outside::for_allocator(card, gpus),
-        Room::Allocator(limit) => limit,
-    }
+    reading.room(device).for_allocator(gpus)
 }
 
 impl Parts for BatchesWork {

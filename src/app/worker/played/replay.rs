@@ -132,7 +132,7 @@ impl Recorded {
         self.facts.replace(Some(facts.clone()));
         Ok(Replayed {
             facts,
-            card: device.map(|device| Card::of(device, reading.limit, &report, about.header.world)),
+            card: device.map(|device| Card::of((device, reading.room(device)), &report, about.header.world)),
             ran: Ran { report, pass: None },
             step: slices::Recorded {
                 about,
