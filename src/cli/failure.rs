@@ -12,6 +12,10 @@ pub enum Failure {
     /// The input is wrong; the text says what was given, what is allowed, and what to do. Exit code 2.
     #[error("{0}")]
     Input(String),
+    /// The input is right, and nothing can be said of it here; the text says why, and the command that finds out. Exit
+    /// code 4.
+    #[error("{0}")]
+    NotKnown(String),
     /// Something failed that is not the input's fault. Exit code 1.
     #[error("{0}")]
     Broken(String),
@@ -41,6 +45,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         let (text, code) = match self {
             Self::Input(text) => (text, 2),
+            Self::NotKnown(text) => (text, 4),
             Self::Broken(text) => (text, 1),
             Self::Told(code) | Self::Verdict(code) => return ExitCode::from(*code),
             Self::ReaderGone => return ExitCode::SUCCESS,

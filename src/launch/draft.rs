@@ -205,6 +205,8 @@ impl Draft {
         }
         match knob {
             "model" => self.model = Some(text(value)?),
+            // The tool's own name of a model, which counts where no path does.
+            "model_type" => self.model = self.model.take().or(Some(text(value)?)),
             "batch" => self.batch = Some(count(value)?),
             "accum" => self.accum = Some(count(value)?),
             "total_batch" => self.total_batch = Some(count(value)?),
@@ -365,8 +367,11 @@ impl Draft {
         Ok(())
     }
 
-    /// A file's name, or one of ms-swift's (`swift/config`): `zero0` to `zero3`, with `_offload`.
+    /// A file's name, or one of ms-swift's (`swift/config`): `zero0` to `zero3`, with `_offload`; before version 3,
+    /// `default-zero2` and `default-zero3`, whose communication overlaps, and `zero3-offload`.
     fn deepspeed(&mut self, name: &str) {
+        let own = name.strip_prefix("default-");
+        let name = own.unwrap_or(name).replace('-', "_");
         let rest = name.strip_prefix("zero").unwrap_or_default();
         let (stage, is_offloaded) = match rest.split_once('_') {
             Some((stage, "offload")) => (stage, true),
@@ -384,7 +389,7 @@ impl Draft {
             3 => &SIZES_OF_TRAINER.map(|key| (key, "auto".into())),
             _ => &["reduce_bucket_size", "allgather_bucket_size"].map(|key| (key, 200_000_000.into())),
         };
-        let overlap = ("overlap_comm", false.into());
+        let overlap = ("overlap_comm", own.is_some().into());
         for (key, value) in sizes.iter().cloned().chain([overlap]) {
             self.zero.entry(key).or_insert(value);
         }

@@ -6,6 +6,27 @@ use crate::ModelFacts;
 use crate::draft::Draft;
 use crate::tool::Tool;
 
+/// Most tokens of an image of a Qwen-VL model where no line says less (`max_pixels` 12,845,056 of its processor).
+const MOST_TOKENS: u64 = 16_384;
+
+/// Least tokens of one (`min_pixels` 3,136 of its processor).
+const LEAST_TOKENS: u64 = 4;
+
+/// Tokens around those of an image (`<|vision_start|>`, `<|vision_end|>`).
+const AROUND: u64 = 2;
+
+/// Most images of a sample that are simulated one by one.
+const MOST_IMAGES: u64 = 64;
+
+/// Images of a sample that is full of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Filling {
+    /// So many of the model's own size.
+    Count(u64),
+    /// Images of these heights and widths.
+    Sizes(Vec<[u64; 2]>),
+}
+
 /// What a launch does with images of given sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ImageRules {
@@ -38,6 +59,43 @@ impl ImageRules {
             setup.images = setup.image_sizes.len() as u64;
             setup.image_sizes.clear();
         }
+    }
+
+    /// Images that fill a sample of so many positions, as far as it has room: as many as can be of the largest, and a sample
+    /// that its length limits holds no more. `None` where no image has room, or none is known to take any.
+    ///
+    /// Of a tower that takes images of any size the patches count, not how many images they are of; of others, each image
+    /// or tile has the model's own size.
+    pub(crate) fn filling(&self, seq: u64, model: ModelFacts) -> Option<Filling> {
+        // One position of text, from which the loss comes.
+        let room = seq.checked_sub(1)?;
+        let images = model.images?;
+        if let Some(side) = model.token_side.filter(|_| images.takes_sizes) {
+            let sizes = self.rectangles(room, side, images.takes_several);
+            return (!sizes.is_empty()).then_some(Filling::Sizes(sizes));
+        }
+        let most = if images.takes_several { MOST_IMAGES } else { 1 };
+        let count = room.checked_div(images.tokens)?.min(most);
+        (count > 0).then_some(Filling::Count(count))
+    }
+
+    /// Sizes of images of so many tokens together, of which each has at most as many as its processor leaves it.
+    fn rectangles(&self, tokens: u64, side: u64, takes_several: bool) -> Vec<[u64; 2]> {
+        let in_tokens = |pixels: u64| (pixels / (side * side)).max(1);
+        let limits = [self.most_pixels, self.most_of_processor.map(|[most, _]| most)];
+        let most = limits.into_iter().flatten().map(in_tokens).min().unwrap_or(MOST_TOKENS);
+        // Images that are many are drawn together: the tower takes their patches in one row.
+        let each = most.max(tokens.div_ceil(MOST_IMAGES)).min(MOST_TOKENS);
+        let mut left = tokens;
+        let mut out = Vec::new();
+        while left >= LEAST_TOKENS + AROUND && (takes_several || out.is_empty()) {
+            let tokens = (left - AROUND).min(each);
+            let height = tokens.isqrt();
+            let width = tokens / height;
+            out.push([height * side, width * side]);
+            left -= height * width + AROUND;
+        }
+        out
     }
 
     /// Height and width of an image as the processor gets it, or as it leaves it.

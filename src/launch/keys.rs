@@ -96,6 +96,7 @@ const TABLES: &[(&str, &str)] = &[
     ("trl_samples", include_str!("keys/trl_samples.tsv")),
     ("llama_factory", include_str!("keys/llama_factory.tsv")),
     ("ms_swift", include_str!("keys/ms_swift.tsv")),
+    ("ms_swift2", include_str!("keys/ms_swift2.tsv")),
     ("ms_swift_rlhf", include_str!("keys/ms_swift_rlhf.tsv")),
     ("axolotl", include_str!("keys/axolotl.tsv")),
     ("deepspeed", include_str!("keys/deepspeed.tsv")),

@@ -116,7 +116,12 @@ impl LeftOut {
     /// out.
     pub fn is_blurring(&self) -> bool {
         let is_assumed = self.given.is_none() && self.direction == Direction::Unknown;
-        is_assumed && matches!(self.what, Aspect::Images | Aspect::Loss)
+        is_assumed && self.what == Aspect::Loss
+    }
+
+    /// Returns true if an estimate without it bounds the run.
+    pub const fn is_bound(&self) -> bool {
+        matches!(self.direction, Direction::AtMost | Direction::AtLeast)
     }
 
     /// Returns true if an estimate without it says nothing of the run.
@@ -192,8 +197,20 @@ fn row(is: impl Fn(&str) -> bool) -> Option<Effect> {
     rows().find(|[name, ..]| is(name)).and_then(effect)
 }
 
-/// Effect of leaving out a key, for this reason: its own, or that of the object that holds it, or the reason's.
-pub(crate) fn of_key(key: &str, why: NotSimulated) -> Effect {
+/// Effect of leaving out a key, for this reason: that of its values (`KEY:VALUE`) where all have the same, its own, that of
+/// the object that holds it, or the reason's.
+pub(crate) fn of_key(key: &str, value: &Value, why: NotSimulated) -> Effect {
+    let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let of_value = |value: &Value| {
+        let wanted = format!("{key}:{}", value.as_str()?);
+        row(|name| name == wanted)
+    };
+    let of_values: Option<Vec<Effect>> = values.iter().map(of_value).collect();
+    if let Some([first, rest @ ..]) = of_values.as_deref()
+        && rest.iter().all(|(_, direction)| *direction == first.1)
+    {
+        return *first;
+    }
     let ends = key.match_indices('.').rev().map(|(at, _)| at);
     let holders = std::iter::once(key.len()).chain(ends).map(|end| &key[..end]);
     let own = holders.filter_map(|holder| row(|name| name == holder)).next();
@@ -221,10 +238,11 @@ fn of_remark(remark: &Remark) -> Effect {
         // Each keeps a part of what the model's own operations keep.
         Note::LigersOthers | Note::LigersLoss => (Aspect::Kernels, AtMost),
         Note::OtherOptimizer => (Aspect::Optimizer, Unknown),
+        // Adapters are added to all parts in their place.
+        Note::TargetsInLanguage | Note::TargetsNotInConnector | Note::TargetsInOnePart => (Aspect::Tuner, AtMost),
         // Weights that are cast to fp32 here stay as they are there.
         Note::QloraOfTool => (Aspect::Quantization, AtMost),
         Note::SingleQuantization => (Aspect::Quantization, AtLeast),
-        Note::TargetsInLanguage | Note::TargetsNotInConnector | Note::TargetsInOnePart => (Aspect::Tuner, Unknown),
         Note::QuantizedInFull => (Aspect::Quantization, Unknown),
         // The tower alone is frozen in its place.
         Note::FreezingParts if remark.values.iter().any(|(_, parts)| parts == TOWER_AND_CONNECTOR) => {
@@ -239,26 +257,31 @@ fn of_remark(remark: &Remark) -> Effect {
     }
 }
 
-/// What is missing without which the estimate is of a length of its own.
-pub(crate) fn of_missing(remark: &Remark) -> Option<LeftOut> {
-    (remark.note == Note::NoLength).then(|| LeftOut {
-        what: Aspect::Length,
-        given: None,
-        why: remark.to_string(),
-        direction: Direction::Unknown,
-    })
-}
-
-/// What is assumed of a run beside what is left out of it, so that no bound holds: sizes of images, and, under DDP, the
-/// trainer, which copies outputs to fp32.
-pub(crate) fn of_blurring(remark: &Remark, is_ddp: bool) -> Option<LeftOut> {
-    let what = match remark.note {
-        Note::NoImageSize | Note::MostPixels | Note::MostTokens | Note::MostVideo => Aspect::Images,
-        Note::OwnLoop if is_ddp => Aspect::Loss,
+/// What no line tells of the samples, for which the estimate takes the most that a run can have: each as long as allowed,
+/// and full of the largest images. Without a limit of their length the estimate is of a length of its own.
+pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
+    use Direction::{AtLeast, AtMost, Unknown};
+    let (what, direction) = match remark.note {
+        Note::NoLength => (Aspect::Length, Unknown),
+        Note::LongestSamples | Note::AllPositions => (Aspect::Length, AtMost),
+        Note::FilledWithImages => (Aspect::Images, AtMost),
+        Note::ImageOfItsOwnSize => (Aspect::Images, Unknown),
+        Note::Thinker => (Aspect::Model, AtLeast),
         _ => return None,
     };
     Some(LeftOut {
         what,
+        given: None,
+        why: remark.to_string(),
+        direction,
+    })
+}
+
+/// What is assumed of a run beside what is left out of it, so that no bound holds: under DDP, the trainer, which copies
+/// outputs to fp32.
+pub(crate) fn of_blurring(remark: &Remark, is_ddp: bool) -> Option<LeftOut> {
+    (remark.note == Note::OwnLoop && is_ddp).then(|| LeftOut {
+        what: Aspect::Loss,
         given: None,
         why: remark.to_string(),
         direction: Direction::Unknown,
@@ -318,7 +341,7 @@ mod tests {
                 .iter()
                 .any(|(key, meaning)| match (name.strip_prefix('='), meaning) {
                     (Some(knob), Meaning::Simulated(own, _)) => knob.split(':').next() == Some(own),
-                    (None, Meaning::NotSimulated(..)) => key == name,
+                    (None, Meaning::NotSimulated(..)) => Some(*key) == name.split(':').next(),
                     _ => false,
                 });
             assert!(is_there, "{name}");
@@ -337,8 +360,10 @@ mod tests {
             assert_eq!(of(&launch, "packing: true").1, Direction::Unknown, "{more}");
             assert_eq!(launch.resolve(TEXT).grade(), Grade::DryRun);
         }
+        // Less than what is simulated of it, and no more than the longest samples take.
         let dora = launch(&["swift sft --max_length 512 --use_dora true"]);
-        assert_eq!(dora.resolve(TEXT).grade(), Grade::AtLeast);
+        assert_eq!(of(&dora, "use_dora: true").1, Direction::AtLeast);
+        assert_eq!(dora.resolve(TEXT).grade(), Grade::DryRun);
         let both = launch(&["swift sft --max_length 512 --use_dora true --gradient_checkpointing offload"]);
         assert_eq!(both.resolve(TEXT).grade(), Grade::DryRun);
         // Of images whose sizes nobody tells there is no bound.
@@ -346,7 +371,8 @@ mod tests {
         let shared = packed("--max_length 4096 --attn_impl flash_attn --nproc_per_node 2").resolve(TEXT);
         assert_eq!(shared.grade(), Grade::AtMost, "{shared:?}");
         let whole = launch(&["swift sft --max_length 4096"]);
-        assert_eq!(whole.resolve(TEXT).grade(), Grade::Exact);
+        // Samples may be shorter than allowed.
+        assert_eq!(whole.resolve(TEXT).grade(), Grade::AtMost);
         // The estimate is of a length of its own.
         let open = launch(&["swift sft"]).resolve(TEXT);
         assert!(open.not_this_run[0].is_missing_length());

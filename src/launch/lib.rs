@@ -168,8 +168,9 @@ impl Launch {
         resolved.not_simulated.extend(absent);
         let of_lines = self.lines.iter().filter_map(Line::left_out);
         let of_setup = resolved.not_simulated.iter().map(left_out::of_setup);
-        let of_missing = resolved.missing.iter().filter_map(left_out::of_missing);
-        let of_run = of_setup.chain(of_missing);
+        let of_samples = resolved.missing.iter().chain(&resolved.assumed);
+        let of_samples = of_samples.filter_map(left_out::of_samples);
+        let of_run = of_setup.chain(of_samples);
         resolved.not_this_run = of_lines.map(|left| self.bounded(left)).chain(of_run).collect();
         // Bounds are of a run whose other tensors are known.
         if !resolved.not_this_run.is_empty() {
@@ -426,7 +427,7 @@ impl Reading {
             let meaning = find(&known, &key);
             let effect = match meaning {
                 Some(Meaning::Simulated(knob, _)) => left_out::of_knob(knob, &entry.value),
-                Some(Meaning::NotSimulated(why, _)) => left_out::of_key(&key, why),
+                Some(Meaning::NotSimulated(why, _)) => left_out::of_key(&key, &entry.value, why),
                 _ => left_out::NOT_KNOWN,
             };
             let fate = match meaning {

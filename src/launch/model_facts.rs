@@ -1,6 +1,6 @@
 //! What tools make settings of that no file gives: facts of the model.
 
-use vramscope_engine::Model;
+use vramscope_engine::{Model, Setup};
 
 /// What tools make settings of that no file gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +11,40 @@ pub struct ModelFacts {
     pub hidden_size: Option<u64>,
     /// Pixels a side of a token of an image, of a Qwen-VL model.
     pub token_side: Option<u64>,
+    /// Positions that it was made for, beyond which tools cut samples where nothing else limits them.
+    pub positions: Option<u64>,
+    /// What its images take; `None` if that is not known.
+    pub images: Option<ImageFacts>,
+    /// It is the thinker of a model that tools load with its talker.
+    pub is_thinker: bool,
     /// Its processor cuts images into tiles where it is asked to (`crop_to_patches`).
     pub cuts_where_asked: bool,
+}
+
+/// What the images of a model take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageFacts {
+    /// Positions of an image, or of a tile of one, of the model's own size.
+    pub tokens: u64,
+    /// What its processor makes of images of any size is known.
+    pub takes_sizes: bool,
+    /// A sample may have several.
+    pub takes_several: bool,
+}
+
+impl ImageFacts {
+    fn of(model: &Model) -> Option<Self> {
+        let one = Setup {
+            images: 1,
+            ..Setup::default()
+        };
+        let takes = model.takes();
+        takes.parts.then(|| Self {
+            tokens: model.image_tokens(&one),
+            takes_sizes: model.knows_image_sizes(),
+            takes_several: takes.image_count,
+        })
+    }
 }
 
 impl ModelFacts {
@@ -21,6 +53,9 @@ impl ModelFacts {
         takes_images: true,
         hidden_size: None,
         token_side: None,
+        positions: None,
+        images: None,
+        is_thinker: false,
         cuts_where_asked: false,
     };
 
@@ -30,6 +65,9 @@ impl ModelFacts {
             takes_images: model.takes().parts,
             hidden_size: model.hidden_size,
             token_side: model.sizes().image.filter(|_| model.takes().grid).map(|size| size.unit),
+            positions: model.rotary_positions().or(model.learned_positions()),
+            images: ImageFacts::of(model),
+            is_thinker: model.model_type.ends_with("_thinker"),
             cuts_where_asked: model.model_type == "internvl",
         }
     }

@@ -1,13 +1,17 @@
 //! How many processes a launch starts, and how many GPUs each of them sees.
 
+use crate::deepspeed::zero_stage;
 use crate::draft::Draft;
 use crate::tool::Tool;
 
 /// How a program decides how many processes it starts where nobody says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Launcher {
-    /// One for each visible GPU: accelerate, DeepSpeed, and the tools that start one of these.
+    /// One for each visible GPU: DeepSpeed, and LLaMA-Factory, which starts torchrun with as many.
     EachVisible,
+    /// One for each visible GPU, or Python itself where one is asked for, which sees them all: accelerate and the tools that
+    /// start it (`simple_launcher` in accelerate/commands/launch.py).
+    Accelerate,
     /// One for each machine: torchrun (`--nproc_per_node` is 1).
     Torchrun,
     /// One: Python itself, and ms-swift unless `NPROC_PER_NODE` or `NNODES` is set (`get_torchrun_args`).
@@ -18,7 +22,7 @@ pub(crate) enum Launcher {
 const MODULES: [(&str, Launcher); 5] = [
     ("torch.distributed.run", Launcher::Torchrun),
     ("torch.distributed.launch", Launcher::Torchrun),
-    ("accelerate.commands.launch", Launcher::EachVisible),
+    ("accelerate.commands.launch", Launcher::Accelerate),
     ("deepspeed.launcher.runner", Launcher::EachVisible),
     ("llamafactory.cli", Launcher::EachVisible),
 ];
@@ -32,6 +36,7 @@ impl Launcher {
             (_, Some((_, launcher))) => *launcher,
             (Some("torchrun"), _) => Self::Torchrun,
             (Some("python" | "python3" | "swift"), _) => Self::One,
+            (Some("accelerate" | "trl" | "axolotl"), _) => Self::Accelerate,
             _ => Self::EachVisible,
         }
     }
@@ -39,8 +44,9 @@ impl Launcher {
     /// Launcher of a tool whose files alone are given.
     const fn of_tool(tool: Tool) -> Self {
         match tool {
-            Tool::MsSwift => Self::One,
-            _ => Self::EachVisible,
+            Tool::MsSwift | Tool::MsSwift2 => Self::One,
+            Tool::LlamaFactory => Self::EachVisible,
+            _ => Self::Accelerate,
         }
     }
 }
@@ -60,14 +66,21 @@ pub(crate) struct Processes {
 pub(crate) fn processes(draft: &Draft, tool: Tool) -> Processes {
     let launcher = draft.launcher.unwrap_or_else(|| Launcher::of_tool(tool));
     let by_launcher = match launcher {
-        Launcher::EachVisible => draft.visible,
+        Launcher::EachVisible | Launcher::Accelerate => draft.visible,
         Launcher::Torchrun => None,
         Launcher::One => draft.visible.map(|_| 1),
     };
     let of_node = draft.gpus.or(by_launcher);
     let processes = of_node.unwrap_or(1);
-    // ms-swift gives each process its share of the visible GPUs (`is_mp`); others see them all where they are alone.
-    let is_shared = tool == Tool::MsSwift || launcher == Launcher::One && processes == 1;
+    // ms-swift gives each process its share of the visible GPUs (`is_mp`); others see them all where they are alone, unless
+    // DeepSpeed's launcher starts them.
+    let is_alone = processes == 1 && zero_stage(draft).is_none();
+    let is_shared = match launcher {
+        _ if tool.is_swift() => true,
+        Launcher::One => processes == 1,
+        Launcher::Accelerate => is_alone,
+        Launcher::EachVisible | Launcher::Torchrun => false,
+    };
     let gpus_of_each = draft
         .visible
         .filter(|_| is_shared)
@@ -99,7 +112,11 @@ mod tests {
                 Some(2),
             ),
             (
-                "CUDA_VISIBLE_DEVICES=0,1 accelerate launch --num_processes 1 train.py --output_dir x",
+                "CUDA_VISIBLE_DEVICES=0,1 accelerate launch --num_processes 1 --use_deepspeed --zero_stage 2 train.py",
+                Some(1),
+            ),
+            (
+                "CUDA_VISIBLE_DEVICES=0 accelerate launch --num_processes 1 train.py",
                 None,
             ),
             ("CUDA_VISIBLE_DEVICES=0,1,2 deepspeed train.py --output_dir x", Some(3)),
@@ -136,6 +153,10 @@ mod tests {
                 "2",
             ),
             ("CUDA_VISIBLE_DEVICES=0,1 python train.py --output_dir x", "2"),
+            (
+                "CUDA_VISIBLE_DEVICES=0,1 accelerate launch --num_processes 1 train.py --output_dir x",
+                "2",
+            ),
             (
                 "CUDA_VISIBLE_DEVICES=0,1 python -m axolotl.cli.train --micro_batch_size 2",
                 "2",

@@ -30,9 +30,13 @@ macro_rules! notes {
 notes! {
     NoModel = "no_model", "the model: give its name, or --config with its config.json";
     NoLength = "no_length", "the length of samples: give --seq";
+    Thinker = "thinker", "the thinker alone, which trains; its talker takes more where it is loaded";
+    AllPositions = "all_positions", "no line limits the length of samples: each is as long as the model allows, {seq} positions; give --seq";
+    ImageOfItsOwnSize = "image_of_its_own_size", "a sample has one image of the model's own size; give --image-sizes";
+    FilledWithImages = "filled_with_images", "each sample is full of images of the largest size, as far as its length has room; give --image-sizes";
     NoTargets = "no_targets", "the modules that get adapters: peft's default for the model is taken as all projections";
     MostPixels = "most_pixels", "the size of images: at most {pixels} pixels each, so --image-sizes {side}x{side} is the largest square";
-    NoImageSize = "no_image_size", "the size of images, which no line limits: until --image-sizes gives it, a sample has one image of the model's own size";
+    NoImageSize = "no_image_size", "the size of images, which no line limits: give --image-sizes";
     MostTokens = "most_tokens", "the size of images: at most {tokens} positions each; give --image-sizes";
     MostVideo = "most_video", "the size of videos, where samples have any: at most {most}";
     EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";

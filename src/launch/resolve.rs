@@ -7,7 +7,7 @@ use vramscope_plan::export::targets_in_language_model;
 use crate::ModelFacts;
 use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
-use crate::images::ImageRules;
+use crate::images::{Filling, ImageRules};
 use crate::left_out::{Grade, LeftOut};
 use crate::processes::processes;
 use crate::remark::{Note, Remark};
@@ -62,7 +62,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         Some(model) => out.put("model", model.as_str()),
         None => out.missing.push(Note::NoModel.into()),
     }
-    batch(draft, tool, &mut out);
+    batch(draft, tool, model, &mut out);
     optimizer(draft, &mut out);
     checkpointing(draft, &mut out);
     match draft.adapters {
@@ -98,6 +98,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         out.put("compile", true);
     }
     images(draft, tool, model, &mut out);
+    if model.is_thinker {
+        out.assumed.push(Note::Thinker.into());
+    }
     videos(draft, takes_images, &mut out);
     if draft.names_tokens == Some(true) {
         out.assumed.push(Note::KnownTokens.into());
@@ -112,6 +115,20 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
 fn images(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let takes_images = model.takes_images;
     out.images = ImageRules::of(draft, tool, model);
+    let seq = draft.seq.or(model.positions).filter(|_| takes_images);
+    let filling = seq.and_then(|seq| out.images.filling(seq, model));
+    let note = match filling {
+        Some(_) => Note::FilledWithImages,
+        None => Note::ImageOfItsOwnSize,
+    };
+    match filling {
+        Some(Filling::Count(count)) => out.put("images", count),
+        Some(Filling::Sizes(sizes)) => out.put("image_sizes", json!(sizes)),
+        None => {}
+    }
+    if takes_images {
+        out.assumed.push(note.into());
+    }
     let most = [draft.pixels, draft.processor_pixels].into_iter().flatten().min();
     match most {
         _ if !takes_images => {}
@@ -211,7 +228,7 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     }
 }
 
-fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
+fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let gpus = processes(draft, tool).world;
     // DeepSpeed finds what is missing of three numbers; beside a trainer they are the trainer's own.
     let total = draft.total_batch.filter(|_| tool == Tool::DeepSpeed);
@@ -223,11 +240,18 @@ fn batch(draft: &Draft, tool: Tool, out: &mut Resolved) {
             out.put("seq", seq);
             out.assumed.push(Note::LongestSamples.with([("seq", seq.to_string())]));
         }
-        None => out.missing.push(Note::NoLength.into()),
+        None => match model.positions {
+            Some(positions) => {
+                out.put("seq", positions);
+                out.missing
+                    .push(Note::AllPositions.with([("seq", positions.to_string())]));
+            }
+            None => out.missing.push(Note::NoLength.into()),
+        },
     }
     let accum = match (draft.accum.or_else(|| of_total(Some(batch))), tool) {
         (Some(accum), _) => accum,
-        (None, Tool::MsSwift) => SWIFT_SAMPLES.div_ceil(batch.saturating_mul(gpus)),
+        (None, Tool::MsSwift | Tool::MsSwift2) => SWIFT_SAMPLES.div_ceil(batch.saturating_mul(gpus)),
         (None, _) => 1,
     };
     out.put("accum", accum);
@@ -278,39 +302,45 @@ fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     if let Some(dropout) = draft.dropout {
         out.put("lora_dropout", dropout);
     }
-    match targets(draft, tool, takes_images) {
-        Ok(Some(targets)) => out.put("lora_targets", String::from(targets)),
-        Ok(None) => out.missing.push(Note::NoTargets.into()),
-        Err(why) => out.not_simulated.push(why),
+    let (targets, more) = targets(draft, tool, takes_images);
+    match targets {
+        Some(targets) => out.put("lora_targets", String::from(targets)),
+        None => out.missing.push(Note::NoTargets.into()),
     }
+    out.not_simulated.extend(more);
     if draft.lora_dtype == Some(Weights::Bf16) {
         out.put("lora_dtype", "bf16");
     }
 }
 
-/// Modules that get adapters; `None` if the launch leaves them to peft.
-fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> Result<Option<Targets>, Remark> {
+/// Modules that get adapters, `None` if the launch leaves them to peft; and which of them get none in the run itself, where
+/// no setting says so.
+fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> (Option<Targets>, Option<Remark>) {
     let is_frozen = |part: Option<bool>| takes_images && part == Some(true);
     let [vision, connector] = [draft.freeze_vision, draft.freeze_connector].map(is_frozen);
-    let in_language_model = |names: &[String]| {
-        targets_in_language_model(names).ok_or_else(|| Note::TargetsInLanguage.with([("names", names.join(", "))]))
+    let in_language_model = |names: &[String]| match targets_in_language_model(names) {
+        Some(targets) => (Some(targets), None),
+        None => (
+            Some(Targets::Named(names.to_vec())),
+            Some(Note::TargetsInLanguage.with([("names", names.join(", "))])),
+        ),
     };
-    Ok(match &draft.targets {
-        None => None,
+    match &draft.targets {
+        None => (None, None),
         Some(Given::AllLinear) => match (tool, vision, connector) {
             // LLaMA-Factory leaves the connector out of `all` (`find_all_linear_modules`).
             (Tool::LlamaFactory, false, _) if takes_images => {
-                return Err(Note::TargetsNotInConnector.into());
+                (Some(Targets::AllLinear), Some(Note::TargetsNotInConnector.into()))
             }
-            (_, false, false) => Some(Targets::AllLinear),
-            (Tool::LlamaFactory, true, _) | (_, true, true) => Some(Targets::LanguageModel),
-            _ => return Err(Note::TargetsInOnePart.into()),
+            (_, false, false) => (Some(Targets::AllLinear), None),
+            (Tool::LlamaFactory, true, _) | (_, true, true) => (Some(Targets::LanguageModel), None),
+            _ => (Some(Targets::AllLinear), Some(Note::TargetsInOnePart.into())),
         },
         // LLaMA-Factory leaves out a frozen tower whatever the names (`patch_target_modules`).
-        Some(Given::Named(names)) if tool == Tool::LlamaFactory && vision => Some(in_language_model(names)?),
-        Some(Given::Named(names)) => Some(Targets::Named(names.clone())),
-        Some(Given::InLanguageModel(names)) => Some(in_language_model(names)?),
-    })
+        Some(Given::Named(names)) if tool == Tool::LlamaFactory && vision => in_language_model(names),
+        Some(Given::Named(names)) => (Some(Targets::Named(names.clone())), None),
+        Some(Given::InLanguageModel(names)) => in_language_model(names),
+    }
 }
 
 /// Parts that train in full; a text model has no others and trains whole.
@@ -344,8 +374,8 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
 /// Autocast to bf16, and to fp16. ms-swift takes what its weights' type suggests (`_init_mixed_precision`).
 pub(crate) fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
     let suggested = match (tool, draft.weights) {
-        (Tool::MsSwift, Some(Weights::Fp16 | Weights::Fp32)) => [false, true],
-        (Tool::MsSwift, _) => [true, false],
+        (Tool::MsSwift | Tool::MsSwift2, Some(Weights::Fp16 | Weights::Fp32)) => [false, true],
+        (Tool::MsSwift | Tool::MsSwift2, _) => [true, false],
         _ => [false, false],
     };
     [draft.bf16.unwrap_or(suggested[0]), draft.fp16.unwrap_or(suggested[1])]
@@ -389,7 +419,7 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
     let world = processes.world;
     if processes.gpus_of_each > 1 {
         let note = match tool {
-            Tool::MsSwift => Note::DeviceMap,
+            Tool::MsSwift | Tool::MsSwift2 => Note::DeviceMap,
             _ => Note::OneProcess,
         };
         out.not_simulated

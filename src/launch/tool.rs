@@ -16,8 +16,10 @@ pub enum Tool {
     TrlGrpo,
     /// LLaMA-Factory.
     LlamaFactory,
-    /// ms-swift.
+    /// ms-swift since 3.
     MsSwift,
+    /// ms-swift before 3, whose options have other names and other defaults.
+    MsSwift2,
     /// axolotl.
     Axolotl,
     /// DeepSpeed's JSON.
@@ -49,6 +51,7 @@ impl Tool {
         Self::TrlGrpo,
         Self::LlamaFactory,
         Self::MsSwift,
+        Self::MsSwift2,
         Self::Axolotl,
         Self::DeepSpeed,
         Self::Accelerate,
@@ -63,6 +66,7 @@ impl Tool {
             Self::TrlGrpo => "trl_grpo",
             Self::LlamaFactory => "llama_factory",
             Self::MsSwift => "ms_swift",
+            Self::MsSwift2 => "ms_swift2",
             Self::Axolotl => "axolotl",
             Self::DeepSpeed => "deepspeed",
             Self::Accelerate => "accelerate",
@@ -78,6 +82,7 @@ impl Tool {
             Self::TrlGrpo => "TRL 1.16 (GRPO)",
             Self::LlamaFactory => "LLaMA-Factory 0.9.5",
             Self::MsSwift => "ms-swift 4.6",
+            Self::MsSwift2 => "ms-swift 2",
             Self::Axolotl => "axolotl 0.19",
             Self::DeepSpeed => "DeepSpeed 0.19",
             Self::Accelerate => "accelerate 1.15",
@@ -118,6 +123,14 @@ impl Tool {
                 "attn_impl",
                 "split_dataset_ratio",
             ],
+            Self::MsSwift2 => &[
+                "sft_type",
+                "model_id_or_path",
+                "quantization_bit",
+                "lora_target_modules",
+                "check_dataset_strategy",
+                "dataset_test_ratio",
+            ],
             Self::Axolotl => &[
                 "base_model",
                 "micro_batch_size",
@@ -141,6 +154,11 @@ impl Tool {
 
     /// Finds the tool of a file by its keys; `None` if none of them is a tool's own.
     pub(crate) fn of_entries(entries: &[Entry]) -> Option<Self> {
+        Self::among(Self::ALL, entries)
+    }
+
+    /// The one of these whose own keys most entries have.
+    fn among(tools: &[Self], entries: &[Entry]) -> Option<Self> {
         let own = |entry: &Entry, mark: &str| entry.key == mark || entry.key.split('.').next() == Some(mark);
         let score = |tool: Self| {
             tool.marks()
@@ -149,11 +167,7 @@ impl Tool {
                 .count()
         };
         // Other tools' files hold transformers' keys too.
-        let others = Self::ALL
-            .iter()
-            .copied()
-            .rev()
-            .filter(|tool| *tool != Self::Transformers);
+        let others = tools.iter().copied().rev().filter(|tool| *tool != Self::Transformers);
         let found = others.max_by_key(|tool| score(*tool)).filter(|tool| score(*tool) > 0);
         found.or((score(Self::Transformers) > 0).then_some(Self::Transformers))
     }
@@ -170,21 +184,39 @@ impl Tool {
     pub(crate) fn of_command(command: &Command) -> Option<Self> {
         let words: Vec<&str> = command.program.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["swift", ..] => Some(Self::MsSwift),
+            ["swift", ..] => Some(Self::swift(command)),
             ["llamafactory-cli", ..] => Some(Self::LlamaFactory),
             ["axolotl", ..] => Some(Self::Axolotl),
             ["trl", "sft", ..] => Some(Self::TrlSft),
             ["trl", "dpo", ..] => Some(Self::TrlDpo),
             ["trl", "grpo", ..] => Some(Self::TrlGrpo),
             ["trl", ..] => None,
-            words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::MsSwift),
+            words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::swift(command)),
             words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
             // TRL's scripts: sft.py, sft_vlm.py and so on.
             words if is_script(words, "sft") => Some(Self::TrlSft),
             words if is_script(words, "dpo") => Some(Self::TrlDpo),
             words if is_script(words, "grpo") => Some(Self::TrlGrpo),
-            _ => Self::of_entries(&command.entries).or(Some(Self::Transformers)),
+            // The options of a launcher are accelerate's and DeepSpeed's, and what it starts is another program.
+            _ => {
+                let tools: Vec<Self> = Self::ALL.iter().copied().filter(|tool| !tool.is_addition()).collect();
+                Self::among(&tools, &command.entries).or(Some(Self::Transformers))
+            }
         }
+    }
+
+    /// ms-swift of the version whose options a command has.
+    fn swift(command: &Command) -> Self {
+        let has = |names: &[&str]| command.entries.iter().any(|entry| names.contains(&entry.key.as_str()));
+        match has(Self::MsSwift2.marks()) && !has(&["model", "train_type", "tuner_type"]) {
+            true => Self::MsSwift2,
+            false => Self::MsSwift,
+        }
+    }
+
+    /// Returns true for ms-swift of any version.
+    pub const fn is_swift(self) -> bool {
+        matches!(self, Self::MsSwift | Self::MsSwift2)
     }
 
     /// Returns true for TRL's scripts.

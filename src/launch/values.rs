@@ -80,6 +80,8 @@ pub(crate) fn nodes(value: &Value) -> Result<Option<u64>, Fault> {
 
 pub(crate) fn bits(value: &Value) -> Result<Option<u64>, Fault> {
     match whole(value)? {
+        // ms-swift's word for none.
+        0 => Ok(None),
         4 => Ok(Some(4)),
         8 => Err(NotSimulated("8-bit weights are not simulated")),
         _ => Err(NotSimulated("only 4-bit weights are simulated")),
@@ -114,7 +116,7 @@ pub(crate) fn weights(value: &Value) -> Result<Weights, Fault> {
         "float32" | "fp32" => Ok(Weights::Fp32),
         "bfloat16" | "bf16" => Ok(Weights::Bf16),
         "float16" | "fp16" | "half" => Ok(Weights::Fp16),
-        "auto" => Ok(Weights::Auto),
+        "auto" | "AUTO" => Ok(Weights::Auto),
         _ => Err(Wrong("float32, bfloat16, float16 or auto")),
     }
 }
@@ -136,10 +138,19 @@ pub(crate) fn targets(value: &Value) -> Result<Targets, Fault> {
             "a regular expression for modules is not simulated; give names",
         ));
     }
-    Ok(match names.iter().any(|name| name == "all" || name == "all-linear") {
-        true => Targets::AllLinear,
-        false => Targets::Named(names),
-    })
+    // What ms-swift 2 takes for `DEFAULT` of Llama's kind (`LoRATM.llama`).
+    if names.iter().any(|name| name == "DEFAULT" || name == "AUTO") {
+        return Ok(Targets::Named(["q_proj", "k_proj", "v_proj"].map(String::from).into()));
+    }
+    Ok(
+        match names
+            .iter()
+            .any(|name| matches!(name.as_str(), "all" | "ALL" | "all-linear"))
+        {
+            true => Targets::AllLinear,
+            false => Targets::Named(names),
+        },
+    )
 }
 
 /// Names of the maps that axolotl's examples take of a language model's layers, by the regular expression that they have

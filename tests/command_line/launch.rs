@@ -23,17 +23,26 @@ fn bytes(text: &str) -> u64 {
 
 #[test]
 fn a_file_gives_the_bytes_of_its_setup() {
-    let launched = run_on(["estimate", "--launch", "-", "--format", "json"], FILE);
+    let one = ["estimate", "--launch", "-", "--images", "1", "--format", "json"];
+    let launched = run_on(one, FILE);
     assert_eq!(launched.code, Some(0), "{}", launched.stderr);
     let flags = "estimate qwen2.5-vl-3b --batch 2 --accum 4 --seq 1024 --freeze lora --rank 32 --lora-targets attention \
                  --ckpt full --optim adamw_fused --clip --precision bf16-amp --trainer transformers --format json";
     let said = run(flags.split_ascii_whitespace());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(bytes(&launched.stdout), bytes(&said.stdout));
+    // Where nobody says which images samples have, they are full of them.
+    let full = run_on(["estimate", "--launch", "-", "--format", "json"], FILE);
+    let full: Value = serde_json::from_str(&full.stdout).expect("JSON");
+    assert_eq!(full["grade"], "at_most");
+    assert!(
+        full["peak_allocated"].as_u64() > Some(bytes(&launched.stdout)),
+        "{full}"
+    );
     // Flags override the file, and another model takes its setup.
-    let smaller = run_on(["estimate", "--launch", "-", "--batch", "1", "--format", "json"], FILE);
+    let smaller = run_on(one.iter().copied().chain(["--batch", "1"]), FILE);
     assert!(bytes(&smaller.stdout) < bytes(&launched.stdout));
-    let other = run_on(["estimate", "qwen2.5-vl-7b", "--launch", "-", "--format", "json"], FILE);
+    let other = run_on([&["estimate", "qwen2.5-vl-7b"], &one[1..]].concat(), FILE);
     assert!(bytes(&other.stdout) > bytes(&launched.stdout), "{}", other.stderr);
 }
 
@@ -57,8 +66,9 @@ fn the_text_accounts_for_every_line() {
 fn what_is_not_simulated_is_refused_unless_it_may_be_ignored() {
     let file = FILE.to_owned() + "neat_packing: true\ncutof_len: 1\n";
     let ran = run_on(["estimate", "--launch", "-"], &file);
-    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    assert_eq!(ran.code, Some(4), "{}", ran.stdout);
     for words in [
+        "vramscope dry-run",
         "neat_packing: true",
         "cutof_len: 1: not known",
         "--ignore-not-simulated",
@@ -97,18 +107,20 @@ fn ignoring(file: &str, more: &[&str]) -> Value {
 fn what_is_left_out_stays_on_the_verdict() {
     let dora = FILE.to_owned() + "use_dora: true\n";
     assert_eq!(ignoring(&dora, &[])["grade"], "dry_run");
-    let answer = ignoring(&dora, &["--gpu", "H100", "--image-sizes", "480x640"]);
+    let sizes = ["--seq", "1024", "--image-sizes", "480x640"];
+    let answer = ignoring(&dora, &[&["--gpu", "H100"], &sizes[..]].concat());
     assert_eq!(answer["grade"], "at_least", "{answer}");
     assert_eq!(answer["not_this_run"][0]["what"], "tuner");
     assert_eq!(answer["not_this_run"][0]["given"], "use_dora: true");
-    let whole = run_on(["estimate", "--launch", "-", "--format", "json"], FILE);
+    let whole = [&["estimate", "--launch", "-", "--format", "json"], &sizes[..]].concat();
+    let whole = run_on(whole.iter().copied(), FILE);
     let whole: Value = serde_json::from_str(&whole.stdout).expect("JSON");
     assert_eq!(
         (&whole["grade"], &whole["not_this_run"]),
         (&"exact".into(), &Value::Array(vec![]))
     );
     let args = ["estimate", "--launch", "-", "--ignore-not-simulated", "--gpu", "H100"];
-    let text = run_on([&args[..], &["--image-sizes", "480x640"]].concat(), &dora).stdout;
+    let text = run_on([&args[..], &sizes].concat(), &dora).stdout;
     let verdict = text.split_once("defaults of the tool").expect("the launch").1;
     for words in ["NOT KNOWN", "at least", "Not in this figure", "use_dora: true"] {
         assert!(verdict.contains(words), "{words}: {text}");
@@ -116,9 +128,9 @@ fn what_is_left_out_stays_on_the_verdict() {
     assert!(!verdict.contains("FITS"), "{text}");
     // What only saves leaves a bound, with and without the flag.
     let saving = FILE.to_owned() + "use_unsloth_gc: true\n";
-    let plain = ["estimate", "--launch", "-", "--gpu", "H100", "--image-sizes", "480x640"];
-    let with = [&args[..], &["--image-sizes", "480x640"]].concat();
-    for args in [&with[..], &plain] {
+    let plain = [&["estimate", "--launch", "-", "--gpu", "H100"], &sizes[..]].concat();
+    let with = [&args[..], &sizes].concat();
+    for args in [&with, &plain] {
         let ran = run_on(args.iter().copied(), &saving);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(
@@ -133,7 +145,7 @@ fn what_is_left_out_stays_on_the_verdict() {
 fn another_run_gets_no_figure() {
     let dpo = FILE.replace("stage: sft", "stage: dpo");
     let ran = run_on(["estimate", "--launch", "-", "--ignore-not-simulated"], &dpo);
-    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    assert_eq!(ran.code, Some(4), "{}", ran.stdout);
     for words in ["another run", "stage: dpo", "vramscope dry-run"] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }

@@ -9,7 +9,7 @@ use vramscope_engine::model::ModelError;
 use vramscope_engine::simulate::parameters;
 use vramscope_engine::{Case, Model};
 use vramscope_hub::{CachedModel, Found, Hub, HubError, Origin, Place, Resolver, Settings};
-use vramscope_launch::{Launch, Tool};
+use vramscope_launch::Launch;
 
 use super::source::Source;
 use crate::failure::Failure;
@@ -208,7 +208,7 @@ pub fn place_of(launch: &Launch, files: &[Source]) -> Place {
         .iter()
         .any(|line| line.entry.key.eq_ignore_ascii_case("use_hf") && is_on(&line.entry.text()));
     let is_at_modelscope =
-        launch.tool == Tool::MsSwift && !says_hugging_face && !std::env::var("USE_HF").is_ok_and(|value| is_on(&value));
+        launch.tool.is_swift() && !says_hugging_face && !std::env::var("USE_HF").is_ok_and(|value| is_on(&value));
     Place {
         folders: folders.collect(),
         hub: if is_at_modelscope {

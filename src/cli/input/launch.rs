@@ -66,19 +66,60 @@ impl LaunchFlags {
 
     /// Returns the case of a launch, resolved for its model, with the name of a model only if it has one.
     ///
+    /// Without a model the case stands as it is: that none is named is what has to be said first.
+    ///
     /// # Errors
-    /// If something in it is not simulated and may not be ignored, or the case is none that the engine takes.
-    pub fn case(&self, resolved: &Resolved, flags: &SetupFlags) -> Result<Case, Failure> {
-        // What only saves leaves a bound, which says so.
-        let is_bound = Grade::of(&left_out(resolved, flags)) == Grade::AtMost;
-        case_of(resolved, self.ignore_not_simulated || is_bound)
+    /// If no figure bounds the run and what is not simulated may not be ignored, or the case is none that the engine takes.
+    pub fn case(&self, resolved: &Resolved, flags: &SetupFlags, names_model: bool) -> Result<Case, Failure> {
+        if !names_model {
+            return case_of(resolved);
+        }
+        let left_out = left_out(resolved, flags);
+        let is_another = left_out.iter().any(LeftOut::is_another_run);
+        let is_bound = Grade::of(&left_out) != Grade::DryRun;
+        if is_another || !is_bound && !self.ignore_not_simulated {
+            return Err(Failure::NotKnown(self.unbounded(&left_out, is_another)));
+        }
+        case_of(resolved)
+    }
+
+    /// Why no figure bounds the run, and the command that finds out.
+    fn unbounded(&self, left_out: &[LeftOut], is_another: bool) -> String {
+        let all: Vec<String> = left_out.iter().filter(|left| !left.is_bound()).map(said).collect();
+        let head = match is_another {
+            true if self.ignore_not_simulated => {
+                "without what is not simulated of it, this would be another run, of which a figure says nothing:"
+            }
+            _ => "some of what this run is told changes its memory and is not simulated:",
+        };
+        let rest = match is_another {
+            true => "",
+            false => "; or estimate the rest with --ignore-not-simulated",
+        };
+        format!(
+            "{head}\n  {}\nRun it dry, which needs no GPU: `{}`{rest}",
+            all.join("\n  "),
+            self.dry_run()
+        )
+    }
+
+    /// The command that records the run without a GPU.
+    pub fn dry_run(&self) -> String {
+        match self.launch.first() {
+            Some(Source::File(path)) => {
+                let name = path.display().to_string();
+                let quoted = shlex::try_quote(&name).map_or_else(|_| name.clone(), |quoted| quoted.into_owned());
+                format!("vramscope dry-run {quoted}")
+            }
+            Some(Source::Stdin) | None => "vramscope dry-run COMMAND".to_owned(),
+        }
     }
 }
 
 /// What a launch leaves out once flags are applied: lengths and sizes of images that they give are missing no more.
 fn left_out(resolved: &Resolved, flags: &SetupFlags) -> Vec<LeftOut> {
     let is_given = |left: &LeftOut| {
-        flags.names_seq() && left.is_missing_length() || flags.names_image_sizes() && left.is_missing_images()
+        flags.names_seq() && left.is_missing_length() || flags.names_images() && left.is_missing_images()
     };
     let all = resolved.not_this_run.iter();
     all.filter(|left| !is_given(left)).cloned().collect()
@@ -104,10 +145,7 @@ impl Standing {
 
     /// Judges a run of one of several GPUs.
     pub fn fit(&self, report: &Report, target: &Target, gpus: u64) -> Fit {
-        match self.vllm_share {
-            Some(share) => Fit::beside_vllm(report, target.room(), gpus, share),
-            None => Fit::of_each(report, target.room(), gpus),
-        }
+        Fit::of_each(report, target.room().beside_vllm(self.vllm_share), gpus)
     }
 
     /// What of the run the estimate leaves out.
@@ -162,38 +200,17 @@ impl LaunchOfError {
             anstream::eprintln!("note: without it the run would be another one, so its setup is not simulated");
             return Ok(None);
         }
-        case_of(resolved, true).map(Some)
+        case_of(resolved).map(Some)
     }
 }
 
-fn case_of(resolved: &Resolved, ignores: bool) -> Result<Case, Failure> {
-    let open: Vec<String> = resolved.not_simulated.iter().map(ToString::to_string).collect();
-    let another: Vec<String> = resolved.another_run().map(said).collect();
-    if !another.is_empty() && ignores {
-        return Err(Failure::Input(format!(
-            "without what is not simulated of it, this would be another run, of which a figure says nothing:\n  {}\n{RECORD}",
-            another.join("\n  ")
-        )));
-    }
-    if !open.is_empty() && !ignores {
-        let way_on = match another.is_empty() {
-            true => "Take it out, or estimate the rest with --ignore-not-simulated",
-            false => RECORD,
-        };
-        return Err(Failure::Input(format!(
-            "some of what this run is told changes its memory and is not simulated:\n  {}\n{way_on}",
-            open.join("\n  ")
-        )));
-    }
+fn case_of(resolved: &Resolved) -> Result<Case, Failure> {
     let mut case = resolved.case.clone();
     case.entry("model").or_insert_with(|| "".into());
     let text = serde_json::Value::Object(case).to_string();
     let case = Case::from_json(&text).map_err(|e| Failure::Input(format!("the setup of --launch: {e}")))?;
     case.ok_or_else(|| Failure::Input("--launch says nothing of a setup".into()))
 }
-
-/// The way on for a run that cannot be simulated.
-const RECORD: &str = "Run it dry, which needs no GPU: put `vramscope dry-run` before its command, or give it the file";
 
 fn said(left: &LeftOut) -> String {
     match &left.given {

@@ -28,9 +28,10 @@ impl SetupFlags {
         self.gives(Setting::Seq)
     }
 
-    /// Returns true if sizes of images were given.
-    pub fn names_image_sizes(&self) -> bool {
-        self.gives(Setting::ImageSizes)
+    /// Returns true if the images of a sample were given, by number or by size.
+    pub fn names_images(&self) -> bool {
+        let settings = [Setting::Images, Setting::ImageSizes, Setting::Grid, Setting::Image];
+        settings.into_iter().any(|setting| self.gives(setting))
     }
 
     /// Takes the sizes that were given, by name, and leaves the rest.

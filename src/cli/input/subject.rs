@@ -56,8 +56,17 @@ struct Launched {
 
 impl Launched {
     /// The setup, and what becomes of images in it.
-    fn setup(self) -> (Setup, ImageRules) {
+    fn setup(mut self, flags: &SetupFlags) -> (Setup, ImageRules) {
+        self.leave_images_to(flags);
         (self.case.setup, self.images)
+    }
+
+    /// Takes the images out that a bound fills samples with, where flags say which there are.
+    fn leave_images_to(&mut self, flags: &SetupFlags) {
+        if flags.names_images() {
+            let usual = Setup::default();
+            (self.case.setup.images, self.case.setup.image_sizes) = (usual.images, usual.image_sizes);
+        }
     }
 }
 
@@ -98,6 +107,11 @@ impl Subject {
     /// Takes where the names in a launch stand.
     pub fn stand_at(&mut self, place: Place) {
         self.place = place;
+    }
+
+    /// True if a model is given beside a launch.
+    pub const fn names_model(&self) -> bool {
+        self.model.is_some() || self.config.is_some()
     }
 
     /// Returns what tools make settings of; `launched` is the model's name in a launch, which counts if no other model is
@@ -214,7 +228,8 @@ impl Subject {
             (Some(model), launched, _) => {
                 let found = names.find(&model, &self.place)?;
                 let named = named(&found);
-                let (setup, images) = launched.map_or((named.setup, ImageRules::default()), Launched::setup);
+                let (setup, images) =
+                    launched.map_or((named.setup, ImageRules::default()), |launched| launched.setup(flags));
                 from_case(Case { setup, ..named }, &found, flags, images)
             }
             (.., Some(text)) => {
@@ -230,7 +245,8 @@ impl Subject {
             (_, Some(launched), _) if launched.case.model.is_empty() => Err(Failure::Input(
                 "--launch names no model; name one before it, or give --config with its config.json".into(),
             )),
-            (_, Some(launched), _) => {
+            (_, Some(mut launched), _) => {
+                launched.leave_images_to(flags);
                 let found = names.find(&launched.case.model, &self.place)?;
                 let case = at_its_length(launched.case, launched.has_length, &found);
                 from_case(case, &found, flags, launched.images)
@@ -329,7 +345,7 @@ fn from_config(
     flags: &SetupFlags,
 ) -> Result<(Model, Setup), Failure> {
     let is_launched = launched.is_some();
-    let (mut setup, images) = launched.map_or_else(Default::default, Launched::setup);
+    let (mut setup, images) = launched.map_or_else(Default::default, |launched| launched.setup(flags));
     flags.apply(&mut setup);
     images.apply(&mut setup);
     let model = Model::from_config_for(text, &setup).map_err(|e| Failure::Input(format!("{source}: {e}")))?;

@@ -15,6 +15,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("trl_grpo", include_str!("fields/trl_grpo.tsv")),
     ("llama_factory", include_str!("fields/llama_factory.tsv")),
     ("ms_swift", include_str!("fields/ms_swift.tsv")),
+    ("ms_swift2", include_str!("fields/ms_swift2.tsv")),
     ("ms_swift_rlhf", include_str!("fields/ms_swift_rlhf.tsv")),
     ("axolotl", include_str!("fields/axolotl.tsv")),
     ("deepspeed", include_str!("fields/deepspeed.tsv")),

@@ -88,7 +88,7 @@ impl Estimate {
         if format == Format::Text {
             output::print(&text::launch(launch, &resolved, terminal::width()))?;
         }
-        subject.launch(self.launch.case(&resolved, &self.setup)?, &resolved);
+        subject.launch(self.launch.case(&resolved, &self.setup, true)?, &resolved);
         let parallel = self.parallel.over(subject.parallel()?)?;
         let (model, setup) = subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;

@@ -1,5 +1,6 @@
 //! `vramscope estimate` for one setup.
 
+use serde::Serialize;
 use vramscope_engine::report::HostRoom;
 use vramscope_engine::simulate::{Beside, around};
 use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
@@ -89,10 +90,25 @@ impl Estimate {
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
-        self.subject
-            .launch(self.launch.case(&resolved, &self.setup)?, &resolved);
-        Ok(Standing::of(&resolved, &self.setup))
+        let standing = Standing::of(&resolved, &self.setup);
+        let names_model = launch.model().is_some() || self.subject.names_model();
+        let case = self.launch.case(&resolved, &self.setup, names_model);
+        if matches!(case, Err(Failure::NotKnown(_))) && format == Format::Json {
+            let command = self.launch.dry_run();
+            let model = launch.model();
+            output::print_json(&standing.grade(NoFigure { model, command }))?;
+        }
+        self.subject.launch(case?, &resolved);
+        Ok(standing)
     }
+}
+
+/// Document of a run that no figure bounds.
+#[derive(Debug, Serialize)]
+struct NoFigure<'a> {
+    model: Option<&'a str>,
+    /// The command that finds out.
+    command: String,
 }
 
 /// Memory of the host, if it is told, and the processes that share it.
