@@ -1,4 +1,4 @@
-"""run_gpu.py WORK OUT --site S --lf-site L --ax-site A [--only a,b] [--gib 70] [--seconds 480]: each case of launch/ by its own tool, several side by side."""
+"""run.py WORK OUT --site S --lf-site L --ax-site A [--only a,b] [--gib 70] [--seconds 480]: each case of launch/ by its own tool, several side by side."""
 import json, os, shutil, signal, subprocess, sys, time
 words = sys.argv[1:]; value = lambda n, d=None: words[words.index(n) + 1] if n in words else d
 work, out = os.path.abspath(words[0]), os.path.abspath(words[1]); here = os.path.dirname(os.path.abspath(__file__)); start = time.time()
@@ -7,7 +7,7 @@ gib, seconds, jobs = float(value("--gib", 72)), float(value("--seconds", 480)), 
 os.makedirs(work, exist_ok=True); os.makedirs(out + "/logs", exist_ok=True)
 for n in ("launch", "examples"):
     l = os.path.join(work, n)
-    if not os.path.lexists(l): os.symlink(os.path.join(here, "launch" if n == "launch" else "launch/examples"), l)
+    if not os.path.lexists(l): os.symlink(os.path.join(here, n), l)
 files = {f.rsplit(".", 1)[0]: f for f in sorted(os.listdir(here + "/launch")) if f.endswith((".sh", ".yaml", ".yml"))}
 names = value("--only").split(",") if value("--only") else list(files)
 BIG = {"swift_internvl3_full_vit": 14, "lf_qwen25vl_full": 18, "lf_internvl3_freeze": 10, "lf_llava_lora_liger": 12, "swift_qwen3vl_lora": 12, "lf_qwen3vl_lora": 10, "ds_trl_text_zero3": 12, "trl_text_dpo_full": 14, "ax_text_full": 12, "trl_grpo_qwen25vl_lora": 10, "trl_sft_qwen25vl_lora": 12, "swift_qwen25vl_lora_vit": 14}

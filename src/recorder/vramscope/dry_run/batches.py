@@ -106,33 +106,10 @@ class Ahead:
             yield from self.later(batches)
             return
         self.done = True
-        early: list[Group] = []
-        heaviest: dict[tuple[str, int], Group] = {}
-        kept = 0
-        began = time.monotonic()
-        last = 0
-        cut = False
-        for group in self.groups(batches):
-            last = group.number
-            kept += sum(weight(batch) for batch in group.batches)
-            # The first, as many as there is room for.
-            if last <= 2 or (len(early) == last - 1 and kept <= KEPT):
-                early.append(group)
-            if len(group.batches) < self.accumulated:
-                break  # the end of an epoch, which only a run that is recorded whole comes to
-            # Later micro-batches run beside the gradients of the first, and may decide though they are lighter.
-            for kind, after in itertools.product(KINDS, (0, 1)):
-                most, best = group.most(kind, after), heaviest.get((kind, after))
-                # Of equal ones the last: the first step has no optimizer's states yet.
-                if most and (best is None or most >= best.most(kind, after)):
-                    heaviest[kind, after] = group
-            if self.walked >= self.wanted or time.monotonic() - began > LONGEST_WALK:
-                cut = True
-                break
+        early, heaviest, cut = self.walk(batches)
         if not early:
             return
-        needed = {group.number for group in [*early[:2], *heaviest.values()]}
-        order = sorted({g.number: g for g in [*early, *heaviest.values()]}.values(), key=lambda group: group.number)
+        last = self.number
         goes_on = self.total is None or self.total > last
         # What comes of the next epoch is recorded too where the first leaves room.
         follows = goes_on and not cut and len(early) == last
@@ -140,10 +117,11 @@ class Ahead:
         if goes_on and any(group is early[0] for group in heaviest.values()):
             # It comes again, and then beside the states that the optimizer does not have yet in the first step.
             again = [Group(early[0].number, [copy.copy(batch) for batch in early[0].batches], early[0].sizes)]
+        needed = {group.number for group in [*early[:2], *heaviest.values()]}
+        chosen = sorted({g.number: g for g in [*early, *heaviest.values()]}.values(), key=lambda group: group.number)
         if not follows:
-            order = [group for group in order if len(group.batches) == self.accumulated or not goes_on] + again
-        self.planned = len(order) + ((self.total or 2 * last) - last if follows else 0)
-        chosen = order
+            chosen = [group for group in chosen if len(group.batches) == self.accumulated or not goes_on] + again
+        self.planned = len(chosen) + ((self.total or 2 * last) - last if follows else 0)
         while chosen:
             group, chosen = chosen[0], chosen[1:]
             why = {kind: None for (kind, _), best in heaviest.items() if best.number == group.number}
@@ -155,9 +133,30 @@ class Ahead:
                     chosen = [g for g in chosen if g.number in needed] + (again if follows else [])
                     self.planned, follows = len(self.steps) + len(chosen), False
                 yield group.batches.pop(0)
-        if follows:
-            return
-        yield from batches
+        if not follows:
+            yield from batches
+
+    def walk(self, batches: Iterator[Any]) -> tuple[list[Group], dict[tuple[str, int], Group], bool]:
+        """The first steps, as many as there is room for; the heaviest of each kind; and whether more would follow."""
+        early: list[Group] = []
+        heaviest: dict[tuple[str, int], Group] = {}
+        kept = 0
+        began = time.monotonic()
+        for group in self.groups(batches):
+            kept += sum(weight(batch) for batch in group.batches)
+            if group.number <= 2 or (len(early) == group.number - 1 and kept <= KEPT):
+                early.append(group)
+            if len(group.batches) < self.accumulated:
+                break  # the end of an epoch, which only a run that is recorded whole comes to
+            # Later micro-batches run beside the gradients of the first, and may decide though they are lighter.
+            for kind, after in itertools.product(KINDS, (0, 1)):
+                most, best = group.most(kind, after), heaviest.get((kind, after))
+                # Of equal ones the last: the first step has no optimizer's states yet.
+                if most and (best is None or most >= best.most(kind, after)):
+                    heaviest[kind, after] = group
+            if self.walked >= self.wanted or time.monotonic() - began > LONGEST_WALK:
+                return early, heaviest, True
+        return early, heaviest, False
 
     def later(self, batches: Iterator[Any]) -> Iterator[Any]:
         """The batches of a later epoch, as they come."""
