@@ -26,8 +26,11 @@ pub(crate) fn engine(
     out.put("precision", "bf16");
     out.put("strategy", format!("deepspeed{stage}"));
     out.put("world", processes.world);
-    if !processes.is_told {
-        out.assumed.push(Note::OneGpu.into());
+    match processes.is_told {
+        true => {}
+        // Each of several GPUs holds a share of what one holds.
+        false if stage > 0 => out.missing.push(Note::NoGpus.into()),
+        false => out.assumed.push(Note::OneGpu.into()),
     }
     let (open, mut zero): (Map<_, _>, Map<_, _>) =
         draft.zero.clone().into_iter().partition(|(_, value)| *value == "auto");

@@ -25,6 +25,8 @@ pub(crate) enum Filling {
     Count(u64),
     /// Images of these heights and widths.
     Sizes(Vec<[u64; 2]>),
+    /// One image of so many pixels a side.
+    Side(u64),
 }
 
 /// What a launch does with images of given sizes.
@@ -75,8 +77,19 @@ impl ImageRules {
             return (!sizes.is_empty()).then_some(Filling::Sizes(sizes));
         }
         let most = if images.takes_several { MOST_IMAGES } else { 1 };
-        let count = room.checked_div(images.tokens)?.min(most);
-        (count > 0).then_some(Filling::Count(count))
+        match room.checked_div(images.tokens)?.min(most) {
+            0 => images
+                .side
+                .and_then(|side| Self::side_within(room, images.tokens, side)),
+            count => Some(Filling::Count(count)),
+        }
+    }
+
+    /// A smaller image than the model's own, whose `tokens` have no room: tokens grow with the square of its side.
+    fn side_within(room: u64, tokens: u64, [own, unit]: [u64; 2]) -> Option<Filling> {
+        let shrunk = own as f64 * (room as f64 / tokens as f64).sqrt();
+        let side = (shrunk as u64 / unit) * unit;
+        (side > 0).then_some(Filling::Side(side))
     }
 
     /// Sizes of images of so many tokens together, of which each has at most as many as its processor leaves it.

@@ -57,6 +57,7 @@ reasons! {
         Files = "files", "names another file, which is read if it is given too";
         Derived = "derived", "follows from other keys";
         Peak = "peak", "gives back cached memory between steps; the peak within a step stays";
+        Unset = "unset", "is switched off";
         Part = "part", "is an option of another key, which says whether it counts";
     }
 }

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::keys::NotSimulated;
 use crate::remark::{Note, Remark};
-use crate::resolve::TOWER_AND_CONNECTOR;
 
 /// What an estimate is of the run's own figure, if something is left out of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -105,6 +104,11 @@ impl LeftOut {
     /// Returns true for the sizes of images that no line tells: with sizes that a person gives, nothing is left out.
     pub fn is_missing_images(&self) -> bool {
         self.what == Aspect::Images && self.given.is_none()
+    }
+
+    /// Returns true for the number of GPUs that no line tells: with one that a person gives, nothing is left out.
+    pub fn is_missing_gpus(&self) -> bool {
+        self.what == Aspect::Strategy && self.given.is_none() && self.direction == Direction::Unknown
     }
 
     /// Returns true for what vLLM takes in the training process.
@@ -244,11 +248,8 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::QloraOfTool => (Aspect::Quantization, AtMost),
         Note::SingleQuantization => (Aspect::Quantization, AtLeast),
         Note::QuantizedInFull => (Aspect::Quantization, Unknown),
-        // The tower alone is frozen in its place.
-        Note::FreezingParts if remark.values.iter().any(|(_, parts)| parts == TOWER_AND_CONNECTOR) => {
-            (Aspect::Tuner, AtMost)
-        }
-        Note::FreezingParts => (Aspect::Tuner, Unknown),
+        // Fewer parts are frozen in its place.
+        Note::FreezingParts => (Aspect::Tuner, AtMost),
         Note::Fp16Weights | Note::Bf16UnderFp16 | Note::DeepspeedWithoutBf16 => (Aspect::Precision, Unknown),
         Note::AutoSize => (Aspect::Zero, Unknown),
         Note::AbsentFile => (Aspect::Files, AnotherRun),
@@ -267,6 +268,7 @@ pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
         Note::FilledWithImages => (Aspect::Images, AtMost),
         Note::ImageOfItsOwnSize => (Aspect::Images, Unknown),
         Note::Thinker => (Aspect::Model, AtLeast),
+        Note::NoGpus => (Aspect::Strategy, Unknown),
         _ => return None,
     };
     Some(LeftOut {
@@ -368,6 +370,18 @@ mod tests {
         assert_eq!(both.resolve(TEXT).grade(), Grade::DryRun);
         // Of images whose sizes nobody tells there is no bound.
         assert_eq!(flash.resolve(ModelFacts::UNKNOWN).grade(), Grade::DryRun);
+        let parts = launch(&["swift sft --train_type full --max_length 512 --freeze_vit false --freeze_aligner true"]);
+        let parts = parts.resolve(ModelFacts {
+            positions: Some(4096),
+            ..ModelFacts::UNKNOWN
+        });
+        assert_eq!(parts.case["freeze"], "none");
+        assert!(
+            parts
+                .not_this_run
+                .iter()
+                .any(|left| left.what == Aspect::Tuner && left.is_bound())
+        );
         let shared = packed("--max_length 4096 --attn_impl flash_attn --nproc_per_node 2").resolve(TEXT);
         assert_eq!(shared.grade(), Grade::AtMost, "{shared:?}");
         let whole = launch(&["swift sft --max_length 4096"]);

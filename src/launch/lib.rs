@@ -437,6 +437,8 @@ impl Reading {
                     Fate::Off(why)
                 }
                 Some(Meaning::NotSimulated(why, _)) => Fate::NotSimulated(why.text().to_owned()),
+                // Whatever it is, it is off.
+                None if !entry.value.is_number() && is_off(&entry.value, "") => Fate::NoEffect(NoEffect::Unset),
                 None => Fate::Unknown(similar(&key, &known)),
             };
             self.lines.push(Line {

@@ -26,6 +26,8 @@ pub struct ModelFacts {
 pub struct ImageFacts {
     /// Positions of an image, or of a tile of one, of the model's own size.
     pub tokens: u64,
+    /// Pixels a side of an image of the model's own size, and the step between valid sides; `None` if it has one size.
+    pub side: Option<[u64; 2]>,
     /// What its processor makes of images of any size is known.
     pub takes_sizes: bool,
     /// A sample may have several.
@@ -41,6 +43,7 @@ impl ImageFacts {
         let takes = model.takes();
         takes.parts.then(|| Self {
             tokens: model.image_tokens(&one),
+            side: model.sizes().image.map(|size| [size.own, size.unit]),
             takes_sizes: model.knows_image_sizes(),
             takes_several: takes.image_count,
         })

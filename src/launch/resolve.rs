@@ -48,9 +48,6 @@ impl Resolved {
     }
 }
 
-/// The parts of a vision-language model beside the language model.
-pub(crate) const TOWER_AND_CONNECTOR: &str = "the vision tower and the connector";
-
 /// Samples of one step that ms-swift accumulates to if nothing is said (`_init_gradient_accumulation_steps`).
 const SWIFT_SAMPLES: u64 = 16;
 
@@ -124,6 +121,7 @@ fn images(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     match filling {
         Some(Filling::Count(count)) => out.put("images", count),
         Some(Filling::Sizes(sizes)) => out.put("image_sizes", json!(sizes)),
+        Some(Filling::Side(side)) => out.put("image", side),
         None => {}
     }
     if takes_images {
@@ -364,7 +362,8 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
                 .filter(|(is_frozen, _)| *is_frozen)
                 .map(|(_, name)| *name)
                 .collect();
-            out.put("freeze", if language { "all-but-connector" } else { "vision" });
+            // More trains in its place than in the run.
+            out.put("freeze", if vision && !language { "vision" } else { "none" });
             out.not_simulated
                 .push(Note::FreezingParts.with([("parts", frozen.join(" and "))]));
         }

@@ -70,22 +70,28 @@ impl LaunchFlags {
     ///
     /// # Errors
     /// If no figure bounds the run and what is not simulated may not be ignored, or the case is none that the engine takes.
-    pub fn case(&self, resolved: &Resolved, flags: &SetupFlags, names_model: bool) -> Result<Case, Failure> {
+    pub fn case(&self, resolved: &Resolved, standing: &Standing, names_model: bool) -> Result<Case, Failure> {
         if !names_model {
             return case_of(resolved);
         }
-        let left_out = left_out(resolved, flags);
+        let left_out = standing.left_out();
         let is_another = left_out.iter().any(LeftOut::is_another_run);
-        let is_bound = Grade::of(&left_out) != Grade::DryRun;
+        let is_bound = Grade::of(left_out) != Grade::DryRun;
         if is_another || !is_bound && !self.ignore_not_simulated {
-            return Err(Failure::NotKnown(self.unbounded(&left_out, is_another)));
+            return Err(Failure::NotKnown(self.unbounded(left_out, is_another)));
         }
         case_of(resolved)
     }
 
     /// Why no figure bounds the run, and the command that finds out.
     fn unbounded(&self, left_out: &[LeftOut], is_another: bool) -> String {
-        let all: Vec<String> = left_out.iter().filter(|left| !left.is_bound()).map(said).collect();
+        let deciding = |left: &&LeftOut| !left.is_bound();
+        // Bounds on both sides are none together.
+        let deciding: Vec<&LeftOut> = match left_out.iter().any(|left| deciding(&left)) {
+            true => left_out.iter().filter(deciding).collect(),
+            false => left_out.iter().collect(),
+        };
+        let all: Vec<String> = deciding.into_iter().map(said).collect();
         let head = match is_another {
             true if self.ignore_not_simulated => {
                 "without what is not simulated of it, this would be another run, of which a figure says nothing:"
@@ -117,9 +123,11 @@ impl LaunchFlags {
 }
 
 /// What a launch leaves out once flags are applied: lengths and sizes of images that they give are missing no more.
-fn left_out(resolved: &Resolved, flags: &SetupFlags) -> Vec<LeftOut> {
+fn left_out(resolved: &Resolved, flags: &SetupFlags, names_gpus: bool) -> Vec<LeftOut> {
     let is_given = |left: &LeftOut| {
-        flags.names_seq() && left.is_missing_length() || flags.names_images() && left.is_missing_images()
+        names_gpus && left.is_missing_gpus()
+            || flags.names_seq() && left.is_missing_length()
+            || flags.names_images() && left.is_missing_images()
     };
     let all = resolved.not_this_run.iter();
     all.filter(|left| !is_given(left)).cloned().collect()
@@ -136,9 +144,9 @@ pub struct Standing {
 
 impl Standing {
     /// What a launch leaves out once flags are applied.
-    pub fn of(resolved: &Resolved, flags: &SetupFlags) -> Self {
+    pub fn of(resolved: &Resolved, flags: &SetupFlags, names_gpus: bool) -> Self {
         Self {
-            left_out: left_out(resolved, flags),
+            left_out: left_out(resolved, flags, names_gpus),
             vllm_share: resolved.vllm_share,
         }
     }

@@ -51,6 +51,11 @@ fn offload() -> impl TypedValueParser<Value = Offload> {
 }
 
 impl ParallelFlags {
+    /// Returns true if the number of GPUs was given.
+    pub const fn names_world(&self) -> bool {
+        self.world.is_some()
+    }
+
     /// The case's parallelism with these flags applied; `None` if neither names a strategy.
     ///
     /// # Errors

@@ -88,13 +88,13 @@ impl Estimate {
         if format == Format::Text {
             output::print(&text::launch(launch, &resolved, terminal::width()))?;
         }
-        subject.launch(self.launch.case(&resolved, &self.setup, true)?, &resolved);
+        let standing = Standing::of(&resolved, &self.setup, self.parallel.names_world());
+        subject.launch(self.launch.case(&resolved, &standing, true)?, &resolved);
         let parallel = self.parallel.over(subject.parallel()?)?;
         let (model, setup) = subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = self.room.target()?;
-        let standing = Standing::of(&resolved, &self.setup);
         Ok(Run {
             target: target.map(|target| (target, standing.fit(&report, &target, gpus))),
             standing,

@@ -90,9 +90,9 @@ impl Estimate {
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
-        let standing = Standing::of(&resolved, &self.setup);
+        let standing = Standing::of(&resolved, &self.setup, self.parallel.names_world());
         let names_model = launch.model().is_some() || self.subject.names_model();
-        let case = self.launch.case(&resolved, &self.setup, names_model);
+        let case = self.launch.case(&resolved, &standing, names_model);
         if matches!(case, Err(Failure::NotKnown(_))) && format == Format::Json {
             let command = self.launch.dry_run();
             let model = launch.model();
