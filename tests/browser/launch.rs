@@ -322,6 +322,14 @@ async fn what_is_left_out_of_the_run_stays_with_the_verdict() {
         page.text("not-this-run").contains("neat_packing: true").await?;
         // Who takes it out of the run says so.
         page.click("left-out-remove").await?;
+        page.text("not-this-run").lacks("neat_packing").await?;
+        // What is left is what the run has at most, which fits.
+        page.script::<bool>(partial).is(false).await?;
+        page.text("not-this-run").contains("as long as allowed").await?;
+        page.click("left-out-remove").await?;
+        page.text("not-this-run").lacks("as long as allowed").await?;
+        page.text("not-this-run").contains("full of images").await?;
+        page.click("left-out-remove").await?;
         let is_gone = "return document.querySelector('[data-testid=not-this-run]') === null";
         page.script::<bool>(is_gone).is(true).await?;
         page.script::<bool>(partial).is(false).await?;
