@@ -8,7 +8,7 @@ use super::wrapped::Wrapped;
 use crate::dtype::DType;
 use crate::setup::Freeze;
 use crate::tape::dims::Dims;
-use crate::tape::{Component, Failure, Kind, Tape, Tensor, Why};
+use crate::tape::{Component, Failure, Kind, Module, Tape, Tensor, Why};
 
 /// Trained parameters and their types.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,6 +84,11 @@ impl Builder {
     /// Tape that the builder writes to.
     pub fn tape(&self) -> &Tape {
         &self.tape
+    }
+
+    /// The module that is being made, which keeps it to enter it when it is called.
+    pub fn module(&self) -> Module {
+        self.tape.module()
     }
 
     /// Type of weights.
@@ -214,13 +219,13 @@ impl Builder {
         (early, others)
     }
 
-    pub(super) fn slot(&self, shape: [u64; 2], language: bool) -> Rc<LoraSlot> {
-        self.pushed(LoraSlot::new(self.tape.scope_id(), shape, language))
+    pub(super) fn slot(&self, module: Module, shape: [u64; 2], language: bool) -> Rc<LoraSlot> {
+        self.pushed(LoraSlot::new(module, shape, language))
     }
 
     /// Makes a slot of a map whose weight has a type of its own.
-    pub(super) fn slot_in(&self, shape: [u64; 2], dtype: DType) -> Rc<LoraSlot> {
-        self.pushed(LoraSlot::new(self.tape.scope_id(), shape, false).beside(dtype))
+    pub(super) fn slot_in(&self, module: Module, shape: [u64; 2], dtype: DType) -> Rc<LoraSlot> {
+        self.pushed(LoraSlot::new(module, shape, false).beside(dtype))
     }
 
     fn pushed(&self, slot: LoraSlot) -> Rc<LoraSlot> {
@@ -333,7 +338,7 @@ impl Builder {
     /// All parameters, each once, in the order of `model.parameters()`: a module's own come before those of its
     /// children, whichever were made first.
     pub fn params(&self) -> Vec<Tensor> {
-        let mut root = Module::default();
+        let mut root = Node::default();
         for param in &*self.params.borrow() {
             root.place(&self.tape.path_of(param), param);
         }
@@ -371,12 +376,12 @@ impl Found<'_> {
 
 /// A module with its parameters, as `named_parameters` walks it.
 #[derive(Default)]
-struct Module {
+struct Node {
     own: Vec<Tensor>,
     children: Vec<(String, Self)>,
 }
 
-impl Module {
+impl Node {
     /// Inserts a parameter at its dotted path.
     fn place(&mut self, path: &str, param: &Tensor) {
         let Some((child, rest)) = path.split_once('.') else {

@@ -4,10 +4,11 @@ use super::builder::Builder;
 use super::rope::{inverse_frequencies, inverse_frequencies_again};
 use crate::dtype::DType;
 use crate::tape::dims::Dims;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Llama4TextRotaryEmbedding`: the rotation of every position, recomputed in each forward.
 pub struct ComplexRotary {
+    module: Module,
     inv_freq: Tensor,
     _original_inv_freq: Tensor,
 }
@@ -21,6 +22,7 @@ impl ComplexRotary {
             let _original_inv_freq = b.buffer("original_inv_freq", [n], DType::F32);
             inverse_frequencies_again(b.tape(), &inv_freq);
             Self {
+                module: b.module(),
                 inv_freq,
                 _original_inv_freq,
             }
@@ -28,16 +30,18 @@ impl ComplexRotary {
     }
 
     /// Positions [1, seq] → rotations [1, seq, half of a head] in complex numbers.
-    pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> Tensor {
-        t.no_grad(|| {
-            let [batch, seq, half] = [position_ids.size(0), position_ids.size(1), self.inv_freq.size(0)];
-            let frequencies = t.expand(&t.view(&self.inv_freq, [1, half, 1]), [batch, half, 1]);
-            let positions = t.compute(&t.view(position_ids, [batch, 1, seq]), DType::F32, "positions as float");
-            let angles = t.autocast(None, || t.matmul(&frequencies, &positions));
-            let angles = t.transpose(&angles, 1, 2);
-            let waves = complex_waves(t, &angles);
-            drop((angles, positions));
-            waves
+    pub fn call(&self, t: &Tape, position_ids: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            t.no_grad(|| {
+                let [batch, seq, half] = [position_ids.size(0), position_ids.size(1), self.inv_freq.size(0)];
+                let frequencies = t.expand(&t.view(&self.inv_freq, [1, half, 1]), [batch, half, 1]);
+                let positions = t.compute(&t.view(position_ids, [batch, 1, seq]), DType::F32, "positions as float");
+                let angles = t.autocast(None, || t.matmul(&frequencies, &positions));
+                let angles = t.transpose(&angles, 1, 2);
+                let waves = complex_waves(t, &angles);
+                drop((angles, positions));
+                waves
+            })
         })
     }
 }

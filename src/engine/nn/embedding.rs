@@ -1,10 +1,11 @@
 //! Embedding tables.
 
 use super::builder::Builder;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `torch.nn.Embedding`.
 pub struct Embedding {
+    module: Module,
     weight: Tensor,
     /// True if each GPU of a group has a part of the entries.
     is_split: bool,
@@ -13,17 +14,21 @@ pub struct Embedding {
 impl Embedding {
     /// Makes a table of `entries` × `width`.
     pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
-        let weight = b.tape().scope(name, || b.weight("weight", [entries, width]));
-        b.tape().note_table(&weight);
-        Self {
-            weight,
-            is_split: false,
-        }
+        b.tape().scope(name, || {
+            let weight = b.weight("weight", [entries, width]);
+            b.tape().note_table(&weight);
+            Self {
+                module: b.module(),
+                weight,
+                is_split: false,
+            }
+        })
     }
 
     /// Makes a table that is never trained (`_freeze=True`).
     pub fn frozen(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: b.frozen_weight("weight", [entries, width]),
             is_split: false,
         })
@@ -44,6 +49,21 @@ impl Embedding {
     }
 
     /// [..] → [.., width].
+    pub fn call(&self, t: &Tape, ids: &Tensor) -> Tensor {
+        self.module.call(t, || self.forward(t, ids))
+    }
+
+    /// [..] → [.., width], which a hook on the module replaces.
+    pub fn call_hooked(&self, t: &Tape, ids: &Tensor, hook: impl FnOnce(Tensor) -> Tensor) -> Tensor {
+        self.module.call(t, || hook(self.forward(t, ids)))
+    }
+
+    /// The module, for classes that derive from `torch.nn.Embedding` and whose forward does more.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// [..] → [.., width], for a caller that has entered the module.
     pub fn forward(&self, t: &Tape, ids: &Tensor) -> Tensor {
         if self.is_split {
             t.embedding_rowwise(&self.weight, ids)
@@ -75,8 +95,13 @@ impl ScaledEmbedding {
     }
 
     /// [..] → [.., width].
-    pub fn forward(&self, t: &Tape, ids: &Tensor) -> Tensor {
-        let looked_up = self.table.forward(t, ids);
-        t.mul(&looked_up, &self.scale)
+    pub fn call(&self, t: &Tape, ids: &Tensor) -> Tensor {
+        self.call_hooked(t, ids, |embeds| embeds)
+    }
+
+    /// [..] → [.., width], which a hook on the module replaces.
+    pub fn call_hooked(&self, t: &Tape, ids: &Tensor, hook: impl FnOnce(Tensor) -> Tensor) -> Tensor {
+        self.table
+            .call_hooked(t, ids, |looked_up| hook(t.mul(&looked_up, &self.scale)))
     }
 }

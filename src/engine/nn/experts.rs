@@ -6,7 +6,7 @@ use super::activation::{Activation, activate};
 use super::builder::Builder;
 use super::wrapped::{Active, Wrapped};
 use crate::dtype::DType;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Sizes of a layer's experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub struct ExpertSizes {
 /// transformers runs them (`grouped_mm`): tokens are sorted by expert and multiplied group by group, so that no size
 /// depends on which experts are chosen.
 pub struct Experts {
+    module: Module,
     /// [experts, 2 × intermediate, hidden], or with the last two exchanged.
     gate_up_proj: Rc<Wrapped>,
     /// [experts, hidden, intermediate], or with the last two exchanged.
@@ -52,6 +53,7 @@ impl Experts {
             intermediate,
         } = sizes;
         b.tape().scope(name, || Self {
+            module: b.module(),
             gate_up_proj: Wrapped::new(b, "gate_up_proj", [experts, 2 * intermediate, hidden]),
             down_proj: Wrapped::new(b, "down_proj", [experts, hidden, intermediate]),
             biases: None,
@@ -80,6 +82,7 @@ impl Experts {
             let down_proj = Wrapped::with_inputs_first(b, "down_proj", [experts, intermediate, hidden]);
             let down_proj_bias = b.weight("down_proj_bias", [experts, hidden]);
             Self {
+                module: b.module(),
                 gate_up_proj,
                 down_proj,
                 biases: Some([gate_up_proj_bias, down_proj_bias]),
@@ -90,14 +93,16 @@ impl Experts {
 
     /// `grouped_mm_experts_forward`: tokens [n, hidden], the experts chosen for each [n, k] and their weights [n, k] →
     /// [n, hidden].
-    pub fn forward(&self, t: &Tape, x: &Tensor, chosen: &Tensor, weights: &Tensor) -> Tensor {
-        // The wrapper of the last parameter encloses the other.
-        let down = self.down_proj.activate(t);
-        let gate_up = self.gate_up_proj.activate(t);
-        let out = self.sorted(t, x, [chosen, weights], [&gate_up, &down]);
-        let cached = gate_up.end();
-        drop((cached, down));
-        out
+    pub fn call(&self, t: &Tape, x: &Tensor, chosen: &Tensor, weights: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            // The wrapper of the last parameter encloses the other.
+            let down = self.down_proj.activate(t);
+            let gate_up = self.gate_up_proj.activate(t);
+            let out = self.sorted(t, x, [chosen, weights], [&gate_up, &down]);
+            let cached = gate_up.end();
+            drop((cached, down));
+            out
+        })
     }
 
     fn sorted(

@@ -8,10 +8,11 @@ use super::lora::LoraSlot;
 use super::nf4::Nf4;
 use super::wrapped::Wrapped;
 use crate::dtype::DType;
-use crate::tape::{Kind, Tape, Tensor, Why};
+use crate::tape::{Kind, Module, Tape, Tensor, Why};
 
 /// `torch.nn.Linear`.
 pub struct Linear {
+    module: Module,
     weight: Weight,
     /// Bias; beside a 4-bit weight, it is cast to the type of products on first use.
     bias: RefCell<Option<Tensor>>,
@@ -53,6 +54,7 @@ impl Linear {
     /// Makes a head whose weight is its own, by another name than `lm_head`: neither kept in 4 bits nor adapted.
     pub fn head(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: Weight::Dense(b.weight("weight", [output, input])),
             bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
             lora: None,
@@ -66,6 +68,7 @@ impl Linear {
             return Self::new(b, name, input, output, false);
         }
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: Weight::Wrapped(Wrapped::new(b, "weight", [output, input])),
             bias: RefCell::default(),
             lora: None,
@@ -79,9 +82,10 @@ impl Linear {
             return Self::new(b, name, input, output, false);
         }
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: Weight::Dense(b.weight_of("weight", [output, input], DType::F32)),
             bias: RefCell::default(),
-            lora: Some(b.slot_in([input, output], DType::F32)),
+            lora: Some(b.slot_in(b.module(), [input, output], DType::F32)),
             split: Split::Whole,
         })
     }
@@ -127,9 +131,10 @@ impl Linear {
             None => Weight::Dense(b.weight("weight", [output, input])),
         };
         let linear = Self {
+            module: b.module(),
             weight,
             bias: RefCell::new(bias.then(|| b.weight("bias", [output]))),
-            lora: Some(b.slot([input, output], language)),
+            lora: Some(b.slot(b.module(), [input, output], language)),
             split: Split::Whole,
         };
         if b.tape().is_settled() {
@@ -143,12 +148,19 @@ impl Linear {
 
     /// Makes a head that shares its weight with the token embedding.
     pub fn tied(b: &Builder, name: &'static str, weight: &Tensor) -> Self {
-        b.tape().scope(name, || Self::sharing(&b.tied("weight", weight)))
+        b.tape().scope(name, || Self {
+            module: b.module(),
+            weight: Weight::Dense(b.tied("weight", weight)),
+            bias: RefCell::default(),
+            lora: None,
+            split: Split::Whole,
+        })
     }
 
     /// Makes a map without a bias of a weight [output, input] that is there.
-    pub fn sharing(weight: &Tensor) -> Self {
+    pub fn sharing(name: &'static str, weight: &Tensor) -> Self {
         Self {
+            module: Module::without_parameters(name),
             weight: Weight::Dense(weight.clone()),
             bias: RefCell::default(),
             lora: None,
@@ -193,6 +205,16 @@ impl Linear {
     }
 
     /// [.., input] → [.., output].
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || self.forward(t, x))
+    }
+
+    /// [.., input] → [.., output], which a hook on the module replaces.
+    pub fn call_hooked(&self, t: &Tape, x: &Tensor, hook: impl FnOnce(Tensor) -> Tensor) -> Tensor {
+        self.module.call(t, || hook(self.forward(t, x)))
+    }
+
+    /// [.., input] → [.., output], for a caller that has entered the module by another path than it was made.
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         match self.split {
             Split::Whole => self.multiplied(t, x),
@@ -229,7 +251,11 @@ impl Linear {
 
 impl Linear {
     /// `FalconLinear.forward`: the product, and then the bias in an operation of its own.
-    pub fn forward_apart(&self, t: &Tape, x: &Tensor) -> Tensor {
+    pub fn call_apart(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || self.multiplied_apart(t, x))
+    }
+
+    fn multiplied_apart(&self, t: &Tape, x: &Tensor) -> Tensor {
         let Weight::Dense(weight) = &self.weight else {
             return self.multiplied(t, x);
         };
@@ -262,6 +288,7 @@ impl Linear {
 
 /// transformers' `Conv1D`: a linear map whose weight is [`input`, `output`].
 pub struct Conv1d {
+    module: Module,
     weight: Tensor,
     bias: Tensor,
 }
@@ -270,19 +297,24 @@ impl Conv1d {
     /// Makes a weight [`input`, `output`] and a bias of `output`.
     pub fn new(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: b.weight("weight", [input, output]),
             bias: b.weight("bias", [output]),
         })
     }
 
     /// [.., input] → [.., output].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut shape = *x.shape();
-        let last = shape.len() - 1;
-        shape[last] = self.weight.size(1);
-        let flat = t.view(x, [x.numel() / x.last().max(1), x.last()]);
-        let out = t.addmm(&self.bias, &flat, &self.weight);
-        drop(flat);
-        t.view(&out, shape)
+    ///
+    /// GPT-2's are not told apart from the modules around them unless a library asks.
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call_if_watched(t, || {
+            let mut shape = *x.shape();
+            let last = shape.len() - 1;
+            shape[last] = self.weight.size(1);
+            let flat = t.view(x, [x.numel() / x.last().max(1), x.last()]);
+            let out = t.addmm(&self.bias, &flat, &self.weight);
+            drop(flat);
+            t.view(&out, shape)
+        })
     }
 }

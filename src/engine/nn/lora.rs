@@ -4,8 +4,7 @@ use std::cell::OnceCell;
 
 use crate::dtype::DType;
 use crate::setup::{AdapterPlaces, MapPlace};
-use crate::tape::log::ScopeId;
-use crate::tape::{Component, Kind, Tape, Tensor, Why};
+use crate::tape::{Component, Kind, Module, Tape, Tensor, Why};
 
 /// Settings of the adapters.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +21,7 @@ pub struct Adapters {
 
 /// A projection that an adapter may be put on.
 pub(super) struct LoraSlot {
-    scope: ScopeId,
+    module: Module,
     /// True for one of the language model's seven projections.
     language: bool,
     input: u64,
@@ -33,9 +32,9 @@ pub(super) struct LoraSlot {
 }
 
 impl LoraSlot {
-    pub fn new(scope: ScopeId, [input, output]: [u64; 2], language: bool) -> Self {
+    pub fn new(module: Module, [input, output]: [u64; 2], language: bool) -> Self {
         Self {
-            scope,
+            module,
             language,
             input,
             output,
@@ -63,14 +62,14 @@ impl LoraSlot {
 
     /// Dotted path.
     pub fn path(&self, t: &Tape) -> String {
-        t.path_of_scope(self.scope)
+        t.path_of_scope(self.module.made())
     }
 
     /// Place in the model.
     pub fn place(&self, t: &Tape) -> MapPlace {
         match self.language {
             true => MapPlace::Projection,
-            false if t.component_of_scope(self.scope) == Component::LanguageModel => MapPlace::LanguageModel,
+            false if t.component_of_scope(self.module.made()) == Component::LanguageModel => MapPlace::LanguageModel,
             false => MapPlace::Elsewhere,
         }
     }
@@ -81,7 +80,7 @@ impl LoraSlot {
             0 => ("lora_A.weight", [rank, self.input]),
             _ => ("lora_B.weight", [self.output, rank]),
         };
-        t.in_scope(self.scope, || {
+        t.in_scope(self.module.made(), || {
             let weight = t.as_kind(Kind::Weight, || t.parameter(shape, dtype, name));
             weight.storage().classify(Kind::Weight, Why::Adapter);
             weight

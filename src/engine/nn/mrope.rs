@@ -22,27 +22,35 @@ pub enum MropeLayout {
 impl Rotary {
     /// Cosines and sines of positions [3, batch, positions], each [batch, positions, head_dim] in the
     /// type of `x` (`Qwen2VLRotaryEmbedding`, `Qwen3VLTextRotaryEmbedding`).
-    pub fn multimodal(&self, t: &Tape, x: &Tensor, position_ids: &Tensor, layout: MropeLayout) -> (Tensor, Tensor) {
-        t.no_grad(|| {
-            self.check_length(t);
-            let [batch, positions] = [position_ids.size(1), position_ids.size(2)];
-            let half = self.head_dim / 2;
-            let inv_freq = t.expand(&t.view(&self.inv_freq, [1, 1, half, 1]), [AXES, batch, half, 1]);
-            let rows = t.view(position_ids, [AXES, batch, 1, positions]);
-            let expanded = match rows.dtype() {
-                DType::F32 => rows,
-                _ => t.compute(&rows, DType::F32, "positions as float"),
-            };
-            let freqs = t.autocast(None, || t.matmul(&inv_freq, &expanded));
-            let freqs = t.transpose(&freqs, 2, 3);
-            let mut cos = scaled(t, &freqs, "cos");
-            let mut sin = scaled(t, &freqs, "sin");
-            sin = recompose(t, &sin, layout);
-            cos = recompose(t, &cos, layout);
-            match layout {
-                MropeLayout::Paired(_) => (cos, sin),
-                _ => (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype())),
-            }
+    pub fn call_multimodal(
+        &self,
+        t: &Tape,
+        x: &Tensor,
+        position_ids: &Tensor,
+        layout: MropeLayout,
+    ) -> (Tensor, Tensor) {
+        self.module.call(t, || {
+            t.no_grad(|| {
+                self.check_length(t);
+                let [batch, positions] = [position_ids.size(1), position_ids.size(2)];
+                let half = self.head_dim / 2;
+                let inv_freq = t.expand(&t.view(&self.inv_freq, [1, 1, half, 1]), [AXES, batch, half, 1]);
+                let rows = t.view(position_ids, [AXES, batch, 1, positions]);
+                let expanded = match rows.dtype() {
+                    DType::F32 => rows,
+                    _ => t.compute(&rows, DType::F32, "positions as float"),
+                };
+                let freqs = t.autocast(None, || t.matmul(&inv_freq, &expanded));
+                let freqs = t.transpose(&freqs, 2, 3);
+                let mut cos = scaled(t, &freqs, "cos");
+                let mut sin = scaled(t, &freqs, "sin");
+                sin = recompose(t, &sin, layout);
+                cos = recompose(t, &cos, layout);
+                match layout {
+                    MropeLayout::Paired(_) => (cos, sin),
+                    _ => (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype())),
+                }
+            })
         })
     }
 }

@@ -2,10 +2,11 @@
 
 use super::builder::Builder;
 use super::linear::Linear;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Attention whose three input projections are one parameter.
 pub struct MultiheadAttention {
+    module: Module,
     in_proj_weight: Tensor,
     in_proj_bias: Tensor,
     out_proj: Linear,
@@ -16,6 +17,7 @@ impl MultiheadAttention {
     /// Makes an attention of `heads` heads over a width.
     pub fn new(b: &Builder, name: &'static str, width: u64, heads: u64) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             in_proj_weight: b.weight("in_proj_weight", [3 * width, width]),
             in_proj_bias: b.weight("in_proj_bias", [3 * width]),
             out_proj: Linear::new(b, "out_proj", width, width, true),
@@ -25,28 +27,30 @@ impl MultiheadAttention {
 
     /// Attends from queries [batch, queries, width] to a context [batch, keys, width], giving [batch, queries, width].
     /// The weights are computed too, because `need_weights` defaults to true.
-    pub fn forward(&self, t: &Tape, query: &Tensor, context: &Tensor) -> Tensor {
-        let (query, context) = (t.transpose(query, 0, 1), t.transpose(context, 0, 1));
-        let [queries, batch, width] = [query.size(0), query.size(1), query.size(2)];
-        let (q, kv) = self.project(t, &query, &context);
-        let by_head = |x: &Tensor| {
-            let split = t.view(x, [x.size(0), batch * self.heads, width / self.heads]);
-            t.transpose(&split, 0, 1)
-        };
-        let (k, v) = (t.select(&kv, 0), t.select(&kv, 0));
-        drop(kv);
-        let (q, k, v) = (by_head(&q), by_head(&k), by_head(&v));
-        let q = t.scale(&q);
-        let mut weights = t.matmul(&q, &t.transpose(&k, 1, 2));
-        weights = t.softmax(&weights, None);
-        let mut out = t.matmul(&weights, &v);
-        out = t.contiguous(&t.transpose(&out, 0, 1));
-        out = t.view(&out, [queries * batch, width]);
-        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        out = t.view(&out, [queries, batch, width]);
-        let shaped = t.view(&weights, [batch, self.heads, queries, context.size(0)]);
-        drop(t.mean(&shaped, 1));
-        t.transpose(&out, 0, 1)
+    pub fn call(&self, t: &Tape, query: &Tensor, context: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let (query, context) = (t.transpose(query, 0, 1), t.transpose(context, 0, 1));
+            let [queries, batch, width] = [query.size(0), query.size(1), query.size(2)];
+            let (q, kv) = self.project(t, &query, &context);
+            let by_head = |x: &Tensor| {
+                let split = t.view(x, [x.size(0), batch * self.heads, width / self.heads]);
+                t.transpose(&split, 0, 1)
+            };
+            let (k, v) = (t.select(&kv, 0), t.select(&kv, 0));
+            drop(kv);
+            let (q, k, v) = (by_head(&q), by_head(&k), by_head(&v));
+            let q = t.scale(&q);
+            let mut weights = t.matmul(&q, &t.transpose(&k, 1, 2));
+            weights = t.softmax(&weights, None);
+            let mut out = t.matmul(&weights, &v);
+            out = t.contiguous(&t.transpose(&out, 0, 1));
+            out = t.view(&out, [queries * batch, width]);
+            out = self.out_proj.call(t, &out);
+            out = t.view(&out, [queries, batch, width]);
+            let shaped = t.view(&weights, [batch, self.heads, queries, context.size(0)]);
+            drop(t.mean(&shaped, 1));
+            t.transpose(&out, 0, 1)
+        })
     }
 
     /// `_in_projection_packed` of queries and of keys and values, which come stacked.

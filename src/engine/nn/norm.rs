@@ -2,10 +2,11 @@
 
 use super::builder::Builder;
 use crate::dtype::DType;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `torch.nn.LayerNorm` over the last dimension.
 pub struct LayerNorm {
+    module: Module,
     weight: Option<Tensor>,
     bias: Option<Tensor>,
 }
@@ -14,14 +15,25 @@ impl LayerNorm {
     /// Makes a norm with weight and bias of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: Some(b.weight("weight", [width])),
             bias: Some(b.weight("bias", [width])),
         })
     }
 
+    /// Makes a norm with a weight of `width` alone as the module under construction, such as an element of a list.
+    pub fn unnamed(b: &Builder, width: u64) -> Self {
+        Self {
+            module: b.module(),
+            weight: Some(b.weight("weight", [width])),
+            bias: None,
+        }
+    }
+
     /// Makes a norm with a weight of `width` alone (`bias=False`).
     pub fn without_bias(b: &Builder, name: &'static str, width: u64) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: Some(b.weight("weight", [width])),
             bias: None,
         })
@@ -32,21 +44,37 @@ impl LayerNorm {
         b.tape().scope(name, || {
             let weight = Some(b.weight("weight", [width]));
             drop(b.tape().empty([width], b.dtype(), "bias"));
-            Self { weight, bias: None }
+            Self {
+                module: b.module(),
+                weight,
+                bias: None,
+            }
         })
     }
 
     /// Makes a norm without parameters (`elementwise_affine=False`).
-    pub fn plain() -> Self {
+    pub const fn plain(name: &'static str) -> Self {
         Self {
+            module: Module::without_parameters(name),
             weight: None,
             bias: None,
         }
     }
 
     /// [.., width] → [.., width].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        t.layer_norm(x, self.weight.as_ref(), self.bias.as_ref())
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module
+            .call(t, || t.layer_norm(x, self.weight.as_ref(), self.bias.as_ref()))
+    }
+
+    /// [images, channels, rows, columns] → the same, over the channels (`data_format="channels_first"`).
+    pub fn call_over_channels(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let last = t.permute(&x, &[0, 2, 3, 1]);
+            let normed = t.layer_norm(&last, self.weight.as_ref(), self.bias.as_ref());
+            drop((last, x));
+            t.permute(&normed, &[0, 3, 1, 2])
+        })
     }
 }
 
@@ -63,6 +91,7 @@ pub enum RmsScale {
 
 /// transformers' RMS norms, operation by operation in fp32.
 pub struct RmsNorm {
+    module: Module,
     weight: Tensor,
     scale: RmsScale,
 }
@@ -76,116 +105,136 @@ impl RmsNorm {
     /// Makes a norm with a weight of `width`, applied as `scale` says.
     pub fn scaled(b: &Builder, name: &'static str, width: u64, scale: RmsScale) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: b.weight("weight", [width]),
             scale,
         })
     }
 
     /// [.., width] → [.., width].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let h = t.to_dtype(x, DType::F32);
-        let variance = {
-            let squares = t.pow(&h);
-            t.mean_last(&squares)
-        };
-        let shifted = t.shift(&variance);
-        // All but Gemma's forward name the variance, which therefore lives until the call returns.
-        let _variance = (self.scale != RmsScale::OnePlusWeight).then_some(variance);
-        let inverse = t.rsqrt(&shifted);
-        drop(shifted);
-        let normed = t.mul(&h, &inverse);
-        drop((inverse, h));
-        match self.scale {
-            RmsScale::Weight => {
-                let narrowed = t.to_dtype(&normed, x.dtype());
-                t.mul(&self.weight, &narrowed)
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let h = t.to_dtype(x, DType::F32);
+            let variance = {
+                let squares = t.pow(&h);
+                t.mean_last(&squares)
+            };
+            let shifted = t.shift(&variance);
+            // All but Gemma's forward name the variance, which therefore lives until the call returns.
+            let _variance = (self.scale != RmsScale::OnePlusWeight).then_some(variance);
+            let inverse = t.rsqrt(&shifted);
+            drop(shifted);
+            let normed = t.mul(&h, &inverse);
+            drop((inverse, h));
+            match self.scale {
+                RmsScale::Weight => {
+                    let narrowed = t.to_dtype(&normed, x.dtype());
+                    t.mul(&self.weight, &narrowed)
+                }
+                RmsScale::WeightFirst => {
+                    let scaled = t.mul(&self.weight, &normed);
+                    t.to_dtype(&scaled, x.dtype())
+                }
+                RmsScale::OnePlusWeight => {
+                    let factor = t.shift(&t.to_dtype(&self.weight, DType::F32));
+                    let scaled = t.mul(&normed, &factor);
+                    drop((factor, normed));
+                    t.to_dtype(&scaled, x.dtype())
+                }
             }
-            RmsScale::WeightFirst => {
-                let scaled = t.mul(&self.weight, &normed);
-                t.to_dtype(&scaled, x.dtype())
-            }
-            RmsScale::OnePlusWeight => {
-                let factor = t.shift(&t.to_dtype(&self.weight, DType::F32));
-                let scaled = t.mul(&normed, &factor);
-                drop((factor, normed));
-                t.to_dtype(&scaled, x.dtype())
-            }
-        }
+        })
     }
 }
 
 /// `T5LayerNorm`: an RMS norm whose factor alone is computed in fp32.
-pub struct T5LayerNorm(Tensor);
+pub struct T5LayerNorm {
+    module: Module,
+    weight: Tensor,
+}
 
 impl T5LayerNorm {
     /// Makes a norm with a weight of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
-        b.tape().scope(name, || Self(b.weight("weight", [width])))
+        b.tape().scope(name, || Self {
+            module: b.module(),
+            weight: b.weight("weight", [width]),
+        })
     }
 
     /// [.., width] → [.., width].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let variance = {
-            let squares = {
-                let wide = t.to_dtype(x, DType::F32);
-                t.pow(&wide)
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let variance = {
+                let squares = {
+                    let wide = t.to_dtype(x, DType::F32);
+                    t.pow(&wide)
+                };
+                t.mean_last(&squares)
             };
-            t.mean_last(&squares)
-        };
-        let mut h = {
-            let inverse = {
-                let shifted = t.shift(&variance);
-                t.rsqrt(&shifted)
+            let mut h = {
+                let inverse = {
+                    let shifted = t.shift(&variance);
+                    t.rsqrt(&shifted)
+                };
+                t.mul(x, &inverse)
             };
-            t.mul(x, &inverse)
-        };
-        if self.0.dtype() != DType::F32 {
-            h = t.to_dtype(&h, self.0.dtype());
-        }
-        let out = t.mul(&self.0, &h);
-        drop((h, variance));
-        out
+            if self.weight.dtype() != DType::F32 {
+                h = t.to_dtype(&h, self.weight.dtype());
+            }
+            let out = t.mul(&self.weight, &h);
+            drop((h, variance));
+            out
+        })
     }
 }
 
 /// A layer norm, operation by operation in fp32 (`CohereLayerNorm`).
-pub struct PlainLayerNorm(Tensor);
+pub struct PlainLayerNorm {
+    module: Module,
+    weight: Tensor,
+}
 
 impl PlainLayerNorm {
     /// Makes a norm with a weight of `width` and no bias.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
-        b.tape().scope(name, || Self(b.weight("weight", [width])))
+        b.tape().scope(name, || Self {
+            module: b.module(),
+            weight: b.weight("weight", [width]),
+        })
     }
 
     /// [.., width] → [.., width].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.to_dtype(x, DType::F32);
-        let mean = t.mean_last(&h);
-        let _variance = {
-            let squares = {
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let mut h = t.to_dtype(x, DType::F32);
+            let mean = t.mean_last(&h);
+            let _variance = {
+                let squares = {
+                    let centred = t.sub(&h, &mean);
+                    t.pow(&centred)
+                };
+                t.mean_last(&squares)
+            };
+            h = {
                 let centred = t.sub(&h, &mean);
-                t.pow(&centred)
+                let inverse = {
+                    let shifted = t.shift(&_variance);
+                    t.rsqrt(&shifted)
+                };
+                t.mul(&centred, &inverse)
             };
-            t.mean_last(&squares)
-        };
-        h = {
-            let centred = t.sub(&h, &mean);
-            let inverse = {
-                let shifted = t.shift(&_variance);
-                t.rsqrt(&shifted)
+            h = {
+                let weight = t.to_dtype(&self.weight, DType::F32);
+                t.mul(&weight, &h)
             };
-            t.mul(&centred, &inverse)
-        };
-        h = {
-            let weight = t.to_dtype(&self.0, DType::F32);
-            t.mul(&weight, &h)
-        };
-        t.to_dtype(&h, x.dtype())
+            t.to_dtype(&h, x.dtype())
+        })
     }
 }
 
 /// `NemotronLayerNorm1P`: a layer norm whose weight is one more than the parameter.
 pub struct ShiftedLayerNorm {
+    module: Module,
     weight: Tensor,
     bias: Tensor,
 }
@@ -194,21 +243,24 @@ impl ShiftedLayerNorm {
     /// Makes a norm with weight and bias of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: b.weight("weight", [width]),
             bias: b.weight("bias", [width]),
         })
     }
 
     /// [.., width] → [.., width]. Under autocast everything is cast to its type before (`_cast_if_autocast_enabled`).
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let shifted = t.shift(&self.weight);
-        let low = |x: &Tensor| match t.autocast_dtype() {
-            Some(low) => t.to_dtype(x, low),
-            None => x.clone(),
-        };
-        let (x, weight, bias) = (low(x), low(&shifted), low(&self.bias));
-        drop(shifted);
-        t.autocast(None, || t.layer_norm(&x, Some(&weight), Some(&bias)))
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let shifted = t.shift(&self.weight);
+            let low = |x: &Tensor| match t.autocast_dtype() {
+                Some(low) => t.to_dtype(x, low),
+                None => x.clone(),
+            };
+            let (x, weight, bias) = (low(x), low(&shifted), low(&self.bias));
+            drop(shifted);
+            t.autocast(None, || t.layer_norm(&x, Some(&weight), Some(&bias)))
+        })
     }
 }
 
@@ -240,9 +292,9 @@ pub enum Norm {
     /// Nemotron's layer norm.
     ShiftedLayer(ShiftedLayerNorm),
     /// OLMo's layer norm.
-    WideLayer,
+    WideLayer(Module),
     /// nanochat's RMS norm.
-    WideRms,
+    WideRms(Module),
 }
 
 impl Norm {
@@ -253,26 +305,26 @@ impl Norm {
             NormKind::Layer => Self::Layer(LayerNorm::new(b, name, width)),
             NormKind::PlainLayer => Self::PlainLayer(PlainLayerNorm::new(b, name, width)),
             NormKind::ShiftedLayer => Self::ShiftedLayer(ShiftedLayerNorm::new(b, name, width)),
-            NormKind::WideLayer => Self::WideLayer,
-            NormKind::WideRms => Self::WideRms,
+            NormKind::WideLayer => Self::WideLayer(Module::without_parameters(name)),
+            NormKind::WideRms => Self::WideRms(Module::without_parameters(name)),
         }
     }
 
     /// [.., width] → [.., width].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         match self {
-            Self::Rms(norm) => norm.forward(t, x),
-            Self::Layer(norm) => norm.forward(t, x),
-            Self::PlainLayer(norm) => norm.forward(t, x),
-            Self::ShiftedLayer(norm) => norm.forward(t, x),
-            Self::WideLayer => {
-                let normed = LayerNorm::plain().forward(t, &t.to_dtype(x, DType::F32));
+            Self::Rms(norm) => norm.call(t, x),
+            Self::Layer(norm) => norm.call(t, x),
+            Self::PlainLayer(norm) => norm.call(t, x),
+            Self::ShiftedLayer(norm) => norm.call(t, x),
+            Self::WideLayer(module) => module.call(t, || {
+                let normed = t.layer_norm(&t.to_dtype(x, DType::F32), None, None);
                 t.to_dtype(&normed, x.dtype())
-            }
-            Self::WideRms => {
+            }),
+            Self::WideRms(module) => module.call(t, || {
                 let normed = plain_rms(t, x);
                 t.to_dtype(&normed, x.dtype())
-            }
+            }),
         }
     }
 }
@@ -296,42 +348,51 @@ fn plain_rms(t: &Tape, x: &Tensor) -> Tensor {
 }
 
 /// An RMS norm whose result a gate multiplies, operation by operation (`Qwen3_5RMSNormGated`).
-pub struct GatedRmsNorm(Tensor);
+pub struct GatedRmsNorm {
+    module: Module,
+    weight: Tensor,
+}
 
 impl GatedRmsNorm {
     /// Makes a norm with a weight of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
-        b.tape().scope(name, || Self(b.weight("weight", [width])))
+        b.tape().scope(name, || Self {
+            module: b.module(),
+            weight: b.weight("weight", [width]),
+        })
     }
 
     /// [.., width], and a gate of the same shape → [.., width].
-    pub fn forward(&self, t: &Tape, x: &Tensor, gate: &Tensor) -> Tensor {
-        let mut h = t.to_dtype(x, DType::F32);
-        let _variance = {
-            let squares = t.pow(&h);
-            t.mean_last(&squares)
-        };
-        let inverse = {
-            let shifted = t.shift(&_variance);
-            t.rsqrt(&shifted)
-        };
-        h = t.mul(&h, &inverse);
-        drop(inverse);
-        h = {
-            let narrowed = t.to_dtype(&h, x.dtype());
-            t.mul(&self.0, &narrowed)
-        };
-        h = {
-            let opened = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
-            t.mul(&h, &opened)
-        };
-        t.to_dtype(&h, x.dtype())
+    pub fn call(&self, t: &Tape, x: &Tensor, gate: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let mut h = t.to_dtype(x, DType::F32);
+            let _variance = {
+                let squares = t.pow(&h);
+                t.mean_last(&squares)
+            };
+            let inverse = {
+                let shifted = t.shift(&_variance);
+                t.rsqrt(&shifted)
+            };
+            h = t.mul(&h, &inverse);
+            drop(inverse);
+            h = {
+                let narrowed = t.to_dtype(&h, x.dtype());
+                t.mul(&self.weight, &narrowed)
+            };
+            h = {
+                let opened = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
+                t.mul(&h, &opened)
+            };
+            t.to_dtype(&h, x.dtype())
+        })
     }
 }
 
 /// RMS norm of Gemma 3n and later, operation by operation in fp32: the inverse root is a power, and the weight is
 /// applied before the values are back in their own type.
 pub struct PowerRmsNorm {
+    module: Module,
     weight: Option<Tensor>,
 }
 
@@ -339,37 +400,43 @@ impl PowerRmsNorm {
     /// Makes a norm with a weight of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
         b.tape().scope(name, || Self {
+            module: b.module(),
             weight: Some(b.weight("weight", [width])),
         })
     }
 
     /// Makes a norm without a weight (`with_scale=False`).
-    pub fn plain() -> Self {
-        Self { weight: None }
+    pub const fn plain(name: &'static str) -> Self {
+        Self {
+            module: Module::without_parameters(name),
+            weight: None,
+        }
     }
 
     /// [.., width] → [.., width].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut normed = {
-            let h = t.to_dtype(x, DType::F32);
-            let mean_squared = {
-                let mean = {
-                    let squares = t.pow(&h);
-                    t.mean_last(&squares)
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let mut normed = {
+                let h = t.to_dtype(x, DType::F32);
+                let mean_squared = {
+                    let mean = {
+                        let squares = t.pow(&h);
+                        t.mean_last(&squares)
+                    };
+                    t.shift(&mean)
                 };
-                t.shift(&mean)
+                let inverse = t.pow(&mean_squared);
+                let normed = t.mul(&h, &inverse);
+                drop((inverse, mean_squared, h));
+                normed
             };
-            let inverse = t.pow(&mean_squared);
-            let normed = t.mul(&h, &inverse);
-            drop((inverse, mean_squared, h));
-            normed
-        };
-        if let Some(weight) = &self.weight {
-            let factor = t.to_dtype(weight, DType::F32);
-            let scaled = t.mul(&normed, &factor);
-            drop(factor);
-            normed = scaled;
-        }
-        t.to_dtype(&normed, x.dtype())
+            if let Some(weight) = &self.weight {
+                let factor = t.to_dtype(weight, DType::F32);
+                let scaled = t.mul(&normed, &factor);
+                drop(factor);
+                normed = scaled;
+            }
+            t.to_dtype(&normed, x.dtype())
+        })
     }
 }

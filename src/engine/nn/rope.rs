@@ -3,10 +3,11 @@
 use super::builder::Builder;
 use super::complex_rotary::complex_waves;
 use crate::dtype::DType;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `LlamaRotaryEmbedding`: cosines and sines of every position, recomputed in each forward.
 pub struct Rotary {
+    pub(super) module: Module,
     pub(super) inv_freq: Tensor,
     /// Kept by the module for rope kinds that change with the length.
     _original_inv_freq: Tensor,
@@ -124,6 +125,7 @@ impl Rotary {
             let inv_freq = frequencies.make(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32));
             let _original_inv_freq = b.buffer("original_inv_freq", [n], DType::F32);
             Self {
+                module: b.module(),
                 inv_freq,
                 _original_inv_freq,
                 head_dim,
@@ -173,57 +175,59 @@ impl Rotary {
     }
 
     /// Cosines and sines, each [batch, positions, head_dim] in the type of `x`.
-    pub fn forward(&self, t: &Tape, x: &Tensor, position_ids: &Tensor) -> (Tensor, Tensor) {
-        self.forward_in(t, x.dtype(), position_ids)
+    pub fn call(&self, t: &Tape, x: &Tensor, position_ids: &Tensor) -> (Tensor, Tensor) {
+        self.call_in(t, x.dtype(), position_ids)
     }
 
     /// Cosines and sines, each [batch, positions, head_dim] in the given type.
-    pub fn forward_in(&self, t: &Tape, dtype: DType, position_ids: &Tensor) -> (Tensor, Tensor) {
-        t.no_grad(|| {
-            self.check_length(t);
-            let [batch, positions] = [position_ids.size(0), position_ids.size(1)];
-            let mut _length = None;
-            let freqs_in = if let Some(depends) = self.recomputed {
-                let length = {
-                    let last = t.reduce_all(position_ids, "max");
-                    t.compute(&last, DType::I64, "plus 1")
+    pub fn call_in(&self, t: &Tape, dtype: DType, position_ids: &Tensor) -> (Tensor, Tensor) {
+        self.module.call(t, || {
+            t.no_grad(|| {
+                self.check_length(t);
+                let [batch, positions] = [position_ids.size(0), position_ids.size(1)];
+                let mut _length = None;
+                let freqs_in = if let Some(depends) = self.recomputed {
+                    let length = {
+                        let last = t.reduce_all(position_ids, "max");
+                        t.compute(&last, DType::I64, "plus 1")
+                    };
+                    if depends {
+                        drop(t.compute(&length, DType::Bool, "comparison"));
+                    }
+                    _length = Some(length);
+                    t.empty([batch, self.head_dim / 2, 1], DType::F32, "frequencies from the host")
+                } else {
+                    t.expand(
+                        &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
+                        [batch, self.head_dim / 2, 1],
+                    )
                 };
-                if depends {
-                    drop(t.compute(&length, DType::Bool, "comparison"));
-                }
-                _length = Some(length);
-                t.empty([batch, self.head_dim / 2, 1], DType::F32, "frequencies from the host")
-            } else {
-                t.expand(
-                    &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
-                    [batch, self.head_dim / 2, 1],
-                )
-            };
-            let expanded = t.compute(
-                &t.view(position_ids, [batch, 1, positions]),
-                DType::F32,
-                "positions as float",
-            );
-            let freqs = t.autocast(None, || t.matmul(&freqs_in, &expanded));
-            let freqs = t.transpose(&freqs, 1, 2);
-            let emb = match self.waves {
-                Waves::Repeated => t.cat(&[&freqs, &freqs], 2),
-                Waves::Halves => freqs.clone(),
-                Waves::Complex => {
-                    let rotations = complex_waves(t, &freqs);
-                    drop((freqs, expanded, freqs_in));
-                    return (rotations.clone(), rotations);
-                }
-            };
-            let turn = |name| {
-                let wave = t.compute(&emb, DType::F32, name);
-                t.compute(&wave, DType::F32, "times attention scaling")
-            };
-            let cos = turn("cos");
-            let sin = turn("sin");
-            let turned = (t.to_dtype(&cos, dtype), t.to_dtype(&sin, dtype));
-            drop((expanded, freqs_in));
-            turned
+                let expanded = t.compute(
+                    &t.view(position_ids, [batch, 1, positions]),
+                    DType::F32,
+                    "positions as float",
+                );
+                let freqs = t.autocast(None, || t.matmul(&freqs_in, &expanded));
+                let freqs = t.transpose(&freqs, 1, 2);
+                let emb = match self.waves {
+                    Waves::Repeated => t.cat(&[&freqs, &freqs], 2),
+                    Waves::Halves => freqs.clone(),
+                    Waves::Complex => {
+                        let rotations = complex_waves(t, &freqs);
+                        drop((freqs, expanded, freqs_in));
+                        return (rotations.clone(), rotations);
+                    }
+                };
+                let turn = |name| {
+                    let wave = t.compute(&emb, DType::F32, name);
+                    t.compute(&wave, DType::F32, "times attention scaling")
+                };
+                let cos = turn("cos");
+                let sin = turn("sin");
+                let turned = (t.to_dtype(&cos, dtype), t.to_dtype(&sin, dtype));
+                drop((expanded, freqs_in));
+                turned
+            })
         })
     }
 }

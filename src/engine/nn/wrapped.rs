@@ -7,13 +7,12 @@ use std::rc::Rc;
 use super::builder::Builder;
 use crate::dtype::DType;
 use crate::tape::dims::Dims;
-use crate::tape::log::ScopeId;
-use crate::tape::{Kind, Tape, Tensor, Why};
+use crate::tape::{Kind, Module, Tape, Tensor, Why};
 
 /// A parameter that an adapter may be put on.
 pub struct Wrapped {
     weight: Tensor,
-    scope: ScopeId,
+    module: Module,
     name: &'static str,
     /// True if its inputs come before its outputs (`is_transposed`).
     inputs_first: bool,
@@ -40,7 +39,7 @@ impl Wrapped {
     fn here(b: &Builder, name: &'static str, weight: Tensor, inputs_first: bool) -> Self {
         Self {
             weight,
-            scope: b.tape().scope_id(),
+            module: b.module(),
             name,
             inputs_first,
             adapter: OnceCell::new(),
@@ -54,12 +53,12 @@ impl Wrapped {
 
     /// Dotted path.
     pub(super) fn path(&self, t: &Tape) -> String {
-        t.path_of_scope(self.scope) + "." + self.name
+        t.path_of_scope(self.module.made()) + "." + self.name
     }
 
     /// Returns true if the same module has both.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
-        self.scope == other.scope
+        self.module.made() == other.module.made()
     }
 
     /// Makes the first or second map of an adapter, which `outside` wrappers of the same module enclose.
@@ -76,7 +75,7 @@ impl Wrapped {
             (_, 0) => ([outputs, rank * experts], "lora_B.weight"),
             _ => ([outputs, rank * experts], "base_layer.lora_B.weight"),
         };
-        t.in_scope(self.scope, || {
+        t.in_scope(self.module.made(), || {
             let weight = t.as_kind(Kind::Weight, || t.parameter(shape, dtype, name));
             weight.storage().classify(Kind::Weight, Why::Adapter);
             weight

@@ -3,10 +3,11 @@
 
 use super::builder::Builder;
 use crate::dtype::DType;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `XIELUActivation`.
 pub struct Xielu {
+    module: Module,
     /// Slopes of positive and of negative values, [1] each.
     alphas: [Tensor; 2],
     beta: Tensor,
@@ -27,6 +28,7 @@ impl Xielu {
             };
             let alpha = |name| computed(t, b.dtype(), || b.weight(name, [1]));
             let made = Self {
+                module: b.module(),
                 alphas: ["alpha_p", "alpha_n"].map(alpha),
                 beta: b.buffer("beta", [], b.dtype()),
                 eps: b.buffer("eps", [], b.dtype()),
@@ -37,38 +39,40 @@ impl Xielu {
     }
 
     /// `_xielu_python`.
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let alpha_p = t.softplus(&self.alphas[0]);
-        let alpha_n = {
-            let softened = t.softplus(&self.alphas[1]);
-            t.add(&self.beta, &softened)
-        };
-        let positive = t.compute(x, DType::Bool, "comparison");
-        let upper = {
-            let square = {
-                let scaled = t.mul(&alpha_p, x);
-                t.mul(&scaled, x)
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let alpha_p = t.softplus(&self.alphas[0]);
+            let alpha_n = {
+                let softened = t.softplus(&self.alphas[1]);
+                t.add(&self.beta, &softened)
             };
-            let line = t.mul(&self.beta, x);
-            t.add(&square, &line)
-        };
-        let lower = {
-            let curve = {
-                let difference = {
-                    let power = {
-                        let least = t.minimum(x, &self.eps);
-                        t.expm1(&least)
-                    };
-                    t.sub(&power, x)
+            let positive = t.compute(x, DType::Bool, "comparison");
+            let upper = {
+                let square = {
+                    let scaled = t.mul(&alpha_p, x);
+                    t.mul(&scaled, x)
                 };
-                t.mul(&difference, &alpha_n)
+                let line = t.mul(&self.beta, x);
+                t.add(&square, &line)
             };
-            let line = t.mul(&self.beta, x);
-            t.add(&curve, &line)
-        };
-        let out = t.select_where(&positive, &upper, &lower);
-        drop((alpha_p, alpha_n));
-        out
+            let lower = {
+                let curve = {
+                    let difference = {
+                        let power = {
+                            let least = t.minimum(x, &self.eps);
+                            t.expm1(&least)
+                        };
+                        t.sub(&power, x)
+                    };
+                    t.mul(&difference, &alpha_n)
+                };
+                let line = t.mul(&self.beta, x);
+                t.add(&curve, &line)
+            };
+            let out = t.select_where(&positive, &upper, &lower);
+            drop((alpha_p, alpha_n));
+            out
+        })
     }
 }
 

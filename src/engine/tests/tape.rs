@@ -23,6 +23,38 @@ fn run(config: &str, setup: &str) -> Recording {
     record(&Model::from_config(config).unwrap(), &case.setup, Gpu::H200)
 }
 
+/// Dotted paths of the modules that have a weight, and of those that a step enters.
+fn made_and_entered(run: &Recording) -> [HashSet<String>; 2] {
+    let weights = run
+        .build
+        .iter()
+        .map(|event| run.log.allocations[event.storage() as usize]);
+    let made: HashSet<u32> = weights
+        .filter(|made| made.kind == Kind::Weight && made.name == "weight")
+        .map(|made| made.scope)
+        .collect();
+    let last = made.iter().copied().max().unwrap();
+    let path = |scope: u32| run.log.path(scope);
+    let entered = (last + 1)..run.log.scopes.len() as u32;
+    [made.into_iter().map(path).collect(), entered.map(path).collect()]
+}
+
+#[test]
+fn a_step_enters_every_module_with_a_weight_by_its_name() {
+    for setup in ["", r#","ckpt":"full","freeze":"lora""#, r#","loss":"fused_linear""#] {
+        let [made, entered] = made_and_entered(&run(LLAMA, &format!(r#""seq":64{setup}"#)));
+        let missing: Vec<_> = made.difference(&entered).collect();
+        // The fused loss reads the head's weight, and does not call the head.
+        let expected: Vec<&str> = if setup.contains("fused") {
+            vec!["lm_head"]
+        } else {
+            Vec::new()
+        };
+        assert_eq!(missing, expected, "{setup}");
+        assert_eq!(made.len(), 3 + 3 * 9);
+    }
+}
+
 /// Highest sum of requested bytes within a steady step.
 fn peak(run: &Recording) -> u64 {
     let bytes = |id: u32| run.log.allocations[id as usize].bytes;

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, Pattern, RmsNorm, RmsScale, Rotary, ScaledEmbedding};
 use crate::setup::Attention;
-use crate::tape::{Component, Mask, Tape, Tensor};
+use crate::tape::{Component, Mask, Module, Tape, Tensor};
 
 /// `GemmaForCausalLM`, `Gemma2ForCausalLM`, `Gemma3ForCausalLM`.
 pub struct GemmaLm {
@@ -52,13 +52,12 @@ struct Layer {
     mlp: Mlp,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
-    /// Name of `post_attention_layernorm` in the family.
-    second_norm: &'static str,
     /// Norms before and after the MLP (Gemma 2 and 3).
     feedforward_norms: Option<[RmsNorm; 2]>,
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -178,7 +177,7 @@ impl GemmaText {
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+        self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds))
     }
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
@@ -195,7 +194,7 @@ impl GemmaText {
         let turns: Vec<(Tensor, Tensor)> = self
             .rotary
             .iter()
-            .map(|rotary| t.scope("rotary_emb", || rotary.forward(t, &embeds, &position_ids)))
+            .map(|rotary| rotary.call(t, &embeds, &position_ids))
             .collect();
         let shared = |slides: bool, mask: &Option<Mask>| {
             let (cos, sin) = &turns[usize::from(slides).min(turns.len() - 1)];
@@ -221,7 +220,7 @@ impl GemmaText {
                 }
             });
         }
-        let out = t.scope("norm", || self.norm.forward(t, &h));
+        let out = self.norm.call(t, &h);
         drop(embeds);
         out
     }
@@ -245,7 +244,6 @@ impl Layer {
             mlp: t.scope("mlp", || Mlp::new(b, c)),
             input_layernorm: norm(b, "input_layernorm", c.hidden),
             post_attention_layernorm: norm(b, modules.second_norm, c.hidden),
-            second_norm: modules.second_norm,
             feedforward_norms: modules.sandwich_norms.then(|| {
                 ["pre_feedforward_layernorm", "post_feedforward_layernorm"].map(|name| norm(b, name, c.hidden))
             }),
@@ -254,24 +252,24 @@ impl Layer {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (out, _weights) = self.self_attn.call(t, shared, h);
         h = out;
-        let after_attention = |h: &Tensor| t.scope(self.second_norm, || self.post_attention_layernorm.forward(t, h));
+        let after_attention = |h: &Tensor| self.post_attention_layernorm.call(t, h);
         let Some([before, after]) = &self.feedforward_norms else {
             h = t.add(&residual, &h);
             let residual = h.clone();
             h = after_attention(&h);
-            h = t.scope("mlp", || self.mlp.forward(t, h));
+            h = self.mlp.call(t, h);
             return t.add(&residual, &h);
         };
         h = after_attention(&h);
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("pre_feedforward_layernorm", || before.forward(t, &h));
-        h = t.scope("mlp", || self.mlp.forward(t, h));
-        h = t.scope("post_feedforward_layernorm", || after.forward(t, &h));
+        h = before.call(t, &h);
+        h = self.mlp.call(t, h);
+        h = after.call(t, &h);
         t.add(&residual, &h)
     }
 }
@@ -281,6 +279,7 @@ impl SelfAttention {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         let linear = |name, input, output, bias| Linear::adapted(b, name, input, output, bias);
         Self {
+            module: b.module(),
             q_proj: linear("q_proj", c.hidden, q, c.qkv_bias),
             k_proj: linear("k_proj", c.hidden, kv, c.qkv_bias),
             v_proj: linear("v_proj", c.hidden, kv, c.qkv_bias),
@@ -294,39 +293,41 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let heads = |x: Tensor| {
-            let split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
-            t.transpose(&split, 1, 2)
-        };
-        let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, &x)));
-        let mut k = heads(t.scope("k_proj", || self.k_proj.forward(t, &x)));
-        let mut v = heads(t.scope("v_proj", || self.v_proj.forward(t, &x)));
-        if let Some([q_norm, k_norm]) = &self.qk_norms {
-            q = t.scope("q_norm", || q_norm.forward(t, &q));
-            k = t.scope("k_norm", || k_norm.forward(t, &k));
-        }
-        {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-            (q, k) = turned;
-        }
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::capped_attention(t, shared.attn, &call, self.softcap);
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let heads = |x: Tensor| {
+                let split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+                t.transpose(&split, 1, 2)
+            };
+            let mut q = heads(self.q_proj.call(t, &x));
+            let mut k = heads(self.k_proj.call(t, &x));
+            let mut v = heads(self.v_proj.call(t, &x));
+            if let Some([q_norm, k_norm]) = &self.qk_norms {
+                q = q_norm.call(t, &q);
+                k = k_norm.call(t, &k);
+            }
+            {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+                (q, k) = turned;
+            }
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::capped_attention(t, shared.attn, &call, self.softcap);
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

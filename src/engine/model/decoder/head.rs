@@ -55,7 +55,7 @@ pub fn logits_and_loss<'a>(t: &Tape, lm_head: impl Into<Option<&'a Linear>>, h: 
     };
     if !t.stage().is_whole() {
         return t.component("", Component::Head, || Output {
-            loss: t.scope("lm_head", || lm_head.forward(t, &h)),
+            loss: lm_head.call(t, &h),
             held: Vec::new(),
         });
     }
@@ -71,7 +71,7 @@ pub fn last_logits(t: &Tape, lm_head: &Linear, h: &Tensor) -> Tensor {
 pub fn formed_last_logits(t: &Tape, lm_head: &Linear, h: &Tensor, form: Logits) -> Tensor {
     let last = t.slice(h, 1, 1);
     t.component("", Component::Head, || {
-        let logits = t.scope("lm_head", || lm_head.forward(t, &last));
+        let logits = lm_head.call(t, &last);
         form.of(t, logits)
     })
 }
@@ -97,7 +97,7 @@ pub fn formed_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
         });
     }
     t.component("", Component::Head, || {
-        let mut logits = t.scope("lm_head", || lm_head.forward(t, &h));
+        let mut logits = lm_head.call(t, &h);
         logits = form.of(t, logits);
         let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
         // The hidden states are a local of the model's forward, freed when it returns.

@@ -9,7 +9,7 @@ use super::mlp::Mlp;
 use super::sparse::SparseMlp;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Makes a block of a decoder with latent attention: Llama's, with another attention, and with experts or an MLP.
 pub(crate) struct LatentLayer;
@@ -28,6 +28,7 @@ impl LatentLayer {
 
 /// `DeepseekV3Attention` and its variants.
 pub(crate) struct LatentAttention {
+    module: Module,
     queries: Queries,
     kv_a_proj_with_mqa: Linear,
     kv_a_layernorm: RmsNorm,
@@ -65,16 +66,16 @@ impl Queries {
 
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         match self {
-            Self::Whole(q_proj) => t.scope("q_proj", || q_proj.forward(t, x)),
+            Self::Whole(q_proj) => q_proj.call(t, x),
             Self::Latent {
                 q_a_proj,
                 q_a_layernorm,
                 q_b_proj,
             } => {
-                let latent = t.scope("q_a_proj", || q_a_proj.forward(t, x));
-                let normed = t.scope("q_a_layernorm", || q_a_layernorm.forward(t, &latent));
+                let latent = q_a_proj.call(t, x);
+                let normed = q_a_layernorm.call(t, &latent);
                 drop(latent);
-                t.scope("q_b_proj", || q_b_proj.forward(t, &normed))
+                q_b_proj.call(t, &normed)
             }
         }
     }
@@ -88,6 +89,7 @@ impl LatentAttention {
         let inner = latent.kv_rank + latent.turned;
         let outer = c.heads * (latent.unturned + latent.values);
         Self {
+            module: b.module(),
             queries: Queries::new(b, c, latent),
             kv_a_proj_with_mqa: Linear::new(b, "kv_a_proj_with_mqa", c.hidden, inner, c.qkv_bias),
             kv_a_layernorm: RmsNorm::new(b, "kv_a_layernorm", latent.kv_rank),
@@ -103,7 +105,7 @@ impl LatentAttention {
     fn expanded(&self, t: &Tape, latent: &Tensor, turned: &Tensor) -> [Tensor; 2] {
         let LatentConfig { unturned, values, .. } = self.latent;
         let [batch, seq] = [latent.size(0), latent.size(2)];
-        let made = t.scope("kv_b_proj", || self.kv_b_proj.forward(t, latent));
+        let made = self.kv_b_proj.call(t, latent);
         let made = t.view(&made, [batch, seq, self.heads, unturned + values]);
         let made = t.transpose(&made, 1, 2);
         let mut parts = t.split(&made, 3, &[unturned, values]).into_iter();
@@ -137,35 +139,37 @@ impl LatentAttention {
 }
 
 impl Attend for LatentAttention {
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let latent = &self.latent;
-        let q = self.queries.forward(t, &x);
-        let q = t.view(&q, [batch, seq, self.heads, latent.width()]);
-        let q = t.transpose(&q, 1, 2);
-        let of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
-        let compressed = t.scope("kv_a_proj_with_mqa", || self.kv_a_proj_with_mqa.forward(t, &x));
-        let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.turned]);
-        let mut kv = t.scope("kv_a_layernorm", || self.kv_a_layernorm.forward(t, &of_kv[0]));
-        kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
-        let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
-        let [turned_q, mut turned_k] = self.turn(t, [&of_q[1], &k], shared);
-        if let Some(cache) = &shared.cache {
-            (kv, turned_k) = cache.update(t, &kv, &turned_k);
-        }
-        let queries = t.cat(&[&of_q[0], &turned_q], 3);
-        let [keys, values] = self.expanded(t, &kv, &turned_k);
-        let call = AttentionCall {
-            q: &queries,
-            k: &keys,
-            v: &values,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.contiguous(&t.reshape(&out, [batch, seq, self.heads * latent.values]));
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let latent = &self.latent;
+            let q = self.queries.forward(t, &x);
+            let q = t.view(&q, [batch, seq, self.heads, latent.width()]);
+            let q = t.transpose(&q, 1, 2);
+            let of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
+            let compressed = self.kv_a_proj_with_mqa.call(t, &x);
+            let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.turned]);
+            let mut kv = self.kv_a_layernorm.call(t, &of_kv[0]);
+            kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
+            let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
+            let [turned_q, mut turned_k] = self.turn(t, [&of_q[1], &k], shared);
+            if let Some(cache) = &shared.cache {
+                (kv, turned_k) = cache.update(t, &kv, &turned_k);
+            }
+            let queries = t.cat(&[&of_q[0], &turned_q], 3);
+            let [keys, values] = self.expanded(t, &kv, &turned_k);
+            let call = AttentionCall {
+                q: &queries,
+                k: &keys,
+                v: &values,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.contiguous(&t.reshape(&out, [batch, seq, self.heads * latent.values]));
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

@@ -6,23 +6,23 @@ use super::forms::{NormPlacement, QueryNorms, Rotation};
 use super::mlp::Mlp;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, Norm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// The part of a block that takes each position by itself: an MLP, or experts.
 pub trait FeedForward {
     /// [batch, seq, hidden] → [batch, seq, hidden].
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor;
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor;
 
     /// Runs it, and returns the router's logits too if the block holds them until it returns.
-    fn forward_and_logits(&self, t: &Tape, x: Tensor) -> (Tensor, Option<Tensor>) {
-        (self.forward(t, x), None)
+    fn call_with_logits(&self, t: &Tape, x: Tensor) -> (Tensor, Option<Tensor>) {
+        (self.call(t, x), None)
     }
 }
 
 /// The attention of a block.
 pub trait Attend {
     /// [batch, seq, hidden] → [batch, seq, hidden], and the weights that eager attention returns.
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>);
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>);
 }
 
 /// Llama's block: attention and an MLP, each with a norm and a residual connection.
@@ -30,7 +30,7 @@ pub struct Layer {
     self_attn: Box<dyn Attend>,
     mlp: Box<dyn FeedForward>,
     /// Norms before attention, after it, before the MLP and after it.
-    norms: [Option<NamedNorm>; 4],
+    norms: [Option<Norm>; 4],
     placement: NormPlacement,
     /// True if what each part adds to the residual stream is multiplied by a number.
     scales: bool,
@@ -40,10 +40,9 @@ pub struct Layer {
     keeps_undropped: bool,
 }
 
-struct NamedNorm(&'static str, Norm);
-
 /// `LlamaAttention` and its variants.
 pub(crate) struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -60,8 +59,8 @@ pub(crate) struct SelfAttention {
 }
 
 impl FeedForward for Mlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        self.forward(t, x)
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.call(t, x)
     }
 }
 
@@ -86,7 +85,7 @@ impl Layer {
         let block = c.family.block();
         let self_attn = t.scope("self_attn", attention);
         let mlp = t.scope("mlp", mlp);
-        let norm = |name| Some(NamedNorm(name, Norm::new(b, name, c.hidden, c.norm)));
+        let norm = |name| Some(Norm::new(b, name, c.hidden, c.norm));
         let norms = match block.placement {
             NormPlacement::Shared => [norm("input_layernorm"), None, None, None],
             NormPlacement::After => {
@@ -122,7 +121,7 @@ impl Layer {
     /// Runs one of the block's norms, if it has that.
     fn normed(&self, t: &Tape, which: usize, x: Tensor) -> Tensor {
         match &self.norms[which] {
-            Some(NamedNorm(name, norm)) => t.scope(name, || norm.forward(t, &x)),
+            Some(norm) => norm.call(t, &x),
             None => x,
         }
     }
@@ -152,8 +151,8 @@ impl Layer {
     fn forward_side_by_side(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let h = self.normed(t, 0, x);
-        let (attended, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h.clone()));
-        let of_mlp = t.scope("mlp", || self.mlp.forward(t, h.clone()));
+        let (attended, _weights) = self.self_attn.call(t, shared, h.clone());
+        let of_mlp = self.mlp.call(t, h.clone());
         let sum = t.add(&residual, &attended);
         let out = t.add(&sum, &of_mlp);
         drop(h);
@@ -168,7 +167,7 @@ impl Block for Layer {
         }
         let residual = x.clone();
         let mut h = self.normed(t, 0, x);
-        let (mut out, mut held) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (mut out, mut held) = self.self_attn.call(t, shared, h);
         h = out;
         let undropped = self.kept(&h);
         if self.dropout > 0.0 {
@@ -180,7 +179,7 @@ impl Block for Layer {
         let residual = h.clone();
         h = self.normed(t, 2, h);
         let logits;
-        (out, logits) = t.scope("mlp", || self.mlp.forward_and_logits(t, h));
+        (out, logits) = self.mlp.call_with_logits(t, h);
         h = out;
         // One variable holds what attention returns beside its output, and then the router's logits.
         held = logits.or(held);
@@ -208,6 +207,7 @@ impl SelfAttention {
         let turns_anyway = c.experts.as_ref().is_some_and(|e| e.dense_turns && !e.sparse[index]);
         let sees_all = c.windows[index].is_none() && c.windows.iter().any(Option::is_some);
         Self {
+            module: b.module(),
             q_proj: Linear::columns(b, "q_proj", c.hidden, q, c.qkv_bias),
             k_proj: Linear::columns(b, "k_proj", c.hidden, kv, c.qkv_bias),
             v_proj: Linear::columns(b, "v_proj", c.hidden, kv, c.qkv_bias),
@@ -223,60 +223,61 @@ impl SelfAttention {
 }
 
 impl Attend for SelfAttention {
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let names = query_norm_names(self.place);
-        let norm = |which: usize, place: QueryNorms, x: Tensor| match &self.norms {
-            Some(norms) if self.place == place => t.scope(names[which], || norms[which].forward(t, &x)),
-            _ => x,
-        };
-        let heads = |x: Tensor, which: Option<usize>| {
-            let mut split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
-            if let Some(which) = which {
-                split = norm(which, QueryNorms::Heads, split);
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let names = query_norm_names(self.place);
+            let norm = |which: usize, place: QueryNorms, x: Tensor| match &self.norms {
+                Some(norms) if self.place == place => norms[which].call(t, &x),
+                _ => x,
+            };
+            let heads = |x: Tensor, which: Option<usize>| {
+                let mut split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+                if let Some(which) = which {
+                    split = norm(which, QueryNorms::Heads, split);
+                }
+                t.transpose(&split, 1, 2)
+            };
+            let (mut q, mut k, mut v);
+            let splits_last = shared.splits_last && self.place != QueryNorms::SplitHeads;
+            if splits_last || self.place == QueryNorms::Whole {
+                q = norm(0, QueryNorms::Whole, self.q_proj.call(t, &x));
+                k = norm(1, QueryNorms::Whole, self.k_proj.call(t, &x));
+                let unsplit = self.v_proj.call(t, &x);
+                q = heads(q, Some(0));
+                k = heads(k, Some(1));
+                v = heads(unsplit, None);
+            } else {
+                q = heads(self.q_proj.call(t, &x), Some(0));
+                k = heads(self.k_proj.call(t, &x), Some(1));
+                v = heads(self.v_proj.call(t, &x), None);
             }
-            t.transpose(&split, 1, 2)
-        };
-        let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
-        let (mut q, mut k, mut v);
-        let splits_last = shared.splits_last && self.place != QueryNorms::SplitHeads;
-        if splits_last || self.place == QueryNorms::Whole {
-            q = norm(0, QueryNorms::Whole, project("q_proj", &self.q_proj));
-            k = norm(1, QueryNorms::Whole, project("k_proj", &self.k_proj));
-            let unsplit = project("v_proj", &self.v_proj);
-            q = heads(q, Some(0));
-            k = heads(k, Some(1));
-            v = heads(unsplit, None);
-        } else {
-            q = heads(project("q_proj", &self.q_proj), Some(0));
-            k = heads(project("k_proj", &self.k_proj), Some(1));
-            v = heads(project("v_proj", &self.v_proj), None);
-        }
-        q = norm(0, QueryNorms::SplitHeads, q);
-        k = norm(1, QueryNorms::SplitHeads, k);
-        if let Some(rotation) = self.rotation {
-            [q, k] = turn(t, rotation, [q, k], shared);
-        }
-        q = norm(0, QueryNorms::TurnedHeads(names), q);
-        k = norm(1, QueryNorms::TurnedHeads(names), k);
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        if let Some(norm) = &self.sub_norm {
-            out = t.scope("attn_sub_norm", || norm.forward(t, &out));
-        }
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+            q = norm(0, QueryNorms::SplitHeads, q);
+            k = norm(1, QueryNorms::SplitHeads, k);
+            if let Some(rotation) = self.rotation {
+                [q, k] = turn(t, rotation, [q, k], shared);
+            }
+            q = norm(0, QueryNorms::TurnedHeads(names), q);
+            k = norm(1, QueryNorms::TurnedHeads(names), k);
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            if let Some(norm) = &self.sub_norm {
+                out = norm.call(t, &out);
+            }
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }
 

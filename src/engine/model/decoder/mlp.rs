@@ -4,13 +4,12 @@ use super::config::DecoderConfig;
 use super::forms::MlpKind;
 use crate::model::config::Activation;
 use crate::nn::{self, Builder, Linear, RmsNorm, Xielu};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `LlamaMLP` and its variants.
 pub struct Mlp {
+    module: Module,
     up: Up,
-    /// Name of the projection back.
-    down: &'static str,
     down_proj: Linear,
     activation: Activation,
     /// The activation, if it has parameters (Apertus).
@@ -25,8 +24,8 @@ enum Up {
     Gated { gate_proj: Linear, up_proj: Linear },
     /// Both in one, the gate first (`Phi3MLP`, `GlmMLP`).
     Fused(Linear),
-    /// One, and its name (`ArceeMLP`).
-    Plain(&'static str, Linear),
+    /// One (`ArceeMLP`).
+    Plain(Linear),
 }
 
 impl Mlp {
@@ -45,8 +44,8 @@ impl Mlp {
             MlpKind::Plain(names) => return Self::plain(b, c, names),
         };
         Self {
+            module: b.module(),
             up,
-            down: "down_proj",
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
             activation: c.activation,
             xielu: None,
@@ -68,8 +67,8 @@ impl Mlp {
             ),
         };
         Self {
-            up: Up::Plain(up, up_proj),
-            down,
+            module: b.module(),
+            up: Up::Plain(up_proj),
             down_proj,
             activation: c.activation,
             xielu: (c.activation == Activation::Xielu).then(|| Xielu::new(b, "act_fn")),
@@ -80,11 +79,11 @@ impl Mlp {
     /// Makes a gated MLP of these widths.
     pub fn of(b: &Builder, [hidden, intermediate]: [u64; 2], bias: bool, activation: Activation) -> Self {
         Self {
+            module: b.module(),
             up: Up::Gated {
                 gate_proj: Linear::columns(b, "gate_proj", hidden, intermediate, bias),
                 up_proj: Linear::columns(b, "up_proj", hidden, intermediate, bias),
             },
-            down: "down_proj",
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, bias),
             activation,
             xielu: None,
@@ -102,11 +101,11 @@ impl Mlp {
         activation: Activation,
     ) -> Self {
         Self {
+            module: b.module(),
             up: Up::Gated {
                 gate_proj: Linear::new(b, "gate_proj", hidden, intermediate, bias),
                 up_proj: Linear::new(b, "up_proj", hidden, intermediate, bias),
             },
-            down: "down_proj",
             down_proj: Linear::new(b, "down_proj", intermediate, output, bias),
             activation,
             xielu: None,
@@ -114,34 +113,36 @@ impl Mlp {
         }
     }
 
-    pub fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let activate = |x: Tensor| match &self.xielu {
-            Some(xielu) => t.scope("act_fn", || xielu.forward(t, &x)),
-            None => t.watched("act_fn", || nn::activate(t, self.activation, x)),
-        };
-        // `gate` is a view of a fused projection that lives until the forward returns.
-        let mut _gate = None;
-        let mut product = match &self.up {
-            Up::Gated { gate_proj, up_proj } => {
-                let gate = activate(t.scope("gate_proj", || gate_proj.forward(t, &x)));
-                let up = t.scope("up_proj", || up_proj.forward(t, &x));
-                t.mul(&gate, &up)
+    pub fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let activate = |x: Tensor| match &self.xielu {
+                Some(xielu) => xielu.call(t, &x),
+                None => t.watched("act_fn", || nn::activate(t, self.activation, x)),
+            };
+            // `gate` is a view of a fused projection that lives until the forward returns.
+            let mut _gate = None;
+            let mut product = match &self.up {
+                Up::Gated { gate_proj, up_proj } => {
+                    let gate = activate(gate_proj.call(t, &x));
+                    let up = up_proj.call(t, &x);
+                    t.mul(&gate, &up)
+                }
+                Up::Fused(proj) => {
+                    let fused = proj.call(t, &x);
+                    let half = fused.last() / 2;
+                    let parts = t.split(&fused, 2, &[half; 2]);
+                    drop(fused);
+                    let opened = activate(parts[0].clone());
+                    let product = t.mul(&parts[1], &opened);
+                    _gate = Some(parts);
+                    product
+                }
+                Up::Plain(proj) => activate(proj.call(t, &x)),
+            };
+            if let Some(norm) = &self.sub_norm {
+                product = norm.call(t, &product);
             }
-            Up::Fused(proj) => {
-                let fused = t.scope("gate_up_proj", || proj.forward(t, &x));
-                let half = fused.last() / 2;
-                let parts = t.split(&fused, 2, &[half; 2]);
-                drop(fused);
-                let opened = activate(parts[0].clone());
-                let product = t.mul(&parts[1], &opened);
-                _gate = Some(parts);
-                product
-            }
-            Up::Plain(name, proj) => activate(t.scope(name, || proj.forward(t, &x))),
-        };
-        if let Some(norm) = &self.sub_norm {
-            product = t.scope("ffn_sub_norm", || norm.forward(t, &product));
-        }
-        t.scope(self.down, || self.down_proj.forward(t, &product))
+            self.down_proj.call(t, &product)
+        })
     }
 }

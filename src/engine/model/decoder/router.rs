@@ -6,10 +6,11 @@ use super::expert_keys::SigmoidForm;
 use super::experts::{ExpertsConfig, RouterKind};
 use crate::dtype::DType;
 use crate::nn::{Active, Builder, ExpertSizes, Linear, Wrapped};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Qwen3MoeTopKRouter`, `DeepseekV3TopkRouter` and their variants.
 pub(crate) struct Router {
+    module: Module,
     weight: Weight,
     /// Correction of the choice, [experts] or [1, experts], or bias of the logits, [experts].
     correction: Option<Tensor>,
@@ -54,6 +55,7 @@ impl Router {
             })),
         };
         Self {
+            module: b.module(),
             weight,
             correction,
             sizes: e.sizes,
@@ -74,40 +76,44 @@ impl Router {
     }
 
     /// Tokens [.., hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
-        let weight = match &self.weight {
-            Weight::Parameter(weight) => &weight.activate(t),
-            Weight::Map(map) => return self.normalised_product(t, x, map),
-        };
-        match (self.kind, &self.correction) {
-            (RouterKind::Softmax { is_normalised, narrows }, _) => self.softmax(t, x, weight, [is_normalised, narrows]),
-            (
-                RouterKind::Grouped {
-                    groups,
-                    kept,
-                    is_normalised,
-                    ..
-                },
-                Some(correction),
-            ) => self.grouped(t, x, weight, correction, [groups, kept], is_normalised),
-            (RouterKind::Scaled(limits), _) => self.scaled(t, x, weight, limits),
-            (RouterKind::OfChosen, bias) => {
-                let logits = t.linear(x, weight.get(t), bias.as_ref());
-                let [values, indices] = t.topk(&logits, self.chosen);
-                let weights = t.softmax(&values, Some(values.dtype()));
-                [logits, weights, indices]
+    pub fn call(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
+        self.module.call(t, move || {
+            let weight = match &self.weight {
+                Weight::Parameter(weight) => &weight.activate(t),
+                Weight::Map(map) => return self.normalised_product(t, x, map),
+            };
+            match (self.kind, &self.correction) {
+                (RouterKind::Softmax { is_normalised, narrows }, _) => {
+                    self.softmax(t, x, weight, [is_normalised, narrows])
+                }
+                (
+                    RouterKind::Grouped {
+                        groups,
+                        kept,
+                        is_normalised,
+                        ..
+                    },
+                    Some(correction),
+                ) => self.grouped(t, x, weight, correction, [groups, kept], is_normalised),
+                (RouterKind::Scaled(limits), _) => self.scaled(t, x, weight, limits),
+                (RouterKind::OfChosen, bias) => {
+                    let logits = t.linear(x, weight.get(t), bias.as_ref());
+                    let [values, indices] = t.topk(&logits, self.chosen);
+                    let weights = t.softmax(&values, Some(values.dtype()));
+                    [logits, weights, indices]
+                }
+                (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, weight, correction),
+                (RouterKind::OfChosenInF32, _) => self.of_chosen_in_f32(t, x, weight),
+                (RouterKind::SoftmaxOfChosen, _) => self.selected(t, x, weight, None),
+                (RouterKind::SigmoidsOfChosen { is_normalised }, _) => self.selected(t, x, weight, Some(is_normalised)),
+                (RouterKind::Sigmoids(form), Some(correction)) => self.sigmoids(t, x, weight, (correction, form)),
+                (RouterKind::NormalisedProduct, _) => unreachable!("such a router has a map"),
+                (RouterKind::OfBlock, _) => unreachable!("such a block has a router of its own"),
+                (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
+                    unreachable!("such a router has a correction")
+                }
             }
-            (RouterKind::Corrected, Some(correction)) => self.corrected(t, x, weight, correction),
-            (RouterKind::OfChosenInF32, _) => self.of_chosen_in_f32(t, x, weight),
-            (RouterKind::SoftmaxOfChosen, _) => self.selected(t, x, weight, None),
-            (RouterKind::SigmoidsOfChosen { is_normalised }, _) => self.selected(t, x, weight, Some(is_normalised)),
-            (RouterKind::Sigmoids(form), Some(correction)) => self.sigmoids(t, x, weight, (correction, form)),
-            (RouterKind::NormalisedProduct, _) => unreachable!("such a router has a map"),
-            (RouterKind::OfBlock, _) => unreachable!("such a block has a router of its own"),
-            (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
-                unreachable!("such a router has a correction")
-            }
-        }
+        })
     }
 
     fn softmax(&self, t: &Tape, x: &Tensor, weight: &Active<'_>, [is_normalised, narrows]: [bool; 2]) -> [Tensor; 3] {
@@ -174,7 +180,7 @@ impl Router {
     fn normalised_product(&self, t: &Tape, x: &Tensor, wg: &Linear) -> [Tensor; 3] {
         // `reshape` to the same shape is a node of the graph too.
         let wide = t.to_dtype(&t.view(x, *x.shape()), DType::F32);
-        let logits = t.scope("wg", || wg.forward(t, &wide));
+        let logits = wg.call(t, &wide);
         let probs = t.softmax(&logits, Some(DType::F32));
         let [mut weights, indices] = t.topk(&probs, self.chosen);
         drop(probs);

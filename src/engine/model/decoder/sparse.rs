@@ -7,7 +7,7 @@ use super::mlp::Mlp;
 use super::router::Router;
 use crate::dtype::DType;
 use crate::nn::{Activation, Builder, Experts, Linear, RmsNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Makes a block of a decoder with experts: Llama's, with experts or an MLP.
 pub(crate) struct ExpertLayer;
@@ -25,6 +25,7 @@ impl ExpertLayer {
 
 /// `Qwen3MoeSparseMoeBlock`, `DeepseekV3MoE` and their variants.
 pub(crate) struct SparseMlp {
+    module: Module,
     experts: Experts,
     gate: Router,
     shared: Option<Shared>,
@@ -55,13 +56,13 @@ impl Shared {
     }
 
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        t.scope(self.kind.name(), || self.mlp.forward(t, x))
+        self.mlp.call(t, x)
     }
 
     /// Multiplies what the expert made by its gate, if it has one.
     fn gated(&self, t: &Tape, rows: &Tensor, output: Tensor) -> Tensor {
         let Some(gate) = &self.gate else { return output };
-        let opened = t.sigmoid(&t.scope("shared_expert_gate", || gate.forward(t, rows)));
+        let opened = t.sigmoid(&gate.call(t, rows));
         t.mul(&opened, &output)
     }
 }
@@ -86,6 +87,7 @@ impl SparseMlp {
         let shared = e.shared.map(|kind| Shared::new(b, kind, e.sizes.hidden, form));
         let is_normed = matches!(e.shared, Some((SharedKind::AddedAndNormed, _)));
         Self {
+            module: b.module(),
             experts,
             gate,
             shared,
@@ -94,18 +96,20 @@ impl SparseMlp {
     }
 
     /// Rows [tokens, hidden] → what the chosen experts make of them, and the router's logits [tokens, experts].
-    pub fn of_rows(&self, t: &Tape, rows: &Tensor) -> [Tensor; 2] {
-        let [logits, weights, indices] = t.scope("gate", || self.gate.forward(t, rows));
-        let out = t.scope("experts", || self.experts.forward(t, rows, &indices, &weights));
-        [out, logits]
+    pub fn call_on_rows(&self, t: &Tape, rows: &Tensor) -> [Tensor; 2] {
+        self.module.call(t, move || {
+            let [logits, weights, indices] = self.gate.call(t, rows);
+            let out = self.experts.call(t, rows, &indices, &weights);
+            [out, logits]
+        })
     }
 
     /// Combines what the expert that all tokens pass makes last (`HYV3MoE.forward`, `Cohere2MoeSparseMoeBlock.forward`).
     fn forward_combined(&self, t: &Tape, shared: &Shared, how: Combination, x: Tensor) -> Tensor {
         let shape = *x.shape();
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
-        let routed = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        let [_logits, weights, indices] = self.gate.call(t, &rows);
+        let routed = self.experts.call(t, &rows, &indices, &weights);
         let widened = |x: Tensor| match how {
             Combination::SumInF32 => t.to_dtype(&x, DType::F32),
             Combination::Sum | Combination::Average => x,
@@ -131,8 +135,8 @@ impl SparseMlp {
         let shape = *x.shape();
         let of_shared = shared.forward(t, x.clone());
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
-        let routed = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        let [_logits, weights, indices] = self.gate.call(t, &rows);
+        let routed = self.experts.call(t, &rows, &indices, &weights);
         let out = t.add(&t.view(&routed, shape), &of_shared);
         drop(of_shared);
         out
@@ -141,48 +145,50 @@ impl SparseMlp {
     /// Adds what the expert that all tokens pass makes after the others (`DeepseekV3MoE.forward`).
     fn forward_then_shared(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let shape = *x.shape();
-        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &x));
+        let [_logits, weights, indices] = self.gate.call(t, &x);
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let mut out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
+        let mut out = self.experts.call(t, &rows, &indices, &weights);
         drop(rows);
         out = t.view(&out, shape);
         let of_shared = shared.forward(t, x.clone());
         let sum = t.add(&out, &of_shared);
         drop((out, of_shared));
         match &self.post_mlp_layernorm {
-            Some(norm) => t.scope("post_mlp_layernorm", || norm.forward(t, &sum)),
+            Some(norm) => norm.call(t, &sum),
             None => sum,
         }
     }
 }
 
 impl FeedForward for SparseMlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let runs_last = |shared: &&Shared| matches!(shared.kind, SharedKind::Added | SharedKind::AddedAndNormed);
-        if let Some(shared) = self.shared.as_ref().filter(runs_last) {
-            return self.forward_then_shared(t, shared, x);
-        }
-        match &self.shared {
-            Some(shared) if shared.kind == SharedKind::Beside => return self.forward_beside(t, shared, x),
-            Some(shared) => {
-                if let SharedKind::Last(how) = shared.kind {
-                    return self.forward_combined(t, shared, how, x);
-                }
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let runs_last = |shared: &&Shared| matches!(shared.kind, SharedKind::Added | SharedKind::AddedAndNormed);
+            if let Some(shared) = self.shared.as_ref().filter(runs_last) {
+                return self.forward_then_shared(t, shared, x);
             }
-            None => {}
-        }
-        let shape = *x.shape();
-        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let mut shared = self.shared.as_ref().map(|shared| shared.forward(t, rows.clone()));
-        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
-        let mut out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
-        if let (Some(module), Some(output)) = (&self.shared, shared.take()) {
-            let output = module.gated(t, &rows, output);
-            out = t.add(&out, &output);
-            shared = Some(output);
-        }
-        let out = t.reshape(&out, shape);
-        drop(shared);
-        out
+            match &self.shared {
+                Some(shared) if shared.kind == SharedKind::Beside => return self.forward_beside(t, shared, x),
+                Some(shared) => {
+                    if let SharedKind::Last(how) = shared.kind {
+                        return self.forward_combined(t, shared, how, x);
+                    }
+                }
+                None => {}
+            }
+            let shape = *x.shape();
+            let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+            let mut shared = self.shared.as_ref().map(|shared| shared.forward(t, rows.clone()));
+            let [_logits, weights, indices] = self.gate.call(t, &rows);
+            let mut out = self.experts.call(t, &rows, &indices, &weights);
+            if let (Some(module), Some(output)) = (&self.shared, shared.take()) {
+                let output = module.gated(t, &rows, output);
+                out = t.add(&out, &output);
+                shared = Some(output);
+            }
+            let out = t.reshape(&out, shape);
+            drop(shared);
+            out
+        })
     }
 }

@@ -187,7 +187,7 @@ impl Decoder {
         cache: Option<KvCache>,
     ) -> Tensor {
         let dtype = if self.turns_by_f32 { DType::F32 } else { embeds.dtype() };
-        let turns = |rotary: &Rotary| t.scope("rotary_emb", || rotary.forward_in(t, dtype, &position_ids));
+        let turns = |rotary: &Rotary| rotary.call_in(t, dtype, &position_ids);
         let (cos, sin) = turns(&self.rotary);
         let of_sliding = self.sliding_rotary.as_ref().map(turns);
         let shared = BlockContext {
@@ -225,7 +225,7 @@ impl Decoder {
         let embeds = t.scale(embeds);
         let position_ids = nn::position_ids(t, &embeds);
         let (mask, _) = self.masks(t, run, &embeds, None);
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let (cos, sin) = self.rotary.call(t, &embeds, &position_ids);
         let shared = BlockContext {
             attn: self.attention(run),
             mask,
@@ -251,9 +251,9 @@ impl Decoder {
     ) -> Tensor {
         let cache = run.cache(&self.windows);
         let (mask, sliding_mask) = self.masks(t, run, &embeds, None);
-        let (cos, sin) = t.scope("rotary_emb", || {
-            self.rotary.multimodal(t, &embeds, positions.axes, positions.layout)
-        });
+        let (cos, sin) = self
+            .rotary
+            .call_multimodal(t, &embeds, positions.axes, positions.layout);
         let shared = BlockContext {
             attn: self.attention(run),
             mask,
@@ -313,7 +313,7 @@ impl Decoder {
     ) -> Tensor {
         let (full, sliding) = (Rc::new(full), Rc::new(sliding));
         let h = match &self.norm {
-            Some(norm) if self.norm_first => t.scope("norm", || norm.forward(t, &embeds)),
+            Some(norm) if self.norm_first => norm.call(t, &embeds),
             _ => embeds.clone(),
         };
         // Embeddings that were multiplied beside their product live elsewhere; the product lives for the first block only.
@@ -350,7 +350,7 @@ impl Decoder {
             unreachable!("each block has an output")
         };
         let out = match &self.norm {
-            Some(norm) => t.scope("norm", || norm.forward(t, &h)),
+            Some(norm) => norm.call(t, &h),
             None => h,
         };
         drop(embeds);

@@ -8,7 +8,7 @@ use crate::model::config::{Activation, EncoderShape};
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// Sizes and settings that the blocks of a tower share.
 pub struct BlockConfig {
@@ -54,7 +54,6 @@ pub enum BlockOrder {
 
 /// One block.
 pub struct Block {
-    form: &'static BlockForm,
     attention: SelfAttention,
     norm1: LayerNorm,
     mlp: Mlp,
@@ -64,6 +63,7 @@ pub struct Block {
 
 /// Attention over all positions of a sample.
 struct SelfAttention {
+    module: Module,
     form: &'static BlockForm,
     q_proj: Linear,
     k_proj: Linear,
@@ -75,6 +75,7 @@ struct SelfAttention {
 
 /// Two linear maps around an activation.
 pub struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -134,7 +135,6 @@ impl Block {
             BlockOrder::NormsBetween => (attention(), norm(norm1), norm(norm2), mlp()),
         };
         Self {
-            form: c.form,
             attention,
             norm1,
             mlp,
@@ -144,17 +144,16 @@ impl Block {
     }
 
     fn forward(&self, t: &Tape, attn: Attention, mask: Option<&Mask>, x: Tensor) -> Tensor {
-        let [norm1, norm2] = self.form.norms;
         let residual = x.clone();
-        let mut h = t.scope(norm1, || self.norm1.forward(t, &x));
+        let mut h = self.norm1.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope(self.form.attention, || self.attention.forward(t, attn, mask, h));
+        let (out, _weights) = self.attention.call(t, attn, mask, h);
         h = t.dropout(&out, self.dropout);
         drop(out);
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope(norm2, || self.norm2.forward(t, &h));
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.norm2.call(t, &h);
+        h = self.mlp.call(t, &h);
         h = t.dropout(&h, self.dropout);
         t.add(&residual, &h)
     }
@@ -171,6 +170,7 @@ impl SelfAttention {
             (qkv("q_proj"), k, v)
         };
         Self {
+            module: b.module(),
             form: c.form,
             q_proj,
             k_proj,
@@ -181,27 +181,29 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, attn: Attention, mask: Option<&Mask>, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
-        let late = |x: Tensor| if self.form.splits_late { heads(x) } else { x };
-        let early = |x: Tensor| if self.form.splits_late { x } else { heads(x) };
-        let q = early(t.scope("q_proj", || self.q_proj.forward(t, &x)));
-        let k = early(t.scope("k_proj", || self.k_proj.forward(t, &x)));
-        let v = early(t.scope("v_proj", || self.v_proj.forward(t, &x)));
-        let (q, k, v) = (late(q), late(k), late(v));
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask,
-            dropout: self.dropout,
-            softmax: self.form.wide_softmax.then_some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, [batch, seq, hidden]);
-        out = t.scope(self.form.out_proj, || self.out_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, attn: Attention, mask: Option<&Mask>, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
+            let late = |x: Tensor| if self.form.splits_late { heads(x) } else { x };
+            let early = |x: Tensor| if self.form.splits_late { x } else { heads(x) };
+            let q = early(self.q_proj.call(t, &x));
+            let k = early(self.k_proj.call(t, &x));
+            let v = early(self.v_proj.call(t, &x));
+            let (q, k, v) = (late(q), late(k), late(v));
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask,
+                dropout: self.dropout,
+                softmax: self.form.wide_softmax.then_some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.out_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
@@ -212,6 +214,7 @@ impl Mlp {
             hidden, intermediate, ..
         } = shape;
         Self {
+            module: b.module(),
             fc1: Linear::new(b, "fc1", hidden, intermediate, true),
             fc2: Linear::new(b, "fc2", intermediate, hidden, true),
             activation,
@@ -219,9 +222,11 @@ impl Mlp {
     }
 
     /// [.., hidden] → the same.
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.fc2.call(t, &h)
+        })
     }
 }

@@ -30,13 +30,13 @@ pub trait MixedLayer {
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor;
 }
 
-/// Runs all layers and the last norm, an attribute of this name, [batch, seq, hidden] → the same. Each layer gets only the
+/// Runs all layers and the last norm, [batch, seq, hidden] → the same. Each layer gets only the
 /// mask of its kind, so that a checkpoint keeps no other.
 pub fn run_layers<L: MixedLayer + 'static>(
     t: &Tape,
     run: &Run,
     (layers, is_recurrent): (&[Rc<L>], &[bool]),
-    (name, norm): (&'static str, &RmsNorm),
+    norm: &RmsNorm,
     shared: LayerContext,
     embeds: Tensor,
 ) -> Tensor {
@@ -68,7 +68,7 @@ pub fn run_layers<L: MixedLayer + 'static>(
             false => forward(t, input),
         });
     });
-    let out = t.scope(name, || norm.forward(t, &h));
+    let out = norm.call(t, &h);
     // Masks and rotary tables are locals of the model's forward, and live as long.
     drop((h, embeds));
     out

@@ -71,7 +71,7 @@ impl Tape {
         self.enter(name, None, Some(component), f)
     }
 
-    fn enter<R>(
+    pub(in crate::tape) fn enter<R>(
         &self,
         name: &'static str,
         index: Option<u32>,

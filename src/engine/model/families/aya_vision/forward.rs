@@ -92,14 +92,14 @@ impl Projector {
         let mut x = pixel_shuffle_by_reshapes(t, &square, self.shuffle);
         drop(square);
         if let Some(norm) = &self.layernorm {
-            x = t.scope("layernorm", || norm.forward(t, &x));
+            x = norm.call(t, &x);
         }
-        let h = t.scope("linear_1", || self.linear_1.forward(t, &x));
+        let h = self.linear_1.call(t, &x);
         let halves = t.split(&h, 2 + 1, &[h.last() / 2, h.last() / 2]);
         let gate = nn::activate(t, Activation::Silu, halves[1].clone());
         let gated = t.mul(&gate, &halves[0]);
         drop((gate, h));
-        let out = t.scope("linear_2", || self.linear_2.forward(t, &gated));
+        let out = self.linear_2.call(t, &gated);
         drop((halves, x));
         out
     }

@@ -93,7 +93,7 @@ impl Decoder {
     /// The norm of embeddings, if it is in this place.
     fn normed(&self, t: &Tape, place: EmbeddingNorm, x: Tensor) -> Tensor {
         match &self.embedding_norm {
-            Some(norm) if self.form.embedding_norm == place => t.scope("layernorm_embedding", || norm.forward(t, &x)),
+            Some(norm) if self.form.embedding_norm == place => norm.call(t, &x),
             _ => x,
         }
     }
@@ -125,8 +125,8 @@ impl Stack for Decoder {
             _position_ids: None,
         });
         h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
-        if let (Some(norm), Some(name)) = (&self.final_norm, self.form.final_norm) {
-            h = t.scope(name, || norm.forward(t, &h));
+        if let Some(norm) = &self.final_norm {
+            h = norm.call(t, &h);
         }
         drop((shared, positions, kept, embeds));
         h

@@ -5,7 +5,7 @@ use crate::model::config::Activation;
 use crate::model::parts::text::Outputs;
 use crate::nn::{self, AttentionCall, Builder, KvCache, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// State that all blocks of one forward share.
 pub(super) struct BlockContext {
@@ -37,6 +37,7 @@ struct Closing {
 
 /// `attention.self`.
 struct SelfAttention {
+    module: Module,
     qkv: [Linear; 3],
     heads: u64,
     dropout: f64,
@@ -57,14 +58,14 @@ impl Closing {
 
     fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor, residual_first: bool) -> Tensor {
         t.scope("output", || {
-            let mut h = t.scope("dense", || self.dense.forward(t, x));
+            let mut h = self.dense.call(t, x);
             h = t.dropout(&h, self.dropout);
             let sum = match residual_first {
                 true => t.add(residual, &h),
                 false => t.add(&h, residual),
             };
             match &self.norm {
-                Some(norm) => t.scope("LayerNorm", || norm.forward(t, &sum)),
+                Some(norm) => norm.call(t, &sum),
                 None => sum,
             }
         })
@@ -110,11 +111,10 @@ impl Block {
     pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Outputs {
         let residual_first = self.norms == NormPlace::Megatron;
         let (attended, weights) = t.scope("attention", || {
-            let name = self.norms.before_attention();
             let before = self.before.as_ref();
-            let normed = before.map(|[norm, _]| t.scope(name, || norm.forward(t, &x)));
+            let normed = before.map(|[norm, _]| norm.call(t, &x));
             let input = normed.as_ref().unwrap_or(&x);
-            let (out, weights) = t.scope("self", || self.attention.forward(t, shared, input));
+            let (out, weights) = self.attention.call(t, shared, input);
             let attended = self.attention_output.forward(t, &out, &x, residual_first);
             (attended, weights)
         });
@@ -127,14 +127,13 @@ impl Block {
     fn fed(&self, t: &Tape, attended: &Tensor, residual_first: bool) -> Tensor {
         let second = self.before.as_ref().map(|[_, norm]| norm);
         let outside = second.filter(|_| self.norms.ends_encoder());
-        let name = self.norms.before_mlp();
-        let mut normed = outside.map(|norm| t.scope(name, || norm.forward(t, attended)));
+        let mut normed = outside.map(|norm| norm.call(t, attended));
         let inner = t.scope("intermediate", || {
             let mut h = normed.as_ref().unwrap_or(attended).clone();
             if let Some(norm) = second.filter(|_| outside.is_none()) {
-                h = t.scope("LayerNorm", || norm.forward(t, &h));
+                h = norm.call(t, &h);
             }
-            h = t.scope("dense", || self.intermediate.forward(t, &h));
+            h = self.intermediate.call(t, &h);
             nn::activate(t, self.activation, h)
         });
         if self.norms == NormPlace::Xl {
@@ -149,6 +148,7 @@ impl Block {
 impl SelfAttention {
     fn new(b: &Builder, c: &BertConfig) -> Self {
         Self {
+            module: b.module(),
             qkv: PROJECTIONS.map(|name| Linear::new(b, name, c.hidden, c.hidden, true)),
             heads: c.heads,
             dropout: c.attention_dropout,
@@ -156,29 +156,31 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let mask = shared.mask.as_ref();
-        let [q, mut k, mut v] = [0, 1, 2].map(|i| {
-            let flat = t.scope(PROJECTIONS[i], || self.qkv[i].forward(t, x));
-            t.transpose(&t.view(&flat, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
-        });
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        if self.eager {
-            return self.eager_attention(t, [&q, &k, &v], mask);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask,
-            dropout: self.dropout,
-            softmax: None,
-        };
-        let (out, weights) = nn::attention(t, shared.attn, &call);
-        (t.reshape(&out, [batch, seq, hidden]), weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let mask = shared.mask.as_ref();
+            let [q, mut k, mut v] = [0, 1, 2].map(|i| {
+                let flat = self.qkv[i].call(t, x);
+                t.transpose(&t.view(&flat, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
+            });
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            if self.eager {
+                return self.eager_attention(t, [&q, &k, &v], mask);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask,
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (out, weights) = nn::attention(t, shared.attn, &call);
+            (t.reshape(&out, [batch, seq, hidden]), weights)
+        })
     }
 
     /// Attention of older code.

@@ -4,10 +4,11 @@ use super::config::{BertConfig, PositionForm, TypeForm};
 use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::nn::{self, Builder, Embedding, LayerNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// The module `embeddings`.
 pub(super) struct Embeddings {
+    module: Module,
     words: Embedding,
     positions: Embedding,
     types: Option<Embedding>,
@@ -45,6 +46,7 @@ impl Embeddings {
             .tasks
             .map(|tasks| Embedding::new(b, "task_type_embeddings", tasks, width));
         Self {
+            module: b.module(),
             words,
             positions: before.unwrap_or_else(positions),
             types,
@@ -69,43 +71,45 @@ impl Embeddings {
     }
 
     /// Token ids [batch, seq], and types if no table has them → [batch, seq, width].
-    pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, types: Option<&Tensor>) -> Tensor {
-        let [batch, seq] = [ids.size(0), ids.size(1)];
-        let position_ids = if self.counted {
-            nn::counted_positions(t, ids)
-        } else {
-            t.slice(&self.position_ids, 1, seq)
-        };
-        let gathered = self.token_type_ids.as_ref().map(|_| {
-            let gathered = t.empty([position_ids.size(0), seq], DType::I64, "gather");
-            t.expand(&gathered, [batch, seq])
-        });
-        let types = self.types.as_ref().zip(gathered.as_ref().or(types));
-        let words = t.scope("word_embeddings", || run.embedded(t, self.words.forward(t, ids)));
-        let mut h = words.clone();
-        let of_types = types.map(|(types, ids)| {
-            let of_types = t.scope("token_type_embeddings", || types.forward(t, ids));
-            h = t.add(&h, &of_types);
-            of_types
-        });
-        let positions = t.scope("position_embeddings", || self.positions.forward(t, &position_ids));
-        h = match self.in_place {
-            true => t.add_(h, &positions),
-            false => t.add(&h, &positions),
-        };
-        let of_tasks = self.tasks.as_ref().map(|tasks| {
-            let ids = t.empty([batch, seq], DType::I64, "task_type_ids");
-            let of_tasks = t.scope("task_type_embeddings", || tasks.forward(t, &ids));
-            (ids, of_tasks)
-        });
-        if let Some((_, of_tasks)) = &of_tasks {
-            h = t.add_(h, of_tasks);
-        }
-        if let Some(norm) = &self.norm {
-            h = t.scope("LayerNorm", || norm.forward(t, &h));
-        }
-        h = t.dropout(&h, self.dropout);
-        drop((of_tasks, positions, of_types, words, gathered, position_ids));
-        h
+    pub fn call(&self, t: &Tape, run: &Run, ids: &Tensor, types: Option<&Tensor>) -> Tensor {
+        self.module.call(t, move || {
+            let [batch, seq] = [ids.size(0), ids.size(1)];
+            let position_ids = if self.counted {
+                nn::counted_positions(t, ids)
+            } else {
+                t.slice(&self.position_ids, 1, seq)
+            };
+            let gathered = self.token_type_ids.as_ref().map(|_| {
+                let gathered = t.empty([position_ids.size(0), seq], DType::I64, "gather");
+                t.expand(&gathered, [batch, seq])
+            });
+            let types = self.types.as_ref().zip(gathered.as_ref().or(types));
+            let words = self.words.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
+            let mut h = words.clone();
+            let of_types = types.map(|(types, ids)| {
+                let of_types = types.call(t, ids);
+                h = t.add(&h, &of_types);
+                of_types
+            });
+            let positions = self.positions.call(t, &position_ids);
+            h = match self.in_place {
+                true => t.add_(h, &positions),
+                false => t.add(&h, &positions),
+            };
+            let of_tasks = self.tasks.as_ref().map(|tasks| {
+                let ids = t.empty([batch, seq], DType::I64, "task_type_ids");
+                let of_tasks = tasks.call(t, &ids);
+                (ids, of_tasks)
+            });
+            if let Some((_, of_tasks)) = &of_tasks {
+                h = t.add_(h, of_tasks);
+            }
+            if let Some(norm) = &self.norm {
+                h = norm.call(t, &h);
+            }
+            h = t.dropout(&h, self.dropout);
+            drop((of_tasks, positions, of_types, words, gathered, position_ids));
+            h
+        })
     }
 }

@@ -4,15 +4,14 @@ use super::config::{BertConfig, HeadModule};
 use crate::model::config::Activation;
 use crate::model::parts::text::Head;
 use crate::nn::{self, Builder, LayerNorm, Linear};
-use crate::tape::{Kind, Tape, Tensor};
+use crate::tape::{Kind, Module, Tape, Tensor};
 
 /// A linear map, an activation and a norm before the output projection.
 struct Transform {
+    module: Module,
     dense: Linear,
     norm: LayerNorm,
     activation: Activation,
-    /// Name of the norm.
-    norm_name: &'static str,
 }
 
 /// A head.
@@ -27,10 +26,10 @@ pub(super) struct BertHead {
 impl Transform {
     fn new(b: &Builder, c: &BertConfig, norm_name: &'static str, activation: Activation) -> Self {
         Self {
+            module: b.module(),
             dense: Linear::new(b, "dense", c.hidden, c.embedding, true),
             norm: LayerNorm::new(b, norm_name, c.embedding),
             activation,
-            norm_name,
         }
     }
 
@@ -39,20 +38,24 @@ impl Transform {
         let width = c.output_embedding;
         let dense = Linear::new(b, "dense", c.hidden, width, true);
         let made = between();
-        let norm_name = "LayerNorm";
         let transform = Self {
+            module: b.module(),
             dense,
-            norm: LayerNorm::new(b, norm_name, width),
+            norm: LayerNorm::new(b, "LayerNorm", width),
             activation: c.activation,
-            norm_name,
         };
         (transform, made)
     }
 
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, || self.forward(t, x))
+    }
+
+    /// Runs it for a caller that has entered the module, of which it is a part.
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("dense", || self.dense.forward(t, x));
+        let mut h = self.dense.call(t, x);
         h = nn::activate(t, self.activation, h);
-        t.scope(self.norm_name, || self.norm.forward(t, &h))
+        self.norm.call(t, &h)
     }
 }
 
@@ -89,7 +92,7 @@ impl BertHead {
                 Some(table) => Linear::tied(b, "decoder", &table),
                 None if ties => {
                     let weight = t.as_kind(Kind::Weight, || t.empty([c.vocab, c.hidden], b.dtype(), "weight"));
-                    Linear::sharing(&weight)
+                    Linear::sharing("decoder", &weight)
                 }
                 None => Linear::head(b, "decoder", c.hidden, c.vocab, true),
             };
@@ -111,10 +114,10 @@ impl BertHead {
         let transform = b.tape().scope("generator_predictions", || {
             let norm = LayerNorm::new(b, "LayerNorm", c.embedding);
             Transform {
+                module: b.module(),
                 dense: Linear::new(b, "dense", c.hidden, c.embedding, true),
                 norm,
                 activation: Activation::Gelu,
-                norm_name: "LayerNorm",
             }
         });
         let name = "generator_lm_head";
@@ -154,14 +157,14 @@ impl Head for BertHead {
                 Some(transform) => transform.forward(t, h),
                 None => h.clone(),
             });
-            return t.scope("generator_lm_head", || self.decoder.forward(t, &narrow));
+            return self.decoder.call(t, &narrow);
         }
         t.scope(self.module.path(), || {
             let transformed = self.transform.as_ref().map(|transform| match self.module {
-                HeadModule::Predictions => t.scope("transform", || transform.forward(t, h)),
+                HeadModule::Predictions => transform.call(t, h),
                 _ => transform.forward(t, h),
             });
-            t.scope("decoder", || self.decoder.forward(t, transformed.as_ref().unwrap_or(h)))
+            self.decoder.call(t, transformed.as_ref().unwrap_or(h))
         })
     }
 }

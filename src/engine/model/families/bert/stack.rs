@@ -75,11 +75,11 @@ impl Stack for BertStack {
         let types = self
             .eager
             .then(|| t.empty([ids.size(0), ids.size(1)], DType::I64, "token_type_ids"));
-        let embeddings = t.scope("embeddings", || self.embeddings.forward(t, run, ids, types.as_ref()));
+        let embeddings = self.embeddings.call(t, run, ids, types.as_ref());
         let mut embedded = embeddings.clone();
         let first = self.projection == Projection::IfNeeded;
         if let Some(project) = self.project.as_ref().filter(|_| first) {
-            embedded = t.scope("embeddings_project", || project.forward(t, &embedded));
+            embedded = project.call(t, &embedded);
         }
         // Python's variable for the embeddings is the same.
         let embeddings = (!first).then_some(embeddings);
@@ -89,8 +89,8 @@ impl Stack for BertStack {
             nn::bidirectional_mask(t, attn, &embedded)
         };
         if let Some(project) = self.project.as_ref().filter(|_| !first) {
-            let name = "encoder.embedding_hidden_mapping_in";
-            embedded = t.scope(name, || project.forward(t, &embedded));
+            let inside = || project.forward(t, &embedded);
+            embedded = t.scope("encoder.embedding_hidden_mapping_in", inside);
         }
         let shared = Rc::new(BlockContext { attn, mask, cache });
         let (last, held) = t.scope("encoder", || {
@@ -104,7 +104,7 @@ impl Stack for BertStack {
         let out = match &self.norm {
             Some(norm) => {
                 let within = self.norms.ends_encoder();
-                let norm = || t.scope(self.norms.before_mlp(), || norm.forward(t, &last));
+                let norm = || norm.call(t, &last);
                 if within { t.scope("encoder", norm) } else { norm() }
             }
             None => last.clone(),

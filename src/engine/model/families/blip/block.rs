@@ -9,7 +9,7 @@ use crate::model::families::blip2::{FeedForward, Output, QFormerConfig};
 use crate::model::forward::Run;
 use crate::model::parts::text::run_blocks;
 use crate::nn::{Builder, Embedding, LayerNorm, Linear};
-use crate::tape::{Failure, Mask, Tape, Tensor};
+use crate::tape::{Failure, Mask, Module, Tape, Tensor};
 
 /// Differences between the blocks of BLIP and GIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,7 @@ struct Layer {
 
 /// `BlipTextAttention`, `GitAttention`: attention and what follows it.
 struct BlipTextAttention {
+    module: Module,
     query: Linear,
     key: Linear,
     value: Linear,
@@ -90,11 +91,9 @@ impl BlipTextEmbeddings {
             }
             drop(words);
             let position_ids = t.slice(&self.position_ids, 1, ids.size(1));
-            let positions = t.scope("position_embeddings", || {
-                self.position_embeddings.forward(t, &position_ids)
-            });
+            let positions = self.position_embeddings.call(t, &position_ids);
             let summed = t.add_(leaf, &positions);
-            let mut embeddings = t.scope("LayerNorm", || self.layer_norm.forward(t, &summed));
+            let mut embeddings = self.layer_norm.call(t, &summed);
             embeddings = t.dropout(&embeddings, self.dropout);
             drop((summed, positions));
             embeddings
@@ -151,9 +150,9 @@ impl Layer {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let mask = shared.mask.as_ref();
-        let (mut attended, mut weights) = t.scope("attention", || self.attention.forward(t, &x, &x, mask));
+        let (mut attended, mut weights) = self.attention.call(t, &x, &x, mask);
         if let (Some(cross), Some(image)) = (&self.crossattention, &shared.image) {
-            (attended, weights) = t.scope("crossattention", || cross.forward(t, &attended, image, None));
+            (attended, weights) = cross.call(t, &attended, image, None);
         }
         let out = self.feed_forward.forward(t, &attended);
         drop((attended, weights));
@@ -171,6 +170,7 @@ impl BlipTextAttention {
                 .map(|(name, input)| Linear::new(b, name, input, hidden, true))
         });
         Self {
+            module: b.module(),
             query,
             key,
             value,
@@ -183,10 +183,12 @@ impl BlipTextAttention {
 
     /// States [batch, seq, hidden] after attention and its output projection, and the weights that the block holds until it
     /// returns; GIT's are gone by then.
-    fn forward(&self, t: &Tape, x: &Tensor, source: &Tensor, mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
-        let (attended, weights) = t.scope("self", || self.attend(t, x, source, mask));
-        let out = t.scope("output", || self.output.forward(t, &attended, x));
-        (out, self.form.returns_undropped.then_some(weights))
+    fn call(&self, t: &Tape, x: &Tensor, source: &Tensor, mask: Option<&Mask>) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let (attended, weights) = t.scope("self", || self.attend(t, x, source, mask));
+            let out = self.output.call(t, &attended, x);
+            (out, self.form.returns_undropped.then_some(weights))
+        })
     }
 
     fn attend(&self, t: &Tape, x: &Tensor, source: &Tensor, mask: Option<&Mask>) -> (Tensor, Tensor) {
@@ -194,9 +196,9 @@ impl BlipTextAttention {
             let split = [x.size(0), x.size(1), self.heads, x.size(2) / self.heads];
             t.transpose(&t.view(&x, split), 1, 2)
         };
-        let q = heads(t.scope("query", || self.query.forward(t, x)));
-        let k = heads(t.scope("key", || self.key.forward(t, source)));
-        let v = heads(t.scope("value", || self.value.forward(t, source)));
+        let q = heads(self.query.call(t, x));
+        let k = heads(self.key.call(t, source));
+        let v = heads(self.value.call(t, source));
         let mut scores = t.matmul(&q, &t.transpose(&k, 2, 3));
         scores = t.scale(&scores);
         if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = mask {

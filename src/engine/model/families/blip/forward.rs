@@ -112,10 +112,10 @@ impl Head {
 
     fn forward(&self, t: &Tape, h: &Tensor) -> Tensor {
         let transformed = t.scope("transform", || {
-            let mut h = t.scope("dense", || self.dense.forward(t, h));
+            let mut h = self.dense.call(t, h);
             h = nn::activate(t, self.activation, h);
-            t.scope("LayerNorm", || self.layer_norm.forward(t, &h))
+            self.layer_norm.call(t, &h)
         });
-        t.scope("decoder", || self.decoder.forward(t, &transformed))
+        self.decoder.call(t, &transformed)
     }
 }

@@ -63,11 +63,9 @@ impl Blip2 {
             let mask = nn::ids(t, &[image.size(0), image.size(1)], "image attention mask");
             let [queries, hidden] = [self.query_tokens.size(1), self.query_tokens.size(2)];
             let tokens = t.expand(&self.query_tokens, [image.size(0), queries, hidden]);
-            let queries = t.scope("qformer", || self.qformer.forward(t, run, &tokens, image, Some(&mask)));
+            let queries = self.qformer.call(t, run, &tokens, image, Some(&mask));
             let query_output = t.to_dtype(&queries, image.dtype());
-            let features = t.scope("language_projection", || {
-                self.language_projection.forward(t, &query_output)
-            });
+            let features = self.language_projection.call(t, &query_output);
             drop((query_output, tokens, mask));
             ImageFeatures {
                 features,

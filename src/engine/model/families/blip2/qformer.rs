@@ -8,10 +8,11 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Blip2QFormerModel`.
 pub struct QFormer {
+    module: Module,
     layernorm: LayerNorm,
     blocks: QFormerBlocks,
     dropout: f64,
@@ -33,6 +34,7 @@ struct Layer {
 
 /// `Blip2QFormerAttention`: attention and what follows it.
 struct QueryAttention {
+    module: Module,
     query: Linear,
     key: Linear,
     value: Linear,
@@ -43,14 +45,15 @@ struct QueryAttention {
 
 /// `BertIntermediate` and `BertOutput`.
 pub(crate) struct FeedForward {
-    names: [&'static str; 2],
-    intermediate: Linear,
+    intermediate: Module,
+    dense: Linear,
     activation: Activation,
     output: Output,
 }
 
 /// A linear map, dropout, and a norm of the sum with the residual (`BertSelfOutput`).
 pub(crate) struct Output {
+    module: Module,
     dense: Linear,
     layer_norm: LayerNorm,
     dropout: f64,
@@ -67,6 +70,7 @@ struct BlockContext {
 impl QFormer {
     pub fn new(b: &Builder, c: &QFormerConfig) -> Self {
         Self {
+            module: b.module(),
             layernorm: LayerNorm::new(b, "layernorm", c.shape.hidden),
             blocks: QFormerBlocks::new(b, c),
             dropout: c.hidden_dropout,
@@ -75,24 +79,19 @@ impl QFormer {
 
     /// Queries [images, queries, hidden] and image features [images, positions, width] → queries of that shape.
     /// `image_mask` marks the positions that count, all of them, if there is one.
-    pub fn forward(
-        &self,
-        t: &Tape,
-        run: &Run,
-        queries: &Tensor,
-        image: &Tensor,
-        image_mask: Option<&Tensor>,
-    ) -> Tensor {
-        let mut embedding = t.scope("layernorm", || self.layernorm.forward(t, queries));
-        embedding = t.dropout(&embedding, self.dropout);
-        // Each mask is made in the type of the queries, which autocast's norm has left.
-        drop(t.to_dtype(&embedding, queries.dtype()));
-        let image = t.to_dtype(image, queries.dtype());
-        if let Some(mask) = image_mask {
-            let _like = t.to_dtype(&embedding, queries.dtype());
-            nothing_padded(t, mask);
-        }
-        self.blocks.forward(t, run, (embedding, queries.size(1)), image)
+    pub fn call(&self, t: &Tape, run: &Run, queries: &Tensor, image: &Tensor, image_mask: Option<&Tensor>) -> Tensor {
+        self.module.call(t, move || {
+            let mut embedding = self.layernorm.call(t, queries);
+            embedding = t.dropout(&embedding, self.dropout);
+            // Each mask is made in the type of the queries, which autocast's norm has left.
+            drop(t.to_dtype(&embedding, queries.dtype()));
+            let image = t.to_dtype(image, queries.dtype());
+            if let Some(mask) = image_mask {
+                let _like = t.to_dtype(&embedding, queries.dtype());
+                nothing_padded(t, mask);
+            }
+            self.blocks.forward(t, run, (embedding, queries.size(1)), image)
+        })
     }
 }
 
@@ -159,12 +158,10 @@ impl Layer {
     }
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
-        let attended = t.scope("attention", || self.attention.forward(t, shared.attn, &x, &x));
+        let attended = self.attention.call(t, shared.attn, &x, &x);
         let given = t.slice(&attended, 1, shared.queries);
         let queries = match &self.crossattention {
-            Some(cross) => t.scope("crossattention", || {
-                cross.forward(t, shared.attn, &given, &shared.image)
-            }),
+            Some(cross) => cross.call(t, shared.attn, &given, &shared.image),
             None => given.clone(),
         };
         drop(given);
@@ -188,6 +185,7 @@ impl QueryAttention {
                 .map(|(name, input)| Linear::new(b, name, input, hidden, true))
         });
         Self {
+            module: b.module(),
             query,
             key,
             value,
@@ -197,9 +195,11 @@ impl QueryAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, attn: Attention, x: &Tensor, source: &Tensor) -> Tensor {
-        let (attended, _weights) = t.scope("attention", || self.attend(t, attn, x, source));
-        t.scope("output", || self.output.forward(t, &attended, x))
+    fn call(&self, t: &Tape, attn: Attention, x: &Tensor, source: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let (attended, _weights) = t.scope("attention", || self.attend(t, attn, x, source));
+            self.output.call(t, &attended, x)
+        })
     }
 
     fn attend(&self, t: &Tape, attn: Attention, x: &Tensor, source: &Tensor) -> (Tensor, Option<Tensor>) {
@@ -207,9 +207,9 @@ impl QueryAttention {
             let split = [x.size(0), x.size(1), self.heads, x.size(2) / self.heads];
             t.transpose(&t.view(&x, split), 1, 2)
         };
-        let q = heads(t.scope("query", || self.query.forward(t, x)));
-        let k = heads(t.scope("key", || self.key.forward(t, source)));
-        let v = heads(t.scope("value", || self.value.forward(t, source)));
+        let q = heads(self.query.call(t, x));
+        let k = heads(self.key.call(t, source));
+        let v = heads(self.value.call(t, source));
         let call = AttentionCall {
             q: &q,
             k: &k,
@@ -229,9 +229,11 @@ impl FeedForward {
         let t = b.tape();
         let [first, second] = names;
         let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
+        let inner = || (b.module(), Linear::new(b, "dense", hidden, intermediate, true));
+        let (intermediate_module, dense) = t.scope(first, inner);
         Self {
-            names,
-            intermediate: t.scope(first, || Linear::new(b, "dense", hidden, intermediate, true)),
+            intermediate: intermediate_module,
+            dense,
             activation: c.activation,
             output: t.scope(second, || Output::new(b, c, intermediate)),
         }
@@ -239,12 +241,11 @@ impl FeedForward {
 
     /// [.., hidden] → [.., hidden].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let [first, second] = self.names;
-        let h = t.scope(first, || {
-            let h = t.scope("dense", || self.intermediate.forward(t, x));
+        let h = self.intermediate.call(t, || {
+            let h = self.dense.call(t, x);
             nn::activate(t, self.activation, h)
         });
-        t.scope(second, || self.output.forward(t, &h, x))
+        self.output.call(t, &h, x)
     }
 }
 
@@ -252,6 +253,7 @@ impl Output {
     /// Makes a map from `input` elements.
     pub fn new(b: &Builder, c: &QFormerConfig, input: u64) -> Self {
         Self {
+            module: b.module(),
             dense: Linear::new(b, "dense", input, c.shape.hidden, true),
             layer_norm: LayerNorm::new(b, "LayerNorm", c.shape.hidden),
             dropout: c.hidden_dropout,
@@ -259,14 +261,16 @@ impl Output {
     }
 
     /// [.., input] and the residual [.., hidden] → [.., hidden].
-    pub fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
-        let mut h = t.scope("dense", || self.dense.forward(t, x));
-        h = t.dropout(&h, self.dropout);
-        let normed = {
-            let sum = t.add(&h, residual);
-            t.scope("LayerNorm", || self.layer_norm.forward(t, &sum))
-        };
-        h = normed;
-        h
+    pub fn call(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.dense.call(t, x);
+            h = t.dropout(&h, self.dropout);
+            let normed = {
+                let sum = t.add(&h, residual);
+                self.layer_norm.call(t, &sum)
+            };
+            h = normed;
+            h
+        })
     }
 }

@@ -7,7 +7,7 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Blip2VisionModel`.
 pub struct Blip2Vision {
@@ -25,6 +25,7 @@ pub struct Blip2VisionOutput {
 }
 
 struct Embeddings {
+    module: Module,
     class_embedding: Tensor,
     patch_weight: Tensor,
     patch_bias: Tensor,
@@ -39,6 +40,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     qkv: Linear,
     projection: Linear,
     heads: u64,
@@ -47,6 +49,7 @@ struct SelfAttention {
 }
 
 struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -66,7 +69,7 @@ impl Blip2Vision {
 
     /// Pixels [images, 3, side, side] → hidden states.
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Blip2VisionOutput {
-        let embedded = t.scope("embeddings", || run.embedded(t, self.embeddings.forward(t, pixels)));
+        let embedded = self.embeddings.call(t, run, pixels);
         let mut h = embedded.clone();
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, attn) = (layer.clone(), run.attn);
@@ -79,9 +82,9 @@ impl Blip2Vision {
                 }
             });
         }
-        let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &h));
+        let last = self.post_layernorm.call(t, &h);
         let class = t.select(&last, 1);
-        let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &class));
+        let pooled = self.post_layernorm.call(t, &class);
         drop((h, embedded));
         Blip2VisionOutput { last, pooled }
     }
@@ -91,6 +94,7 @@ impl Embeddings {
     fn new(b: &Builder, c: &Blip2VisionConfig) -> Self {
         let (width, patch) = (c.shape.hidden, c.grid.patch);
         Self {
+            module: b.module(),
             class_embedding: b.weight("class_embedding", [1, 1, width]),
             patch_weight: b.weight("patch_embedding.weight", [width, 3, patch, patch]),
             patch_bias: b.weight("patch_embedding.bias", [width]),
@@ -98,21 +102,23 @@ impl Embeddings {
         }
     }
 
-    fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        let [images, width] = [pixels.size(0), self.patch_weight.size(0)];
-        let mut patches = {
-            let pixels = t.to_dtype(pixels, self.patch_weight.dtype());
-            t.conv_patches(&pixels, &self.patch_weight, Some(&self.patch_bias))
-        };
-        patches = {
-            let flat = t.view(&patches, [images, width, patches.size(2) * patches.size(3)]);
-            t.transpose(&flat, 1, 2)
-        };
-        let class = t.expand(&self.class_embedding, [images, 1, width]);
-        let mut embeddings = t.cat(&[&class, &patches], 1);
-        embeddings = t.add(&embeddings, &self.position_embedding);
-        drop(patches);
-        embeddings
+    fn call(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let [images, width] = [pixels.size(0), self.patch_weight.size(0)];
+            let mut patches = {
+                let pixels = t.to_dtype(pixels, self.patch_weight.dtype());
+                t.conv_patches(&pixels, &self.patch_weight, Some(&self.patch_bias))
+            };
+            patches = {
+                let flat = t.view(&patches, [images, width, patches.size(2) * patches.size(3)]);
+                t.transpose(&flat, 1, 2)
+            };
+            let class = t.expand(&self.class_embedding, [images, 1, width]);
+            let mut embeddings = t.cat(&[&class, &patches], 1);
+            embeddings = t.add(&embeddings, &self.position_embedding);
+            drop(patches);
+            run.embedded(t, embeddings)
+        })
     }
 }
 
@@ -124,6 +130,7 @@ impl Layer {
             self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
             layer_norm1: LayerNorm::new(b, "layer_norm1", hidden),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 fc1: Linear::new(b, "fc1", hidden, intermediate, true),
                 fc2: Linear::new(b, "fc2", intermediate, hidden, true),
                 activation: c.activation,
@@ -134,14 +141,14 @@ impl Layer {
 
     fn forward(&self, t: &Tape, attn: Attention, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("layer_norm1", || self.layer_norm1.forward(t, &x));
+        let mut h = self.layer_norm1.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, attn, &h));
+        let (out, _weights) = self.self_attn.call(t, attn, &h);
         h = out;
         h = t.add(&h, &residual);
         let residual = h.clone();
-        h = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.layer_norm2.call(t, &h);
+        h = self.mlp.call(t, &h);
         t.add(&h, &residual)
     }
 }
@@ -150,6 +157,7 @@ impl SelfAttention {
     fn new(b: &Builder, c: &Blip2VisionConfig) -> Self {
         let width = c.shape.hidden;
         Self {
+            module: b.module(),
             qkv: Linear::new(b, "qkv", width, 3 * width, c.qkv_bias),
             projection: Linear::new(b, "projection", width, width, true),
             heads: c.shape.heads,
@@ -173,41 +181,45 @@ impl SelfAttention {
         weights = t.dropout(&weights, self.dropout);
         let mut out = t.permute(&t.matmul(&weights, v), &[0, 2, 1, 3]);
         out = t.reshape(&out, [batch, seq, width]);
-        let projected = t.scope("projection", || self.projection.forward(t, &out));
+        let projected = self.projection.call(t, &out);
         drop((scores, out));
         (projected, Some(weights))
     }
 
-    fn forward(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, width] = [x.size(0), x.size(1), x.size(2)];
-        let mixed = {
-            let mixed = t.scope("qkv", || self.qkv.forward(t, x));
-            let split = t.view(&mixed, [batch, seq, 3, self.heads, width / self.heads]);
-            t.permute(&split, &[2, 0, 3, 1, 4])
-        };
-        let [q, k, v] = [(); 3].map(|()| t.select(&mixed, 0));
-        if self.written_out {
-            return self.written_out(t, [&q, &k, &v], [batch, seq, width]);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: None,
-            dropout: self.dropout,
-            softmax: None,
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, [batch, seq, width]);
-        out = t.scope("projection", || self.projection.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, width] = [x.size(0), x.size(1), x.size(2)];
+            let mixed = {
+                let mixed = self.qkv.call(t, x);
+                let split = t.view(&mixed, [batch, seq, 3, self.heads, width / self.heads]);
+                t.permute(&split, &[2, 0, 3, 1, 4])
+            };
+            let [q, k, v] = [(); 3].map(|()| t.select(&mixed, 0));
+            if self.written_out {
+                return self.written_out(t, [&q, &k, &v], [batch, seq, width]);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, [batch, seq, width]);
+            out = self.projection.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.fc2.call(t, &h)
+        })
     }
 }

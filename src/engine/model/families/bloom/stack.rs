@@ -9,7 +9,7 @@ use crate::model::parts::alibi::{linear_biases, merged};
 use crate::model::parts::text::{Outputs, Stack, run_blocks_with_weights};
 use crate::nn::{self, Builder, Embedding, KvCache, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `BloomModel`.
 pub(super) struct BloomStack {
@@ -30,6 +30,7 @@ struct Block {
 }
 
 struct SelfAttention {
+    module: Module,
     query_key_value: Linear,
     dense: Linear,
     heads: u64,
@@ -38,6 +39,7 @@ struct SelfAttention {
 }
 
 struct Mlp {
+    module: Module,
     dense_h_to_4h: Linear,
     dense_4h_to_h: Linear,
     dropout: f64,
@@ -66,18 +68,16 @@ impl BloomStack {
 
 impl Stack for BloomStack {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
-        let embeds = t.scope("word_embeddings", || {
-            run.embedded(t, self.word_embeddings.forward(t, ids))
-        });
+        let embeds = self
+            .word_embeddings
+            .call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let cache = run.cache(&[]);
-        let h = t.scope("word_embeddings_layernorm", || {
-            self.word_embeddings_layernorm.forward(t, &embeds)
-        });
+        let h = self.word_embeddings_layernorm.call(t, &embeds);
         let alibi = linear_biases(t, ids, self.heads, false, h.dtype());
         let mask = nn::causal_mask(t, Attention::Eager, &embeds);
         let shared = Rc::new(Shared { alibi, mask, cache });
         let (last, held) = run_blocks_with_weights(t, run, "h", (&self.h, &shared), h, Block::forward);
-        let out = t.scope("ln_f", || self.ln_f.forward(t, &last));
+        let out = self.ln_f.call(t, &last);
         drop((held, shared, embeds));
         out
     }
@@ -93,6 +93,7 @@ impl Block {
         Self {
             input_layernorm: LayerNorm::new(b, "input_layernorm", c.hidden),
             self_attention: t.scope("self_attention", || SelfAttention {
+                module: b.module(),
                 query_key_value: Linear::new(b, "query_key_value", c.hidden, 3 * c.hidden, true),
                 dense: Linear::new(b, "dense", c.hidden, c.hidden, true),
                 heads: c.heads,
@@ -101,6 +102,7 @@ impl Block {
             }),
             post_attention_layernorm: LayerNorm::new(b, "post_attention_layernorm", c.hidden),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 dense_h_to_4h: Linear::new(b, "dense_h_to_4h", c.hidden, 4 * c.hidden, true),
                 dense_4h_to_h: Linear::new(b, "dense_4h_to_h", 4 * c.hidden, c.hidden, true),
                 dropout: c.hidden_dropout,
@@ -110,20 +112,16 @@ impl Block {
     }
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Outputs {
-        let mut normed = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut normed = self.input_layernorm.call(t, &x);
         let mut residual = if self.adds_to_normed { normed.clone() } else { x };
-        let (attended, weights) = t.scope("self_attention", || {
-            self.self_attention.forward(t, shared, &normed, &residual)
-        });
-        normed = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &attended)
-        });
+        let (attended, weights) = self.self_attention.call(t, shared, &normed, &residual);
+        normed = self.post_attention_layernorm.call(t, &attended);
         residual = if self.adds_to_normed {
             normed.clone()
         } else {
             attended.clone()
         };
-        let out = t.scope("mlp", || self.mlp.forward(t, &normed, &residual));
+        let out = self.mlp.call(t, &normed, &residual);
         drop((normed, residual, attended));
         (out, Some(weights))
     }
@@ -138,52 +136,56 @@ impl SelfAttention {
     }
 
     /// Output [batch, seq, hidden] with the residual stream, and the weights.
-    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor, residual: &Tensor) -> (Tensor, Tensor) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let fused = t.scope("query_key_value", || self.query_key_value.forward(t, x));
-        let [mut q, mut k, mut v] = self.split(t, &fused);
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let flat = |x: &Tensor| t.reshape(x, [batch * self.heads, x.size(2), hidden / self.heads]);
-        q = flat(&q);
-        k = t.transpose(&flat(&k), 1, 2);
-        v = flat(&v);
-        let scores = {
-            let [k, q, alibi] = [&k, &q, &shared.alibi].map(|x| t.cast_low(x));
-            t.baddbmm(&alibi, &q, &k)
-        };
-        let mut masked = t.view(&scores, [batch, self.heads, seq, k.last()]);
-        if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = &shared.mask {
-            masked = t.add(&masked, bias);
-        }
-        let mut weights = {
-            let probabilities = t.softmax(&masked, Some(DType::F32));
-            t.to_dtype(&probabilities, q.dtype())
-        };
-        weights = t.dropout(&weights, self.attention_dropout);
-        let mut out = t.bmm(&t.view(&weights, [batch * self.heads, seq, k.last()]), &v);
-        out = merged(t, &out, self.heads);
-        let projected = t.scope("dense", || self.dense.forward(t, &out));
-        let sum = {
-            let dropped = t.dropout(&projected, self.hidden_dropout);
-            t.add(residual, &dropped)
-        };
-        drop((projected, out, masked, scores));
-        (sum, weights)
+    fn call(&self, t: &Tape, shared: &Shared, x: &Tensor, residual: &Tensor) -> (Tensor, Tensor) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let fused = self.query_key_value.call(t, x);
+            let [mut q, mut k, mut v] = self.split(t, &fused);
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let flat = |x: &Tensor| t.reshape(x, [batch * self.heads, x.size(2), hidden / self.heads]);
+            q = flat(&q);
+            k = t.transpose(&flat(&k), 1, 2);
+            v = flat(&v);
+            let scores = {
+                let [k, q, alibi] = [&k, &q, &shared.alibi].map(|x| t.cast_low(x));
+                t.baddbmm(&alibi, &q, &k)
+            };
+            let mut masked = t.view(&scores, [batch, self.heads, seq, k.last()]);
+            if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = &shared.mask {
+                masked = t.add(&masked, bias);
+            }
+            let mut weights = {
+                let probabilities = t.softmax(&masked, Some(DType::F32));
+                t.to_dtype(&probabilities, q.dtype())
+            };
+            weights = t.dropout(&weights, self.attention_dropout);
+            let mut out = t.bmm(&t.view(&weights, [batch * self.heads, seq, k.last()]), &v);
+            out = merged(t, &out, self.heads);
+            let projected = self.dense.call(t, &out);
+            let sum = {
+                let dropped = t.dropout(&projected, self.hidden_dropout);
+                t.add(residual, &dropped)
+            };
+            drop((projected, out, masked, scores));
+            (sum, weights)
+        })
     }
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
-        let h = {
-            let up = t.scope("dense_h_to_4h", || self.dense_h_to_4h.forward(t, x));
-            t.scope("gelu_impl", || t.bloom_gelu(&up))
-        };
-        let projected = t.scope("dense_4h_to_h", || self.dense_4h_to_h.forward(t, &h));
-        let dropped = t.dropout(&projected, self.dropout);
-        let out = t.add(residual, &dropped);
-        drop((projected, dropped, h));
-        out
+    fn call(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let h = {
+                let up = self.dense_h_to_4h.call(t, x);
+                t.scope("gelu_impl", || t.bloom_gelu(&up))
+            };
+            let projected = self.dense_4h_to_h.call(t, &h);
+            let dropped = t.dropout(&projected, self.dropout);
+            let out = t.add(residual, &dropped);
+            drop((projected, dropped, h));
+            out
+        })
     }
 }

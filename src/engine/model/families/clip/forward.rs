@@ -172,7 +172,7 @@ impl TextModel {
         let h = t.scope("embeddings", || self.embed(t, run, ids));
         let mask = nn::causal_mask(t, run.attn, &h).map(Rc::new);
         let mut last = run_blocks(t, run, "encoder.layers", &self.layers, &mask, h.clone(), |_| ());
-        last = t.scope("final_layer_norm", || self.final_layer_norm.forward(t, &last));
+        last = self.final_layer_norm.call(t, &last);
         let samples = nn::ids(t, &[ids.size(0)], "arange");
         let ends = self.ends(t, ids);
         let pooled = t.index(&last, &[samples, ends]);
@@ -190,12 +190,10 @@ impl TextModel {
     }
 
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        let tokens = t.scope("token_embedding", || {
-            run.embedded(t, self.token_embedding.forward(t, ids))
-        });
-        let positions = t.scope("position_embedding", || {
-            self.position_embedding.forward(t, &self.position_ids)
-        });
+        let tokens = self
+            .token_embedding
+            .call_hooked(t, ids, |embeds| run.embedded(t, embeds));
+        let positions = self.position_embedding.call(t, &self.position_ids);
         t.add(&tokens, &positions)
     }
 }

@@ -49,12 +49,12 @@ impl Projector {
         let tokens = x.size(0) / self.merged;
         let joined = {
             let grouped = t.reshape(x, [tokens, self.merged, self.width]);
-            let normed = t.scope("norm", || self.norm.forward(t, &grouped));
+            let normed = self.norm.call(t, &grouped);
             t.view(&normed, [tokens, self.merged * self.width])
         };
-        let mut h = t.scope("linear_fc1", || self.linear_fc1.forward(t, &joined));
+        let mut h = self.linear_fc1.call(t, &joined);
         h = nn::activate(t, Activation::Gelu, h);
-        t.scope("linear_fc2", || self.linear_fc2.forward(t, &h))
+        self.linear_fc2.call(t, &h)
     }
 }
 

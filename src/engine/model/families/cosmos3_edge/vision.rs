@@ -9,7 +9,7 @@ use crate::model::parts::encoder::Mlp;
 use crate::model::parts::qwen_vl::{Attended, Layout, SegmentCall, Segments, attend_within, cu_seqlens};
 use crate::nn::{Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Cosmos3EdgeVisionModel`.
 pub struct Tower {
@@ -31,6 +31,7 @@ struct Layer {
 
 /// `Cosmos3EdgeVisionAttention`.
 struct SelfAttention {
+    module: Module,
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
@@ -60,7 +61,7 @@ impl Tower {
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout, grid: &Tensor) -> Tensor {
         let embedded = t.scope("embeddings", || {
             let pixels = t.to_dtype(pixels, self.positions.dtype());
-            let patches = t.scope("patch_embedding", || self.patch_embedding.forward(t, &pixels));
+            let patches = self.patch_embedding.call(t, &pixels);
             drop(pixels);
             let positions = self.positions_of(t, layout);
             t.add(&patches, &positions)
@@ -78,7 +79,7 @@ impl Tower {
             });
         });
         drop((embedded, segments));
-        t.scope("post_layernorm", || self.post_layernorm.forward(t, &h))
+        self.post_layernorm.call(t, &h)
     }
 
     /// `resize_positional_embeddings`: the learned positions at each image's grid, [patches, width].
@@ -131,14 +132,14 @@ impl Layer {
     /// [patches, width] → the same.
     fn forward(&self, t: &Tape, attn: Attention, segments: &Segments, x: Tensor) -> Tensor {
         let h = {
-            let normed = t.scope("layer_norm1", || self.layer_norm1.forward(t, &x));
-            let out = t.scope("self_attn", || self.self_attn.forward(t, attn, segments, &normed));
+            let normed = self.layer_norm1.call(t, &x);
+            let out = self.self_attn.call(t, attn, segments, &normed);
             drop(normed);
             t.add(&x, &out)
         };
         drop(x);
-        let normed = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        let out = t.scope("mlp", || self.mlp.forward(t, &normed));
+        let normed = self.layer_norm2.call(t, &h);
+        let out = self.mlp.call(t, &normed);
         drop(normed);
         t.add(&h, &out)
     }
@@ -148,6 +149,7 @@ impl SelfAttention {
     fn new(b: &Builder, c: &Cosmos3EdgeVisionConfig) -> Self {
         let linear = |name| Linear::new(b, name, c.width, c.width, true);
         Self {
+            module: b.module(),
             k_proj: linear("k_proj"),
             v_proj: linear("v_proj"),
             q_proj: linear("q_proj"),
@@ -156,26 +158,28 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, attn: Attention, segments: &Segments, x: &Tensor) -> Tensor {
-        let [patches, width] = [x.size(0), x.size(1)];
-        let project = |name, proj: &Linear| {
-            let projected = t.scope(name, || proj.forward(t, x));
-            t.reshape(&projected, [patches, self.heads, width / self.heads])
-        };
-        let q = project("q_proj", &self.q_proj);
-        let k = project("k_proj", &self.k_proj);
-        let v = project("v_proj", &self.v_proj);
-        let [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
-        let call = SegmentCall {
-            qkv: [&q, &k, &v],
-            dropout: 0.0,
-            keeps_weights: false,
-        };
-        let Attended { out, _locals, .. } = attend_within(t, attn, segments, &call);
-        let (_lengths, parts) = _locals;
-        // The outputs of segments are no variable, their lengths are.
-        drop(parts);
-        let out = t.reshape(&out, [patches, width]);
-        t.scope("out_proj", || self.out_proj.forward(t, &out))
+    fn call(&self, t: &Tape, attn: Attention, segments: &Segments, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let [patches, width] = [x.size(0), x.size(1)];
+            let project = |proj: &Linear| {
+                let projected = proj.call(t, x);
+                t.reshape(&projected, [patches, self.heads, width / self.heads])
+            };
+            let q = project(&self.q_proj);
+            let k = project(&self.k_proj);
+            let v = project(&self.v_proj);
+            let [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
+            let call = SegmentCall {
+                qkv: [&q, &k, &v],
+                dropout: 0.0,
+                keeps_weights: false,
+            };
+            let Attended { out, _locals, .. } = attend_within(t, attn, segments, &call);
+            let (_lengths, parts) = _locals;
+            // The outputs of segments are no variable, their lengths are.
+            drop(parts);
+            let out = t.reshape(&out, [patches, width]);
+            self.out_proj.call(t, &out)
+        })
     }
 }

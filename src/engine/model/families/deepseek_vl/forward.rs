@@ -45,9 +45,9 @@ impl<T: Text> DeepseekVl<T> {
         });
         t.component("model.aligner", Component::Connector, || {
             let [linear1, linear2] = &self.aligner;
-            let mut x = t.scope("linear1", || linear1.forward(t, &last));
+            let mut x = linear1.call(t, &last);
             x = nn::activate(t, Activation::Gelu, x);
-            t.scope("linear2", || linear2.forward(t, &x))
+            linear2.call(t, &x)
         })
     }
 }

@@ -72,7 +72,7 @@ impl<T: Text> DeepseekVlHybrid<T> {
     }
 
     fn align(&self, t: &Tape, [last, of_high_res]: [&Tensor; 2]) -> Tensor {
-        let linear = |i: usize, x: &Tensor| t.scope(ALIGNER[i], || self.aligner[i].forward(t, x));
+        let linear = |i: usize, x: &Tensor| self.aligner[i].call(t, x);
         let of_low = linear(0, last);
         let of_high = linear(1, of_high_res);
         let mut x = t.cat(&[&of_high, &of_low], 2);
@@ -135,9 +135,7 @@ impl HighRes {
         });
         let out = t.component("model", Component::Connector, || {
             let last = self.project(t, &tower);
-            let mut global = t.scope("high_res_vision_neck", || {
-                self.neck.forward(t, &hidden_states[self.global_attn_index + 1])
-            });
+            let mut global = self.neck.call(t, &hidden_states[self.global_attn_index + 1]);
             global = self.project(t, &global);
             let out = t.add(&last, &t.mul(&global, &self.alpha));
             let out = t.permute(&out, &[0, 2, 3, 1]);

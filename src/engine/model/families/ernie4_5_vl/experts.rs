@@ -10,13 +10,14 @@ use crate::model::decoder::layer::FeedForward;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::decoder::sparse::SparseMlp;
 use crate::nn::Builder;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Positions of a batch that experts of images take; 0 in a batch without images.
 pub type Marked = Rc<Cell<u64>>;
 
 /// `Ernie4_5_VLMoeMoeBlock`.
 pub struct ModalityExperts {
+    module: Module,
     text_moe: SparseMlp,
     vision_moe: SparseMlp,
     shared_experts: Option<Mlp>,
@@ -30,6 +31,7 @@ impl ModalityExperts {
         let (t, form) = (b.tape(), (c.text.activation, c.text.mlp_bias));
         let shared = |width| t.scope("shared_experts", || Mlp::of(b, [c.text.hidden, width], form.1, form.0));
         Self {
+            module: b.module(),
             text_moe: t.scope("text_moe", || SparseMlp::new(b, form, of_text)),
             vision_moe: t.scope("vision_moe", || SparseMlp::new(b, form, &c.image_experts)),
             shared_experts: c.shared.map(shared),
@@ -49,16 +51,16 @@ impl ModalityExperts {
         let by_router = t.expand(&t.view(&of_images, [batch * seq, 1]), [batch * seq, self.experts]);
         let by_states = t.expand(&t.unsqueeze(&of_images, 2), [batch, seq, hidden]);
         for is_text in [true, false] {
-            let (module, name, tokens) = match is_text {
-                true => (&self.text_moe, "text_moe", batch * seq - marked),
-                false => (&self.vision_moe, "vision_moe", marked),
+            let (module, tokens) = match is_text {
+                true => (&self.text_moe, batch * seq - marked),
+                false => (&self.vision_moe, marked),
             };
             let mask = |of: &Tensor| match is_text {
                 true => t.empty(*of.shape(), DType::Bool, "bitwise_not"),
                 false => of.clone(),
             };
             let rows = t.index_rows(x, &mask(&by_states), tokens * hidden);
-            let [of_module, of_router] = t.scope(name, || module.of_rows(t, &t.view(&rows, [tokens, hidden])));
+            let [of_module, of_router] = module.call_on_rows(t, &t.view(&rows, [tokens, hidden]));
             drop(rows);
             let flat = t.view(&of_module, [tokens * hidden]);
             drop(of_module);
@@ -73,27 +75,26 @@ impl ModalityExperts {
 }
 
 impl FeedForward for ModalityExperts {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        self.forward_and_logits(t, x).0
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.call_with_logits(t, x).0
     }
 
-    fn forward_and_logits(&self, t: &Tape, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let shape = *x.shape();
-        let shared = self
-            .shared_experts
-            .as_ref()
-            .map(|mlp| t.scope("shared_experts", || mlp.forward(t, x.clone())));
-        let ([mut out, logits], _of_images) = match self.marked.get() {
-            0 => {
-                let rows = t.view(&x, [shape[0] * shape[1], shape[2]]);
-                let [out, logits] = t.scope("text_moe", || self.text_moe.of_rows(t, &rows));
-                ([t.view(&out, shape), logits], None)
+    fn call_with_logits(&self, t: &Tape, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let shape = *x.shape();
+            let shared = self.shared_experts.as_ref().map(|mlp| mlp.call(t, x.clone()));
+            let ([mut out, logits], _of_images) = match self.marked.get() {
+                0 => {
+                    let rows = t.view(&x, [shape[0] * shape[1], shape[2]]);
+                    let [out, logits] = self.text_moe.call_on_rows(t, &rows);
+                    ([t.view(&out, shape), logits], None)
+                }
+                marked => self.by_modality(t, &x, marked),
+            };
+            if let Some(shared) = shared {
+                out = t.add(&out, &shared);
             }
-            marked => self.by_modality(t, &x, marked),
-        };
-        if let Some(shared) = shared {
-            out = t.add(&out, &shared);
-        }
-        (out, Some(logits))
+            (out, Some(logits))
+        })
     }
 }

@@ -13,7 +13,7 @@ use crate::model::parts::qwen_vl::{
     VisionRotary, VisionTower,
 };
 use crate::nn::{self, Builder, LayerNorm, Linear, MropeLayout, RmsNorm, ids};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Module, Tape, Tensor};
 
 /// The tower and the resampler, which are made after the language model.
 pub struct ErnieVision {
@@ -32,6 +32,7 @@ pub struct Tower {
 
 /// `Ernie4_5VLVisionMLP`.
 struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -48,6 +49,7 @@ pub struct Resampler {
 
 /// `Ernie4_5_VLMoeVisionMLP`.
 struct Joined {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     ln: LayerNorm,
@@ -67,6 +69,7 @@ impl Tower {
                 norm2: LayerNorm::new(b, "norm2", c.width),
                 attn: t.scope("attn", || VisionAttention::new(b, c.width, p.heads)),
                 mlp: t.scope("mlp", || Mlp {
+                    module: b.module(),
                     fc1: Linear::new(b, "fc1", c.width, c.intermediate, true),
                     fc2: Linear::new(b, "fc2", c.intermediate, c.width, true),
                     activation: c.activation,
@@ -86,40 +89,45 @@ impl Tower {
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
         let embedded = t.scope("patch_embed", || {
             let pixels = t.to_dtype(pixels, self.dtype);
-            t.scope("proj", || self.patch_embed.forward(t, &pixels))
+            self.patch_embed.call(t, &pixels)
         });
         let embedded = run.embedded(t, embedded);
-        let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
+        let positions = Rc::new(self.rotary.call(t, &position_ids));
         let each = |_| segments.clone();
         let last = self
             .blocks
             .forward(t, run, embedded, &positions, each, (&[], |_: &Tape, _, _: &Tensor| ()));
-        t.scope("ln", || self.ln.forward(t, &last))
+        self.ln.call(t, &last)
     }
 }
 
 impl Map for Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.fc2.call(t, &h)
+        })
     }
 }
 
 impl Joined {
     fn new(b: &Builder, [from, to]: [u64; 2]) -> Self {
         Self {
+            module: b.module(),
             fc1: Linear::new(b, "fc1", from, to, true),
             fc2: Linear::new(b, "fc2", to, to, true),
             ln: LayerNorm::new(b, "ln", to),
         }
     }
 
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, &x));
-        h = nn::activate(t, Activation::Gelu, h);
-        h = t.scope("fc2", || self.fc2.forward(t, &h));
-        t.scope("ln", || self.ln.forward(t, &h))
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, &x);
+            h = nn::activate(t, Activation::Gelu, h);
+            h = self.fc2.call(t, &h);
+            self.ln.call(t, &h)
+        })
     }
 }
 
@@ -140,11 +148,11 @@ impl Resampler {
     fn forward(&self, t: &Tape, features: &Tensor, layout: &Layout) -> Tensor {
         let tokens = features.numel() / self.width;
         let mut h = t.view(features, [tokens, self.width]);
-        h = t.scope("spatial_linear", || self.spatial_linear.forward(t, h));
+        h = self.spatial_linear.call(t, h);
         h = twice(t, &h, layout);
-        h = t.scope("temporal_linear", || self.temporal_linear.forward(t, h));
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
-        t.scope("after_norm", || self.after_norm.forward(t, &h))
+        h = self.temporal_linear.call(t, h);
+        h = self.mlp.call(t, &h);
+        self.after_norm.call(t, &h)
     }
 }
 

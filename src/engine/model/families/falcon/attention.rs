@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::model::parts::alibi::merged;
 use crate::nn::{self, Builder, KvCache, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, SdpaInputs, Tape, Tensor};
+use crate::tape::{Mask, Module, SdpaInputs, Tape, Tensor};
 
 /// State that all blocks of one forward share.
 pub(super) struct Shared {
@@ -22,6 +22,7 @@ pub(super) struct Shared {
 
 /// `FalconAttention`.
 pub(super) struct SelfAttention {
+    module: Module,
     query_key_value: Linear,
     dense: Linear,
     heads: u64,
@@ -38,6 +39,7 @@ impl SelfAttention {
             KeyHeads::Groups(groups) => c.hidden + 2 * groups * c.head_dim(),
         };
         Self {
+            module: b.module(),
             query_key_value: Linear::new(b, "query_key_value", c.hidden, width, c.bias),
             dense: Linear::new(b, "dense", c.hidden, c.hidden, c.bias),
             heads: c.heads,
@@ -79,26 +81,28 @@ impl SelfAttention {
     }
 
     /// Output [batch, seq, hidden], and the weights that eager attention returns.
-    pub fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let fused = t.scope("query_key_value", || self.query_key_value.forward_apart(t, x));
-        let split = self.split(t, &fused);
-        let [mut q, mut k, mut v] = split.map(|x| t.transpose(&x, 1, 2));
-        if shared.alibi.is_none() {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            [q, k] = [nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin)];
-        }
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let (out, weights, _held) = match (shared.attn, &shared.alibi) {
-            (Attention::Eager, None) => self.eager(t, [&q, &k, &v], shared, x.dtype()),
-            (Attention::Eager, Some(alibi)) => self.eager_with_biases(t, [&q, &k, &v], (shared, alibi), x.dtype()),
-            (_, alibi) => (self.sdpa(t, [&q, &k, &v], shared, alibi.is_some()), None, Vec::new()),
-        };
-        let projected = t.scope("dense", || self.dense.forward_apart(t, &out));
-        drop((out, fused));
-        (projected, weights)
+    pub fn call(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let fused = self.query_key_value.call_apart(t, x);
+            let split = self.split(t, &fused);
+            let [mut q, mut k, mut v] = split.map(|x| t.transpose(&x, 1, 2));
+            if shared.alibi.is_none() {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                [q, k] = [nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin)];
+            }
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let (out, weights, _held) = match (shared.attn, &shared.alibi) {
+                (Attention::Eager, None) => self.eager(t, [&q, &k, &v], shared, x.dtype()),
+                (Attention::Eager, Some(alibi)) => self.eager_with_biases(t, [&q, &k, &v], (shared, alibi), x.dtype()),
+                (_, alibi) => (self.sdpa(t, [&q, &k, &v], shared, alibi.is_some()), None, Vec::new()),
+            };
+            let projected = self.dense.call_apart(t, &out);
+            drop((out, fused));
+            (projected, weights)
+        })
     }
 
     fn sdpa(&self, t: &Tape, [q, k, v]: [&Tensor; 3], shared: &Shared, drops: bool) -> Tensor {

@@ -10,7 +10,7 @@ use crate::model::forward::Run;
 use crate::model::parts::alibi::linear_biases;
 use crate::model::parts::text::{Outputs, Stack, run_blocks_with_weights};
 use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, Pattern, Rotary};
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `FalconModel`.
 pub(super) struct FalconStack {
@@ -41,6 +41,7 @@ enum NamedNorms {
 }
 
 struct Mlp {
+    module: Module,
     dense_h_to_4h: Linear,
     dense_4h_to_h: Linear,
     activation: Activation,
@@ -89,9 +90,9 @@ impl FalconStack {
 
 impl Stack for FalconStack {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
-        let embeds = t.scope("word_embeddings", || {
-            run.embedded(t, self.word_embeddings.forward(t, ids))
-        });
+        let embeds = self
+            .word_embeddings
+            .call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let cache = run.cache(&[]);
         let mut alibi = self
             .alibi
@@ -103,7 +104,7 @@ impl Stack for FalconStack {
             mask = self.joined_mask(t, &biases, mask);
             alibi = Some(t.view(&biases, [batch, self.heads, 1, seq]));
         }
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let (cos, sin) = self.rotary.call(t, &embeds, &position_ids);
         let shared = Rc::new(Shared {
             attn: run.attn,
             alibi,
@@ -115,7 +116,7 @@ impl Stack for FalconStack {
         });
         let h = embeds.clone();
         let (last, held) = run_blocks_with_weights(t, run, "h", (&self.h, &shared), h, Block::forward);
-        let out = t.scope("ln_f", || self.ln_f.forward(t, &last));
+        let out = self.ln_f.call(t, &last);
         drop((held, shared, embeds));
         out
     }
@@ -132,6 +133,7 @@ impl Block {
         Self {
             self_attention: t.scope("self_attention", || SelfAttention::new(b, c)),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 dense_h_to_4h: Linear::new(b, "dense_h_to_4h", c.hidden, c.intermediate, c.bias),
                 dense_4h_to_h: Linear::new(b, "dense_4h_to_h", c.intermediate, c.hidden, c.bias),
                 activation: c.activation,
@@ -150,30 +152,28 @@ impl Block {
     }
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Outputs {
-        let run = |name, norm: &LayerNorm, x: &Tensor| t.scope(name, || norm.forward(t, x));
+        let run = |norm: &LayerNorm, x: &Tensor| norm.call(t, x);
         let (before_attention, mut before_mlp) = match &self.norms {
-            NamedNorms::InTurn([norm, _]) => (run("input_layernorm", norm, &x), None),
+            NamedNorms::InTurn([norm, _]) => (run(norm, &x), None),
             NamedNorms::Shared(norm) => {
-                let normed = run("input_layernorm", norm, &x);
+                let normed = run(norm, &x);
                 (normed.clone(), Some(normed))
             }
             NamedNorms::Each([of_attention, of_mlp]) => {
-                let normed = run("ln_attn", of_attention, &x);
-                (normed, Some(run("ln_mlp", of_mlp, &x)))
+                let normed = run(of_attention, &x);
+                (normed, Some(run(of_mlp, &x)))
             }
         };
-        let (attended, weights) = t.scope("self_attention", || {
-            self.self_attention.forward(t, shared, &before_attention)
-        });
+        let (attended, weights) = self.self_attention.call(t, shared, &before_attention);
         let mut residual = x;
         if let NamedNorms::InTurn([_, norm]) = &self.norms {
             let dropped = t.dropout(&attended, self.attention_dropout);
             residual = t.add(&residual, &dropped);
             drop(dropped);
-            before_mlp = Some(run("post_attention_layernorm", norm, &residual));
+            before_mlp = Some(run(norm, &residual));
         }
         let before_mlp = before_mlp.unwrap_or_else(|| before_attention.clone());
-        let mut fed = t.scope("mlp", || self.mlp.forward(t, before_mlp.clone()));
+        let mut fed = self.mlp.call(t, before_mlp.clone());
         if !matches!(self.norms, NamedNorms::InTurn(_)) {
             fed = t.add_(fed, &attended);
         }
@@ -185,12 +185,14 @@ impl Block {
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let h = {
-            let up = t.scope("dense_h_to_4h", || self.dense_h_to_4h.forward_apart(t, &x));
-            drop(x);
-            nn::activate(t, self.activation, up)
-        };
-        t.scope("dense_4h_to_h", || self.dense_4h_to_h.forward_apart(t, &h))
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let h = {
+                let up = self.dense_h_to_4h.call_apart(t, &x);
+                drop(x);
+                nn::activate(t, self.activation, up)
+            };
+            self.dense_4h_to_h.call_apart(t, &h)
+        })
     }
 }

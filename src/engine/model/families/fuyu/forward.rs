@@ -64,7 +64,7 @@ impl Forward for Fuyu {
         });
         let position_ids = Self::position_ids(t, &embeds);
         let held = t.component("model", Component::Connector, || {
-            let embedded = t.scope(VISION, || self.vision_embed_tokens.forward(t, patches));
+            let embedded = self.vision_embed_tokens.call(t, patches);
             let features = t.to_dtype(&embedded, embeds.dtype());
             drop(embedded);
             let mask = placeholder_mask(t, ids);

@@ -181,7 +181,7 @@ impl Projector {
             let flat = t.view(&pooled, [images, width, pooled.size(2) * pooled.size(3)]);
             t.transpose(&flat, 1, 2)
         };
-        let normed = t.scope("mm_soft_emb_norm", || self.norm.forward(t, &pooled));
+        let normed = self.norm.call(t, &pooled);
         let projected = t.matmul(&normed, &self.weight);
         t.to_dtype(&projected, vision.dtype())
     }

@@ -3,7 +3,7 @@
 use super::config::PatchEmbedding;
 use crate::dtype::DType;
 use crate::nn::{Builder, LayerNorm, Linear, PowerRmsNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Gemma4UnifiedVisionEmbedder`.
 pub struct PatchEmbedder {
@@ -17,6 +17,7 @@ pub struct PatchEmbedder {
 
 /// `Gemma4UnifiedMultimodalEmbedder`.
 pub struct Embedder {
+    module: Module,
     embedding_projection: Linear,
     norm: PowerRmsNorm,
 }
@@ -24,14 +25,17 @@ pub struct Embedder {
 impl Embedder {
     pub fn new(b: &Builder, width: u64, hidden: u64) -> Self {
         Self {
+            module: b.module(),
             embedding_projection: Linear::new(b, "embedding_projection", width, hidden, false),
-            norm: PowerRmsNorm::plain(),
+            norm: PowerRmsNorm::plain("embedding_pre_projection_norm"),
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let normed = t.scope("embedding_pre_projection_norm", || self.norm.forward(t, x));
-        t.scope("embedding_projection", || self.embedding_projection.forward(t, &normed))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let normed = self.norm.call(t, x);
+            self.embedding_projection.call(t, &normed)
+        })
     }
 }
 
@@ -72,9 +76,9 @@ impl PatchEmbedder {
 
     fn forward(&self, t: &Tape, pixels: &Tensor, places: &Tensor) -> (Tensor, Tensor) {
         let pixels = t.to_dtype(pixels, self.pos_embedding.dtype());
-        let mut h = t.scope("patch_ln1", || self.patch_ln1.forward(t, &pixels));
-        h = t.scope("patch_dense", || self.patch_dense.forward(t, &h));
-        h = t.scope("patch_ln2", || self.patch_ln2.forward(t, &h));
+        let mut h = self.patch_ln1.call(t, &pixels);
+        h = self.patch_dense.call(t, &h);
+        h = self.patch_ln2.call(t, &h);
         let clamped = t.compute(places, DType::I64, "places from 0");
         let valid = {
             let marks = t.compute(places, DType::Bool, "axes of valid patches");
@@ -89,8 +93,8 @@ impl PatchEmbedder {
             t.sum_dim(&product, 2)
         };
         h = t.add(&h, &positions);
-        h = t.scope("pos_norm", || self.pos_norm.forward(t, &h));
-        let pooled = t.scope("multimodal_embedder", || self.multimodal_embedder.forward(t, &h));
+        h = self.pos_norm.call(t, &h);
+        let pooled = self.multimodal_embedder.call(t, &h);
         drop((positions, axes, valid, clamped, pixels));
         (pooled, h)
     }

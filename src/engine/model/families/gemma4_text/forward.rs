@@ -145,7 +145,7 @@ impl Gemma4Text {
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+        self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds))
     }
 
     /// `get_per_layer_inputs`: [batch, seq, layers, width]; `None` if layers have no inputs of their own.
@@ -191,7 +191,7 @@ impl Gemma4Text {
         let states = SharedStates::default();
         let turns = self.rotary.each_ref().map(|rotary| {
             let rotary = rotary.as_ref()?;
-            Some(t.scope("rotary_emb", || rotary.forward(t, &embeds, &position_ids)))
+            Some(rotary.call(t, &embeds, &position_ids))
         });
         let contexts = [0, 1].map(|kind| {
             let (cos, sin) = turns[kind].clone()?;
@@ -221,7 +221,7 @@ impl Gemma4Text {
                 }
             });
         }
-        let out = t.scope("norm", || self.norm.forward(t, &h));
+        let out = self.norm.call(t, &h);
         drop((embeds, inputs));
         out
     }
@@ -234,23 +234,18 @@ impl PerLayerTables {
 
     /// `get_per_layer_inputs`: [batch, seq, layers, width].
     fn look_up(&self, t: &Tape, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens_per_layer", || {
-            self.split(t, &self.embed_tokens_per_layer.forward(t, ids))
-        })
+        self.embed_tokens_per_layer
+            .call_hooked(t, ids, |all| self.split(t, &all))
     }
 
     /// `project_per_layer_inputs`: [batch, seq, layers, width].
     fn project(&self, t: &Tape, embeds: &Tensor, looked_up: Tensor) -> Tensor {
         let mut projected = {
-            let projected = t.scope("per_layer_model_projection", || {
-                self.per_layer_model_projection.forward(t, embeds)
-            });
+            let projected = self.per_layer_model_projection.call(t, embeds);
             t.scale(&projected)
         };
         projected = self.split(t, &projected);
-        projected = t.scope("per_layer_projection_norm", || {
-            self.per_layer_projection_norm.forward(t, &projected)
-        });
+        projected = self.per_layer_projection_norm.call(t, &projected);
         let sum = t.add(&projected, &looked_up);
         let out = t.scale(&sum);
         drop((sum, projected, looked_up));

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, PowerRmsNorm};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// Keys and values of the last full and the last sliding layer that makes its own (`shared_kv_states`).
 pub(super) type SharedStates = Rc<RefCell<[Option<(Tensor, Tensor)>; 2]>>;
@@ -46,6 +46,7 @@ struct PerLayer {
 }
 
 struct Mlp {
+    module: Module,
     gate_proj: Linear,
     up_proj: Linear,
     down_proj: Linear,
@@ -53,6 +54,7 @@ struct Mlp {
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     q_norm: PowerRmsNorm,
     /// `None` in layers that take keys and values from another.
@@ -98,22 +100,16 @@ impl Layer {
     /// Hidden states [batch, seq, hidden] and the layer's own input [batch, seq, width] → hidden states.
     pub fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor, own_input: Option<&Tensor>) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (out, _weights) = self.self_attn.call(t, shared, h);
         h = out;
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
+        h = self.post_attention_layernorm.call(t, &h);
         h = t.add(&residual, &h);
         let mut residual = h.clone();
-        h = t.scope("pre_feedforward_layernorm", || {
-            self.pre_feedforward_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
-        h = t.scope("post_feedforward_layernorm", || {
-            self.post_feedforward_layernorm.forward(t, &h)
-        });
+        h = self.pre_feedforward_layernorm.call(t, &h);
+        h = self.mlp.call(t, &h);
+        h = self.post_feedforward_layernorm.call(t, &h);
         h = t.add(&residual, &h);
         if let (Some(modules), Some(own_input)) = (&self.per_layer, own_input) {
             residual = h.clone();
@@ -128,14 +124,12 @@ impl Layer {
 
 impl PerLayer {
     fn forward(&self, t: &Tape, x: Tensor, own_input: &Tensor) -> Tensor {
-        let mut h = t.scope("per_layer_input_gate", || self.per_layer_input_gate.forward(t, &x));
+        let mut h = self.per_layer_input_gate.call(t, &x);
         drop(x);
         h = nn::activate(t, self.activation, h);
         h = t.mul(&h, own_input);
-        h = t.scope("per_layer_projection", || self.per_layer_projection.forward(t, &h));
-        t.scope("post_per_layer_input_norm", || {
-            self.post_per_layer_input_norm.forward(t, &h)
-        })
+        h = self.per_layer_projection.call(t, &h);
+        self.post_per_layer_input_norm.call(t, &h)
     }
 }
 
@@ -144,6 +138,7 @@ impl Mlp {
         let doubled = c.double_wide && place >= c.own_layers();
         let width = c.intermediate * if doubled { 2 } else { 1 };
         Self {
+            module: b.module(),
             gate_proj: Linear::adapted(b, "gate_proj", c.hidden, width, false),
             up_proj: Linear::adapted(b, "up_proj", c.hidden, width, false),
             down_proj: Linear::adapted(b, "down_proj", width, c.hidden, false),
@@ -151,14 +146,16 @@ impl Mlp {
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let product = {
-            let gate = t.scope("gate_proj", || self.gate_proj.forward(t, x));
-            let gate = nn::activate(t, self.activation, gate);
-            let up = t.scope("up_proj", || self.up_proj.forward(t, x));
-            t.mul(&gate, &up)
-        };
-        t.scope("down_proj", || self.down_proj.forward(t, &product))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let product = {
+                let gate = self.gate_proj.call(t, x);
+                let gate = nn::activate(t, self.activation, gate);
+                let up = self.up_proj.call(t, x);
+                t.mul(&gate, &up)
+            };
+            self.down_proj.call(t, &product)
+        })
     }
 }
 
@@ -172,11 +169,12 @@ impl SelfAttention {
         let linear = |name, input, output| Linear::adapted(b, name, input, output, c.attention_bias);
         let norm = |name| PowerRmsNorm::new(b, name, heads.width);
         Self {
+            module: b.module(),
             q_proj: linear("q_proj", c.hidden, q),
             q_norm: norm("q_norm"),
             keys_values: (place < own).then(|| KeysValues {
                 k_norm: norm("k_norm"),
-                v_norm: PowerRmsNorm::plain(),
+                v_norm: PowerRmsNorm::plain("v_norm"),
                 k_proj: linear("k_proj", c.hidden, kv),
                 v_proj: (slides || !c.keys_are_values).then(|| linear("v_proj", c.hidden, kv)),
             }),
@@ -193,52 +191,54 @@ impl SelfAttention {
         t.view(x, [x.size(0), x.size(1), x.last() / self.head_dim, self.head_dim])
     }
 
-    fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let turn = |x: &Tensor| {
-            let (cos, sin) = (t.unsqueeze(&shared.cos, 2), t.unsqueeze(&shared.sin, 2));
-            nn::apply_rotary(t, x, &cos, &sin)
-        };
-        let mut q = self.heads(t, &t.scope("q_proj", || self.q_proj.forward(t, &x)));
-        q = t.scope("q_norm", || self.q_norm.forward(t, &q));
-        q = turn(&q);
-        q = t.transpose(&q, 1, 2);
-        let (mut k, mut v);
-        match &self.keys_values {
-            None => {
-                let states = shared.shared.borrow()[self.kind].clone();
-                (k, v) = states.unwrap_or_else(|| unreachable!("a layer of the kind has stored its keys"));
-            }
-            Some(own) => {
-                k = self.heads(t, &t.scope("k_proj", || own.k_proj.forward(t, &x)));
-                v = match &own.v_proj {
-                    Some(v_proj) => self.heads(t, &t.scope("v_proj", || v_proj.forward(t, &x))),
-                    None => k.clone(),
-                };
-                k = t.scope("k_norm", || own.k_norm.forward(t, &k));
-                k = turn(&k);
-                k = t.transpose(&k, 1, 2);
-                v = t.scope("v_norm", || own.v_norm.forward(t, &v));
-                v = t.transpose(&v, 1, 2);
-                if let Some(cache) = &shared.cache {
-                    (k, v) = cache.update(t, &k, &v);
+    fn call(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let turn = |x: &Tensor| {
+                let (cos, sin) = (t.unsqueeze(&shared.cos, 2), t.unsqueeze(&shared.sin, 2));
+                nn::apply_rotary(t, x, &cos, &sin)
+            };
+            let mut q = self.heads(t, &self.q_proj.call(t, &x));
+            q = self.q_norm.call(t, &q);
+            q = turn(&q);
+            q = t.transpose(&q, 1, 2);
+            let (mut k, mut v);
+            match &self.keys_values {
+                None => {
+                    let states = shared.shared.borrow()[self.kind].clone();
+                    (k, v) = states.unwrap_or_else(|| unreachable!("a layer of the kind has stored its keys"));
+                }
+                Some(own) => {
+                    k = self.heads(t, &own.k_proj.call(t, &x));
+                    v = match &own.v_proj {
+                        Some(v_proj) => self.heads(t, &v_proj.call(t, &x)),
+                        None => k.clone(),
+                    };
+                    k = own.k_norm.call(t, &k);
+                    k = turn(&k);
+                    k = t.transpose(&k, 1, 2);
+                    v = own.v_norm.call(t, &v);
+                    v = t.transpose(&v, 1, 2);
+                    if let Some(cache) = &shared.cache {
+                        (k, v) = cache.update(t, &k, &v);
+                    }
                 }
             }
-        }
-        if self.stores {
-            shared.shared.borrow_mut()[self.kind] = Some((k.clone(), v.clone()));
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+            if self.stores {
+                shared.shared.borrow_mut()[self.kind] = Some((k.clone(), v.clone()));
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

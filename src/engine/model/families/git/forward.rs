@@ -74,8 +74,8 @@ impl Git {
             self.image_encoder.all_normed(t, &run, pixels)
         });
         let features = t.component(PROJECTION, Component::Connector, || {
-            let projected = t.scope("0", || self.projection.forward(t, &seen));
-            let normed = t.scope("1", || self.projection_norm.forward(t, &projected));
+            let projected = self.projection.call(t, &seen);
+            let normed = self.projection_norm.call(t, &projected);
             drop(projected);
             // `repeat(1, 1, 1)`
             t.contiguous_copy(&normed)
@@ -138,7 +138,7 @@ impl Forward for Git {
         };
         let h = self.hidden(t, run, ids, pixels);
         t.component("", Component::Head, || {
-            let output = |h: &Tensor| t.scope("output", || self.output.forward(t, h));
+            let output = |h: &Tensor| self.output.call(t, h);
             let Some(labels) = &batch.labels else {
                 return Output {
                     loss: output(&t.slice(&h, 1, 1)),

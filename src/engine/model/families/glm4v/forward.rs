@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::qwen_vl::{
-    GatedMlp, LayerPositions, Layout, Map, PatchEmbed, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks,
+    GatedMlp, LayerPositions, Layout, PatchEmbed, QwenVl, Segments, VisionAttention, VisionBlock, VisionBlocks,
     VisionIds, VisionOutput, VisionRotary, VisionTower,
 };
 use crate::nn::{self, Builder, LayerNorm, Linear, MropeLayout, RmsNorm};
@@ -120,11 +120,11 @@ impl VisionTower for Glm4vVision {
             cu_seqlens,
         } = VisionIds::new(t, layout, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
-        let mut h = self.patch_embed.forward(t, pixels);
+        let mut h = self.patch_embed.call(t, pixels);
         if let Some(norm) = &self.post_conv_layernorm {
-            h = t.scope("post_conv_layernorm", || norm.forward(t, &h));
+            h = norm.call(t, &h);
         }
-        let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
+        let positions = Rc::new(self.rotary.call(t, &position_ids));
         let mut _lengths = None;
         if let Some(learned) = &self.embeddings {
             let lengths = t.empty([layout.images().len() as u64], DType::I32, "lengths of segments");
@@ -135,7 +135,7 @@ impl VisionTower for Glm4vVision {
         let mut last = self
             .blocks
             .forward(t, run, h, &positions, each, (&[], |_: &Tape, _, _: &Tensor| ()));
-        last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &last));
+        last = self.post_layernorm.call(t, &last);
         last = self.join(t, &last, layout.merge);
         let merged = t.component("merger", Component::Connector, || self.merger.forward(t, &last));
         VisionOutput {
@@ -148,9 +148,9 @@ impl VisionTower for Glm4vVision {
 
 impl Merger {
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("proj", || self.proj.forward(t, x));
+        let mut h = self.proj.call(t, x);
         h = {
-            let normed = t.scope("post_projection_norm", || self.post_projection_norm.forward(t, &h));
+            let normed = self.post_projection_norm.call(t, &h);
             nn::activate(t, Activation::Gelu, normed)
         };
         self.mlp.forward(t, &h)

@@ -83,6 +83,6 @@ impl Projector {
         h = t.scope("conv_upsampler2", || t.conv2d(&h, &self.conv_upsampler2, [2, 1]));
         h = t.view(&h, [h.size(0), h.size(1), h.size(2) * h.size(3)]);
         h = t.permute(&h, &[0, 2, 1]);
-        t.scope("multimodal_projector", || self.multimodal_projector.forward(t, &h))
+        self.multimodal_projector.call(t, &h)
     }
 }

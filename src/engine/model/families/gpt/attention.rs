@@ -6,7 +6,7 @@ use super::window::TableAttention;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, KvCache, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// State that all blocks of one forward share.
 pub(super) struct BlockContext {
@@ -20,7 +20,7 @@ pub(super) struct BlockContext {
 /// Attention of a block.
 pub(super) trait Attend {
     /// Output [batch, seq, hidden], and the weights, which the block holds.
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>);
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>);
 
     /// Runs `_init_weights`, at the end of the constructor of the decoder.
     fn initialise(&self, _: &Tape) {}
@@ -37,6 +37,7 @@ pub(super) fn attention(b: &Builder, c: &GptConfig, index: usize) -> Box<dyn Att
 
 /// `GPTBigCodeAttention`.
 struct FusedAttention {
+    module: Module,
     c_attn: Linear,
     c_proj: Linear,
     multi_query: bool,
@@ -48,6 +49,7 @@ impl FusedAttention {
     fn new(b: &Builder, c: &GptConfig, multi_query: bool) -> Self {
         let kv = if multi_query { c.head_dim() } else { c.hidden };
         Self {
+            module: b.module(),
             c_attn: Linear::new(b, "c_attn", c.hidden, c.hidden + 2 * kv, true),
             c_proj: Linear::new(b, "c_proj", c.hidden, c.hidden, true),
             multi_query,
@@ -60,7 +62,7 @@ impl FusedAttention {
     fn projected(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
         let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
         let width = self.head_dim;
-        let qkv = t.scope("c_attn", || self.c_attn.forward(t, x));
+        let qkv = self.c_attn.call(t, x);
         if self.multi_query {
             let parts = t.split(&t.unsqueeze(&qkv, 1), 3, &[hidden, width, width]);
             let q = t.view(&parts[0], [batch, seq, hidden / width, width]);
@@ -73,24 +75,26 @@ impl FusedAttention {
 }
 
 impl Attend for FusedAttention {
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let [q, mut k, mut v] = self.projected(t, x);
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropouts.attention,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, hidden]);
-        out = t.scope("c_proj", || self.c_proj.forward(t, &out));
-        out = t.dropout(&out, self.dropouts.residual);
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let [q, mut k, mut v] = self.projected(t, x);
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropouts.attention,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.c_proj.call(t, &out);
+            out = t.dropout(&out, self.dropouts.residual);
+            (out, weights)
+        })
     }
 }

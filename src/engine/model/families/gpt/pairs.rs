@@ -5,13 +5,10 @@ use super::config::{Dropouts, GptConfig};
 use super::window::merged;
 use crate::dtype::DType;
 use crate::nn::{Builder, Linear};
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// Parts into which CodeGen's projection is split for model parallelism.
 const PARTS: u64 = 4;
-
-/// Names of separate projections, in the order in which they are called.
-const PROJECTIONS: [&str; 3] = ["q_proj", "k_proj", "v_proj"];
 
 enum Projections {
     Separate(Box<[Linear; 3]>),
@@ -20,6 +17,7 @@ enum Projections {
 
 /// `GPTJAttention` and `CodeGenAttention`.
 pub(super) struct PairsAttention {
+    module: Module,
     qkv: Projections,
     out_proj: Linear,
     /// Sines and cosines, [positions, rotated].
@@ -46,6 +44,7 @@ impl PairsAttention {
             b.buffer("embed_positions", shape, DType::F32)
         });
         Self {
+            module: b.module(),
             qkv,
             out_proj,
             embed_positions,
@@ -62,12 +61,12 @@ impl PairsAttention {
         let heads = hidden / self.head_dim;
         match &self.qkv {
             Projections::Separate(maps) => {
-                let flat = [0, 1, 2].map(|i| t.scope(PROJECTIONS[i], || maps[i].forward(t, x)));
+                let flat = [0, 1, 2].map(|i| maps[i].call(t, x));
                 let [q, k, v] = flat.map(|x| t.view(&x, [batch, seq, heads, self.head_dim]));
                 ([q, k, t.permute(&v, &[0, 2, 1, 3])], None)
             }
             Projections::Fused(map) => {
-                let all = t.scope("qkv_proj", || map.forward(t, x));
+                let all = map.call(t, x);
                 let split = t.reshape(&all, [batch, seq, PARTS, 3 * hidden / PARTS]);
                 let parts = t.split(&split, 3, &[hidden / PARTS; 3]);
                 let head = |x: &Tensor| {
@@ -117,23 +116,25 @@ impl PairsAttention {
 }
 
 impl Attend for PairsAttention {
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let ([mut q, mut k, mut v], _all) = self.projected(t, x);
-        let (sincos, _places) = self.waves(t, &shared.position_ids, k.dtype());
-        let half = self.rotated / 2;
-        let waves = [t.slice(&sincos, 2, half), t.slice(&sincos, 2, half)];
-        let [(turned_k, _k_parts), (turned_q, _q_parts)] = self.turned(t, [&k, &q], &waves);
-        k = t.permute(&turned_k, &[0, 2, 1, 3]);
-        q = t.permute(&turned_q, &[0, 2, 1, 3]);
-        drop((turned_k, turned_q));
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &t.to_dtype(&k, x.dtype()), &v);
-        }
-        let (mut out, weights) = self.attend(t, [&q, &k, &v], shared.mask.as_ref());
-        out = merged(t, out);
-        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        out = t.dropout(&out, self.dropouts.residual);
-        (out, Some(weights))
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let ([mut q, mut k, mut v], _all) = self.projected(t, x);
+            let (sincos, _places) = self.waves(t, &shared.position_ids, k.dtype());
+            let half = self.rotated / 2;
+            let waves = [t.slice(&sincos, 2, half), t.slice(&sincos, 2, half)];
+            let [(turned_k, _k_parts), (turned_q, _q_parts)] = self.turned(t, [&k, &q], &waves);
+            k = t.permute(&turned_k, &[0, 2, 1, 3]);
+            q = t.permute(&turned_q, &[0, 2, 1, 3]);
+            drop((turned_k, turned_q));
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &t.to_dtype(&k, x.dtype()), &v);
+            }
+            let (mut out, weights) = self.attend(t, [&q, &k, &v], shared.mask.as_ref());
+            out = merged(t, out);
+            out = self.out_proj.call(t, &out);
+            out = t.dropout(&out, self.dropouts.residual);
+            (out, Some(weights))
+        })
     }
 
     fn initialise(&self, t: &Tape) {

@@ -63,14 +63,11 @@ impl GptStack {
 impl Stack for GptStack {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
         let cache = run.cache(&[]);
-        let embeds = t.scope("wte", || run.embedded(t, self.wte.forward(t, ids)));
+        let embeds = self.wte.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let position_ids = nn::position_ids(t, &embeds);
         let attn = if self.is_eager { Attention::Eager } else { run.attn };
         let mask = nn::causal_mask(t, attn, &embeds);
-        let positions = self
-            .wpe
-            .as_ref()
-            .map(|wpe| t.scope("wpe", || wpe.forward(t, &position_ids)));
+        let positions = self.wpe.as_ref().map(|wpe| wpe.call(t, &position_ids));
         let mut h = match &positions {
             Some(positions) => t.add(&embeds, positions),
             None => embeds.clone(),
@@ -88,7 +85,7 @@ impl Stack for GptStack {
             let forward = |block: &Block, t: &Tape, shared: &BlockContext, x| block.forward(t, shared, x).0;
             (run_blocks(t, run, "h", (&self.blocks, &shared), h, forward), None)
         };
-        let out = t.scope("ln_f", || self.ln_f.forward(t, &last));
+        let out = self.ln_f.call(t, &last);
         drop((held, shared, positions, embeds));
         out
     }
@@ -121,16 +118,16 @@ impl Block {
     }
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Outputs {
-        let feed = |h: &Tensor| t.scope("mlp", || t.dropout(&self.mlp.forward(t, h), self.dropout));
-        let mut h = t.scope("ln_1", || self.ln_1.forward(t, &x));
-        let (attended, weights) = t.scope("attn", || self.attn.forward(t, shared, &h));
+        let feed = |h: &Tensor| self.mlp.call_with_dropout(t, h, self.dropout);
+        let mut h = self.ln_1.call(t, &x);
+        let (attended, weights) = self.attn.call(t, shared, &h);
         let Some(ln_2) = &self.ln_2 else {
             let fed = feed(&h);
             return (t.add(&t.add(&attended, &fed), &x), weights);
         };
         h = t.add(&attended, &x);
         let residual = h.clone();
-        h = t.scope("ln_2", || ln_2.forward(t, &h));
+        h = ln_2.call(t, &h);
         let fed = feed(&h);
         (t.add(&residual, &fed), weights)
     }

@@ -4,7 +4,7 @@ use super::attention::{Attend, BlockContext};
 use super::config::{Dropouts, GptConfig};
 use crate::dtype::DType;
 use crate::nn::{Builder, Linear};
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `torch.tril(torch.ones(n, n))` of booleans, [n, n]; if `windowed`, without what lies before a window.
 pub(super) fn lower_triangle(b: &Builder, n: u64, windowed: bool) -> Tensor {
@@ -33,11 +33,10 @@ fn triangle(t: &Tape, n: u64, windowed: bool, last: impl FnOnce() -> Tensor) -> 
     window
 }
 
-/// Names of the projections of queries, keys and values, in the order in which they are called.
-const PROJECTIONS: [&str; 3] = ["q_proj", "k_proj", "v_proj"];
-
-/// `GPTNeoSelfAttention`.
+/// `GPTNeoAttention`, and `GPTNeoSelfAttention` inside it.
 pub(super) struct TableAttention {
+    around: Module,
+    module: Module,
     bias: Tensor,
     local: bool,
     qkv: [Linear; 3],
@@ -48,11 +47,14 @@ pub(super) struct TableAttention {
 
 impl TableAttention {
     pub fn new(b: &Builder, c: &GptConfig, local: bool) -> Self {
+        let around = b.module();
         b.tape().scope("attention", || {
             let bias = lower_triangle(b, c.positions, local);
             let map = |name| Linear::adapted(b, name, c.hidden, c.hidden, false);
             let (k, v, q) = (map("k_proj"), map("v_proj"), map("q_proj"));
             Self {
+                around,
+                module: b.module(),
                 bias,
                 local,
                 qkv: [q, k, v],
@@ -61,6 +63,21 @@ impl TableAttention {
                 dropouts: c.dropouts,
             }
         })
+    }
+
+    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+        let shape = [batch, seq, hidden / self.head_dim, self.head_dim];
+        let flat = [0, 1, 2].map(|i| self.qkv[i].call(t, x));
+        let [q, mut k, mut v] = flat.map(|x| t.transpose(&t.view(&x, shape), 1, 2));
+        if let Some(cache) = &shared.cache {
+            (k, v) = cache.update(t, &k, &v);
+        }
+        let (mut out, weights) = self.attend(t, [&q, &k, &v], shared.mask.as_ref());
+        out = merged(t, out);
+        out = self.out_proj.call(t, &out);
+        out = t.dropout(&out, self.dropouts.residual);
+        (out, Some(weights))
     }
 
     /// `_attn`: the output and the weights.
@@ -85,21 +102,9 @@ impl TableAttention {
 }
 
 impl Attend for TableAttention {
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        t.scope("attention", || {
-            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-            let shape = [batch, seq, hidden / self.head_dim, self.head_dim];
-            let flat = [0, 1, 2].map(|i| t.scope(PROJECTIONS[i], || self.qkv[i].forward(t, x)));
-            let [q, mut k, mut v] = flat.map(|x| t.transpose(&t.view(&x, shape), 1, 2));
-            if let Some(cache) = &shared.cache {
-                (k, v) = cache.update(t, &k, &v);
-            }
-            let (mut out, weights) = self.attend(t, [&q, &k, &v], shared.mask.as_ref());
-            out = merged(t, out);
-            out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-            out = t.dropout(&out, self.dropouts.residual);
-            (out, Some(weights))
-        })
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.around
+            .call(t, || self.module.call(t, || self.forward(t, shared, x)))
     }
 
     fn initialise(&self, t: &Tape) {

@@ -8,7 +8,7 @@ use crate::model::decoder::head::{last_logits, logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, AttentionCall, Builder, Conv1d, Embedding, KvCache, LayerNorm, Linear, Pattern};
 use crate::setup::Attention;
-use crate::tape::{Component, Mask, SdpaInputs, Tape, Tensor};
+use crate::tape::{Component, Mask, Module, SdpaInputs, Tape, Tensor};
 
 /// `GPT2LMHeadModel`.
 pub struct Gpt2 {
@@ -28,6 +28,7 @@ struct Block {
 }
 
 struct SelfAttention {
+    module: Module,
     c_attn: Conv1d,
     c_proj: Conv1d,
     heads: u64,
@@ -43,6 +44,7 @@ struct BlockContext {
 }
 
 struct Mlp {
+    module: Module,
     c_fc: Conv1d,
     c_proj: Conv1d,
     activation: Activation,
@@ -79,9 +81,9 @@ impl Gpt2 {
 
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
         let cache = run.cache(&[]);
-        let embeds = t.scope("wte", || run.embedded(t, self.wte.forward(t, ids)));
+        let embeds = self.wte.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
-        let positions = t.scope("wpe", || self.wpe.forward(t, &position_ids));
+        let positions = self.wpe.call(t, &position_ids);
         let mut h = t.add(&embeds, &positions);
         let shared = Rc::new(BlockContext {
             attn: run.attn,
@@ -100,7 +102,7 @@ impl Gpt2 {
                 }
             });
         }
-        t.scope("ln_f", || self.ln_f.forward(t, &h))
+        self.ln_f.call(t, &h)
     }
 }
 
@@ -132,6 +134,7 @@ impl Block {
         let t = b.tape();
         let ln_1 = LayerNorm::new(b, "ln_1", c.hidden);
         let attn = t.scope("attn", || SelfAttention {
+            module: b.module(),
             c_attn: Conv1d::new(b, "c_attn", c.hidden, 3 * c.hidden),
             c_proj: Conv1d::new(b, "c_proj", c.hidden, c.hidden),
             heads: c.heads,
@@ -140,6 +143,7 @@ impl Block {
         });
         let ln_2 = LayerNorm::new(b, "ln_2", c.hidden);
         let mlp = t.scope("mlp", || Mlp {
+            module: b.module(),
             c_fc: Conv1d::new(b, "c_fc", c.hidden, c.intermediate),
             c_proj: Conv1d::new(b, "c_proj", c.intermediate, c.hidden),
             activation: c.activation,
@@ -150,60 +154,62 @@ impl Block {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("ln_1", || self.ln_1.forward(t, &x));
-        let (out, _weights) = t.scope("attn", || self.attn.forward(t, shared, &h));
+        let mut h = self.ln_1.call(t, &x);
+        let (out, _weights) = self.attn.call(t, shared, &h);
         h = t.add(&out, &residual);
         let residual = h.clone();
-        h = t.scope("ln_2", || self.ln_2.forward(t, &h));
-        let feed_forward = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.ln_2.call(t, &h);
+        let feed_forward = self.mlp.call(t, &h);
         t.add(&residual, &feed_forward)
     }
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let (attn, mask) = (shared.attn, shared.mask.as_ref());
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let qkv = t.watched("c_attn", || self.c_attn.forward(t, x));
-        let parts = t.split(&qkv, 2, &[hidden; 3]);
-        drop(qkv);
-        let head = |x: &Tensor| t.transpose(&t.view(x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
-        let (mut k, mut v) = (head(&parts[1]), head(&parts[2]));
-        let q = head(&parts[0]);
-        drop(parts);
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let (mut out, weights) = match attn {
-            Attention::Sdpa => {
-                let inputs = SdpaInputs {
-                    q: &q,
-                    k: &k,
-                    v: &v,
-                    mask,
-                    dropout: t.module_dropout(self.dropout),
-                    enable_gqa: false,
-                };
-                let out = t.transpose(&t.sdpa(&inputs), 1, 2);
-                (t.contiguous(&out), None)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let (attn, mask) = (shared.attn, shared.mask.as_ref());
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let qkv = self.c_attn.call(t, x);
+            let parts = t.split(&qkv, 2, &[hidden; 3]);
+            drop(qkv);
+            let head = |x: &Tensor| t.transpose(&t.view(x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
+            let (mut k, mut v) = (head(&parts[1]), head(&parts[2]));
+            let q = head(&parts[0]);
+            drop(parts);
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
             }
-            Attention::Eager => self.eager(t, &q, &k, &v, mask),
-            Attention::FlashAttention2 => {
-                let call = AttentionCall {
-                    q: &q,
-                    k: &k,
-                    v: &v,
-                    mask,
-                    dropout: t.module_dropout(self.dropout),
-                    softmax: None,
-                };
-                nn::attention(t, attn, &call)
-            }
-        };
-        out = t.reshape(&out, [batch, seq, hidden]);
-        out = t.watched("c_proj", || self.c_proj.forward(t, &out));
-        out = t.watched("resid_dropout", || t.dropout(&out, self.residual_dropout));
-        (out, weights)
+            let (mut out, weights) = match attn {
+                Attention::Sdpa => {
+                    let inputs = SdpaInputs {
+                        q: &q,
+                        k: &k,
+                        v: &v,
+                        mask,
+                        dropout: t.module_dropout(self.dropout),
+                        enable_gqa: false,
+                    };
+                    let out = t.transpose(&t.sdpa(&inputs), 1, 2);
+                    (t.contiguous(&out), None)
+                }
+                Attention::Eager => self.eager(t, &q, &k, &v, mask),
+                Attention::FlashAttention2 => {
+                    let call = AttentionCall {
+                        q: &q,
+                        k: &k,
+                        v: &v,
+                        mask,
+                        dropout: t.module_dropout(self.dropout),
+                        softmax: None,
+                    };
+                    nn::attention(t, attn, &call)
+                }
+            };
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.c_proj.call(t, &out);
+            out = t.watched("resid_dropout", || t.dropout(&out, self.residual_dropout));
+            (out, weights)
+        })
     }
 
     /// GPT-2's own `eager_attention_forward`: the softmax is computed in the scores' type.
@@ -224,10 +230,12 @@ impl SelfAttention {
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.watched("c_fc", || self.c_fc.forward(t, x));
-        h = t.watched("act", || nn::activate(t, self.activation, h));
-        h = t.watched("c_proj", || self.c_proj.forward(t, &h));
-        t.watched("dropout", || t.dropout(&h, self.dropout))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.c_fc.call(t, x);
+            h = t.watched("act", || nn::activate(t, self.activation, h));
+            h = self.c_proj.call(t, &h);
+            t.watched("dropout", || t.dropout(&h, self.dropout))
+        })
     }
 }

@@ -45,7 +45,7 @@ impl Projector {
     pub fn forward(&self, t: &Tape, run: &Run, x: &Tensor) -> Tensor {
         let [queries, patches] = self.window;
         let windows = self.side / patches;
-        let features = t.scope("norm", || self.norm.forward(t, x));
+        let features = self.norm.call(t, x);
         let windowed = raster(t, &features, self.side, patches);
         let downsampled = match self.takes_corners {
             true => self.corners(t, &features),
@@ -54,12 +54,10 @@ impl Projector {
         let of_windows = raster(t, &downsampled, windows * queries, queries);
         let query_embeds = t.add(&self.query, &of_windows);
         let encoder_embeds = t.dropout(&t.add(&windowed, &self.image_positions), self.dropout);
-        let out_windowed = t.scope("qformer", || {
-            self.qformer.forward(t, run, &query_embeds, &encoder_embeds, None)
-        });
+        let out_windowed = self.qformer.call(t, run, &query_embeds, &encoder_embeds, None);
         let mut out = unwindowed(t, &out_windowed, windows, queries);
         out = t.dropout(&out, self.dropout);
-        let projected = t.scope("out_linear", || self.out_linear.forward(t, &out));
+        let projected = self.out_linear.call(t, &out);
         drop((features, windowed, downsampled, of_windows));
         drop((query_embeds, encoder_embeds, out_windowed));
         projected

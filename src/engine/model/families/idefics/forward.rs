@@ -157,7 +157,7 @@ impl Forward for Idefics {
             unreachable!("a batch has ids and pixels")
         };
         let embeds = t.component("model", Component::LanguageModel, || {
-            t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+            self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds))
         });
         let cache = t.component("model", Component::LanguageModel, || run.cache(&[]));
         let position_ids = position_ids(t, ids);
@@ -179,7 +179,7 @@ impl Forward for Idefics {
                 cache,
             });
             let h = self.blocks(t, run, (&of_text, &of_images), embeds.clone());
-            let out = t.scope("norm", || self.norm.forward(t, &h));
+            let out = self.norm.call(t, &h);
             drop((h, of_text, of_images, embeds));
             (out, images)
         });

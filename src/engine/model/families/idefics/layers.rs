@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, Rotary, T5LayerNorm};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// State that the blocks of text share.
 pub struct TextContext {
@@ -49,6 +49,7 @@ pub struct CrossLayer {
 
 /// `IdeficsAttention`.
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -68,6 +69,7 @@ enum Source<'a> {
 
 /// `IdeficsMLP`.
 struct GatedMlp {
+    module: Module,
     gate_proj: Linear,
     down_proj: Linear,
     up_proj: Linear,
@@ -90,17 +92,15 @@ impl Layer {
 
     pub fn forward(&self, t: &Tape, shared: &TextContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, &h, Source::Text(shared)));
+        let (out, _weights) = self.self_attn.call(t, &h, Source::Text(shared));
         h = out;
         h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, &h);
         h = t.functional_dropout(&h, self.dropout);
         t.add(&residual, &h)
     }
@@ -132,9 +132,9 @@ impl CrossLayer {
 
     pub fn forward(&self, t: &Tape, shared: &ImageContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("cross_attn", || self.cross_attn.forward(t, &h, Source::Images(shared)));
+        let (out, _weights) = self.cross_attn.call(t, &h, Source::Images(shared));
         h = out;
         h = t.functional_dropout(&h, self.dropout);
         h = {
@@ -143,10 +143,8 @@ impl CrossLayer {
         };
         h = t.add(&residual, &nn::gated(t, &self.alpha_cross_attn, &h));
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, &h);
         h = t.functional_dropout(&h, self.dropout);
         t.add(&residual, &nn::gated(t, &self.alpha_dense, &h))
     }
@@ -166,6 +164,7 @@ impl SelfAttention {
         let rotary = Rotary::new(b, head_dim).initialised(b.tape());
         let norm = |name| T5LayerNorm::new(b, name, head_dim);
         Self {
+            module: b.module(),
             q_proj,
             k_proj,
             v_proj,
@@ -178,46 +177,48 @@ impl SelfAttention {
     }
 
     /// Attends from `x`, [batch, seq, hidden], to itself or to images, and returns the weights too.
-    fn forward(&self, t: &Tape, x: &Tensor, source: Source<'_>) -> (Tensor, Option<Tensor>) {
-        let (attn, mask, states) = match source {
-            Source::Text(shared) => (shared.attn, shared.mask.as_ref(), x),
-            Source::Images(shared) => (shared.attn, Some(&shared.mask), &shared.images),
-        };
-        let project = |name, proj: &Linear, x: &Tensor| {
-            let out = t.scope(name, || proj.forward(t, x));
-            let split = t.view(&out, [x.size(0), x.size(1), self.heads, out.last() / self.heads]);
-            t.transpose(&split, 1, 2)
-        };
-        let mut q = project("q_proj", &self.q_proj, x);
-        let mut k = project("k_proj", &self.k_proj, states);
-        let mut v = project("v_proj", &self.v_proj, states);
-        let mut rotation = None;
-        if let Source::Text(shared) = source {
-            let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &v, &shared.position_ids));
-            let [wide_cos, wide_sin] = [&cos, &sin].map(|x| t.unsqueeze(x, 1));
-            [q, k] = [&q, &k].map(|x| nn::apply_rotary(t, x, &wide_cos, &wide_sin));
-            rotation = Some((cos, sin));
-            if let Some(cache) = &shared.cache {
-                (k, v) = cache.update(t, &k, &v);
+    fn call(&self, t: &Tape, x: &Tensor, source: Source<'_>) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let (attn, mask, states) = match source {
+                Source::Text(shared) => (shared.attn, shared.mask.as_ref(), x),
+                Source::Images(shared) => (shared.attn, Some(&shared.mask), &shared.images),
+            };
+            let project = |proj: &Linear, x: &Tensor| {
+                let out = proj.call(t, x);
+                let split = t.view(&out, [x.size(0), x.size(1), self.heads, out.last() / self.heads]);
+                t.transpose(&split, 1, 2)
+            };
+            let mut q = project(&self.q_proj, x);
+            let mut k = project(&self.k_proj, states);
+            let mut v = project(&self.v_proj, states);
+            let mut rotation = None;
+            if let Source::Text(shared) = source {
+                let (cos, sin) = self.rotary.call(t, &v, &shared.position_ids);
+                let [wide_cos, wide_sin] = [&cos, &sin].map(|x| t.unsqueeze(x, 1));
+                [q, k] = [&q, &k].map(|x| nn::apply_rotary(t, x, &wide_cos, &wide_sin));
+                rotation = Some((cos, sin));
+                if let Some(cache) = &shared.cache {
+                    (k, v) = cache.update(t, &k, &v);
+                }
             }
-        }
-        if let Some([of_q, of_k]) = &self.norms {
-            q = t.scope("q_layer_norm", || of_q.forward(t, &q));
-            k = t.scope("k_layer_norm", || of_k.forward(t, &k));
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask,
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, *x.shape());
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        drop(rotation);
-        (out, weights)
+            if let Some([of_q, of_k]) = &self.norms {
+                q = of_q.call(t, &q);
+                k = of_k.call(t, &k);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask,
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, *x.shape());
+            out = self.o_proj.call(t, &out);
+            drop(rotation);
+            (out, weights)
+        })
     }
 }
 
@@ -225,6 +226,7 @@ impl GatedMlp {
     fn new(b: &Builder, c: &IdeficsConfig) -> Self {
         let linear = |name, input, output| Linear::new(b, name, input, output, false);
         Self {
+            module: b.module(),
             gate_proj: linear("gate_proj", c.hidden, c.intermediate),
             down_proj: linear("down_proj", c.intermediate, c.hidden),
             up_proj: linear("up_proj", c.hidden, c.intermediate),
@@ -232,16 +234,14 @@ impl GatedMlp {
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let product = {
-            let gate = nn::activate(
-                t,
-                self.activation,
-                t.scope("gate_proj", || self.gate_proj.forward(t, x)),
-            );
-            let up = t.scope("up_proj", || self.up_proj.forward(t, x));
-            t.mul(&gate, &up)
-        };
-        t.scope("down_proj", || self.down_proj.forward(t, &product))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let product = {
+                let gate = nn::activate(t, self.activation, self.gate_proj.call(t, x));
+                let up = self.up_proj.call(t, x);
+                t.mul(&gate, &up)
+            };
+            self.down_proj.call(t, &product)
+        })
     }
 }

@@ -61,12 +61,8 @@ impl<T: Text> Idefics2<T> {
             self.vision_model.forward(t, run, &pixels, &patches)
         });
         let features = t.component("model.connector", Component::Connector, || {
-            let projected = t.scope("modality_projection", || {
-                self.modality_projection.forward(t, last.clone())
-            });
-            t.scope("perceiver_resampler", || {
-                self.perceiver.forward(t, run.attn, &projected)
-            })
+            let projected = self.modality_projection.call(t, last.clone());
+            self.perceiver.call(t, run.attn, &projected)
         });
         drop((pixels, mask, patches, last));
         t.view(&features, [features.size(0) * features.size(1), features.last()])

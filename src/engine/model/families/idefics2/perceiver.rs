@@ -5,10 +5,11 @@ use crate::dtype::DType;
 use crate::model::decoder::mlp::Mlp;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Idefics2PerceiverResampler`.
 pub struct Perceiver {
+    module: Module,
     latents: Tensor,
     layers: Vec<Layer>,
     norm: RmsNorm,
@@ -24,6 +25,7 @@ struct Layer {
 
 /// Attention of latents to the context and themselves.
 struct CrossAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -36,6 +38,7 @@ impl Perceiver {
     pub fn new(b: &Builder, c: &PerceiverConfig, hidden: u64) -> Self {
         let t = b.tape();
         Self {
+            module: b.module(),
             latents: b.weight("latents", [c.latents, hidden]),
             layers: (0..c.layers as usize)
                 .map(|i| t.layer("layers", i, || Layer::new(b, c, hidden)))
@@ -45,22 +48,24 @@ impl Perceiver {
     }
 
     /// Context [images, patches, hidden] → [images, latents, hidden].
-    pub fn forward(&self, t: &Tape, attn: Attention, context: &Tensor) -> Tensor {
-        let images = context.size(0);
-        let [latents, hidden] = [self.latents.size(0), self.latents.size(1)];
-        let expanded = t.expand(&t.unsqueeze(&self.latents, 0), [images, latents, hidden]);
-        let of_latents = t.empty([images, latents], DType::Bool, "mask of the latents");
-        let mask = t.empty([images, context.size(1) + latents], DType::Bool, "mask");
-        // `create_bidirectional_mask` finds no padding.
-        drop(t.empty([], DType::Bool, "all"));
-        drop(mask);
-        let mut h = expanded.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            h = t.layer("layers", i, || layer.forward(t, attn, h.clone(), context.clone()));
-        }
-        let out = t.scope("norm", || self.norm.forward(t, &h));
-        drop((h, expanded, of_latents));
-        out
+    pub fn call(&self, t: &Tape, attn: Attention, context: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let images = context.size(0);
+            let [latents, hidden] = [self.latents.size(0), self.latents.size(1)];
+            let expanded = t.expand(&t.unsqueeze(&self.latents, 0), [images, latents, hidden]);
+            let of_latents = t.empty([images, latents], DType::Bool, "mask of the latents");
+            let mask = t.empty([images, context.size(1) + latents], DType::Bool, "mask");
+            // `create_bidirectional_mask` finds no padding.
+            drop(t.empty([], DType::Bool, "all"));
+            drop(mask);
+            let mut h = expanded.clone();
+            for (i, layer) in self.layers.iter().enumerate() {
+                h = t.layer("layers", i, || layer.forward(t, attn, h.clone(), context.clone()));
+            }
+            let out = self.norm.call(t, &h);
+            drop((h, expanded, of_latents));
+            out
+        })
     }
 }
 
@@ -74,6 +79,7 @@ impl Layer {
             input_latents_norm: norm("input_latents_norm"),
             input_context_norm: norm("input_context_norm"),
             self_attn: t.scope("self_attn", || CrossAttention {
+                module: b.module(),
                 q_proj: linear("q_proj", hidden, queries),
                 k_proj: linear("k_proj", hidden, keys),
                 v_proj: linear("v_proj", hidden, keys),
@@ -90,17 +96,15 @@ impl Layer {
 
     fn forward(&self, t: &Tape, attn: Attention, latents: Tensor, context: Tensor) -> Tensor {
         let residual = latents.clone();
-        let mut h = t.scope("input_latents_norm", || self.input_latents_norm.forward(t, &latents));
+        let mut h = self.input_latents_norm.call(t, &latents);
         drop(latents);
-        let context = t.scope("input_context_norm", || self.input_context_norm.forward(t, &context));
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, attn, &h, &context));
+        let context = self.input_context_norm.call(t, &context);
+        let (out, _weights) = self.self_attn.call(t, attn, &h, &context);
         h = out;
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, h);
         let out = t.add(&residual, &h);
         drop((h, residual, context));
         out
@@ -108,28 +112,30 @@ impl Layer {
 }
 
 impl CrossAttention {
-    fn forward(&self, t: &Tape, attn: Attention, latents: &Tensor, context: &Tensor) -> (Tensor, Option<Tensor>) {
-        let all = t.cat(&[context, latents], 1);
-        let heads = |x: &Tensor| {
-            let split = t.view(x, [x.size(0), x.size(1), x.last() / self.head_dim, self.head_dim]);
-            t.transpose(&split, 1, 2)
-        };
-        let q = t.scope("q_proj", || self.q_proj.forward(t, latents));
-        let k = t.scope("k_proj", || self.k_proj.forward(t, &all));
-        let v = t.scope("v_proj", || self.v_proj.forward(t, &all));
-        let (q, k, v) = (heads(&q), heads(&k), heads(&v));
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: None,
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, [out.size(0), out.size(1), q.size(1) * self.head_dim]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        drop(all);
-        (out, weights)
+    fn call(&self, t: &Tape, attn: Attention, latents: &Tensor, context: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let all = t.cat(&[context, latents], 1);
+            let heads = |x: &Tensor| {
+                let split = t.view(x, [x.size(0), x.size(1), x.last() / self.head_dim, self.head_dim]);
+                t.transpose(&split, 1, 2)
+            };
+            let q = self.q_proj.call(t, latents);
+            let k = self.k_proj.call(t, &all);
+            let v = self.v_proj.call(t, &all);
+            let (q, k, v) = (heads(&q), heads(&k), heads(&v));
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, [out.size(0), out.size(1), q.size(1) * self.head_dim]);
+            out = self.o_proj.call(t, &out);
+            drop(all);
+            (out, weights)
+        })
     }
 }

@@ -29,8 +29,8 @@ impl Idefics3 {
             IdeficsVision::new(b, &c.vision)
         });
         let features = c.vision.shape.hidden * c.scale_factor * c.scale_factor;
-        let modality_projection = t.component("model.connector.modality_projection", Component::Connector, || {
-            Linear::new(b, "proj", features, c.text.hidden, false)
+        let modality_projection = t.component("model.connector", Component::Connector, || {
+            Linear::new(b, "modality_projection.proj", features, c.text.hidden, false)
         });
         let text_model = t.component("model.text_model", Component::LanguageModel, || {
             Decoder::new(b, &c.text)
@@ -75,7 +75,7 @@ impl Idefics3 {
         h = t.reshape(&h, [tiles, side / n, side / n, hidden * n * n]);
         h = t.permute(&h, &[0, 2, 1, 3]);
         h = t.reshape(&h, [tiles, side * side / (n * n), hidden * n * n]);
-        t.scope("modality_projection.proj", || self.modality_projection.forward(t, &h))
+        self.modality_projection.call(t, &h)
     }
 
     /// Writes image features over the image tokens' embeddings.

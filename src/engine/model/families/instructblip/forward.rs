@@ -87,11 +87,9 @@ impl InstructBlip {
                 image,
                 image_mask: &image_mask,
             };
-            let read = t.scope("qformer", || self.qformer.forward(t, run, &tokens, &given));
+            let read = self.qformer.call(t, run, &tokens, &given);
             let query_output = t.slice(&read, 1, queries);
-            let mut features = t.scope("language_projection", || {
-                self.language_projection.forward(t, &query_output)
-            });
+            let mut features = self.language_projection.call(t, &query_output);
             features = t.reshape(&features, [samples, images / samples * queries, features.size(2)]);
             drop((query_output, query_mask, tokens));
             ImageFeatures {

@@ -5,10 +5,11 @@ use crate::dtype::DType;
 use crate::model::families::blip2::{QFormerBlocks, nothing_padded};
 use crate::model::forward::Run;
 use crate::nn::{self, Builder, Embedding, LayerNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `InstructBlipQFormerModel`.
 pub struct QFormer {
+    module: Module,
     word_embeddings: Embedding,
     position_embeddings: Embedding,
     layernorm: LayerNorm,
@@ -41,6 +42,7 @@ impl QFormer {
             )
         });
         Self {
+            module: b.module(),
             word_embeddings,
             position_embeddings,
             layernorm,
@@ -51,26 +53,26 @@ impl QFormer {
     }
 
     /// Queries [images, queries, hidden] → hidden states of queries and text.
-    pub fn forward(&self, t: &Tape, run: &Run, queries: &Tensor, given: &Given<'_>) -> Tensor {
-        let embedding = t.scope("embeddings", || self.embed(t, run, queries, given.ids));
-        nothing_padded(t, given.mask);
-        nothing_padded(t, given.image_mask);
-        self.blocks
-            .forward(t, run, (embedding, queries.size(1)), given.image.clone())
+    pub fn call(&self, t: &Tape, run: &Run, queries: &Tensor, given: &Given<'_>) -> Tensor {
+        self.module.call(t, move || {
+            let embedding = t.scope("embeddings", || self.embed(t, run, queries, given.ids));
+            nothing_padded(t, given.mask);
+            nothing_padded(t, given.image_mask);
+            self.blocks
+                .forward(t, run, (embedding, queries.size(1)), given.image.clone())
+        })
     }
 
     fn embed(&self, t: &Tape, run: &Run, queries: &Tensor, ids: &Tensor) -> Tensor {
         let position_ids = nn::ids(t, &[1, ids.size(1)], "position_ids");
-        let words = t.scope("word_embeddings", || {
-            run.embedded(t, self.word_embeddings.forward(t, ids))
-        });
-        let positions = t.scope("position_embeddings", || {
-            self.position_embeddings.forward(t, &position_ids)
-        });
+        let words = self
+            .word_embeddings
+            .call_hooked(t, ids, |embeds| run.embedded(t, embeds));
+        let positions = self.position_embeddings.call(t, &position_ids);
         let mut embeddings = t.add(&words, &positions);
         drop(words);
         embeddings = t.cat(&[queries, &embeddings], 1);
-        embeddings = t.scope("layernorm", || self.layernorm.forward(t, &embeddings));
+        embeddings = self.layernorm.call(t, &embeddings);
         embeddings = t.dropout(&embeddings, self.dropout);
         drop((position_ids, positions));
         embeddings

@@ -85,9 +85,9 @@ impl Forward for InternVl {
 
 impl Projector {
     fn forward(&self, t: &Tape, features: &Tensor) -> Tensor {
-        let mut h = t.scope("layer_norm", || self.layer_norm.forward(t, features));
-        h = t.scope("linear_1", || self.linear_1.forward(t, &h));
+        let mut h = self.layer_norm.call(t, features);
+        h = self.linear_1.call(t, &h);
         h = nn::activate(t, self.activation, h);
-        t.scope("linear_2", || self.linear_2.forward(t, &h))
+        self.linear_2.call(t, &h)
     }
 }

@@ -7,7 +7,7 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, RmsNorm};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `InternVLVisionModel`.
 pub struct InternVlVision {
@@ -22,6 +22,7 @@ pub struct InternVlVision {
 }
 
 struct Embeddings {
+    module: Module,
     cls_token: Tensor,
     projection_weight: Tensor,
     projection_bias: Tensor,
@@ -49,6 +50,7 @@ enum Norm {
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -61,6 +63,7 @@ struct SelfAttention {
 }
 
 struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -93,7 +96,7 @@ impl InternVlVision {
 
     /// Pixels [tiles, channels, side, side] → [tiles, 1 + patches, hidden].
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let mut h = t.scope("embeddings", || self.embeddings.forward(t, run, pixels));
+        let mut h = self.embeddings.call(t, run, pixels);
         // The encoder of InternVL is a module, whose caller holds what it is given.
         let _embedded = (!self.is_qianfan).then(|| h.clone());
         for (i, layer) in self.layers.iter().enumerate() {
@@ -108,7 +111,7 @@ impl InternVlVision {
             });
         }
         match &self.layernorm {
-            Some(norm) => t.scope("layernorm", || norm.forward(t, &h)),
+            Some(norm) => norm.call(t, &h),
             None => h,
         }
     }
@@ -127,6 +130,7 @@ impl Embeddings {
         });
         let positions = || b.weight("position_embeddings", [1, grid.patches() + 1, hidden]);
         Self {
+            module: b.module(),
             cls_token,
             projection_weight,
             projection_bias,
@@ -135,14 +139,16 @@ impl Embeddings {
         }
     }
 
-    fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let mut embedded = run.embedded(t, self.patches(t, pixels));
-        let cls = t.expand(&self.cls_token, [pixels.size(0), 1, self.cls_token.last()]);
-        embedded = t.cat(&[&cls, &embedded], 1);
-        if let Some(positions) = &self.position_embeddings {
-            embedded = t.add(&embedded, positions);
-        }
-        t.dropout(&embedded, self.dropout)
+    fn call(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut embedded = run.embedded(t, self.patches(t, pixels));
+            let cls = t.expand(&self.cls_token, [pixels.size(0), 1, self.cls_token.last()]);
+            embedded = t.cat(&[&cls, &embedded], 1);
+            if let Some(positions) = &self.position_embeddings {
+                embedded = t.add(&embedded, positions);
+            }
+            t.dropout(&embedded, self.dropout)
+        })
     }
 
     /// [tiles, channels, side, side] → [tiles, patches, hidden].
@@ -160,6 +166,7 @@ impl Layer {
         Self {
             attention: t.scope("attention", || SelfAttention::new(b, c)),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 fc1: Linear::new(b, "fc1", hidden, c.shape.intermediate, true),
                 fc2: Linear::new(b, "fc2", c.shape.intermediate, hidden, true),
                 activation: c.activation,
@@ -196,13 +203,13 @@ impl Layer {
             return self.forward_qianfan(t, attn, h);
         }
         let (mut attended, _weights) = {
-            let normed = t.scope("layernorm_before", || self.layernorm_before.forward(t, &h));
-            t.scope("attention", || self.attention.forward(t, attn, normed))
+            let normed = self.layernorm_before.call(t, &h);
+            self.attention.call(t, attn, normed)
         };
         attended = t.mul(&self.lambda_1, &attended);
         h = t.add(&attended, &h);
-        let mut out = t.scope("layernorm_after", || self.layernorm_after.forward(t, &h));
-        out = t.scope("mlp", || self.mlp.forward(t, &out));
+        let mut out = self.layernorm_after.call(t, &h);
+        out = self.mlp.call(t, &out);
         out = t.dropout(&out, self.dropout);
         out = t.mul(&self.lambda_2, &out);
         t.add(&out, &h)
@@ -211,16 +218,16 @@ impl Layer {
     /// `QianfanOCRVisionLayer.forward`, in which one variable holds what InternVL's has several for.
     fn forward_qianfan(&self, t: &Tape, attn: Attention, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("layernorm_before", || self.layernorm_before.forward(t, &x));
+        let mut h = self.layernorm_before.call(t, &x);
         drop(x);
-        let (attended, _weights) = t.scope("attention", || self.attention.forward(t, attn, h));
+        let (attended, _weights) = self.attention.call(t, attn, h);
         h = attended;
         h = t.mul(&self.lambda_1, &h);
         h = self.drop_path(t, h);
         h = t.add(&h, &residual);
         let residual = h.clone();
-        h = t.scope("layernorm_after", || self.layernorm_after.forward(t, &h));
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.layernorm_after.call(t, &h);
+        h = self.mlp.call(t, &h);
         h = t.dropout(&h, self.dropout);
         h = t.mul(&self.lambda_2, &h);
         let kept = self.drop_path(t, h.clone());
@@ -239,10 +246,10 @@ impl Norm {
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         match self {
-            Self::Layer(norm) => norm.forward(t, x),
-            Self::Rms(norm) => norm.forward(t, x),
+            Self::Layer(norm) => norm.call(t, x),
+            Self::Rms(norm) => norm.call(t, x),
         }
     }
 }
@@ -253,6 +260,7 @@ impl SelfAttention {
         let qkv = |name| Linear::new(b, name, hidden, hidden, c.attention_bias);
         let norm = |name| RmsNorm::new(b, name, hidden);
         Self {
+            module: b.module(),
             q_proj: qkv("q_proj"),
             k_proj: qkv("k_proj"),
             v_proj: qkv("v_proj"),
@@ -264,36 +272,40 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, attn: Attention, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let mut q = t.scope("q_proj", || self.q_proj.forward(t, &x));
-        let mut k = t.scope("k_proj", || self.k_proj.forward(t, &x));
-        let v = t.scope("v_proj", || self.v_proj.forward(t, &x));
-        if let Some([q_norm, k_norm]) = &self.norms {
-            q = t.scope("q_norm", || q_norm.forward(t, &q));
-            k = t.scope("k_norm", || k_norm.forward(t, &k));
-        }
-        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
-        let (q, k, v) = (heads(q), heads(k), heads(v));
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: None,
-            dropout: self.dropout,
-            softmax: None,
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, [batch, seq, hidden]);
-        let projected = t.scope("projection_layer", || self.projection_layer.forward(t, &out));
-        (t.dropout(&projected, self.projection_dropout), weights)
+    fn call(&self, t: &Tape, attn: Attention, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let mut q = self.q_proj.call(t, &x);
+            let mut k = self.k_proj.call(t, &x);
+            let v = self.v_proj.call(t, &x);
+            if let Some([q_norm, k_norm]) = &self.norms {
+                q = q_norm.call(t, &q);
+                k = k_norm.call(t, &k);
+            }
+            let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
+            let (q, k, v) = (heads(q), heads(k), heads(v));
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            let projected = self.projection_layer.call(t, &out);
+            (t.dropout(&projected, self.projection_dropout), weights)
+        })
     }
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.fc2.call(t, &h)
+        })
     }
 }

@@ -51,14 +51,14 @@ impl<T: Text> Janus<T> {
             self.vision_model.forward(t, run, pixels)
         });
         t.component("model.aligner", Component::Connector, || {
-            let mut maps = self.aligner.iter().enumerate();
+            let mut maps = self.aligner.iter();
             let mut x = last.clone();
-            if let Some((_, fc1)) = maps.next() {
-                x = t.scope("fc1", || fc1.forward(t, &x));
+            if let Some(fc1) = maps.next() {
+                x = fc1.call(t, &x);
             }
-            for (i, map) in maps {
+            for map in maps {
                 x = nn::activate(t, self.activation, x);
-                x = t.layer("hidden_layers", i - 1, || map.forward(t, &x));
+                x = map.call(t, &x);
             }
             x
         })

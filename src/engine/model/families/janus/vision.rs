@@ -64,9 +64,9 @@ impl JanusVision {
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Tensor) {
         let embedded = t.scope("embeddings", || run.embedded(t, self.embed(t, pixels)));
         let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| {});
-        let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &encoded));
+        let last = self.post_layernorm.call(t, &encoded);
         let first = t.select(&last, 1);
-        let pooled = t.scope("post_layernorm", || self.post_layernorm.forward(t, &first));
+        let pooled = self.post_layernorm.call(t, &first);
         drop((encoded, embedded));
         (last, pooled)
     }

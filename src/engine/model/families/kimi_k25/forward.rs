@@ -42,11 +42,11 @@ impl Projector {
 
     /// Patches of each token, [tokens, patches of a token, width] → [tokens, 1, text width].
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("pre_norm", || self.pre_norm.forward(t, x));
+        let mut h = self.pre_norm.call(t, x);
         h = t.view(&h, [x.size(0), 1, x.size(1) * x.size(2)]);
-        h = t.scope("in_proj", || self.in_proj.forward(t, &h));
+        h = self.in_proj.call(t, &h);
         h = nn::activate(t, Activation::Gelu, h);
-        t.scope("out_proj", || self.out_proj.forward(t, &h))
+        self.out_proj.call(t, &h)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::model::parts::qwen_vl::{
     Layout, Map, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionRotary, cu_seqlens_of_images, position_ids,
 };
 use crate::nn::{self, Builder, LayerNorm, Linear, ids};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Kimi_K25VisionModel`.
 pub struct Vision {
@@ -24,15 +24,18 @@ pub struct Vision {
 
 /// `Kimi_K25VisionMLP`.
 struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
 }
 
 impl Map for Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let h = nn::activate(t, self.activation, t.scope("fc1", || self.fc1.forward(t, x)));
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let h = nn::activate(t, self.activation, self.fc1.call(t, x));
+            self.fc2.call(t, &h)
+        })
     }
 }
 
@@ -56,6 +59,7 @@ impl Vision {
                 norm2: LayerNorm::new(b, "norm2", c.width),
                 attn: t.scope("attn", || VisionAttention::separate(b, c.width, p.heads)),
                 mlp: t.scope("mlp", || Mlp {
+                    module: b.module(),
                     fc1: Linear::new(b, "fc1", c.width, c.intermediate, true),
                     fc2: Linear::new(b, "fc2", c.intermediate, c.width, true),
                     activation: c.activation,
@@ -82,7 +86,7 @@ impl Vision {
         let mut unmerged = layout.clone();
         unmerged.merge = 1;
         let position_ids = position_ids(t, &unmerged);
-        let positions = Rc::new(t.scope("rotary_emb", || self.rotary_emb.forward(t, &position_ids)));
+        let positions = Rc::new(self.rotary_emb.call(t, &position_ids));
         let bounds = cu_seqlens_of_images(t, layout);
         let lengths = layout.images().iter().map(|image| image.patches()).collect();
         let segments = Rc::new(Segments::new(lengths, bounds));
@@ -90,7 +94,7 @@ impl Vision {
         h = self
             .layers
             .forward(t, run, h, &positions, each, (&[], |_: &Tape, _, _: &Tensor| ()));
-        let last = t.scope("final_layernorm", || self.final_layernorm.forward(t, &h));
+        let last = self.final_layernorm.call(t, &h);
         drop(h);
         let merge_index = merge_index(t, layout);
         let merged = t.mean(&t.index_broadcast(&last, &[merge_index]), 1);

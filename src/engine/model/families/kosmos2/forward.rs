@@ -93,11 +93,11 @@ impl Projection {
 
     /// Features [images, positions, width] → [images, latents, hidden], and the attention weights.
     fn forward(&self, t: &Tape, attn: Attention, features: &Tensor) -> (Tensor, Option<Tensor>) {
-        let h = t.scope("dense", || self.dense.forward(t, features));
+        let h = self.dense.call(t, features);
         let [latents, hidden] = [self.latent_query.size(0), self.latent_query.size(1)];
         let queries = t.expand(&t.unsqueeze(&self.latent_query, 0), [h.size(0), latents, hidden]);
         let source = t.cat(&[&h, &queries], 1);
-        let out = t.scope("x_attn", || self.x_attn.forward(t, attn, [&queries, &source], None));
+        let out = self.x_attn.call(t, attn, [&queries, &source], None);
         drop((source, h));
         out
     }

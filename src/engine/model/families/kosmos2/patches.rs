@@ -9,7 +9,7 @@ use crate::model::forward::Run;
 use crate::model::parts::text::run_blocks;
 use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, T5LayerNorm};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// Elements of a patch before its pixels: its row and its column.
 pub const PLACES: u64 = 2;
@@ -32,6 +32,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     query: Linear,
     key: Linear,
     value: Linear,
@@ -41,6 +42,7 @@ struct SelfAttention {
 }
 
 struct GatedMlp {
+    module: Module,
     wi_0: Linear,
     wi_1: Linear,
     wo: Linear,
@@ -91,7 +93,7 @@ impl PatchesVision {
             Layer::forward,
         );
         drop(mask);
-        let out = t.scope("layernorm", || self.layernorm.forward(t, &h));
+        let out = self.layernorm.call(t, &h);
         drop((h, embedded, marks));
         out
     }
@@ -100,11 +102,11 @@ impl PatchesVision {
         let place = |name| t.empty([flat.size(0), flat.size(1)], DType::I64, name);
         let (rows, columns) = (place("row indices"), place("column indices"));
         let pixels = t.narrow(flat, 2, flat.last() - PLACES);
-        let mut h = t.scope("patch_projection", || {
-            run.embedded(t, self.patch_projection.forward(t, &pixels))
-        });
-        let of_rows = t.scope("row_embedder", || self.row_embedder.forward(t, &rows));
-        let of_columns = t.scope("column_embedder", || self.column_embedder.forward(t, &columns));
+        let mut h = self
+            .patch_projection
+            .call_hooked(t, &pixels, |embeds| run.embedded(t, embeds));
+        let of_rows = self.row_embedder.call(t, &rows);
+        let of_columns = self.column_embedder.call(t, &columns);
         h = {
             let sum = t.add(&h, &of_rows);
             t.add(&sum, &of_columns)
@@ -133,6 +135,7 @@ impl Layer {
         let inner = c.heads * c.head_dim;
         let linear = |name, input, output| Linear::new(b, name, input, output, false);
         let attention = t.scope("attention", || SelfAttention {
+            module: b.module(),
             query: linear("query", c.hidden, inner),
             key: linear("key", c.hidden, inner),
             value: linear("value", c.hidden, inner),
@@ -141,6 +144,7 @@ impl Layer {
             dropout: c.attention_dropout,
         });
         let mlp = t.scope("mlp", || GatedMlp {
+            module: b.module(),
             wi_0: linear("wi_0", c.hidden, c.intermediate),
             wi_1: linear("wi_1", c.hidden, c.intermediate),
             wo: linear("wo", c.intermediate, c.hidden),
@@ -158,15 +162,13 @@ impl Layer {
 
     fn forward(&self, t: &Tape, mask: &Mask, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("pre_attention_layer_norm", || {
-            self.pre_attention_layer_norm.forward(t, &x)
-        });
+        let mut h = self.pre_attention_layer_norm.call(t, &x);
         drop(x);
-        let (attended, _weights) = t.scope("attention", || self.attention.forward(t, mask, &h));
+        let (attended, _weights) = self.attention.call(t, mask, &h);
         h = t.add(&attended, &residual);
-        let normed = t.scope("pre_mlp_layer_norm", || self.pre_mlp_layer_norm.forward(t, &h));
+        let normed = self.pre_mlp_layer_norm.call(t, &h);
         let out = {
-            let of_mlp = t.scope("mlp", || self.mlp.forward(t, &normed));
+            let of_mlp = self.mlp.call(t, &normed);
             t.add(&of_mlp, &h)
         };
         drop((normed, attended, h, residual));
@@ -176,40 +178,44 @@ impl Layer {
 
 impl SelfAttention {
     /// Eager attention, whichever is asked for: `getattr` finds no other.
-    fn forward(&self, t: &Tape, mask: &Mask, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [images, patches] = [x.size(0), x.size(1)];
-        let project = |name, proj: &Linear| {
-            let out = t.scope(name, || proj.forward(t, x));
-            let split = t.view(&out, [images, patches, out.last() / self.head_dim, self.head_dim]);
-            t.transpose(&split, 1, 2)
-        };
-        let q = project("query", &self.query);
-        let k = project("key", &self.key);
-        let v = project("value", &self.value);
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: Some(mask),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, Attention::Eager, &call);
-        out = t.reshape(&out, [images, patches, q.size(1) * self.head_dim]);
-        out = t.scope("output", || self.output.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, mask: &Mask, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [images, patches] = [x.size(0), x.size(1)];
+            let project = |proj: &Linear| {
+                let out = proj.call(t, x);
+                let split = t.view(&out, [images, patches, out.last() / self.head_dim, self.head_dim]);
+                t.transpose(&split, 1, 2)
+            };
+            let q = project(&self.query);
+            let k = project(&self.key);
+            let v = project(&self.value);
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: Some(mask),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, Attention::Eager, &call);
+            out = t.reshape(&out, [images, patches, q.size(1) * self.head_dim]);
+            out = self.output.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
 impl GatedMlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let gate = nn::activate(t, self.activation, t.scope("wi_0", || self.wi_0.forward(t, x)));
-        let linear = t.scope("wi_1", || self.wi_1.forward(t, x));
-        let mut h = t.mul(&gate, &linear);
-        h = t.functional_dropout(&h, self.dropout);
-        h = t.to_dtype(&h, self.dtype);
-        h = t.scope("wo", || self.wo.forward(t, &h));
-        drop((linear, gate));
-        h
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let gate = nn::activate(t, self.activation, self.wi_0.call(t, x));
+            let linear = self.wi_1.call(t, x);
+            let mut h = t.mul(&gate, &linear);
+            h = t.functional_dropout(&h, self.dropout);
+            h = t.to_dtype(&h, self.dtype);
+            h = self.wo.call(t, &h);
+            drop((linear, gate));
+            h
+        })
     }
 }

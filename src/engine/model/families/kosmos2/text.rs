@@ -10,7 +10,7 @@ use crate::model::parts::sinusoids::sinusoids;
 use crate::model::parts::text::run_blocks;
 use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Failure, Mask, Tape, Tensor};
+use crate::tape::{Failure, Mask, Module, Tape, Tensor};
 
 /// Entries of the table of positions before the first position.
 const OFFSET: u64 = 2;
@@ -43,6 +43,7 @@ struct Block {
 
 /// `KosmosTextAttention` and `Kosmos2_5TextAttention`.
 pub struct KosmosAttention {
+    module: Module,
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
@@ -55,6 +56,7 @@ pub struct KosmosAttention {
 
 /// `Kosmos2TextFFN`.
 struct FeedForward {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     ffn_layernorm: LayerNorm,
@@ -107,7 +109,7 @@ impl Decoder {
 
     /// `Kosmos2_5TextTransformer.forward`.
     fn forward_newer(&self, t: &Tape, run: &Run, ids: &Tensor, features: &Tensor, segment_emb: &Embedding) -> Tensor {
-        let mut embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
+        let mut embeds = self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         embeds = t.clone_of(&embeds);
         embeds = placed(t, embeds, ids, features);
         embeds = t.scale(&embeds);
@@ -116,7 +118,7 @@ impl Decoder {
             let _marked = t.compute(ids, DType::Bool, "image positions");
             t.compute(ids, DType::I64, "segments")
         };
-        let of_segments = t.scope("segment_emb", || segment_emb.forward(t, &segments));
+        let of_segments = segment_emb.call(t, &segments);
         positions = t.add_(positions, &of_segments);
         let mut h = t.add(&embeds, &positions);
         h = t.functional_dropout(&h, self.dropout);
@@ -131,14 +133,14 @@ impl Decoder {
         h = t.functional_dropout(&h, self.dropout);
         let shared = Rc::new(Shared { attn: run.attn, mask });
         h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Block::forward);
-        let out = t.scope("layer_norm", || self.layer_norm.forward(t, &h));
+        let out = self.layer_norm.call(t, &h);
         drop((h, shared));
         out
     }
 
     /// `forward_embedding`.
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor, features: &Tensor) -> Tensor {
-        let mut embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
+        let mut embeds = self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         if embeds.is_leaf_with_gradient() {
             t.fail(|| Failure::LeafChangedInPlace {
                 model: "KOSMOS-2".to_owned(),
@@ -218,17 +220,15 @@ impl Block {
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("self_attn_layer_norm", || self.self_attn_layer_norm.forward(t, &x));
+        let mut h = self.self_attn_layer_norm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || {
-            self.self_attn.forward(t, shared.attn, [&h, &h], shared.mask.as_ref())
-        });
+        let (out, _weights) = self.self_attn.call(t, shared.attn, [&h, &h], shared.mask.as_ref());
         h = out;
         h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("final_layer_norm", || self.final_layer_norm.forward(t, &h));
-        h = t.scope("ffn", || self.ffn.forward(t, &h));
+        h = self.final_layer_norm.call(t, &h);
+        h = self.ffn.call(t, &h);
         t.add(&residual, &h)
     }
 }
@@ -238,6 +238,7 @@ impl KosmosAttention {
     pub fn new(b: &Builder, c: &KosmosTextConfig) -> Self {
         let linear = |name| Linear::new(b, name, c.hidden, c.hidden, true);
         Self {
+            module: b.module(),
             k_proj: linear("k_proj"),
             v_proj: linear("v_proj"),
             q_proj: linear("q_proj"),
@@ -258,46 +259,49 @@ impl KosmosAttention {
 
     /// Queries from `x`, [batch, queries, hidden], and keys and values from `source`, [batch, keys, hidden] → [batch,
     /// queries, hidden], and the weights.
-    pub fn forward(
+    pub fn call(
         &self,
         t: &Tape,
         attn: Attention,
         [x, source]: [&Tensor; 2],
         mask: Option<&Mask>,
     ) -> (Tensor, Option<Tensor>) {
-        let heads = |x: Tensor| {
-            let split = t.view(&x, [x.size(0), x.size(1), self.heads, x.last() / self.heads]);
-            t.transpose(&split, 1, 2)
-        };
-        let of_queries = || heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
-        let first = (!self.is_kosmos2_5).then(of_queries);
-        let k = heads(t.scope("k_proj", || self.k_proj.forward(t, source)));
-        let v = heads(t.scope("v_proj", || self.v_proj.forward(t, source)));
-        let q = first.unwrap_or_else(|| t.scale(&of_queries()));
-        // SDPA drops keys after the last query, since attention without a mask is causal here (`is_causal`).
-        let drops = !self.is_kosmos2_5 && attn == Attention::Sdpa && mask.is_none() && q.size(2) > 1;
-        let [seen, values] = [&k, &v].map(|x| if drops { t.slice(x, 2, q.size(2)) } else { x.clone() });
-        let call = AttentionCall {
-            q: &q,
-            k: &seen,
-            v: &values,
-            mask,
-            dropout: self.dropout,
-            softmax: self.is_kosmos2_5.then_some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, *x.shape());
-        if let Some(norm) = &self.inner_attn_ln {
-            out = t.scope("inner_attn_ln", || norm.forward(t, &out));
-        }
-        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        (out, weights)
+        self.module.call(t, move || {
+            let heads = |x: Tensor| {
+                let split = t.view(&x, [x.size(0), x.size(1), self.heads, x.last() / self.heads]);
+                t.transpose(&split, 1, 2)
+            };
+            let of_queries = || heads(self.q_proj.call(t, x));
+            let first = (!self.is_kosmos2_5).then(of_queries);
+            let k = heads(self.k_proj.call(t, source));
+            let v = heads(self.v_proj.call(t, source));
+            let q = first.unwrap_or_else(|| t.scale(&of_queries()));
+            // SDPA drops keys after the last query, since attention without a mask is causal here (`is_causal`).
+            let drops = !self.is_kosmos2_5 && attn == Attention::Sdpa && mask.is_none() && q.size(2) > 1;
+            let [seen, values] = [&k, &v].map(|x| if drops { t.slice(x, 2, q.size(2)) } else { x.clone() });
+            let call = AttentionCall {
+                q: &q,
+                k: &seen,
+                v: &values,
+                mask,
+                dropout: self.dropout,
+                softmax: self.is_kosmos2_5.then_some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, *x.shape());
+            if let Some(norm) = &self.inner_attn_ln {
+                out = norm.call(t, &out);
+            }
+            out = self.out_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
 impl FeedForward {
     fn new(b: &Builder, c: &KosmosTextConfig) -> Self {
         Self {
+            module: b.module(),
             fc1: Linear::new(b, "fc1", c.hidden, c.intermediate, true),
             fc2: Linear::new(b, "fc2", c.intermediate, c.hidden, true),
             ffn_layernorm: LayerNorm::new(b, "ffn_layernorm", c.intermediate),
@@ -307,12 +311,14 @@ impl FeedForward {
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        h = t.functional_dropout(&h, self.activation_dropout);
-        h = t.scope("ffn_layernorm", || self.ffn_layernorm.forward(t, &h));
-        h = t.scope("fc2", || self.fc2.forward(t, &h));
-        t.functional_dropout(&h, self.dropout)
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            h = t.functional_dropout(&h, self.activation_dropout);
+            h = self.ffn_layernorm.call(t, &h);
+            h = self.fc2.call(t, &h);
+            t.functional_dropout(&h, self.dropout)
+        })
     }
 }

@@ -87,11 +87,11 @@ impl Projector {
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
         let mut x = pixel_shuffle_by_reshapes(t, &x, self.factor);
         if let Some(norm) = &self.layer_norm {
-            x = t.scope("layer_norm", || norm.forward(t, &x));
+            x = norm.call(t, &x);
         }
-        let mut h = t.scope("linear_1", || self.linear_1.forward(t, &x));
+        let mut h = self.linear_1.call(t, &x);
         h = nn::activate(t, self.activation, h);
-        let out = t.scope("linear_2", || self.linear_2.forward(t, &h));
+        let out = self.linear_2.call(t, &h);
         drop(x);
         out
     }

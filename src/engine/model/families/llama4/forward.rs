@@ -62,7 +62,7 @@ impl Forward for Llama4 {
         });
         let projected = t.component("multi_modal_projector", Component::Connector, || {
             let flat = t.view(&features, [features.size(0) * features.size(1), features.last()]);
-            let projected = t.scope("linear_1", || self.multi_modal_projector.forward(t, &flat));
+            let projected = self.multi_modal_projector.call(t, &flat);
             t.to_dtype(&projected, embeds.dtype())
         });
         let mask = t.component("", Component::Connector, || {
@@ -76,11 +76,11 @@ impl Forward for Llama4 {
         t.component("language_model", Component::Head, || {
             let Some(labels) = &batch.labels else {
                 return Output {
-                    loss: t.scope("lm_head", || self.lm_head.forward(t, &t.slice(&h, 1, 1))),
+                    loss: self.lm_head.call(t, &t.slice(&h, 1, 1)),
                     held: Vec::new(),
                 };
             };
-            let logits = t.scope("lm_head", || self.lm_head.forward(t, &h));
+            let logits = self.lm_head.call(t, &h);
             drop(h);
             let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
             drop((embeds, mask, projected));

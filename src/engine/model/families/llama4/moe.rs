@@ -5,10 +5,11 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::decoder::mlp::Mlp;
 use crate::nn::{self, Builder};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Llama4TextMoe`.
 pub struct Moe {
+    module: Module,
     /// [experts, hidden, 2 × intermediate].
     gate_up_proj: Tensor,
     /// [experts, intermediate, hidden].
@@ -35,6 +36,7 @@ impl Moe {
             Mlp::of(b, [hidden, intermediate], false, c.activation)
         });
         Self {
+            module: b.module(),
             gate_up_proj,
             down_proj,
             router,
@@ -45,23 +47,25 @@ impl Moe {
     }
 
     /// [batch, seq, hidden] → [batch × seq, hidden], and the router's logits.
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> (Tensor, Tensor) {
-        let h = t.view(x, [x.numel() / x.last(), x.last()]);
-        let (scores, logits) = t.scope("router", || self.route(t, &h));
-        let [tokens, experts] = [scores.size(0), scores.last()];
-        let mut routed = t.repeat_rows(&h, experts);
-        routed = {
-            let column = t.reshape(&t.transpose(&scores, 0, 1), [tokens * experts, 1]);
-            t.mul(&routed, &column)
-        };
-        let of_experts = t.scope("experts", || self.experts(t, &routed));
-        let mut out = t.scope("shared_expert", || self.shared_expert.forward(t, h.clone()));
-        {
-            let sum = t.sum_dim(&t.view(&of_experts, [experts, tokens, x.last()]), 0);
-            out = t.add_(out, &sum);
-        }
-        drop((of_experts, routed, scores, h));
-        (out, logits)
+    pub fn call(&self, t: &Tape, x: &Tensor) -> (Tensor, Tensor) {
+        self.module.call(t, move || {
+            let h = t.view(x, [x.numel() / x.last(), x.last()]);
+            let (scores, logits) = t.scope("router", || self.route(t, &h));
+            let [tokens, experts] = [scores.size(0), scores.last()];
+            let mut routed = t.repeat_rows(&h, experts);
+            routed = {
+                let column = t.reshape(&t.transpose(&scores, 0, 1), [tokens * experts, 1]);
+                t.mul(&routed, &column)
+            };
+            let of_experts = t.scope("experts", || self.experts(t, &routed));
+            let mut out = self.shared_expert.call(t, h.clone());
+            {
+                let sum = t.sum_dim(&t.view(&of_experts, [experts, tokens, x.last()]), 0);
+                out = t.add_(out, &sum);
+            }
+            drop((of_experts, routed, scores, h));
+            (out, logits)
+        })
     }
 
     /// `Llama4Router`: tokens [n, hidden] → scores and logits, [n, experts] each.

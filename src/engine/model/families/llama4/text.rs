@@ -11,7 +11,7 @@ use crate::model::forward::Run;
 use crate::model::parts::text::{Stack, run_each_block};
 use crate::nn::{self, AttentionCall, Builder, ComplexRotary, Embedding, KvCache, Linear, Pattern};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `Llama4TextModel`.
 pub struct Decoder {
@@ -48,6 +48,7 @@ enum FeedForward {
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -81,7 +82,7 @@ impl Decoder {
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+        self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds))
     }
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape.
@@ -90,7 +91,7 @@ impl Decoder {
         let position_ids = nn::position_ids(t, embeds);
         let full = nn::pattern_mask(t, run.attn, embeds, Pattern::Causal);
         let chunked = nn::pattern_mask(t, run.attn, embeds, Pattern::Chunked(self.chunk));
-        let freqs_cis = t.scope("rotary_emb", || self.rotary.forward(t, &position_ids));
+        let freqs_cis = self.rotary.call(t, &position_ids);
         let full = Shared {
             attn: run.attn,
             mask: full,
@@ -106,7 +107,7 @@ impl Decoder {
         let blocks = self.layers.iter();
         let blocks = blocks.map(|layer| (layer.clone(), shared[usize::from(layer.kind.is_chunked)].clone()));
         let h = run_each_block(t, run, "layers", blocks, embeds.clone(), (Layer::forward, |_| {}));
-        let out = t.scope("norm", || self.norm.forward(t, &h));
+        let out = self.norm.call(t, &h);
         drop(shared);
         out
     }
@@ -143,22 +144,20 @@ impl Layer {
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (attended, mut rest) = t.scope("self_attn", || self.self_attn.forward(t, shared, &h));
+        let (attended, mut rest) = self.self_attn.call(t, shared, &h);
         h = t.add(&residual, &attended);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("feed_forward", || match &self.feed_forward {
-            FeedForward::Dense(mlp) => mlp.forward(t, h),
+        h = self.post_attention_layernorm.call(t, &h);
+        h = match &self.feed_forward {
+            FeedForward::Dense(mlp) => mlp.call(t, h),
             FeedForward::Sparse(moe) => {
-                let (out, logits) = moe.forward(t, &h);
+                let (out, logits) = moe.call(t, &h);
                 rest = Some(logits);
                 out
             }
-        });
+        };
         let out = t.add(&residual, &t.view(&h, *residual.shape()));
         drop((rest, attended));
         out
@@ -169,11 +168,12 @@ impl SelfAttention {
     fn new(b: &Builder, c: &Llama4TextConfig, kind: BlockKind) -> Self {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         Self {
+            module: b.module(),
             q_proj: Linear::columns(b, "q_proj", c.hidden, q, c.bias),
             k_proj: Linear::columns(b, "k_proj", c.hidden, kv, c.bias),
             v_proj: Linear::columns(b, "v_proj", c.hidden, kv, c.bias),
             o_proj: Linear::rows(b, "o_proj", q, c.hidden, c.bias),
-            qk_norm: (c.qk_norm && kind.use_rope).then(TextNorm::plain),
+            qk_norm: (c.qk_norm && kind.use_rope).then(|| TextNorm::plain("qk_norm")),
             use_rope: kind.use_rope,
             attn_temperature_tuning: c.attn_temperature_tuning && !kind.use_rope,
             head_dim: c.head_dim,
@@ -181,50 +181,52 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let project = |name, proj: &Linear| {
-            let out = t.scope(name, || proj.forward(t, x));
-            t.view(&out, [batch, seq, out.last() / self.head_dim, self.head_dim])
-        };
-        let mut q = project("q_proj", &self.q_proj);
-        let mut k = project("k_proj", &self.k_proj);
-        let mut v = t.transpose(&project("v_proj", &self.v_proj), 1, 2);
-        if self.use_rope {
-            [q, k] = nn::apply_complex_rotary(t, [&q, &k], &t.unsqueeze(&shared.freqs_cis, 2));
-        }
-        if let Some(norm) = &self.qk_norm {
-            q = t.scope("qk_norm", || norm.forward(t, &q));
-            k = t.scope("qk_norm", || norm.forward(t, &k));
-        }
-        let mut scales = None;
-        if self.attn_temperature_tuning {
-            let of_positions = attention_scales(t, seq);
-            let wide = t.expand(&t.view(&of_positions.1, [1, seq, 1, 1]), [batch, seq, 1, 1]);
-            q = {
-                let scaled = t.mul(&q, &wide);
-                t.to_dtype(&scaled, q.dtype())
+    fn call(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let project = |proj: &Linear| {
+                let out = proj.call(t, x);
+                t.view(&out, [batch, seq, out.last() / self.head_dim, self.head_dim])
             };
-            scales = Some(of_positions);
-        }
-        q = t.transpose(&q, 1, 2);
-        k = t.transpose(&k, 1, 2);
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: None,
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        drop(scales);
-        (out, weights)
+            let mut q = project(&self.q_proj);
+            let mut k = project(&self.k_proj);
+            let mut v = t.transpose(&project(&self.v_proj), 1, 2);
+            if self.use_rope {
+                [q, k] = nn::apply_complex_rotary(t, [&q, &k], &t.unsqueeze(&shared.freqs_cis, 2));
+            }
+            if let Some(norm) = &self.qk_norm {
+                q = norm.call(t, &q);
+                k = norm.call(t, &k);
+            }
+            let mut scales = None;
+            if self.attn_temperature_tuning {
+                let of_positions = attention_scales(t, seq);
+                let wide = t.expand(&t.view(&of_positions.1, [1, seq, 1, 1]), [batch, seq, 1, 1]);
+                q = {
+                    let scaled = t.mul(&q, &wide);
+                    t.to_dtype(&scaled, q.dtype())
+                };
+                scales = Some(of_positions);
+            }
+            q = t.transpose(&q, 1, 2);
+            k = t.transpose(&k, 1, 2);
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = self.o_proj.call(t, &out);
+            drop(scales);
+            (out, weights)
+        })
     }
 }
 

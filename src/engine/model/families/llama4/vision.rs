@@ -10,7 +10,7 @@ use crate::model::parts::pixel_shuffle::pixel_shuffle;
 use crate::model::parts::text::{MlpForm, PlainMlp, run_blocks};
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 const MLP: MlpForm = MlpForm {
     names: ["fc1", "fc2"],
@@ -46,6 +46,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -109,7 +110,7 @@ impl Vision {
         );
         let last = h.clone();
         drop(embedded);
-        h = t.scope("layernorm_post", || self.layernorm_post.forward(t, &h));
+        h = self.layernorm_post.call(t, &h);
         h = t.narrow(&h, 1, h.size(1) - 1);
         let out = t.scope("vision_adapter", || self.adapt(t, &h));
         drop((last, h));
@@ -121,7 +122,7 @@ impl Vision {
         let patches = t.scope("patch_embedding", || {
             let mut x = t.unfold(pixels, self.config.grid.patch);
             x = t.permute(&x, &[0, 2, 1]);
-            let out = t.scope("linear", || self.patch_embedding.forward(t, &x));
+            let out = self.patch_embedding.call(t, &x);
             run.embedded(t, out)
         });
         let hidden = patches.last();
@@ -131,7 +132,7 @@ impl Vision {
         let positions = h.size(1);
         h = t.view(&h, [tiles, 1, positions, hidden]);
         h = t.add(&h, &t.to_dtype(&self.positional_embedding_vlm, h.dtype()));
-        h = t.scope("layernorm_pre", || self.layernorm_pre.forward(t, &h));
+        h = self.layernorm_pre.call(t, &h);
         t.view(&h, [tiles, positions, hidden])
     }
 
@@ -140,10 +141,10 @@ impl Vision {
         let shuffled = self.shuffle(t, x);
         t.scope("mlp", || {
             let [fc1, fc2] = &self.adapter;
-            let mut h = t.scope("fc1", || fc1.forward(t, &shuffled));
+            let mut h = fc1.call(t, &shuffled);
             h = nn::activate(t, Activation::Gelu, h);
             h = t.dropout(&h, self.config.adapter_dropout);
-            let out = t.scope("fc2", || fc2.forward(t, &h));
+            let out = fc2.call(t, &h);
             nn::activate(t, Activation::Gelu, out)
         })
     }
@@ -165,6 +166,7 @@ impl Layer {
             // The paths of its layers hold `model.layers` as the decoder's do, so that patterns for those match them too.
             let linear = |name| Linear::adapted(b, name, hidden, hidden, true);
             SelfAttention {
+                module: b.module(),
                 q_proj: linear("q_proj"),
                 k_proj: linear("k_proj"),
                 v_proj: linear("v_proj"),
@@ -186,45 +188,45 @@ impl Layer {
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, &h));
+        let (out, _weights) = self.self_attn.call(t, shared, &h);
         h = out;
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, &h);
         t.add(&residual, &h)
     }
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [tiles, positions, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let project = |name, proj: &Linear| {
-            let out = t.scope(name, || proj.forward(t, x));
-            t.view(&out, [tiles, positions, self.heads, hidden / self.heads])
-        };
-        let mut q = project("q_proj", &self.q_proj);
-        let mut k = project("k_proj", &self.k_proj);
-        let mut v = project("v_proj", &self.v_proj);
-        [q, k] = nn::apply_complex_rotary(t, [&q, &k], &shared.freqs_cis);
-        for x in [&mut q, &mut k, &mut v] {
-            *x = t.transpose(x, 1, 2);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: None,
-            dropout: self.dropout,
-            softmax: None,
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [tiles, positions, hidden]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [tiles, positions, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let project = |proj: &Linear| {
+                let out = proj.call(t, x);
+                t.view(&out, [tiles, positions, self.heads, hidden / self.heads])
+            };
+            let mut q = project(&self.q_proj);
+            let mut k = project(&self.k_proj);
+            let mut v = project(&self.v_proj);
+            [q, k] = nn::apply_complex_rotary(t, [&q, &k], &shared.freqs_cis);
+            for x in [&mut q, &mut k, &mut v] {
+                *x = t.transpose(x, 1, 2);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [tiles, positions, hidden]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

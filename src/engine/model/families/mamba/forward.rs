@@ -56,7 +56,7 @@ impl Mamba {
 
     /// Token ids [batch, seq] and their mask → [batch, seq, hidden].
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, mask: Option<&Tensor>) -> Tensor {
-        let embeds = t.scope("embeddings", || run.embedded(t, self.embeddings.forward(t, ids)));
+        let embeds = self.embeddings.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let mask = match self.needs_padding {
             true => mask.and_then(|mask| nn::recurrent_mask(t, mask)),
             false => mask.cloned(),
@@ -73,7 +73,7 @@ impl Mamba {
                 false => forward(t, input),
             });
         });
-        let out = t.scope("norm_f", || self.norm_f.forward(t, &h));
+        let out = self.norm_f.call(t, &h);
         drop((h, embeds));
         out
     }
@@ -95,7 +95,7 @@ impl Forward for Mamba {
             let logits = {
                 let product = {
                     let narrow = t.to_dtype(&h, self.dtype);
-                    t.scope("lm_head", || self.lm_head.forward(t, &narrow))
+                    self.lm_head.call(t, &narrow)
                 };
                 t.to_dtype(&product, DType::F32)
             };
@@ -126,7 +126,7 @@ impl Layer {
     fn forward(&self, t: &Tape, mask: Option<&Tensor>, x: &Tensor) -> Tensor {
         let normed = {
             let own = t.to_dtype(x, self.dtype);
-            t.scope("norm", || self.norm.forward(t, &own))
+            self.norm.call(t, &own)
         };
         let residual = match self.residual_in_fp32 {
             true => t.to_dtype(x, DType::F32),

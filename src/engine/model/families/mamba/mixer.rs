@@ -60,7 +60,7 @@ impl Mixer {
     pub fn forward(&self, t: &Tape, mask: Option<&Tensor>, x: &Tensor) -> Tensor {
         let dtype = x.dtype();
         let masked = masked(t, x, mask);
-        let projected = t.transpose(&t.scope("in_proj", || self.in_proj.forward(t, &masked)), 1, 2);
+        let projected = t.transpose(&self.in_proj.call(t, &masked), 1, 2);
         let a = {
             let exponential = t.exp(&t.to_dtype(&self.a_log, DType::F32));
             t.neg(&exponential)
@@ -73,7 +73,7 @@ impl Mixer {
         h = self::masked(t, &t.transpose(&h, 1, 2), mask);
         let [rank, state] = self.widths;
         let parts = {
-            let all = t.scope("x_proj", || self.x_proj.forward(t, &h));
+            let all = self.x_proj.call(t, &h);
             t.split(&all, 2, &[rank, state, state])
         };
         let mut parts = parts.into_iter();
@@ -100,7 +100,7 @@ impl Mixer {
         );
         drop(d);
         let narrow = t.to_dtype(&t.transpose(&scanned, 1, 2), dtype);
-        t.scope("out_proj", || self.out_proj.forward(t, &narrow))
+        self.out_proj.call(t, &narrow)
     }
 
     /// Makes what the fused kernel would get: `mamba_inner_fn` is called even where it is not there.

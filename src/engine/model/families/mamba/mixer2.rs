@@ -49,7 +49,7 @@ impl Mixer2 {
         let inner = s.heads * s.head_dim;
         let projected = {
             let masked = masked(t, x, mask);
-            t.scope("in_proj", || self.in_proj.forward(t, &masked))
+            self.in_proj.call(t, &masked)
         };
         let a = {
             let exponential = t.exp(&t.to_dtype(&self.a_log, DType::F32));
@@ -80,7 +80,7 @@ impl Mixer2 {
         let out = t.scope("norm", || self.normed(t, &flat, &parts[0]));
         drop(flat);
         let narrow = t.to_dtype(&out, dtype);
-        t.scope("out_proj", || self.out_proj.forward(t, &narrow))
+        self.out_proj.call(t, &narrow)
     }
 
     /// `MambaRMSNormGated`: [.., width], and a gate of the same shape → [.., width].

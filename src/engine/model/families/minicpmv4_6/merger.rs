@@ -144,10 +144,10 @@ impl DownsampleMlp {
     }
 
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let mut h = t.scope("pre_norm", || self.pre_norm.forward(t, &x));
-        h = t.scope("linear_1", || self.linear_1.forward(t, &h));
+        let mut h = self.pre_norm.call(t, &x);
+        h = self.linear_1.call(t, &h);
         h = nn::activate(t, Activation::Gelu, h);
-        let out = t.scope("linear_2", || self.linear_2.forward(t, &h));
+        let out = self.linear_2.call(t, &h);
         drop(x);
         out
     }

@@ -67,7 +67,7 @@ impl Vision {
                 merged
             });
         drop(argument);
-        let out = t.scope("post_layernorm", || self.post_layernorm.forward(t, &h));
+        let out = self.post_layernorm.call(t, &h);
         drop((h, held, segments));
         out
     }
@@ -78,7 +78,7 @@ impl Vision {
         let embedded = t.transpose(&flat, 1, 2);
         drop((patches, flat));
         let places = self.position_ids(t, layout);
-        let positions = t.scope("position_embedding", || self.position_embedding.forward(t, &places));
+        let positions = self.position_embedding.call(t, &places);
         t.add(&embedded, &t.unsqueeze(&positions, 0))
     }
 

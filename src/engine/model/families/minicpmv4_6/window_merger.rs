@@ -36,7 +36,7 @@ impl WindowMerger {
 
     /// [1, patches, hidden] → [1, patches ÷ 4, hidden]; all images are alike.
     pub fn forward(&self, t: &Tape, attn: Attention, x: &Tensor, layout: &Layout, sizes: &Tensor) -> Tensor {
-        let normed = t.scope("layer_norm1", || self.layer_norm1.forward(t, x));
+        let normed = self.layer_norm1.call(t, x);
         let segments = {
             let _grid = t.empty([sizes.size(0), 3], sizes.dtype(), "pad");
             let mut unmerged = layout.clone();
@@ -47,7 +47,7 @@ impl WindowMerger {
         let window_index = ids(t, &[patches], "window index");
         let ordered = by_index(t, &normed, &window_index);
         drop(normed);
-        let attended = t.scope("self_attn", || self.self_attn.forward(t, attn, ordered, &segments));
+        let attended = self.self_attn.call(t, attn, ordered, &segments);
         let order = {
             let [values, order] = t.sort_ids(&window_index);
             drop(values);
@@ -74,10 +74,10 @@ impl WindowMerger {
             let each = t.reshape(&windows, [tokens, SIDE * SIDE, hidden]);
             t.mean(&each, 1)
         };
-        let mut x = t.scope("pre_norm", || self.pre_norm.forward(t, &flat));
-        x = t.scope("linear_1", || self.linear_1.forward(t, &x));
+        let mut x = self.pre_norm.call(t, &flat);
+        x = self.linear_1.call(t, &x);
         x = nn::activate(t, Activation::GeluTanh, x);
-        x = t.scope("linear_2", || self.linear_2.forward(t, &x));
+        x = self.linear_2.call(t, &x);
         let sum = t.add(&x, &residual);
         drop((h, windows, flat, residual, x));
         t.unsqueeze(&sum, 0)

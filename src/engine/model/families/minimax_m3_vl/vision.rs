@@ -10,7 +10,7 @@ use crate::model::parts::encoder::Mlp;
 use crate::model::parts::qwen_vl::{Layout, PatchEmbed, Positions, VisionRotary, position_ids_in_time};
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `MiniMaxM3VLVisionModel`.
 pub struct M3Vision {
@@ -30,6 +30,7 @@ struct Block {
 }
 
 struct SelfAttention {
+    module: Module,
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
@@ -64,14 +65,14 @@ impl M3Vision {
 
     /// Patches [patches, elements of a patch] → [1, patches, width].
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, layout: &Layout) -> Tensor {
-        let mut embeds = t.scope("embeddings", || self.embeddings.forward(t, pixels));
+        let mut embeds = t.scope("embeddings", || self.embeddings.call(t, pixels));
         embeds = t.to_dtype(&embeds, self.dtype);
         let position_ids = position_ids_in_time(t, layout);
         let positions = t.scope("rotary_emb", || {
             self.rotary.forward_in(t, &position_ids, embeds.dtype())
         });
         let positions = Rc::new(positions);
-        let mut h = t.unsqueeze(&t.scope("pre_layrnorm", || self.pre_layrnorm.forward(t, &embeds)), 0);
+        let mut h = t.unsqueeze(&self.pre_layrnorm.call(t, &embeds), 0);
         let attn = run.attn;
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, positions) = (layer.clone(), positions.clone());
@@ -92,6 +93,7 @@ impl Block {
         let linear = |name| Linear::new(b, name, width, width, true);
         Self {
             self_attn: t.scope("self_attn", || SelfAttention {
+                module: b.module(),
                 k_proj: linear("k_proj"),
                 v_proj: linear("v_proj"),
                 q_proj: linear("q_proj"),
@@ -106,13 +108,13 @@ impl Block {
     }
 
     fn forward(&self, t: &Tape, attn: Attention, positions: &Positions, x: Tensor) -> Tensor {
-        let mut h = t.scope("layer_norm1", || self.layer_norm1.forward(t, &x));
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, attn, positions, h));
+        let mut h = self.layer_norm1.call(t, &x);
+        let (out, _weights) = self.self_attn.call(t, attn, positions, h);
         h = t.add(&x, &out);
         drop(out);
         let residual = h.clone();
-        h = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.layer_norm2.call(t, &h);
+        h = self.mlp.call(t, &h);
         let out = t.add(&residual, &h);
         drop(x);
         out
@@ -120,29 +122,31 @@ impl Block {
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, attn: Attention, positions: &Positions, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, patches, width] = [x.size(0), x.size(1), x.size(2)];
-        let shape = [batch, patches, width / self.head_dim, self.head_dim];
-        let project = |name, proj: &Linear| t.view(&t.scope(name, || proj.forward(t, &x)), shape);
-        let mut q = project("q_proj", &self.q_proj);
-        let mut k = project("k_proj", &self.k_proj);
-        let v = t.transpose(&project("v_proj", &self.v_proj), 1, 2);
-        let [cos, sin] = [&positions.cos, &positions.sin].map(|x| t.unsqueeze(&t.unsqueeze(x, 0), 2));
-        let (turned, held) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
-        drop(held);
-        [q, k] = turned;
-        [q, k] = [t.transpose(&q, 1, 2), t.transpose(&k, 1, 2)];
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: None,
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, [batch, patches, width]);
-        (t.scope("out_proj", || self.out_proj.forward(t, &out)), weights)
+    fn call(&self, t: &Tape, attn: Attention, positions: &Positions, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, patches, width] = [x.size(0), x.size(1), x.size(2)];
+            let shape = [batch, patches, width / self.head_dim, self.head_dim];
+            let project = |proj: &Linear| t.view(&proj.call(t, &x), shape);
+            let mut q = project(&self.q_proj);
+            let mut k = project(&self.k_proj);
+            let v = t.transpose(&project(&self.v_proj), 1, 2);
+            let [cos, sin] = [&positions.cos, &positions.sin].map(|x| t.unsqueeze(&t.unsqueeze(x, 0), 2));
+            let (turned, held) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
+            drop(held);
+            [q, k] = turned;
+            [q, k] = [t.transpose(&q, 1, 2), t.transpose(&k, 1, 2)];
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, [batch, patches, width]);
+            (self.out_proj.call(t, &out), weights)
+        })
     }
 }
 
@@ -160,12 +164,12 @@ impl Projector {
 
     /// [patches, width] → [tokens, text width].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("linear_1", || self.linear_1.forward(t, x));
+        let mut h = self.linear_1.call(t, x);
         h = nn::activate(t, Activation::Gelu, h);
-        h = t.scope("linear_2", || self.linear_2.forward(t, &h));
+        h = self.linear_2.call(t, &h);
         h = t.view(&h, [h.size(0) / self.merged, h.size(1) * self.merged]);
-        let mut joined = t.scope("merge_linear_1", || self.merge_linear_1.forward(t, &h));
+        let mut joined = self.merge_linear_1.call(t, &h);
         joined = nn::activate(t, Activation::Gelu, joined);
-        t.scope("merge_linear_2", || self.merge_linear_2.forward(t, &joined))
+        self.merge_linear_2.call(t, &joined)
     }
 }

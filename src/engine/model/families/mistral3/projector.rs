@@ -33,12 +33,12 @@ impl Projector {
 
     /// Features [patches, hidden] of images of `[rows, columns]` patches → [tokens, text width].
     pub fn forward(&self, t: &Tape, features: Tensor, images: &[[u64; 2]]) -> Tensor {
-        let mut x = t.scope("norm", || self.norm.forward(t, &features));
+        let mut x = self.norm.call(t, &features);
         drop(features);
         x = t.scope("patch_merger", || self.merged(t, &x, images));
-        let mut h = t.scope("linear_1", || self.linear_1.forward(t, &x));
+        let mut h = self.linear_1.call(t, &x);
         h = nn::activate(t, self.activation, h);
-        let out = t.scope("linear_2", || self.linear_2.forward(t, &h));
+        let out = self.linear_2.call(t, &h);
         drop(x);
         out
     }
@@ -61,7 +61,7 @@ impl Projector {
             _image_grid = Some(grid);
         }
         let joined = t.cat(&squares.iter().collect::<Vec<_>>(), 0);
-        let out = t.scope("merging_layer", || self.merging_layer.forward(t, &joined));
+        let out = self.merging_layer.call(t, &joined);
         drop((counts, squares, parts));
         out
     }

@@ -121,9 +121,7 @@ impl Forward for Mllama {
             self.vision_model.forward(t, run, pixels, arrangements)
         });
         let (position, image) = t.component("model", Component::Connector, || {
-            let projected = t.scope("multi_modal_projector", || {
-                self.multi_modal_projector.forward(t, &vision)
-            });
+            let projected = self.multi_modal_projector.call(t, &vision);
             let shape = [
                 vision.numel() / vision.last() / vision.size(3),
                 vision.size(3),

@@ -3,10 +3,11 @@
 
 use super::config::MllamaVisionConfig;
 use crate::nn::{self, Builder, Embedding};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `MllamaPrecomputedAspectRatioEmbedding`: one vector for each tile of each arrangement.
 pub struct TileEmbedding {
+    module: Module,
     embedding: Embedding,
     gate: Tensor,
 }
@@ -14,6 +15,7 @@ pub struct TileEmbedding {
 /// `MllamaPrecomputedPositionEmbedding`: one vector for each position of a tile, and one for each
 /// position of each tile of each arrangement.
 pub struct TilePositions {
+    module: Module,
     gate: Tensor,
     embedding: Tensor,
     tile_embedding: Embedding,
@@ -27,18 +29,21 @@ fn arrangements(c: &MllamaVisionConfig) -> u64 {
 impl TileEmbedding {
     pub fn new(b: &Builder, c: &MllamaVisionConfig) -> Self {
         Self {
+            module: b.module(),
             embedding: Embedding::new(b, "embedding", arrangements(c), c.max_tiles * c.shape.hidden),
             gate: b.weight("gate", [1]),
         }
     }
 
     /// [images, tiles, positions, hidden] → [images, tiles, positions, hidden].
-    pub fn forward(&self, t: &Tape, x: &Tensor, arrangements: &Tensor) -> Tensor {
-        let [images, tiles, width] = [x.size(0), x.size(1), x.size(3)];
-        let mut embeddings = t.watched("embedding", || self.embedding.forward(t, arrangements));
-        embeddings = t.reshape(&embeddings, [images, tiles, 1, width]);
-        embeddings = t.mul(&embeddings, &t.tanh(&self.gate));
-        t.add(x, &embeddings)
+    pub fn call(&self, t: &Tape, x: &Tensor, arrangements: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let [images, tiles, width] = [x.size(0), x.size(1), x.size(3)];
+            let mut embeddings = t.watched("embedding", || self.embedding.forward(t, arrangements));
+            embeddings = t.reshape(&embeddings, [images, tiles, 1, width]);
+            embeddings = t.mul(&embeddings, &t.tanh(&self.gate));
+            t.add(x, &embeddings)
+        })
     }
 }
 
@@ -49,6 +54,7 @@ impl TilePositions {
         // A local of the constructor; the embedding is `scale` times it.
         let position_embedding = b.tape().empty([positions, hidden], b.dtype(), "position_embedding");
         let made = Self {
+            module: b.module(),
             gate,
             embedding: b.weight("embedding", [positions, hidden]),
             tile_embedding: Embedding::new(b, "tile_embedding", arrangements(c), c.max_tiles * positions * hidden),
@@ -58,21 +64,23 @@ impl TilePositions {
     }
 
     /// [images, tiles, positions, hidden] → [images, tiles, positions, hidden].
-    pub fn forward(&self, t: &Tape, x: &Tensor, arrangements: &Tensor) -> Tensor {
-        let [images, tiles, positions, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
-        let within = {
-            let rest = {
-                let opened = t.tanh(&self.gate);
-                t.shift_negated(&opened)
+    pub fn call(&self, t: &Tape, x: &Tensor, arrangements: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let [images, tiles, positions, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
+            let within = {
+                let rest = {
+                    let opened = t.tanh(&self.gate);
+                    t.shift_negated(&opened)
+                };
+                t.mul(&rest, &self.embedding)
             };
-            t.mul(&rest, &self.embedding)
-        };
-        let mut h = t.add(x, &t.view(&within, [1, 1, positions, width]));
-        let mut of_tiles = t.watched("tile_embedding", || self.tile_embedding.forward(t, arrangements));
-        of_tiles = t.reshape(&of_tiles, [images, tiles, positions, width]);
-        let gated = nn::gated(t, &self.gate, &of_tiles);
-        h = t.add(&h, &gated);
-        drop((gated, of_tiles, within));
-        h
+            let mut h = t.add(x, &t.view(&within, [1, 1, positions, width]));
+            let mut of_tiles = t.watched("tile_embedding", || self.tile_embedding.forward(t, arrangements));
+            of_tiles = t.reshape(&of_tiles, [images, tiles, positions, width]);
+            let gated = nn::gated(t, &self.gate, &of_tiles);
+            h = t.add(&h, &gated);
+            drop((gated, of_tiles, within));
+            h
+        })
     }
 }

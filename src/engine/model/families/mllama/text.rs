@@ -11,7 +11,7 @@ use crate::model::decoder::layer::Layer;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, RmsNorm, Rotary};
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `MllamaTextModel`.
 pub struct MllamaText {
@@ -42,6 +42,7 @@ struct CrossLayer {
 }
 
 struct CrossAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -109,11 +110,11 @@ impl MllamaText {
     /// Token ids [samples, seq] → last hidden states [samples, seq, hidden]. Without an image, cross-attention uses the
     /// keys and values in the run's cache.
     pub fn forward(&self, t: &Tape, run: &Run, ids: &Tensor, image: Option<ImageStates>) -> Tensor {
-        let embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
+        let embeds = self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let cache = run.cache(&[]);
         let position_ids = nn::position_ids(t, &embeds);
         let mask = nn::causal_mask(t, run.attn, &embeds);
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let (cos, sin) = self.rotary.call(t, &embeds, &position_ids);
         let own = BlockContext {
             attn: run.attn,
             mask,
@@ -139,7 +140,7 @@ impl MllamaText {
                 }
             });
         }
-        let out = t.scope("norm", || self.norm.forward(t, &h));
+        let out = self.norm.call(t, &h);
         drop((context, embeds));
         out
     }
@@ -169,16 +170,14 @@ impl CrossLayer {
 
     fn forward(&self, t: &Tape, context: &Context, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("cross_attn", || self.cross_attn.forward(t, context, &h));
+        let (out, _weights) = self.cross_attn.call(t, context, &h);
         h = out;
         h = t.add(&residual, &nn::gated(t, &self.attn_gate, &h));
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, h);
         if let Some(image) = &context.image {
             h = t.mul(&t.select(&image.rows, 1), &h);
         }
@@ -190,6 +189,7 @@ impl CrossAttention {
     fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         Self {
+            module: b.module(),
             q_proj: Linear::adapted(b, "q_proj", c.hidden, q, false),
             k_proj: Linear::adapted(b, "k_proj", c.hidden, kv, false),
             v_proj: Linear::adapted(b, "v_proj", c.hidden, kv, false),
@@ -201,28 +201,30 @@ impl CrossAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, context: &Context, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let heads = |x: Tensor| {
-            let positions = x.numel() / x.last() / batch;
-            let split = t.view(&x, [batch, positions, x.last() / self.head_dim, self.head_dim]);
-            t.transpose(&split, 1, 2)
-        };
-        let mut q = heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
-        q = t.scope("q_norm", || self.q_norm.forward(t, &q));
-        let (k, v) = self.keys_and_values(t, context, heads);
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: context.image.as_ref().map(|image| &image.mask),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, context.own.attn, &call);
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, context: &Context, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let heads = |x: Tensor| {
+                let positions = x.numel() / x.last() / batch;
+                let split = t.view(&x, [batch, positions, x.last() / self.head_dim, self.head_dim]);
+                t.transpose(&split, 1, 2)
+            };
+            let mut q = heads(self.q_proj.call(t, x));
+            q = self.q_norm.call(t, &q);
+            let (k, v) = self.keys_and_values(t, context, heads);
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: context.image.as_ref().map(|image| &image.mask),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, context.own.attn, &call);
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 
     /// Keys and values of the image, [samples, kv heads, features, width].
@@ -232,10 +234,10 @@ impl CrossAttention {
             let seen = cache.as_ref().and_then(KvCache::seen);
             return seen.unwrap_or_else(|| unreachable!("an image came before, with the first tokens"));
         };
-        let k = t.scope("k_proj", || self.k_proj.forward(t, &image.states));
-        let v = t.scope("v_proj", || self.v_proj.forward(t, &image.states));
+        let k = self.k_proj.call(t, &image.states);
+        let v = self.v_proj.call(t, &image.states);
         let (mut k, mut v) = (heads(k), heads(v));
-        k = t.scope("k_norm", || self.k_norm.forward(t, &k));
+        k = self.k_norm.call(t, &k);
         if let Some(cache) = cache {
             (k, v) = cache.update(t, &k, &v);
         }

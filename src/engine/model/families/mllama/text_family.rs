@@ -94,7 +94,7 @@ struct WideHead(Linear);
 
 impl Head for WideHead {
     fn logits(&self, t: &Tape, h: &Tensor) -> Tensor {
-        let product = t.scope("lm_head", || self.0.forward(t, h));
+        let product = self.0.call(t, h);
         t.to_dtype(&product, DType::F32)
     }
 }

@@ -8,7 +8,7 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `MllamaVisionModel`.
 pub struct MllamaVision {
@@ -35,6 +35,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -43,6 +44,7 @@ struct SelfAttention {
 }
 
 struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -88,9 +90,7 @@ impl MllamaVision {
         };
         let mut positions = h.size(1);
         h = t.reshape(&h, [images, tiles, positions, width]);
-        h = t.scope("pre_tile_positional_embedding", || {
-            self.pre_tile.forward(t, &h, arrangements)
-        });
+        h = self.pre_tile.call(t, &h, arrangements);
         h = t.reshape(&h, [images * tiles, positions, width]);
         h = {
             let class = t.expand(&self.class_embedding, [images * tiles, 1, width]);
@@ -98,10 +98,8 @@ impl MllamaVision {
         };
         positions += 1;
         h = t.reshape(&h, [images, tiles, positions, width]);
-        h = t.scope("gated_positional_embedding", || {
-            self.positions.forward(t, &h, arrangements)
-        });
-        h = t.scope("layernorm_pre", || self.layernorm_pre.forward(t, &h));
+        h = self.positions.call(t, &h, arrangements);
+        h = self.layernorm_pre.call(t, &h);
         let padded = positions.next_multiple_of(ALIGNMENT);
         h = t.pad_end(&h, 2, padded - positions);
         let mask = padding_bias(t, &[images, tiles, padded], self.patch_embedding.dtype());
@@ -111,11 +109,9 @@ impl MllamaVision {
             .last()
             .cloned()
             .unwrap_or_else(|| unreachable!("a tower has blocks"));
-        h = t.scope("layernorm_post", || self.layernorm_post.forward(t, &h));
+        h = self.layernorm_post.call(t, &h);
         h = t.reshape(&h, [images, tiles, padded, width]);
-        h = t.scope("post_tile_positional_embedding", || {
-            self.post_tile.forward(t, &h, arrangements)
-        });
+        h = self.post_tile.call(t, &h, arrangements);
         h = t.reshape(&h, [images, tiles * padded, width]);
         let global_states = run_layers(t, run.attn, "global_transformer.layers", &self.global, &mask, h.clone());
         if let Some(last) = global_states.last() {
@@ -180,6 +176,7 @@ impl Layer {
         let linear = |name| Linear::new(b, name, hidden, hidden, false);
         Self {
             self_attn: t.scope("self_attn", || SelfAttention {
+                module: b.module(),
                 q_proj: linear("q_proj"),
                 k_proj: linear("k_proj"),
                 v_proj: linear("v_proj"),
@@ -187,6 +184,7 @@ impl Layer {
                 heads: c.shape.heads,
             }),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 fc1: Linear::new(b, "fc1", hidden, intermediate, true),
                 fc2: Linear::new(b, "fc2", intermediate, hidden, true),
                 activation: c.activation,
@@ -204,49 +202,51 @@ impl Layer {
             None => h,
         };
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, attn, mask, &h));
+        let (out, _weights) = self.self_attn.call(t, attn, mask, &h);
         h = out;
         h = gated(0, h);
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, &h);
         h = gated(1, h);
         t.add(&residual, &h)
     }
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, attn: Attention, mask: &Mask, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let q = t.scope("q_proj", || self.q_proj.forward(t, x));
-        let k = t.scope("k_proj", || self.k_proj.forward(t, x));
-        let v = t.scope("v_proj", || self.v_proj.forward(t, x));
-        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
-        let (q, k, v) = (heads(q), heads(k), heads(v));
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: Some(mask),
-            dropout: 0.0,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, [batch, seq, hidden]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, attn: Attention, mask: &Mask, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let q = self.q_proj.call(t, x);
+            let k = self.k_proj.call(t, x);
+            let v = self.v_proj.call(t, x);
+            let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
+            let (q, k, v) = (heads(q), heads(k), heads(v));
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: Some(mask),
+                dropout: 0.0,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.fc2.call(t, &h)
+        })
     }
 }

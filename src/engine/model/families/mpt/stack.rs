@@ -9,7 +9,7 @@ use crate::model::forward::Run;
 use crate::model::parts::text::{Outputs, Stack, run_blocks_with_weights};
 use crate::nn::{self, Builder, Embedding, KvCache, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `MptModel`.
 pub(super) struct MptStack {
@@ -30,11 +30,13 @@ struct Block {
 
 /// `MptMLP`.
 struct Mlp {
+    module: Module,
     up_proj: Linear,
     down_proj: Linear,
 }
 
 struct SelfAttention {
+    module: Module,
     wqkv: Linear,
     out_proj: Linear,
     heads: u64,
@@ -99,7 +101,7 @@ impl MptStack {
 
 impl Stack for MptStack {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
-        let embeds = t.scope("wte", || run.embedded(t, self.wte.forward(t, ids)));
+        let embeds = self.wte.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let cache = run.cache(&[]);
         let alibi = self.alibi(t);
         let mask = match nn::causal_mask(t, Attention::Eager, &embeds) {
@@ -109,7 +111,7 @@ impl Stack for MptStack {
         let shared = Rc::new(Shared { alibi, mask, cache });
         let h = embeds.clone();
         let (last, held) = run_blocks_with_weights(t, run, "blocks", (&self.blocks, &shared), h, Block::forward);
-        let out = t.scope("norm_f", || self.norm_f.forward(t, &last));
+        let out = self.norm_f.call(t, &last);
         drop((held, shared, embeds));
         out
     }
@@ -125,6 +127,7 @@ impl Block {
         Self {
             norm_1: LayerNorm::with_removed_bias(b, "norm_1", c.hidden),
             attn: t.scope("attn", || SelfAttention {
+                module: b.module(),
                 wqkv: Linear::new(b, "Wqkv", c.hidden, 3 * c.hidden, false),
                 out_proj: Linear::new(b, "out_proj", c.hidden, c.hidden, false),
                 heads: c.heads,
@@ -132,6 +135,7 @@ impl Block {
             }),
             norm_2: LayerNorm::with_removed_bias(b, "norm_2", c.hidden),
             ffn: t.scope("ffn", || Mlp {
+                module: b.module(),
                 up_proj: Linear::adapted(b, "up_proj", c.hidden, 4 * c.hidden, false),
                 down_proj: Linear::adapted(b, "down_proj", 4 * c.hidden, c.hidden, false),
             }),
@@ -139,60 +143,64 @@ impl Block {
     }
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Outputs {
-        let mut normed = t.scope("norm_1", || self.norm_1.forward(t, &x));
-        let (attended, weights) = t.scope("attn", || self.attn.forward(t, shared, &normed));
+        let mut normed = self.norm_1.call(t, &x);
+        let (attended, weights) = self.attn.call(t, shared, &normed);
         let h = t.add(&attended, &x);
-        normed = t.scope("norm_2", || self.norm_2.forward(t, &h));
-        let out = t.scope("ffn", || self.ffn.forward(t, &normed, &h));
+        normed = self.norm_2.call(t, &h);
+        let out = self.ffn.call(t, &normed, &h);
         drop((attended, h));
         (out, Some(weights))
     }
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
-        let h = {
-            let up = t.scope("up_proj", || self.up_proj.forward(t, x));
-            nn::activate(t, Activation::Gelu, up)
-        };
-        let down = t.scope("down_proj", || self.down_proj.forward(t, &h));
-        let out = t.add(&down, residual);
-        drop((down, h));
-        out
+    fn call(&self, t: &Tape, x: &Tensor, residual: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let h = {
+                let up = self.up_proj.call(t, x);
+                nn::activate(t, Activation::Gelu, up)
+            };
+            let down = self.down_proj.call(t, &h);
+            let out = t.add(&down, residual);
+            drop((down, h));
+            out
+        })
     }
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Tensor) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let mut fused = t.scope("Wqkv", || self.wqkv.forward(t, x));
-        if self.clips {
-            fused = t.clamp_between(&fused);
-        }
-        let parts = t.split(&fused, 2, &[hidden; 3]);
-        let shape = [batch, seq, self.heads, hidden / self.heads];
-        let [q, mut k, mut v] = [0, 1, 2].map(|i| t.transpose(&t.view(&parts[i], shape), 1, 2));
-        drop(parts);
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let mut scores = {
-            let product = t.matmul(&q, &t.transpose(&k, 2, 3));
-            t.scale(&product)
-        };
-        let bias = t.slice(&shared.alibi, 2, k.size(2).min(shared.alibi.last()));
-        scores = t.add(&scores, &bias);
-        if let Some(mask) = &shared.mask {
-            scores = t.masked_fill(&scores, mask);
-        }
-        let weights = {
-            let probabilities = t.softmax(&t.to_dtype(&scores, DType::F32), None);
-            t.to_dtype(&probabilities, v.dtype())
-        };
-        let mut out = t.matmul(&weights, &v);
-        out = t.view(&t.contiguous(&t.permute(&out, &[0, 2, 1, 3])), [batch, seq, hidden]);
-        let projected = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        drop((scores, fused));
-        (projected, weights)
+    fn call(&self, t: &Tape, shared: &Shared, x: &Tensor) -> (Tensor, Tensor) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let mut fused = self.wqkv.call(t, x);
+            if self.clips {
+                fused = t.clamp_between(&fused);
+            }
+            let parts = t.split(&fused, 2, &[hidden; 3]);
+            let shape = [batch, seq, self.heads, hidden / self.heads];
+            let [q, mut k, mut v] = [0, 1, 2].map(|i| t.transpose(&t.view(&parts[i], shape), 1, 2));
+            drop(parts);
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let mut scores = {
+                let product = t.matmul(&q, &t.transpose(&k, 2, 3));
+                t.scale(&product)
+            };
+            let bias = t.slice(&shared.alibi, 2, k.size(2).min(shared.alibi.last()));
+            scores = t.add(&scores, &bias);
+            if let Some(mask) = &shared.mask {
+                scores = t.masked_fill(&scores, mask);
+            }
+            let weights = {
+                let probabilities = t.softmax(&t.to_dtype(&scores, DType::F32), None);
+                t.to_dtype(&probabilities, v.dtype())
+            };
+            let mut out = t.matmul(&weights, &v);
+            out = t.view(&t.contiguous(&t.permute(&out, &[0, 2, 1, 3])), [batch, seq, hidden]);
+            let projected = self.out_proj.call(t, &out);
+            drop((scores, fused));
+            (projected, weights)
+        })
     }
 }

@@ -9,7 +9,7 @@ use crate::model::decoder::head::{last_logits, logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Component, Mask, Tape, Tensor};
+use crate::tape::{Component, Mask, Module, Tape, Tensor};
 
 /// `OPTForCausalLM`.
 pub struct Opt {
@@ -19,6 +19,7 @@ pub struct Opt {
 
 /// `OPTDecoder`: embeddings, blocks, last norm.
 struct OptDecoder {
+    module: Module,
     embed_tokens: Embedding,
     embed_positions: Embedding,
     project_out: Option<Linear>,
@@ -39,6 +40,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
@@ -83,12 +85,12 @@ impl Opt {
 
     /// Embeddings [batch, seq, embedding] → last hidden states.
     pub fn hidden(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
-        t.scope("model.decoder", || self.decoder.forward(t, run, embeds, packed))
+        self.decoder.call(t, run, embeds, packed)
     }
 
     /// Last hidden states → logits [batch, seq, vocab].
     pub fn logits(&self, t: &Tape, h: &Tensor) -> Tensor {
-        t.scope("lm_head", || self.lm_head.forward(t, h))
+        self.lm_head.call(t, h)
     }
 }
 
@@ -122,6 +124,7 @@ impl OptDecoder {
         let t = b.tape();
         let projected = c.embedding != c.hidden;
         Self {
+            module: b.module(),
             embed_tokens: Embedding::new(b, "embed_tokens", c.vocab, c.embedding),
             embed_positions: Embedding::new(b, "embed_positions", c.positions + 2, c.hidden),
             project_out: projected.then(|| Linear::new(b, "project_out", c.hidden, c.embedding, false)),
@@ -133,46 +136,48 @@ impl OptDecoder {
         }
     }
 
-    fn forward(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
-        let cache = run.cache(&[]);
-        // For packed samples the model makes a padding mask of its own, and does not separate them.
-        let ones = packed.map(|ids| t.empty(*ids.shape(), DType::F32, "attention mask of ones"));
-        let position_ids = packed.cloned().unwrap_or_else(|| position_ids(t, &embeds));
-        let mask = nn::causal_mask(t, run.attn, &embeds);
-        let positions = t.scope("embed_positions", || {
-            let shifted = t.compute(&position_ids, position_ids.dtype(), "position ids + 2");
-            self.embed_positions.forward(t, &shifted)
-        });
-        let mut inputs = embeds;
-        if let Some(project_in) = &self.project_in {
-            inputs = t.scope("project_in", || project_in.forward(t, &inputs));
-        }
-        let mut h = t.add(&inputs, &positions);
-        let shared = Rc::new(BlockContext {
-            attn: run.attn,
-            mask,
-            cache,
-            _position_ids: position_ids,
-        });
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, shared) = (layer.clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            h = t.layer("layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
+    fn call(&self, t: &Tape, run: &Run, embeds: Tensor, packed: Option<&Tensor>) -> Tensor {
+        self.module.call(t, move || {
+            let cache = run.cache(&[]);
+            // For packed samples the model makes a padding mask of its own, and does not separate them.
+            let ones = packed.map(|ids| t.empty(*ids.shape(), DType::F32, "attention mask of ones"));
+            let position_ids = packed.cloned().unwrap_or_else(|| position_ids(t, &embeds));
+            let mask = nn::causal_mask(t, run.attn, &embeds);
+            let positions = t.scope("embed_positions", || {
+                let shifted = t.compute(&position_ids, position_ids.dtype(), "position ids + 2");
+                self.embed_positions.forward(t, &shifted)
             });
-        }
-        if let Some(norm) = &self.final_layer_norm {
-            h = t.scope("final_layer_norm", || norm.forward(t, &h));
-        }
-        if let Some(project_out) = &self.project_out {
-            h = t.scope("project_out", || project_out.forward(t, &h));
-        }
-        drop((shared, positions, inputs, ones));
-        h
+            let mut inputs = embeds;
+            if let Some(project_in) = &self.project_in {
+                inputs = project_in.call(t, &inputs);
+            }
+            let mut h = t.add(&inputs, &positions);
+            let shared = Rc::new(BlockContext {
+                attn: run.attn,
+                mask,
+                cache,
+                _position_ids: position_ids,
+            });
+            for (i, layer) in self.layers.iter().enumerate() {
+                let (layer, shared) = (layer.clone(), shared.clone());
+                let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+                h = t.layer("layers", i, || {
+                    if run.checkpoints(t) {
+                        t.checkpoint(h, Rc::new(forward))
+                    } else {
+                        forward(t, h)
+                    }
+                });
+            }
+            if let Some(norm) = &self.final_layer_norm {
+                h = norm.call(t, &h);
+            }
+            if let Some(project_out) = &self.project_out {
+                h = project_out.call(t, &h);
+            }
+            drop((shared, positions, inputs, ones));
+            h
+        })
     }
 }
 
@@ -191,7 +196,7 @@ fn norm(b: &Builder, c: &OptConfig, name: &'static str) -> LayerNorm {
     if c.norm_affine {
         LayerNorm::new(b, name, c.hidden)
     } else {
-        LayerNorm::plain()
+        LayerNorm::plain(name)
     }
 }
 
@@ -211,14 +216,14 @@ impl Layer {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let shape = *x.shape();
-        let attention_norm = |h: &Tensor| t.scope("self_attn_layer_norm", || self.self_attn_layer_norm.forward(t, h));
-        let final_norm = |h: &Tensor| t.scope("final_layer_norm", || self.final_layer_norm.forward(t, h));
+        let attention_norm = |h: &Tensor| self.self_attn_layer_norm.call(t, h);
+        let final_norm = |h: &Tensor| self.final_layer_norm.call(t, h);
         let residual = x.clone();
         let mut h = x;
         if self.norm_before {
             h = attention_norm(&h);
         }
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (out, _weights) = self.self_attn.call(t, shared, h);
         h = out;
         h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
@@ -230,9 +235,9 @@ impl Layer {
         if self.norm_before {
             h = final_norm(&h);
         }
-        h = t.scope("fc1", || self.fc1.forward(t, &h));
+        h = self.fc1.call(t, &h);
         h = nn::activate(t, self.activation, h);
-        h = t.scope("fc2", || self.fc2.forward(t, &h));
+        h = self.fc2.call(t, &h);
         h = t.functional_dropout(&h, self.dropout);
         h = t.view(&t.add(&residual, &h), shape);
         if !self.norm_before {
@@ -245,6 +250,7 @@ impl Layer {
 impl SelfAttention {
     fn new(b: &Builder, c: &OptConfig) -> Self {
         Self {
+            module: b.module(),
             k_proj: Linear::adapted(b, "k_proj", c.hidden, c.hidden, c.bias),
             v_proj: Linear::adapted(b, "v_proj", c.hidden, c.hidden, c.bias),
             q_proj: Linear::adapted(b, "q_proj", c.hidden, c.hidden, c.bias),
@@ -254,27 +260,29 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
-        let q = heads(t.scale(&t.scope("q_proj", || self.q_proj.forward(t, &x))));
-        let k = t.scope("k_proj", || self.k_proj.forward(t, &x));
-        let v = t.scope("v_proj", || self.v_proj.forward(t, &x));
-        let (mut k, mut v) = (heads(k), heads(v));
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, hidden]);
-        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
+            let q = heads(t.scale(&self.q_proj.call(t, &x)));
+            let k = self.k_proj.call(t, &x);
+            let v = self.v_proj.call(t, &x);
+            let (mut k, mut v) = (heads(k), heads(v));
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.out_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

@@ -63,9 +63,7 @@ impl<T: Text> Ovis2<T> {
             drop(padded);
             let places = nn::ids(t, &[count], "indicators");
             drop(words);
-            let indicators = t.scope("visual_embeddings_table", || {
-                self.visual_embeddings_table.forward(t, &places)
-            });
+            let indicators = self.visual_embeddings_table.call(t, &places);
             drop((places, padding));
             ImageFeatures {
                 features,

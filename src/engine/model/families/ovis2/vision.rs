@@ -8,7 +8,7 @@ use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, RmsNorm};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Ovis2VisionModel`.
 pub struct Ovis2Vision {
@@ -22,6 +22,7 @@ pub struct Ovis2Vision {
 
 /// `Ovis2VisionEmbeddings`.
 struct Embeddings {
+    module: Module,
     patch_weight: Tensor,
     patch_bias: Tensor,
     position_embedding: Embedding,
@@ -38,6 +39,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
@@ -72,15 +74,15 @@ impl Ovis2Vision {
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Tensor) {
         let last = t.scope("transformer", || self.transform(t, run, pixels));
         let features = self.merged(t, last.clone());
-        let mut logits = t.scope("head_linear", || self.head_linear.forward(t, &features));
-        logits = t.scope("head_norm", || self.head_norm.forward(t, &logits));
+        let mut logits = self.head_linear.call(t, &features);
+        logits = self.head_norm.call(t, &logits);
         let words = t.softmax(&logits, None);
         drop((logits, last));
         (words, features)
     }
 
     fn transform(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let embedded = t.scope("embeddings", || self.embeddings.forward(t, pixels));
+        let embedded = self.embeddings.call(t, pixels);
         let mut h = embedded.clone();
         for (i, layer) in self.layers.iter().enumerate() {
             let (layer, attn) = (layer.clone(), run.attn);
@@ -93,7 +95,7 @@ impl Ovis2Vision {
                 }
             });
         }
-        let out = t.scope("rms_norm", || self.rms_norm.forward(t, &h));
+        let out = self.rms_norm.call(t, &h);
         drop((h, embedded));
         out
     }
@@ -120,6 +122,7 @@ impl Embeddings {
         let (hidden, grid) = (c.shape.hidden, &c.grid);
         let shape = [hidden, grid.channels, grid.patch, grid.patch];
         Self {
+            module: b.module(),
             patch_weight: b.weight("patch_embedding.weight", shape),
             patch_bias: b.weight("patch_embedding.bias", [hidden]),
             position_embedding: Embedding::new(b, "position_embedding", grid.patches(), hidden),
@@ -128,21 +131,23 @@ impl Embeddings {
         }
     }
 
-    fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        let pixels = t.to_dtype(pixels, self.patch_weight.dtype());
-        let patches = t.conv_patches(&pixels, &self.patch_weight, Some(&self.patch_bias));
-        drop(pixels);
-        let flat = t.view(
-            &patches,
-            [patches.size(0), patches.size(1), patches.size(2) * patches.size(3)],
-        );
-        let mut h = t.transpose(&flat, 1, 2);
-        drop(flat);
-        h = t.scope("rms_norm", || self.rms_norm.forward(t, &h));
-        let positions = self.position_embedding.forward(t, &self.position_ids);
-        let out = t.add(&h, &positions);
-        drop((positions, h, patches));
-        out
+    fn call(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let pixels = t.to_dtype(pixels, self.patch_weight.dtype());
+            let patches = t.conv_patches(&pixels, &self.patch_weight, Some(&self.patch_bias));
+            drop(pixels);
+            let flat = t.view(
+                &patches,
+                [patches.size(0), patches.size(1), patches.size(2) * patches.size(3)],
+            );
+            let mut h = t.transpose(&flat, 1, 2);
+            drop(flat);
+            h = self.rms_norm.call(t, &h);
+            let positions = self.position_embedding.forward(t, &self.position_ids);
+            let out = t.add(&h, &positions);
+            drop((positions, h, patches));
+            out
+        })
     }
 }
 
@@ -152,6 +157,7 @@ impl Layer {
         let project = |name| Linear::new(b, name, hidden, hidden, c.qkv_bias);
         Self {
             attention: t.scope("attention", || SelfAttention {
+                module: b.module(),
                 k_proj: project("k_proj"),
                 v_proj: project("v_proj"),
                 q_proj: project("q_proj"),
@@ -168,12 +174,12 @@ impl Layer {
     }
 
     fn forward(&self, t: &Tape, attn: Attention, x: Tensor) -> Tensor {
-        let mut normed = t.scope("rms_norm1", || self.rms_norm1.forward(t, &x));
-        let (attended, _weights) = t.scope("attention", || self.attention.forward(t, attn, &normed));
+        let mut normed = self.rms_norm1.call(t, &x);
+        let (attended, _weights) = self.attention.call(t, attn, &normed);
         let mut h = t.add(&x, &attended);
         drop(x);
-        normed = t.scope("rms_norm2", || self.rms_norm2.forward(t, &h));
-        let out = t.scope("ffn", || self.ffn.forward(t, normed.clone()));
+        normed = self.rms_norm2.call(t, &h);
+        let out = self.ffn.call(t, normed.clone());
         h = t.add(&h, &out);
         drop((normed, attended, out));
         h
@@ -181,23 +187,25 @@ impl Layer {
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, patches, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, patches, self.heads, hidden / self.heads]), 1, 2);
-        let q = heads(t.scope("q_proj", || self.q_proj.forward(t, x)));
-        let k = heads(t.scope("k_proj", || self.k_proj.forward(t, x)));
-        let v = heads(t.scope("v_proj", || self.v_proj.forward(t, x)));
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: None,
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, attn, &call);
-        out = t.reshape(&out, [batch, patches, hidden]);
-        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, patches, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, patches, self.heads, hidden / self.heads]), 1, 2);
+            let q = heads(self.q_proj.call(t, x));
+            let k = heads(self.k_proj.call(t, x));
+            let v = heads(self.v_proj.call(t, x));
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, attn, &call);
+            out = t.reshape(&out, [batch, patches, hidden]);
+            out = self.out_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

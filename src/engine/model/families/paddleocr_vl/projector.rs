@@ -37,7 +37,7 @@ impl Projector {
         let (mut _blocks, mut _feature) = ([None, None], None);
         for (image, part) in images.iter().zip(&parts) {
             _feature = Some(part.clone());
-            let normed = t.scope("pre_norm", || self.pre_norm.forward(t, part));
+            let normed = self.pre_norm.call(t, part);
             _feature = Some(normed.clone());
             for sides in &mut _blocks {
                 *sides = Some(ids(t, &[], "floor_divide"));
@@ -53,9 +53,9 @@ impl Projector {
             drop(squares);
             _feature = Some(x.clone());
             drop(tokens);
-            let mut h = t.scope("linear_1", || self.linear_1.forward(t, &x));
+            let mut h = self.linear_1.call(t, &x);
             h = nn::activate(t, Activation::Gelu, h);
-            processed.push(t.scope("linear_2", || self.linear_2.forward(t, &h)));
+            processed.push(self.linear_2.call(t, &h));
         }
         t.cat(&processed.iter().collect::<Vec<_>>(), 0)
     }

@@ -40,7 +40,7 @@ impl PaddleVision {
                 )
             });
             let blocks = PackedBlocks::new(b, tower);
-            let rotary_pos_emb = t.scope("encoder", || VisionRotary::new(b, tower.shape.head_dim()));
+            let rotary_pos_emb = VisionRotary::named(b, "encoder.rotary_pos_emb", tower.shape.head_dim(), false);
             let made = Self {
                 patch_embedding,
                 position_embedding,
@@ -61,7 +61,7 @@ impl PaddleVision {
         let patches = t.view(&patches, [patches.size(0), patches.size(1)]);
         let (indices, weights) = interpolation(t, layout, grid);
         let positions = {
-            let neighbours = t.scope("position_embedding", || self.position_embedding.forward(t, &indices));
+            let neighbours = self.position_embedding.call(t, &indices);
             let weighted = t.mul(&neighbours, &t.unsqueeze(&weights, 2));
             drop(neighbours);
             t.sum_dim(&weighted, 1)
@@ -79,9 +79,7 @@ impl PaddleVision {
             cu_seqlens,
         } = VisionIds::new(t, &unmerged, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
-        let positions = Rc::new(t.scope("encoder.rotary_pos_emb", || {
-            self.rotary_pos_emb.forward(t, &position_ids)
-        }));
+        let positions = Rc::new(self.rotary_pos_emb.call(t, &position_ids));
         let shared = (segments, Some(positions.clone()));
         let (h, segments) = self.blocks.forward(t, run, embedded, shared, |_, h, _| h);
         drop((position_ids, positions, segments));
@@ -99,7 +97,7 @@ impl VisionTower for PaddleVision {
         let last = t.scope("vision_model", || {
             let embedded = t.scope("embeddings", || self.embed(t, pixels, layout, grid));
             let h = self.encode(t, run, embedded.clone(), layout, grid);
-            let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &h));
+            let last = self.post_layernorm.call(t, &h);
             drop((h, embedded));
             last
         });

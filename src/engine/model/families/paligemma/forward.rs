@@ -50,7 +50,7 @@ impl PaliGemma {
             self.vision_tower.forward(t, run, pixels)
         });
         t.component("model.multi_modal_projector", Component::Connector, || {
-            t.scope("linear", || self.projector.forward(t, &last))
+            self.projector.call(t, &last)
         })
     }
 

@@ -9,7 +9,7 @@ use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::{last_logits, logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, Pattern, Rotary};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Module, Tape, Tensor};
 
 /// `PhiForCausalLM`.
 pub struct Phi {
@@ -29,6 +29,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -40,6 +41,7 @@ struct SelfAttention {
 }
 
 struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -78,12 +80,12 @@ impl Phi {
     }
 
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
-        let mut embeds = t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)));
+        let mut embeds = self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds));
         let cache = run.cache(&[]);
         let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         embeds = t.dropout(&embeds, self.embedding_dropout);
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let (cos, sin) = self.rotary.call(t, &embeds, &position_ids);
         let shared = Rc::new(BlockContext {
             attn: run.attn,
             mask,
@@ -105,7 +107,7 @@ impl Phi {
                 }
             });
         }
-        let out = t.scope("final_layernorm", || self.final_layernorm.forward(t, &h));
+        let out = self.final_layernorm.call(t, &h);
         drop((shared, embeds));
         out
     }
@@ -138,6 +140,7 @@ impl Layer {
         Self {
             self_attn: t.scope("self_attn", || SelfAttention::new(b, c)),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 fc1: Linear::new(b, "fc1", c.hidden, c.intermediate, true),
                 fc2: Linear::new(b, "fc2", c.intermediate, c.hidden, true),
                 activation: c.activation,
@@ -149,11 +152,11 @@ impl Layer {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (mut attended, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, &h));
+        let (mut attended, _weights) = self.self_attn.call(t, shared, &h);
         attended = t.dropout(&attended, self.dropout);
-        let fed = t.dropout(&t.scope("mlp", || self.mlp.forward(t, &h)), self.dropout);
+        let fed = t.dropout(&self.mlp.call(t, &h), self.dropout);
         let sum = t.add(&attended, &fed);
         t.add(&sum, &residual)
     }
@@ -163,6 +166,7 @@ impl SelfAttention {
     fn new(b: &Builder, c: &PhiConfig) -> Self {
         let (q, kv) = (c.heads * c.head_dim(), c.kv_heads * c.head_dim());
         Self {
+            module: b.module(),
             q_proj: Linear::adapted(b, "q_proj", c.hidden, q, true),
             k_proj: Linear::adapted(b, "k_proj", c.hidden, kv, true),
             v_proj: Linear::adapted(b, "v_proj", c.hidden, kv, true),
@@ -175,48 +179,52 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let project = |name, proj: &Linear| {
-            let flat = t.scope(name, || proj.forward(t, x));
-            let split = t.view(&flat, [batch, seq, flat.last() / self.head_dim, self.head_dim]);
-            t.transpose(&split, 1, 2)
-        };
-        let mut q = project("q_proj", &self.q_proj);
-        let mut k = project("k_proj", &self.k_proj);
-        let mut v = project("v_proj", &self.v_proj);
-        if let Some([q_norm, k_norm]) = &self.qk_norm {
-            q = t.scope(QK_NORMS[0], || q_norm.forward(t, &q));
-            k = t.scope(QK_NORMS[1], || k_norm.forward(t, &k));
-        }
-        let _turned_and_rest;
-        ([q, k], _turned_and_rest) = {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            nn::apply_partial_rotary(t, [&q, &k], &cos, &sin)
-        };
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = t.scope("dense", || self.dense.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let project = |proj: &Linear| {
+                let flat = proj.call(t, x);
+                let split = t.view(&flat, [batch, seq, flat.last() / self.head_dim, self.head_dim]);
+                t.transpose(&split, 1, 2)
+            };
+            let mut q = project(&self.q_proj);
+            let mut k = project(&self.k_proj);
+            let mut v = project(&self.v_proj);
+            if let Some([q_norm, k_norm]) = &self.qk_norm {
+                q = q_norm.call(t, &q);
+                k = k_norm.call(t, &k);
+            }
+            let _turned_and_rest;
+            ([q, k], _turned_and_rest) = {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                nn::apply_partial_rotary(t, [&q, &k], &cos, &sin)
+            };
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = self.dense.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.fc2.call(t, &h)
+        })
     }
 }

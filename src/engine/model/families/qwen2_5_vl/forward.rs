@@ -74,10 +74,10 @@ impl VisionTower for Qwen25Vision {
         } = VisionIds::new(t, layout, grid);
         let frames = Rc::new(Segments::of_frames(layout, cu_seqlens));
         let windows = Rc::new(windows(t, layout, self.window_tokens));
-        let mut h = run.embedded(t, self.patch_embed.forward(t, pixels));
+        let mut h = run.embedded(t, self.patch_embed.call(t, pixels));
         h = by_windows(t, &h, layout);
         let positions = {
-            let Positions { cos, sin } = t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids));
+            let Positions { cos, sin } = self.rotary.call(t, &position_ids);
             Rc::new(Positions {
                 cos: by_windows(t, &cos, layout),
                 sin: by_windows(t, &sin, layout),

@@ -10,7 +10,7 @@ use crate::model::parts::qwen_vl::{
     VisionIds, VisionOutput, VisionRotary, VisionTower,
 };
 use crate::nn::{self, Builder, LayerNorm, Linear, MropeLayout};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Module, Tape, Tensor};
 
 /// `Qwen2VLForConditionalGeneration`.
 pub fn model(b: &Builder, c: &Qwen2VlConfig) -> QwenVl<Qwen2Vision> {
@@ -26,6 +26,7 @@ pub struct Qwen2Vision {
 }
 
 struct Mlp {
+    module: Module,
     fc1: Linear,
     fc2: Linear,
     activation: Activation,
@@ -53,6 +54,7 @@ impl Qwen2Vision {
             norm2: LayerNorm::new(b, "norm2", c.width),
             attn: t.scope("attn", || VisionAttention::new(b, c.width, c.patches.heads)),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 fc1: Linear::new(b, "fc1", c.width, c.intermediate, true),
                 fc2: Linear::new(b, "fc2", c.intermediate, c.width, true),
                 activation: c.activation,
@@ -72,8 +74,8 @@ impl VisionTower for Qwen2Vision {
             cu_seqlens,
         } = VisionIds::new(t, layout, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
-        let embedded = run.embedded(t, self.patch_embed.forward(t, pixels));
-        let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
+        let embedded = run.embedded(t, self.patch_embed.call(t, pixels));
+        let positions = Rc::new(self.rotary.call(t, &position_ids));
         let each = |_| segments.clone();
         let last = self
             .blocks
@@ -88,9 +90,11 @@ impl VisionTower for Qwen2Vision {
 }
 
 impl Map for Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("fc1", || self.fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("fc2", || self.fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.fc2.call(t, &h)
+        })
     }
 }

@@ -160,19 +160,17 @@ impl TextModel {
     fn forward(&self, t: &Tape, run: &Run, ids: &Tensor) -> (Tensor, Tensor) {
         let h = t.scope("embeddings", || self.embed(t, run, ids));
         let mut last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), |_| ());
-        last = t.scope("final_layer_norm", || self.final_layer_norm.forward(t, &last));
+        last = self.final_layer_norm.call(t, &last);
         let pooled = t.select(&last, 1);
-        let pooled = t.scope("head", || self.head.forward(t, &pooled));
+        let pooled = self.head.call(t, &pooled);
         (last, pooled)
     }
 
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        let tokens = t.scope("token_embedding", || {
-            run.embedded(t, self.token_embedding.forward(t, ids))
-        });
-        let positions = t.scope("position_embedding", || {
-            self.position_embedding.forward(t, &self.position_ids)
-        });
+        let tokens = self
+            .token_embedding
+            .call_hooked(t, ids, |embeds| run.embedded(t, embeds));
+        let positions = self.position_embedding.call(t, &self.position_ids);
         t.add(&tokens, &positions)
     }
 }

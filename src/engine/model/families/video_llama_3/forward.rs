@@ -52,9 +52,9 @@ impl<T: Text> VideoLlama3<T> {
         });
         let embeds = t.component("model.projector.readout", Component::Connector, || {
             let [first, second] = &self.readout;
-            let mut x = t.scope("0", || first.forward(t, &last));
+            let mut x = first.call(t, &last);
             x = nn::activate(t, Activation::Gelu, x);
-            t.scope("2", || second.forward(t, &x))
+            second.call(t, &x)
         });
         let _split_sizes = {
             let of_images = |name| ids(t, &[layout.images().len() as u64], name);

@@ -41,10 +41,10 @@ impl Vision {
             let patches = run.embedded(t, self.patch_embedding.of_patches(t, pixels));
             t.view(&patches, [patches.size(0), patches.size(1)])
         });
-        let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary_pos_emb.forward(t, &position_ids)));
+        let positions = Rc::new(self.rotary_pos_emb.call(t, &position_ids));
         let shared = (segments, Some(positions.clone()));
         let (h, segments) = self.blocks.forward(t, run, embedded.clone(), shared, |_, h, _| h);
-        let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &h));
+        let last = self.post_layernorm.call(t, &h);
         let out = pixel_unshuffle(t, &last, layout);
         drop((h, embedded, positions, position_ids, segments));
         out

@@ -3,7 +3,7 @@
 use super::config::{Block, ConvMaker, Stem, VideoResNetConfig};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, BatchNorm, Builder, Linear};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Module, Tape, Tensor};
 
 /// `VideoResNet`.
 pub struct VideoResNet {
@@ -22,7 +22,10 @@ struct Residual {
 }
 
 /// `torch.nn.Sequential`.
-struct Chain(Vec<Step>);
+struct Chain {
+    module: Module,
+    steps: Vec<Step>,
+}
 
 enum Step {
     Conv(Conv3d),
@@ -74,7 +77,7 @@ impl VideoResNet {
 
     /// Pixels [batch, channels, frames, side, side] → [batch, channels].
     fn features(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        let mut h = t.scope("stem", || self.stem.forward(t, pixels.clone()));
+        let mut h = self.stem.call(t, pixels.clone());
         for (name, blocks) in LAYERS.into_iter().zip(&self.layers) {
             for (i, block) in blocks.iter().enumerate() {
                 h = t.layer(name, i, || block.forward(t, &h));
@@ -98,7 +101,7 @@ impl Forward for VideoResNet {
         };
         let features = t.component("", Component::VisionTower, || self.features(t, pixels));
         t.component("", Component::Head, || {
-            let logits = t.scope("fc", || self.fc.forward(t, &features));
+            let logits = self.fc.call(t, &features);
             let loss = t.scope("loss", || nn::classification_loss(t, &logits, labels));
             Output {
                 loss,
@@ -212,11 +215,11 @@ fn convolution(maker: ConvMaker, channels: [u64; 2], between: u64, s: u64) -> Pl
 impl Residual {
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         let mut out = x.clone();
-        for (name, conv) in CONVS.into_iter().zip(&self.convs) {
-            out = t.scope(name, || conv.forward(t, out));
+        for conv in &self.convs {
+            out = conv.call(t, out);
         }
         let residual = match &self.downsample {
-            Some(chain) => t.scope("downsample", || chain.forward(t, x.clone())),
+            Some(chain) => chain.call(t, x.clone()),
             None => x.clone(),
         };
         let sum = t.add_(out, &residual);
@@ -227,16 +230,22 @@ impl Residual {
 impl Chain {
     fn new(b: &Builder, plans: Vec<Plan>) -> Self {
         let steps = plans.into_iter().enumerate();
-        Self(
-            steps
+        Self {
+            module: b.module(),
+            steps: steps
                 .map(|(i, plan)| b.tape().layer("", i, || Step::new(b, plan)))
                 .collect(),
-        )
+        }
     }
 
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || self.forward(t, x))
+    }
+
+    /// Runs it for a caller that has entered the module.
     fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
         let mut h = x;
-        for (i, step) in self.0.iter().enumerate() {
+        for (i, step) in self.steps.iter().enumerate() {
             h = t.layer("", i, || step.forward(t, h));
         }
         h

@@ -7,7 +7,7 @@ use crate::model::config::Activation;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
 use crate::setup::Attention;
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Module, Tape, Tensor};
 
 /// `VideoMAEForVideoClassification`.
 pub struct VideoMae {
@@ -39,6 +39,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     query: Linear,
     key: Linear,
     value: Linear,
@@ -94,7 +95,7 @@ impl VideoMae {
             });
         }
         match &self.layernorm {
-            Some(norm) => t.scope("layernorm", || norm.forward(t, &h)),
+            Some(norm) => norm.call(t, &h),
             None => h,
         }
     }
@@ -126,11 +127,11 @@ impl Forward for VideoMae {
             let pooled = match &self.fc_norm {
                 Some(norm) => {
                     let mean = t.mean(&h, 1);
-                    t.scope("fc_norm", || norm.forward(t, &mean))
+                    norm.call(t, &mean)
                 }
                 None => t.select(&h, 1),
             };
-            let logits = t.scope("classifier", || self.classifier.forward(t, &pooled));
+            let logits = self.classifier.call(t, &pooled);
             let loss = t.scope("loss", || nn::classification_loss(t, &logits, labels));
             Output {
                 loss,
@@ -157,17 +158,24 @@ impl Layer {
         let (hidden, intermediate) = (c.shape.hidden, c.shape.intermediate);
         let linear = |name, i, o| Linear::new(b, name, i, o, true);
         let qkv = |name| Linear::new(b, name, hidden, hidden, c.qkv_bias);
+        let t = b.tape();
+        let attention = || SelfAttention {
+            module: b.module(),
+            query: qkv("query"),
+            key: qkv("key"),
+            value: qkv("value"),
+            heads: c.shape.heads,
+            dropout: c.attention_dropout,
+        };
+        let dense = |name, i, o| t.scope(name, || linear("dense", i, o));
+        let (attention, output_dense) = t.scope("attention", || {
+            (t.scope("attention", attention), dense("output", hidden, hidden))
+        });
         Self {
-            attention: b.tape().scope("attention.attention", || SelfAttention {
-                query: qkv("query"),
-                key: qkv("key"),
-                value: qkv("value"),
-                heads: c.shape.heads,
-                dropout: c.attention_dropout,
-            }),
-            output_dense: linear("attention.output.dense", hidden, hidden),
-            intermediate_dense: linear("intermediate.dense", hidden, intermediate),
-            final_dense: linear("output.dense", intermediate, hidden),
+            attention,
+            output_dense,
+            intermediate_dense: dense("intermediate", hidden, intermediate),
+            final_dense: dense("output", intermediate, hidden),
             layernorm_before: LayerNorm::new(b, "layernorm_before", hidden),
             layernorm_after: LayerNorm::new(b, "layernorm_after", hidden),
             activation: c.activation,
@@ -176,16 +184,16 @@ impl Layer {
     }
 
     fn forward(&self, t: &Tape, attn: Attention, mut h: Tensor) -> Tensor {
-        let normed = t.scope("layernorm_before", || self.layernorm_before.forward(t, &h));
+        let normed = self.layernorm_before.call(t, &h);
         let attended = t.scope("attention", || self.attend(t, attn, &normed));
         h = t.add(&attended, &h);
-        let mut out = t.scope("layernorm_after", || self.layernorm_after.forward(t, &h));
+        let mut out = self.layernorm_after.call(t, &h);
         out = t.scope("intermediate", || {
-            let out = t.scope("dense", || self.intermediate_dense.forward(t, &out));
+            let out = self.intermediate_dense.call(t, &out);
             nn::activate(t, self.activation, out)
         });
         t.scope("output", || {
-            let projected = t.scope("dense", || self.final_dense.forward(t, &out));
+            let projected = self.final_dense.call(t, &out);
             let dropped = t.dropout(&projected, self.dropout);
             drop(projected);
             t.add(&dropped, &h)
@@ -193,30 +201,32 @@ impl Layer {
     }
 
     fn attend(&self, t: &Tape, attn: Attention, x: &Tensor) -> Tensor {
-        let (out, _weights) = t.scope("attention", || self.attention.forward(t, attn, x));
+        let (out, _weights) = self.attention.call(t, attn, x);
         t.scope("output", || {
-            let projected = t.scope("dense", || self.output_dense.forward(t, &out));
+            let projected = self.output_dense.call(t, &out);
             t.dropout(&projected, self.dropout)
         })
     }
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
-        let k = heads(t.scope("key", || self.key.forward(t, x)));
-        let v = heads(t.scope("value", || self.value.forward(t, x)));
-        let q = heads(t.scope("query", || self.query.forward(t, x)));
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: None,
-            dropout: self.dropout,
-            softmax: None,
-        };
-        let (out, weights) = nn::attention(t, attn, &call);
-        (t.reshape(&out, [batch, seq, hidden]), weights)
+    fn call(&self, t: &Tape, attn: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2);
+            let k = heads(self.key.call(t, x));
+            let v = heads(self.value.call(t, x));
+            let q = heads(self.query.call(t, x));
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (out, weights) = nn::attention(t, attn, &call);
+            (t.reshape(&out, [batch, seq, hidden]), weights)
+        })
     }
 }

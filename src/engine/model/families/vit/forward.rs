@@ -7,7 +7,7 @@ use crate::model::config::PatchGrid;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::encoder::{Block, BlockConfig, BlockForm, BlockOrder, make_blocks, run_blocks};
 use crate::nn::{self, Builder, LayerNorm, Linear};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Module, Tape, Tensor};
 
 /// Form of ViT's blocks.
 const BLOCKS: BlockForm = BlockForm {
@@ -30,6 +30,7 @@ pub struct Vit {
 }
 
 struct Embeddings {
+    module: Module,
     cls_token: Tensor,
     projection_weight: Tensor,
     projection_bias: Tensor,
@@ -68,9 +69,9 @@ impl Vit {
 
     /// Pixels [batch, channels, side, side] → [batch, positions, hidden].
     fn hidden(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let embedded = t.scope("embeddings", || self.embeddings.forward(t, pixels));
+        let embedded = self.embeddings.call(t, pixels);
         let h = run_blocks(t, run, "layers", &self.layers, &None, embedded.clone(), |_| ());
-        t.scope("layernorm", || self.layernorm.forward(t, &h))
+        self.layernorm.call(t, &h)
     }
 }
 
@@ -87,7 +88,7 @@ impl Forward for Vit {
         let h = t.component("vit", Component::VisionTower, || self.hidden(t, run, pixels));
         t.component("", Component::Head, || {
             let pooled = t.select(&h, 1);
-            let logits = t.scope("classifier", || self.classifier.forward(t, &pooled));
+            let logits = self.classifier.call(t, &pooled);
             let loss = t.scope("loss", || nn::classification_loss(t, &logits, labels));
             Output {
                 loss,
@@ -107,6 +108,7 @@ impl Embeddings {
             (weight, b.weight("bias", [hidden]))
         });
         Self {
+            module: b.module(),
             cls_token,
             projection_weight,
             projection_bias,
@@ -115,13 +117,15 @@ impl Embeddings {
         }
     }
 
-    fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        let pixels = t.to_dtype(pixels, self.projection_weight.dtype());
-        let mut embedded = self.patches(t, &pixels);
-        let cls = t.expand(&self.cls_token, [pixels.size(0), 1, self.cls_token.last()]);
-        embedded = t.cat(&[&cls, &embedded], 1);
-        embedded = t.add(&embedded, &self.position_embeddings);
-        t.dropout(&embedded, self.dropout)
+    fn call(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let pixels = t.to_dtype(pixels, self.projection_weight.dtype());
+            let mut embedded = self.patches(t, &pixels);
+            let cls = t.expand(&self.cls_token, [pixels.size(0), 1, self.cls_token.last()]);
+            embedded = t.cat(&[&cls, &embedded], 1);
+            embedded = t.add(&embedded, &self.position_embeddings);
+            t.dropout(&embedded, self.dropout)
+        })
     }
 
     /// [batch, channels, side, side] → [batch, patches, hidden].

@@ -75,7 +75,7 @@ impl Stack for Decoder {
             _position_ids: None,
         });
         h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
-        let out = t.scope("layer_norm", || self.layer_norm.forward(t, &h));
+        let out = self.layer_norm.call(t, &h);
         drop((shared, position_ids, embeds));
         out
     }

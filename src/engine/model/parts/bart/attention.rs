@@ -4,7 +4,7 @@ use super::block::{AttentionForm, BlockConfig};
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, KvCache, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// State that all blocks of one forward share.
 pub(crate) struct BlockContext {
@@ -16,6 +16,7 @@ pub(crate) struct BlockContext {
 }
 
 pub(super) struct SelfAttention {
+    module: Module,
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
@@ -30,6 +31,7 @@ impl SelfAttention {
         let form = c.attention;
         let bias_of_keys = c.bias && form != AttentionForm::Contiguous;
         Self {
+            module: b.module(),
             form,
             k_proj: Linear::adapted(b, "k_proj", c.hidden, c.hidden, bias_of_keys),
             v_proj: Linear::adapted(b, "v_proj", c.hidden, c.hidden, c.bias),
@@ -41,52 +43,53 @@ impl SelfAttention {
     }
 
     /// Output [batch, seq, hidden], and the weights where the block is given them.
-    pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let mut unsplit = t.scope("q_proj", || self.q_proj.forward(t, &x));
-        if self.form != AttentionForm::Interface {
-            unsplit = t.scale(&unsplit);
-        }
-        let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, &x));
-        let (mut q, mut k, mut v);
-        match self.form {
-            AttentionForm::Contiguous => {
-                q = t.contiguous(&self.split(t, unsplit));
-                k = t.contiguous(&self.split(t, project("k_proj", &self.k_proj)));
-                v = t.contiguous(&self.split(t, project("v_proj", &self.v_proj)));
+    pub fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let mut unsplit = self.q_proj.call(t, &x);
+            if self.form != AttentionForm::Interface {
+                unsplit = t.scale(&unsplit);
             }
-            AttentionForm::Interface => {
-                q = self.split(t, unsplit);
-                let [keys, values] = [project("k_proj", &self.k_proj), project("v_proj", &self.v_proj)];
-                (k, v) = (self.split(t, keys), self.split(t, values));
+            let (mut q, mut k, mut v);
+            match self.form {
+                AttentionForm::Contiguous => {
+                    q = t.contiguous(&self.split(t, unsplit));
+                    k = t.contiguous(&self.split(t, self.k_proj.call(t, &x)));
+                    v = t.contiguous(&self.split(t, self.v_proj.call(t, &x)));
+                }
+                AttentionForm::Interface => {
+                    q = self.split(t, unsplit);
+                    let [keys, values] = [self.k_proj.call(t, &x), self.v_proj.call(t, &x)];
+                    (k, v) = (self.split(t, keys), self.split(t, values));
+                }
+                AttentionForm::WrittenOut | AttentionForm::Clamped => {
+                    let [keys, values] = [self.k_proj.call(t, &x), self.v_proj.call(t, &x)];
+                    (k, v) = (self.split(t, keys), self.split(t, values));
+                    q = self.split(t, unsplit);
+                }
             }
-            AttentionForm::WrittenOut | AttentionForm::Clamped => {
-                let [keys, values] = [project("k_proj", &self.k_proj), project("v_proj", &self.v_proj)];
-                (k, v) = (self.split(t, keys), self.split(t, values));
-                q = self.split(t, unsplit);
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
             }
-        }
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        if matches!(self.form, AttentionForm::WrittenOut | AttentionForm::Clamped) {
-            for x in [&mut q, &mut k, &mut v] {
-                *x = t.reshape(x, [batch * self.heads, x.size(2), hidden / self.heads]);
+            if matches!(self.form, AttentionForm::WrittenOut | AttentionForm::Clamped) {
+                for x in [&mut q, &mut k, &mut v] {
+                    *x = t.reshape(x, [batch * self.heads, x.size(2), hidden / self.heads]);
+                }
+                return self.written_out(t, shared, [&q, &k, &v]);
             }
-            return self.written_out(t, shared, [&q, &k, &v]);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: None,
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, hidden]);
-        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        (out, weights)
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.out_proj.call(t, &out);
+            (out, weights)
+        })
     }
 
     /// [batch, seq, hidden] → [batch, heads, seq, width].
@@ -119,6 +122,6 @@ impl SelfAttention {
         let mut out = t.matmul(&probabilities, v);
         out = t.transpose(&t.view(&out, [batch, self.heads, seq, width]), 1, 2);
         out = t.reshape(&out, [batch, seq, self.heads * width]);
-        (t.scope("out_proj", || self.out_proj.forward(t, &out)), returned)
+        (self.out_proj.call(t, &out), returned)
     }
 }

@@ -89,14 +89,14 @@ impl Layer {
 
     /// [batch, seq, hidden] → [batch, seq, hidden].
     pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
-        let attention_norm = |h: &Tensor| t.scope("self_attn_layer_norm", || self.self_attn_layer_norm.forward(t, h));
-        let final_norm = |h: &Tensor| t.scope("final_layer_norm", || self.final_layer_norm.forward(t, h));
+        let attention_norm = |h: &Tensor| self.self_attn_layer_norm.call(t, h);
+        let final_norm = |h: &Tensor| self.final_layer_norm.call(t, h);
         let residual = x.clone();
         let mut h = x;
         if self.norm_before {
             h = attention_norm(&h);
         }
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (out, _weights) = self.self_attn.call(t, shared, h);
         h = t.functional_dropout(&out, self.dropout);
         drop(out);
         h = t.add(&residual, &h);
@@ -108,11 +108,11 @@ impl Layer {
             h = final_norm(&h);
         }
         let nested = self.nests_activation.then(|| h.clone());
-        h = t.scope("fc1", || self.fc1.forward(t, &h));
+        h = self.fc1.call(t, &h);
         h = nn::activate(t, self.activation, h);
         drop(nested);
         h = t.functional_dropout(&h, self.activation_dropout);
-        h = t.scope("fc2", || self.fc2.forward(t, &h));
+        h = self.fc2.call(t, &h);
         h = t.functional_dropout(&h, self.dropout);
         h = t.add(&residual, &h);
         if !self.norm_before {

@@ -117,7 +117,7 @@ impl ClipVision {
     /// The output of the last block, and the input of the first, which the caller holds until it returns.
     fn hidden(&self, t: &Tape, run: &Run, pixels: &Tensor, mut see: impl FnMut(&Tensor)) -> (Tensor, Tensor) {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
-        let h = t.scope("pre_layrnorm", || self.pre_layrnorm.forward(t, &embedded));
+        let h = self.pre_layrnorm.call(t, &embedded);
         drop(embedded);
         see(&h);
         let last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), see);
@@ -126,7 +126,7 @@ impl ClipVision {
 
     /// Runs the last norm.
     pub fn normed(&self, t: &Tape, x: &Tensor) -> Tensor {
-        t.scope("post_layernorm", || self.post_layernorm.forward(t, x))
+        self.post_layernorm.call(t, x)
     }
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {

@@ -6,10 +6,11 @@ use super::projections::{Projected, Projections};
 use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::nn::{self, Builder, DeltaCall, GatedRmsNorm, KvCache, Linear};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Qwen3_5GatedDeltaNet` and its variants.
 pub struct GatedDeltaNet {
+    module: Module,
     /// Weight of `conv1d`, [channels, 1, kernel].
     conv1d: Tensor,
     dt_bias: Tensor,
@@ -33,6 +34,7 @@ impl GatedDeltaNet {
         // `A`, whose logarithm is the parameter, is a variable of the constructor.
         let initial = t.empty([d.value_heads], b.dtype(), "A");
         let made = Self {
+            module: b.module(),
             conv1d,
             dt_bias,
             a_log: b.weight("A_log", [d.value_heads]),
@@ -53,60 +55,62 @@ impl GatedDeltaNet {
     }
 
     /// [batch, seq, hidden] → the same; `padding` [batch, seq] marks positions that are not padding.
-    pub fn forward(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, mut x: Tensor) -> Tensor {
-        if let Some(padding) = padding {
-            x = t.mul(&x, &t.unsqueeze(padding, 2));
-        }
-        let d = &self.sizes;
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let heads = |x: &Tensor, heads, width| t.view(x, [batch, seq, heads, width]);
-        let Projected {
-            mut mixed,
-            mut z,
-            b,
-            a,
-            parts,
-            _whole,
-        } = self.projections.forward(t, d, &x);
-        if let Some(cache) = cache {
-            cache.keep(t.empty([batch, mixed.size(1), d.kernel], mixed.dtype(), "convolution state"));
-        }
-        mixed = self.convolve(t, &mixed);
-        if cache.is_some() {
-            mixed = t.narrow(&mixed, 2, seq);
-        }
-        mixed = t.transpose(&mixed, 1, 2);
-        let [mut query, mut key, value] = {
-            let parts = t.split(&mixed, 2, &[d.keys(), d.keys(), d.values()]);
-            let keys = [&parts[0], &parts[1]].map(|x| heads(x, d.key_heads, d.key_width));
-            let [query, key] = keys;
-            [query, key, heads(&parts[2], d.value_heads, d.value_width)]
-        };
-        drop(parts);
-        let beta = t.sigmoid(&b);
-        let decay = self.decay(t, &a);
-        let times = d.value_heads / d.key_heads;
-        if times > 1 {
-            query = t.repeat_each(&query, times, 2);
-            key = t.repeat_each(&key, times, 2);
-        }
-        let call = DeltaCall {
-            query: &query,
-            key: &key,
-            value: &value,
-            decay: &decay,
-            beta: &beta,
-            returns_state: cache.is_some(),
-        };
-        let (mut out, state) = nn::chunk_gated_delta_rule(t, &call);
-        if let (Some(cache), Some(state)) = (cache, &state) {
-            cache.keep(t.empty_like(state, state.dtype(), "recurrent state"));
-        }
-        out = t.reshape(&out, [batch * seq * d.value_heads, d.value_width]);
-        z = t.reshape(&z, *out.shape());
-        out = t.scope("norm", || self.norm.forward(t, &out, &z));
-        out = t.view(&out, [batch, seq, d.values()]);
-        t.scope("out_proj", || self.out_proj.forward(t, &out))
+    pub fn call(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, mut x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            if let Some(padding) = padding {
+                x = t.mul(&x, &t.unsqueeze(padding, 2));
+            }
+            let d = &self.sizes;
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let heads = |x: &Tensor, heads, width| t.view(x, [batch, seq, heads, width]);
+            let Projected {
+                mut mixed,
+                mut z,
+                b,
+                a,
+                parts,
+                _whole,
+            } = self.projections.forward(t, d, &x);
+            if let Some(cache) = cache {
+                cache.keep(t.empty([batch, mixed.size(1), d.kernel], mixed.dtype(), "convolution state"));
+            }
+            mixed = self.convolve(t, &mixed);
+            if cache.is_some() {
+                mixed = t.narrow(&mixed, 2, seq);
+            }
+            mixed = t.transpose(&mixed, 1, 2);
+            let [mut query, mut key, value] = {
+                let parts = t.split(&mixed, 2, &[d.keys(), d.keys(), d.values()]);
+                let keys = [&parts[0], &parts[1]].map(|x| heads(x, d.key_heads, d.key_width));
+                let [query, key] = keys;
+                [query, key, heads(&parts[2], d.value_heads, d.value_width)]
+            };
+            drop(parts);
+            let beta = t.sigmoid(&b);
+            let decay = self.decay(t, &a);
+            let times = d.value_heads / d.key_heads;
+            if times > 1 {
+                query = t.repeat_each(&query, times, 2);
+                key = t.repeat_each(&key, times, 2);
+            }
+            let call = DeltaCall {
+                query: &query,
+                key: &key,
+                value: &value,
+                decay: &decay,
+                beta: &beta,
+                returns_state: cache.is_some(),
+            };
+            let (mut out, state) = nn::chunk_gated_delta_rule(t, &call);
+            if let (Some(cache), Some(state)) = (cache, &state) {
+                cache.keep(t.empty_like(state, state.dtype(), "recurrent state"));
+            }
+            out = t.reshape(&out, [batch * seq * d.value_heads, d.value_width]);
+            z = t.reshape(&z, *out.shape());
+            out = self.norm.call(t, &out, &z);
+            out = t.view(&out, [batch, seq, d.values()]);
+            self.out_proj.call(t, &out)
+        })
     }
 
     /// `causal_conv1d_fn`, [batch, channels, seq] → the same.

@@ -68,25 +68,21 @@ impl MixedLayer for Layer {
 
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
         let _weights;
         (h, _weights) = match &self.mixer {
             Mixer::LinearAttention(delta_net) => {
                 let cache = shared.block.cache.as_ref();
-                let out = t.scope("linear_attn", || {
-                    delta_net.forward(t, shared.padding.as_ref(), cache, h)
-                });
+                let out = delta_net.call(t, shared.padding.as_ref(), cache, h);
                 (out, None)
             }
-            Mixer::SelfAttention(attention) => t.scope("self_attn", || attention.forward(t, &shared.block, h)),
+            Mixer::SelfAttention(attention) => attention.call(t, &shared.block, h),
         };
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, h);
         t.add(&residual, &h)
     }
 }

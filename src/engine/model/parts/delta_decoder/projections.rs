@@ -55,22 +55,22 @@ impl Projections {
         match self {
             Self::Separate(parts) => {
                 let [in_proj_qkv, in_proj_z, in_proj_b, in_proj_a] = &**parts;
-                let mixed = t.scope("in_proj_qkv", || in_proj_qkv.forward(t, x));
+                let mixed = in_proj_qkv.call(t, x);
                 let mixed = t.transpose(&mixed, 1, 2);
-                let z = t.scope("in_proj_z", || in_proj_z.forward(t, x));
+                let z = in_proj_z.call(t, x);
                 Projected {
                     mixed,
                     z: t.view(&z, [batch, seq, d.value_heads, d.value_width]),
-                    b: t.scope("in_proj_b", || in_proj_b.forward(t, x)),
-                    a: t.scope("in_proj_a", || in_proj_a.forward(t, x)),
+                    b: in_proj_b.call(t, x),
+                    a: in_proj_a.call(t, x),
                     parts: Vec::new(),
                     _whole: None,
                 }
             }
             Self::Fused(parts) => {
                 let [in_proj_qkvz, in_proj_ba] = &**parts;
-                let qkvz = t.scope("in_proj_qkvz", || in_proj_qkvz.forward(t, x));
-                let ba = t.scope("in_proj_ba", || in_proj_ba.forward(t, x));
+                let qkvz = in_proj_qkvz.call(t, x);
+                let ba = in_proj_ba.call(t, x);
                 reordered(t, d, [qkvz, ba])
             }
         }

@@ -83,7 +83,7 @@ impl DeltaDecoder {
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+        self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds))
     }
 
     /// Embeddings [batch, seq, hidden] → last hidden states of the same shape. `padding` is the padding mask,
@@ -105,15 +105,13 @@ impl DeltaDecoder {
         };
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
-        let (cos, sin) = t.scope("rotary_emb", || {
-            let axes = match (positions, &text_ids) {
-                (PositionIds::Axes(given), _) => given.axes.clone(),
-                (_, Some(ids)) if !self.multimodal => return self.rotary.forward(t, &embeds, ids),
-                (_, Some(ids)) => t.expand(&t.unsqueeze(ids, 0), [AXES, batch, seq]),
-                (_, None) => unreachable!("text has positions"),
-            };
-            self.rotary.multimodal(t, &embeds, &axes, MropeLayout::Interleaved)
-        });
+        let by_axes = |axes: &Tensor| self.rotary.call_multimodal(t, &embeds, axes, MropeLayout::Interleaved);
+        let (cos, sin) = match (positions, &text_ids) {
+            (PositionIds::Axes(given), _) => by_axes(given.axes),
+            (_, Some(ids)) if !self.multimodal => self.rotary.call(t, &embeds, ids),
+            (_, Some(ids)) => by_axes(&t.expand(&t.unsqueeze(ids, 0), [AXES, batch, seq])),
+            (_, None) => unreachable!("text has positions"),
+        };
         let shared = LayerContext {
             block: BlockContext {
                 attn: run.attn,
@@ -126,8 +124,8 @@ impl DeltaDecoder {
             },
             padding,
         };
-        let (layers, norm) = ((&*self.layers, &*self.is_linear), ("norm", &self.norm));
-        run_layers(t, run, layers, norm, shared, embeds)
+        let layers = (&*self.layers, &*self.is_linear);
+        run_layers(t, run, layers, &self.norm, shared, embeds)
     }
 }
 

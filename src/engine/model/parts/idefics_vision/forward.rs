@@ -8,7 +8,7 @@ use crate::model::config::PatchGrid;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::{Block, BlockConfig, BlockForm, BlockOrder, make_blocks, run_blocks};
 use crate::nn::{self, Builder, Embedding, LayerNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Form of the blocks of the tower.
 const BLOCKS: BlockForm = BlockForm {
@@ -29,6 +29,7 @@ pub struct IdeficsVision {
 }
 
 struct Embeddings {
+    module: Module,
     patch_weight: Tensor,
     patch_bias: Tensor,
     position_embedding: Embedding,
@@ -55,13 +56,11 @@ impl IdeficsVision {
     /// Pixels [tiles, channels, side, side] and the mask of real patches, [tiles, rows, columns] → [tiles, patches,
     /// hidden].
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor, patches: &Tensor) -> Tensor {
-        let embedded = t.scope("embeddings", || {
-            run.embedded(t, self.embeddings.forward(t, pixels, patches))
-        });
+        let embedded = self.embeddings.call(t, run, pixels, patches);
         // `create_bidirectional_mask` finds no padding.
         drop(t.empty([], DType::Bool, "all"));
         let h = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| ());
-        t.scope("post_layernorm", || self.post_layernorm.forward(t, &h))
+        self.post_layernorm.call(t, &h)
     }
 }
 
@@ -73,11 +72,17 @@ impl Embeddings {
             (weight, b.weight("bias", [hidden]))
         });
         Self {
+            module: b.module(),
             patch_weight,
             patch_bias,
             position_embedding: Embedding::new(b, "position_embedding", grid.patches(), hidden),
             grid,
         }
+    }
+
+    fn call(&self, t: &Tape, run: &Run, pixels: &Tensor, patches: &Tensor) -> Tensor {
+        self.module
+            .call(t, || run.embedded(t, self.forward(t, pixels, patches)))
     }
 
     fn forward(&self, t: &Tape, pixels: &Tensor, patches: &Tensor) -> Tensor {
@@ -86,9 +91,7 @@ impl Embeddings {
         let embedded = t.transpose(&t.view(&grid, [tiles, hidden, self.grid.patches()]), 1, 2);
         drop(grid);
         let (position_ids, _locals) = self.position_ids(t, pixels, patches);
-        let positions = t.scope("position_embedding", || {
-            self.position_embedding.forward(t, &position_ids)
-        });
+        let positions = self.position_embedding.call(t, &position_ids);
         t.add(&embedded, &positions)
     }
 

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::model::decoder::block::BlockContext;
 use crate::model::parts::mixed_layers::{LayerContext, MixedLayer};
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Lfm2DecoderLayer`.
 pub struct Layer {
@@ -24,6 +24,7 @@ enum Operator {
 
 /// `Lfm2Attention`.
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -35,6 +36,7 @@ struct SelfAttention {
 
 /// `Lfm2MLP`.
 struct Mlp {
+    module: Module,
     w1: Linear,
     w3: Linear,
     w2: Linear,
@@ -50,6 +52,7 @@ impl Layer {
                 false => Operator::SelfAttention(Box::new(t.scope("self_attn", || SelfAttention::new(b, c)))),
             },
             feed_forward: t.scope("feed_forward", || Mlp {
+                module: b.module(),
                 w1: linear("w1", c.hidden, c.intermediate),
                 w3: linear("w3", c.hidden, c.intermediate),
                 w2: linear("w2", c.intermediate, c.hidden),
@@ -63,20 +66,20 @@ impl Layer {
 impl MixedLayer for Layer {
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let normed = t.scope("operator_norm", || self.operator_norm.forward(t, &x));
+        let normed = self.operator_norm.call(t, &x);
         let (mut h, _weights) = match &self.operator {
             Operator::Conv(conv) => {
                 let cache = shared.block.cache.as_ref();
-                let out = t.scope("conv", || conv.forward(t, shared.padding.as_ref(), cache, normed));
+                let out = conv.call(t, shared.padding.as_ref(), cache, normed);
                 (out, None)
             }
-            Operator::SelfAttention(attention) => t.scope("self_attn", || attention.forward(t, &shared.block, normed)),
+            Operator::SelfAttention(attention) => attention.call(t, &shared.block, normed),
         };
         drop(x);
         h = t.add(&h, &residual);
         let fed = {
-            let normed = t.scope("ffn_norm", || self.ffn_norm.forward(t, &h));
-            t.scope("feed_forward", || self.feed_forward.forward(t, &normed))
+            let normed = self.ffn_norm.call(t, &h);
+            self.feed_forward.call(t, &normed)
         };
         t.add(&h, &fed)
     }
@@ -87,6 +90,7 @@ impl SelfAttention {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         let adapted = |name, output| Linear::adapted(b, name, c.hidden, output, false);
         Self {
+            module: b.module(),
             q_proj: adapted("q_proj", q),
             k_proj: adapted("k_proj", kv),
             v_proj: adapted("v_proj", kv),
@@ -97,53 +101,57 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let project = |name, proj: &Linear| {
-            let flat = t.scope(name, || proj.forward(t, &x));
-            t.view(&flat, [batch, seq, flat.last() / self.head_dim, self.head_dim])
-        };
-        let normed = |name, heads: Tensor, norm: &RmsNorm| {
-            let normed = t.scope(name, || norm.forward(t, &heads));
-            t.transpose(&normed, 1, 2)
-        };
-        let mut q = normed("q_layernorm", project("q_proj", &self.q_proj), &self.q_layernorm);
-        let mut k = normed("k_layernorm", project("k_proj", &self.k_proj), &self.k_layernorm);
-        let mut v = t.transpose(&project("v_proj", &self.v_proj), 1, 2);
-        {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-            (q, k) = turned;
-        }
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: 0.0,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = t.scope("out_proj", || self.out_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let project = |proj: &Linear| {
+                let flat = proj.call(t, &x);
+                t.view(&flat, [batch, seq, flat.last() / self.head_dim, self.head_dim])
+            };
+            let normed = |heads: Tensor, norm: &RmsNorm| {
+                let normed = norm.call(t, &heads);
+                t.transpose(&normed, 1, 2)
+            };
+            let mut q = normed(project(&self.q_proj), &self.q_layernorm);
+            let mut k = normed(project(&self.k_proj), &self.k_layernorm);
+            let mut v = t.transpose(&project(&self.v_proj), 1, 2);
+            {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+                (q, k) = turned;
+            }
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: 0.0,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = self.out_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
 impl Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let product = {
-            let gate = {
-                let opened = t.scope("w1", || self.w1.forward(t, x));
-                t.activation("SiluBackward0", &opened, "silu")
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let product = {
+                let gate = {
+                    let opened = self.w1.call(t, x);
+                    t.activation("SiluBackward0", &opened, "silu")
+                };
+                let up = self.w3.call(t, x);
+                t.mul(&gate, &up)
             };
-            let up = t.scope("w3", || self.w3.forward(t, x));
-            t.mul(&gate, &up)
-        };
-        t.scope("w2", || self.w2.forward(t, &product))
+            self.w2.call(t, &product)
+        })
     }
 }

@@ -2,10 +2,11 @@
 
 use super::config::Lfm2Config;
 use crate::nn::{Builder, KvCache, Linear};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Lfm2ShortConv`.
 pub struct ShortConv {
+    module: Module,
     /// Weight of `conv`, [hidden, 1, kernel].
     weight: Tensor,
     bias: Option<Tensor>,
@@ -23,6 +24,7 @@ impl ShortConv {
             (weight, c.conv_bias.then(|| b.weight("bias", [c.hidden])))
         });
         Self {
+            module: b.module(),
             weight,
             bias,
             in_proj: Linear::new(b, "in_proj", c.hidden, 3 * c.hidden, c.conv_bias),
@@ -33,25 +35,27 @@ impl ShortConv {
     }
 
     /// [batch, seq, hidden] → the same; `padding` [batch, seq] marks positions that are not padding.
-    pub fn forward(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, x: Tensor) -> Tensor {
-        let seq = x.size(1);
-        let mut h = match padding {
-            Some(padding) => t.mul(&x, &t.unsqueeze(padding, 2)),
-            None => x.clone(),
-        };
-        let projected = t.scope("in_proj", || self.in_proj.forward(t, &h));
-        let parts = t.split(&t.transpose(&projected, 1, 2), 1, &[projected.last() / 3; 3]);
-        h = t.mul(&parts[0], &parts[2]);
-        if let Some(cache) = cache {
-            cache.keep(t.empty([h.size(0), h.size(1), self.kernel], h.dtype(), "convolution state"));
-        }
-        h = self.convolve(t, &h);
-        if cache.is_some() {
-            h = t.narrow(&h, 2, seq);
-        }
-        let mut y = t.mul(&parts[1], &h);
-        y = t.contiguous(&t.transpose(&y, 1, 2));
-        t.scope("out_proj", || self.out_proj.forward(t, &y))
+    pub fn call(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let seq = x.size(1);
+            let mut h = match padding {
+                Some(padding) => t.mul(&x, &t.unsqueeze(padding, 2)),
+                None => x.clone(),
+            };
+            let projected = self.in_proj.call(t, &h);
+            let parts = t.split(&t.transpose(&projected, 1, 2), 1, &[projected.last() / 3; 3]);
+            h = t.mul(&parts[0], &parts[2]);
+            if let Some(cache) = cache {
+                cache.keep(t.empty([h.size(0), h.size(1), self.kernel], h.dtype(), "convolution state"));
+            }
+            h = self.convolve(t, &h);
+            if cache.is_some() {
+                h = t.narrow(&h, 2, seq);
+            }
+            let mut y = t.mul(&parts[1], &h);
+            y = t.contiguous(&t.transpose(&y, 1, 2));
+            self.out_proj.call(t, &y)
+        })
     }
 
     /// `causal_conv1d_fn`, [batch, hidden, seq] → the same.

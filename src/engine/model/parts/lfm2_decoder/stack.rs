@@ -46,7 +46,7 @@ impl Lfm2Decoder {
 
 impl MixedDecoder for Lfm2Decoder {
     fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.scope("embed_tokens", || run.embedded(t, self.embed_tokens.forward(t, ids)))
+        self.embed_tokens.call_hooked(t, ids, |embeds| run.embedded(t, embeds))
     }
 
     fn forward_text(
@@ -61,7 +61,7 @@ impl MixedDecoder for Lfm2Decoder {
         let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &embeds, &position_ids));
+        let (cos, sin) = self.rotary.call(t, &embeds, &position_ids);
         let shared = LayerContext {
             block: BlockContext {
                 attn: run.attn,
@@ -74,10 +74,7 @@ impl MixedDecoder for Lfm2Decoder {
             },
             padding,
         };
-        let (layers, norm) = (
-            (&*self.layers, &*self.is_conv),
-            ("embedding_norm", &self.embedding_norm),
-        );
-        run_layers(t, run, layers, norm, shared, embeds)
+        let layers = (&*self.layers, &*self.is_conv);
+        run_layers(t, run, layers, &self.embedding_norm, shared, embeds)
     }
 }

@@ -82,13 +82,10 @@ impl Projector {
     }
 
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let normed = self
-            .projector_layernorm
-            .as_ref()
-            .map(|norm| t.scope("projector_layernorm", || norm.forward(t, x)));
-        let mut h = t.scope("linear_1", || self.linear_1.forward(t, normed.as_ref().unwrap_or(x)));
+        let normed = self.projector_layernorm.as_ref().map(|norm| norm.call(t, x));
+        let mut h = self.linear_1.call(t, normed.as_ref().unwrap_or(x));
         drop(normed);
         h = nn::activate(t, self.activation, h);
-        t.scope("linear_2", || self.linear_2.forward(t, &h))
+        self.linear_2.call(t, &h)
     }
 }

@@ -3,10 +3,11 @@
 use crate::model::parts::qwen_vl::{Attended, Positions, SegmentCall, Segments, apply_vision_rotary, attend_within};
 use crate::nn::{Builder, Linear};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Attention whose projections of keys and values come before those of queries.
 pub struct PackedAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -21,6 +22,7 @@ impl PackedAttention {
         let linear = |name| Linear::new(b, name, width, width, true);
         let (k_proj, v_proj) = (linear("k_proj"), linear("v_proj"));
         Self {
+            module: b.module(),
             q_proj: linear("q_proj"),
             k_proj,
             v_proj,
@@ -32,7 +34,7 @@ impl PackedAttention {
 
     /// [patches, width] → the same shape, with queries and keys rotated by `positions`, and the weights of eager attention,
     /// which the caller's variable holds.
-    pub fn forward_rotated(
+    pub fn call_rotated(
         &self,
         t: &Tape,
         attn: Attention,
@@ -40,34 +42,38 @@ impl PackedAttention {
         segments: &Segments,
         positions: &Positions,
     ) -> (Tensor, Vec<Tensor>) {
-        let [patches, width] = [x.size(0), x.size(1)];
-        let [mut q, mut k, mut v] = self.project(t, &x, |x| t.view(x, [patches, self.heads, width / self.heads]));
-        (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
-        [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
-        let Attended {
-            mut out,
-            _locals,
-            weights,
-        } = self.attend(t, attn, segments, ([&q, &k, &v], true));
-        out = t.reshape(&out, [patches, width]);
-        (t.scope("out_proj", || self.out_proj.forward(t, &out)), weights)
+        self.module.call(t, move || {
+            let [patches, width] = [x.size(0), x.size(1)];
+            let [mut q, mut k, mut v] = self.project(t, &x, |x| t.view(x, [patches, self.heads, width / self.heads]));
+            (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
+            [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
+            let Attended {
+                mut out,
+                _locals,
+                weights,
+            } = self.attend(t, attn, segments, ([&q, &k, &v], true));
+            out = t.reshape(&out, [patches, width]);
+            (self.out_proj.call(t, &out), weights)
+        })
     }
 
     /// [1, patches, width] → the same.
-    pub fn forward(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments) -> Tensor {
-        let [patches, width] = [x.size(1), x.size(2)];
-        let heads = |x: &Tensor| t.transpose(&t.view(x, [1, patches, self.heads, width / self.heads]), 1, 2);
-        let [q, k, v] = self.project(t, &x, heads);
-        let Attended { mut out, _locals, .. } = self.attend(t, attn, segments, ([&q, &k, &v], false));
-        out = t.reshape(&out, [1, patches, width]);
-        t.scope("out_proj", || self.out_proj.forward(t, &out))
+    pub fn call(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments) -> Tensor {
+        self.module.call(t, move || {
+            let [patches, width] = [x.size(1), x.size(2)];
+            let heads = |x: &Tensor| t.transpose(&t.view(x, [1, patches, self.heads, width / self.heads]), 1, 2);
+            let [q, k, v] = self.project(t, &x, heads);
+            let Attended { mut out, _locals, .. } = self.attend(t, attn, segments, ([&q, &k, &v], false));
+            out = t.reshape(&out, [1, patches, width]);
+            self.out_proj.call(t, &out)
+        })
     }
 
     /// Queries, keys and values, each split into heads as it is made.
     fn project(&self, t: &Tape, x: &Tensor, split: impl Fn(&Tensor) -> Tensor) -> [Tensor; 3] {
-        let q = split(&t.scope("q_proj", || self.q_proj.forward(t, x)));
-        let k = split(&t.scope("k_proj", || self.k_proj.forward(t, x)));
-        [q, k, split(&t.scope("v_proj", || self.v_proj.forward(t, x)))]
+        let q = split(&self.q_proj.call(t, x));
+        let k = split(&self.k_proj.call(t, x));
+        [q, k, split(&self.v_proj.call(t, x))]
     }
 
     fn attend(

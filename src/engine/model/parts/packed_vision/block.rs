@@ -42,17 +42,17 @@ impl PackedBlock {
         x: Tensor,
     ) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("layer_norm1", || self.layer_norm1.forward(t, &x));
+        let mut h = self.layer_norm1.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || match positions {
-            Some(positions) => self.self_attn.forward_rotated(t, attn, h, segments, positions),
-            None => (self.self_attn.forward(t, attn, h, segments), Vec::new()),
-        });
+        let (out, _weights) = match positions {
+            Some(positions) => self.self_attn.call_rotated(t, attn, h, segments, positions),
+            None => (self.self_attn.call(t, attn, h, segments), Vec::new()),
+        };
         h = out;
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        h = t.scope("mlp", || self.mlp.forward(t, &h));
+        h = self.layer_norm2.call(t, &h);
+        h = self.mlp.call(t, &h);
         t.add(&residual, &h)
     }
 }

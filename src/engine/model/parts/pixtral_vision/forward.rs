@@ -9,7 +9,7 @@ use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `PixtralVisionModel`.
 pub struct PixtralVision {
@@ -29,6 +29,7 @@ struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     k_proj: Linear,
     v_proj: Linear,
     q_proj: Linear,
@@ -129,7 +130,7 @@ impl PixtralVision {
         drop(rows);
         let embeds = t.unsqueeze(&joined, 0);
         drop(joined);
-        (t.scope("ln_pre", || self.ln_pre.forward(t, &embeds)), of_images)
+        (self.ln_pre.call(t, &embeds), of_images)
     }
 }
 
@@ -152,6 +153,7 @@ impl Layer {
             attention_norm: RmsNorm::new(b, "attention_norm", hidden),
             feed_forward: t.scope("feed_forward", || Mlp::of_tower(b, maps, hidden, false, c.activation)),
             attention: t.scope("attention", || SelfAttention {
+                module: b.module(),
                 k_proj: project("k_proj"),
                 v_proj: project("v_proj"),
                 q_proj: project("q_proj"),
@@ -165,40 +167,42 @@ impl Layer {
 
     fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("attention_norm", || self.attention_norm.forward(t, &x));
+        let mut h = self.attention_norm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("attention", || self.attention.forward(t, shared, h));
+        let (out, _weights) = self.attention.call(t, shared, h);
         h = out;
         h = t.add(&residual, &h);
         let residual = h.clone();
-        h = t.scope("ffn_norm", || self.ffn_norm.forward(t, &h));
-        h = t.scope("feed_forward", || self.feed_forward.forward(t, h));
+        h = self.ffn_norm.call(t, &h);
+        h = self.feed_forward.call(t, h);
         t.add(&residual, &h)
     }
 }
 
 impl SelfAttention {
-    fn forward(&self, t: &Tape, shared: &Shared, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, patches, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, patches, self.heads, hidden / self.heads]), 1, 2);
-        let q = t.scope("q_proj", || self.q_proj.forward(t, &x));
-        let k = t.scope("k_proj", || self.k_proj.forward(t, &x));
-        let v = t.scope("v_proj", || self.v_proj.forward(t, &x));
-        let (mut q, mut k, v) = (heads(q), heads(k), heads(v));
-        let [cos, sin] = [&shared.cos, &shared.sin].map(|x| t.unsqueeze(x, 0));
-        let turned = [nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin)];
-        [q, k] = turned;
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, patches, hidden]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &Shared, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, patches, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let heads = |x: Tensor| t.transpose(&t.view(&x, [batch, patches, self.heads, hidden / self.heads]), 1, 2);
+            let q = self.q_proj.call(t, &x);
+            let k = self.k_proj.call(t, &x);
+            let v = self.v_proj.call(t, &x);
+            let (mut q, mut k, v) = (heads(q), heads(k), heads(v));
+            let [cos, sin] = [&shared.cos, &shared.sin].map(|x| t.unsqueeze(x, 0));
+            let turned = [nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin)];
+            [q, k] = turned;
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, patches, hidden]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

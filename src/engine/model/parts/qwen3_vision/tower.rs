@@ -10,7 +10,7 @@ use crate::model::parts::qwen_vl::{
     VisionOutput, VisionRotary, VisionTower, interpolation,
 };
 use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, MropeLayout};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Module, Tape, Tensor};
 
 /// `Qwen3VLVisionModel`.
 pub(crate) struct Qwen3Vision {
@@ -24,6 +24,7 @@ pub(crate) struct Qwen3Vision {
 }
 
 struct Mlp {
+    module: Module,
     linear_fc1: Linear,
     linear_fc2: Linear,
     activation: Activation,
@@ -71,6 +72,7 @@ impl Qwen3Vision {
             norm2: LayerNorm::new(b, "norm2", c.width),
             attn: t.scope("attn", || VisionAttention::new(b, c.width, c.patches.heads)),
             mlp: t.scope("mlp", || Mlp {
+                module: b.module(),
                 linear_fc1: Linear::new(b, "linear_fc1", c.width, c.intermediate, true),
                 linear_fc2: Linear::new(b, "linear_fc2", c.intermediate, c.width, true),
                 activation: c.activation,
@@ -112,13 +114,13 @@ impl VisionTower for Qwen3Vision {
         } = VisionIds::new(t, layout, grid);
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens));
         // Not an embedding by transformers' naming, so it is never made a leaf.
-        let mut h = self.patch_embed.forward(t, pixels);
+        let mut h = self.patch_embed.call(t, pixels);
         let learned = self.learned_positions(t, &indices, &weights);
         h = {
             let narrowed = t.to_dtype(&learned, h.dtype());
             t.add(&h, &narrowed)
         };
-        let positions = Rc::new(t.scope("rotary_pos_emb", || self.rotary.forward(t, &position_ids)));
+        let positions = Rc::new(self.rotary.call(t, &position_ids));
         let mut deepstack = Vec::with_capacity(self.deepstack_layers.len());
         let each = |_| segments.clone();
         let seen = (&self.deepstack_layers[..], |t: &Tape, i: usize, h: &Tensor| {
@@ -136,10 +138,12 @@ impl VisionTower for Qwen3Vision {
 }
 
 impl Map for Mlp {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.scope("linear_fc1", || self.linear_fc1.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope("linear_fc2", || self.linear_fc2.forward(t, &h))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = self.linear_fc1.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            self.linear_fc2.call(t, &h)
+        })
     }
 }
 
@@ -160,12 +164,12 @@ impl Merger {
     fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
         let joined = [x.numel() / self.width, self.width];
         let x = if self.joins_first { t.view(x, joined) } else { x.clone() };
-        let normed = t.scope("norm", || self.norm.forward(t, &x));
+        let normed = self.norm.call(t, &x);
         let tokens = t.view(&normed, joined);
         drop(normed);
-        let mut h = t.scope("linear_fc1", || self.linear_fc1.forward(t, &tokens));
+        let mut h = self.linear_fc1.call(t, &tokens);
         let _tokens = (!self.frees_tokens).then_some(tokens);
         h = nn::activate(t, Activation::Gelu, h);
-        t.scope("linear_fc2", || self.linear_fc2.forward(t, &h))
+        self.linear_fc2.call(t, &h)
     }
 }

@@ -8,7 +8,7 @@ use super::rotary::apply_vision_rotary;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::setup::Attention;
-use crate::tape::{Cuts, Tape, Tensor};
+use crate::tape::{Cuts, Module, Tape, Tensor};
 
 /// Segments of patches that attend only to their own patches, and their bounds on the GPU.
 pub struct Segments {
@@ -37,8 +37,8 @@ impl Segments {
 enum Qkv {
     /// All three in one.
     Fused(Linear),
-    /// One each, with their names.
-    Separate(Box<[Linear; 3]>, [&'static str; 3]),
+    /// One each.
+    Separate(Box<[Linear; 3]>),
 }
 
 /// Names of Kimi-K2.5's projections.
@@ -46,6 +46,7 @@ const SEPARATE: [&str; 3] = ["q_proj", "k_proj", "v_proj"];
 
 /// `VisionAttention`.
 pub struct VisionAttention {
+    module: Module,
     qkv: Qkv,
     proj: Linear,
     /// Norms of queries and keys, of each head (GLM-OCR).
@@ -64,6 +65,7 @@ impl VisionAttention {
     /// Makes the projections of `width`, with biases of `qkv` and of `proj` as given.
     pub fn with_biases(b: &Builder, width: u64, heads: u64, [qkv, proj]: [bool; 2]) -> Self {
         Self {
+            module: b.module(),
             qkv: Qkv::Fused(Linear::new(b, "qkv", width, 3 * width, qkv)),
             proj: Linear::new(b, "proj", width, width, proj),
             norms: None,
@@ -74,12 +76,11 @@ impl VisionAttention {
 
     /// Makes the projections of `width`, the output's last, with one each for queries, keys and values (Qwen2.5-Omni).
     pub fn apart(b: &Builder, width: u64, heads: u64) -> Self {
-        let names = ["q", "k", "v"];
         Self {
-            qkv: Qkv::Separate(
-                Box::new(names.map(|name| Linear::new(b, name, width, width, true))),
-                names,
-            ),
+            module: b.module(),
+            qkv: Qkv::Separate(Box::new(
+                ["q", "k", "v"].map(|name| Linear::new(b, name, width, width, true)),
+            )),
             proj: Linear::new(b, "proj", width, width, true),
             norms: None,
             heads,
@@ -92,6 +93,7 @@ impl VisionAttention {
         let proj = Linear::new(b, "proj", width, width, true);
         let rows = width + 2 * shared * (width / heads);
         Self {
+            module: b.module(),
             qkv: Qkv::Fused(Linear::new(b, "qkv", width, rows, true)),
             proj,
             norms: None,
@@ -104,10 +106,8 @@ impl VisionAttention {
     pub fn separate(b: &Builder, width: u64, heads: u64) -> Self {
         let proj = Linear::new(b, "proj", width, width, true);
         Self {
-            qkv: Qkv::Separate(
-                Box::new(SEPARATE.map(|name| Linear::new(b, name, width, width, true))),
-                SEPARATE,
-            ),
+            module: b.module(),
+            qkv: Qkv::Separate(Box::new(SEPARATE.map(|name| Linear::new(b, name, width, width, true)))),
             proj,
             norms: None,
             heads,
@@ -126,23 +126,25 @@ impl VisionAttention {
     }
 
     /// [patches, width] → [patches, width].
-    pub fn forward(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments, positions: &Positions) -> Tensor {
-        let [patches, width] = [x.size(0), x.size(1)];
-        let [mut q, mut k, mut v] = self.project(t, &x);
-        if let Some([q_norm, k_norm]) = &self.norms {
-            q = t.scope("q_norm", || q_norm.forward(t, &q));
-            k = t.scope("k_norm", || k_norm.forward(t, &k));
-        }
-        (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
-        [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
-        let call = SegmentCall {
-            qkv: [&q, &k, &v],
-            dropout: 0.0,
-            keeps_weights: false,
-        };
-        let Attended { mut out, _locals, .. } = attend_within(t, attn, segments, &call);
-        out = t.reshape(&out, [patches, width]);
-        t.scope("proj", || self.proj.forward(t, &out))
+    pub fn call(&self, t: &Tape, attn: Attention, x: Tensor, segments: &Segments, positions: &Positions) -> Tensor {
+        self.module.call(t, move || {
+            let [patches, width] = [x.size(0), x.size(1)];
+            let [mut q, mut k, mut v] = self.project(t, &x);
+            if let Some([q_norm, k_norm]) = &self.norms {
+                q = q_norm.call(t, &q);
+                k = k_norm.call(t, &k);
+            }
+            (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
+            [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
+            let call = SegmentCall {
+                qkv: [&q, &k, &v],
+                dropout: 0.0,
+                keeps_weights: false,
+            };
+            let Attended { mut out, _locals, .. } = attend_within(t, attn, segments, &call);
+            out = t.reshape(&out, [patches, width]);
+            self.proj.call(t, &out)
+        })
     }
 
     /// Queries, keys and values, [patches, heads, head_dim] each.
@@ -150,14 +152,14 @@ impl VisionAttention {
         let [patches, width] = [x.size(0), x.size(1)];
         let fused = match &self.qkv {
             Qkv::Fused(fused) => fused,
-            Qkv::Separate(each, names) => {
+            Qkv::Separate(each) => {
                 return [0, 1, 2].map(|i| {
-                    let made = t.scope(names[i], || each[i].forward(t, x));
+                    let made = each[i].call(t, x);
                     t.view(&made, [patches, self.heads, width / self.heads])
                 });
             }
         };
-        let qkv = t.scope("qkv", || fused.forward(t, x));
+        let qkv = fused.call(t, x);
         if let Some(shared) = self.shared_heads {
             let head = width / self.heads;
             let parts = t.split(&qkv, 1, &[width, shared * head, shared * head]);

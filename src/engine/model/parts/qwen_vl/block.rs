@@ -7,32 +7,32 @@ use super::patches::QwenPatches;
 use crate::model::forward::Run;
 use crate::nn::{Builder, LayerNorm, RmsNorm};
 use crate::setup::Attention;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// A module from one tensor to one tensor.
 pub trait Map {
     /// Runs the module.
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor;
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor;
 }
 
 impl Map for LayerNorm {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        Self::forward(self, t, x)
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        Self::call(self, t, x)
     }
 }
 
 impl Map for RmsNorm {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        Self::forward(self, t, x)
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        Self::call(self, t, x)
     }
 }
 
 /// `PatchEmbed`: a convolution whose kernel is one patch.
 pub struct PatchEmbed {
+    module: Module,
     weight: Tensor,
     bias: Option<Tensor>,
     kernel: [u64; 4],
-    name: &'static str,
 }
 
 impl PatchEmbed {
@@ -45,7 +45,7 @@ impl PatchEmbed {
     pub fn named(b: &Builder, name: &'static str, p: &QwenPatches, width: u64, bias: bool) -> Self {
         let kernel = [p.channels, p.temporal_patch, p.patch, p.patch];
         b.tape().scope(name, || Self {
-            name,
+            module: b.module(),
             weight: b.weight("weight", [width, kernel[0], kernel[1], kernel[2], kernel[3]]),
             bias: bias.then(|| b.weight("bias", [width])),
             kernel,
@@ -53,8 +53,8 @@ impl PatchEmbed {
     }
 
     /// [patches, elements of a patch] → [patches, width].
-    pub fn forward(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        t.scope(self.name, || {
+    pub fn call(&self, t: &Tape, pixels: &Tensor) -> Tensor {
+        self.module.call(t, || {
             let [c, f, h, w] = self.kernel;
             let patches = t.view(pixels, [pixels.size(0), c, f, h, w]);
             let patches = t.to_dtype(&patches, t.type_of(&self.weight));
@@ -87,13 +87,13 @@ pub struct Positions {
 impl<N: Map, M: Map> VisionBlock<N, M> {
     fn forward(&self, t: &Tape, attn: Attention, segments: &Segments, positions: &Positions, x: &Tensor) -> Tensor {
         let h = {
-            let normed = t.scope("norm1", || self.norm1.forward(t, x));
-            let out = t.scope("attn", || self.attn.forward(t, attn, normed, segments, positions));
+            let normed = self.norm1.call(t, x);
+            let out = self.attn.call(t, attn, normed, segments, positions);
             t.add(x, &out)
         };
         let out = {
-            let normed = t.scope("norm2", || self.norm2.forward(t, &h));
-            t.scope("mlp", || self.mlp.forward(t, &normed))
+            let normed = self.norm2.call(t, &h);
+            self.mlp.call(t, &normed)
         };
         t.add(&h, &out)
     }

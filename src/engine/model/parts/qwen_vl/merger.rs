@@ -29,11 +29,11 @@ impl<N: Map> Merger<N> {
 
     /// [patches, width] → [tokens, width of a token].
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let normed = t.scope("ln_q", || self.ln_q.forward(t, x));
+        let normed = self.ln_q.call(t, x);
         let joined = t.view(&normed, [x.numel() / self.width, self.width]);
         drop(normed);
-        let mut h = t.scope("mlp.0", || self.mlp[0].forward(t, &joined));
+        let mut h = self.mlp[0].call(t, &joined);
         h = nn::activate(t, Activation::Gelu, h);
-        t.scope("mlp.2", || self.mlp[1].forward(t, &h))
+        self.mlp[1].call(t, &h)
     }
 }

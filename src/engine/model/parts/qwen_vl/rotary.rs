@@ -3,10 +3,11 @@
 use super::block::Positions;
 use crate::dtype::DType;
 use crate::nn::{Builder, apply_rotary, inverse_frequencies, inverse_frequencies_again};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Qwen2VLVisionRotaryEmbedding`.
 pub struct VisionRotary {
+    module: Module,
     inv_freq: Tensor,
     _original_inv_freq: Tensor,
     /// True if columns come before rows, and both alternate (Kimi-K2.5).
@@ -24,6 +25,7 @@ impl VisionRotary {
         b.tape().scope(name, || {
             let n = (head_dim / 2).div_ceil(2);
             Self {
+                module: b.module(),
                 inv_freq: inverse_frequencies(b.tape(), n, || b.buffer("inv_freq", [n], DType::F32)),
                 _original_inv_freq: b.buffer("original_inv_freq", [n], DType::F32),
                 flips,
@@ -37,8 +39,9 @@ impl VisionRotary {
     }
 
     /// Rows and columns [patches, 2] → cosines and sines, each [patches, head_dim] in fp32.
-    pub fn forward(&self, t: &Tape, position_ids: &Tensor) -> Positions {
-        self.forward_in(t, position_ids, DType::F32)
+    pub fn call(&self, t: &Tape, position_ids: &Tensor) -> Positions {
+        self.module
+            .call(t, move || self.forward_in(t, position_ids, DType::F32))
     }
 
     /// Positions [patches, axes], of which the first two count → cosines and sines, each [patches, head_dim] in the given

@@ -4,17 +4,16 @@ use super::config::{QkvForm, QueryNorms, RotaryDecoderConfig};
 use crate::dtype::DType;
 use crate::model::decoder::block::BlockContext;
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Names of the norms of queries and keys.
 const NORMS: [&str; 2] = ["q_layernorm", "k_layernorm"];
 
 /// Attention whose heads are partly rotated.
 pub(super) struct SelfAttention {
+    module: Module,
     qkv: Projections,
     output: Linear,
-    /// Name of the output projection.
-    output_name: &'static str,
     norms: Option<[HeadNorms; 2]>,
     keeps_turned: bool,
     head_dim: u64,
@@ -32,7 +31,7 @@ const SEPARATE: [&str; 3] = ["q_proj", "k_proj", "v_proj"];
 
 /// Norms of queries or keys.
 enum HeadNorms {
-    EachHead(Vec<LayerNorm>),
+    EachHead(Module, Vec<LayerNorm>),
     Shared(LayerNorm),
 }
 
@@ -42,24 +41,25 @@ impl HeadNorms {
         match form {
             QueryNorms::Shared => Self::Shared(LayerNorm::new(b, name, width)),
             QueryNorms::EachHead => t.scope(name, || {
-                let norm = |i| t.layer("norms", i, || LayerNorm::without_bias(b, "", width));
-                Self::EachHead((0..heads as usize).map(norm).collect())
+                let norm = |i| t.layer("norms", i, || LayerNorm::unnamed(b, width));
+                Self::EachHead(b.module(), (0..heads as usize).map(norm).collect())
             }),
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         match self {
-            Self::Shared(norm) => norm.forward(t, x),
-            Self::EachHead(norms) => {
+            Self::Shared(norm) => norm.call(t, x),
+            Self::EachHead(module, norms) => module.call(t, || {
                 let heads = t.split(x, 1, &vec![1; norms.len()]);
-                let pairs = norms.iter().zip(&heads).enumerate();
-                let normed: Vec<Tensor> = pairs
-                    .map(|(i, (norm, head))| t.layer("norms", i, || norm.forward(t, head)))
+                let normed: Vec<Tensor> = norms
+                    .iter()
+                    .zip(&heads)
+                    .map(|(norm, head)| norm.call(t, head))
                     .collect();
                 let parts: Vec<&Tensor> = normed.iter().collect();
                 t.cat(&parts, 1)
-            }
+            }),
         }
     }
 }
@@ -81,9 +81,9 @@ impl SelfAttention {
         let output = if separate { Linear::adapted } else { Linear::new };
         let norm = |i: usize, heads| HeadNorms::new(b, NORMS[i], form.query_norms, heads, head_dim);
         Self {
+            module: b.module(),
             qkv,
             output: output(b, form.output, c.hidden, c.hidden, c.output_bias),
-            output_name: form.output,
             norms: c.qk_norm.then(|| [norm(0, c.heads), norm(1, c.kv_heads)]),
             keeps_turned: form.keeps_turned,
             head_dim,
@@ -92,49 +92,51 @@ impl SelfAttention {
     }
 
     /// Output and weights of attention over `x`, [batch, seq, hidden].
-    pub fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
-        let ([mut q, mut k, mut v], _fused) = self.projected(t, x);
-        let (turned, _parts);
-        {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            (turned, _parts) = if self.keeps_turned {
-                let (whole, parts) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
-                (whole, Some(parts))
-            } else {
-                (nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin), None)
+    pub fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let ([mut q, mut k, mut v], _fused) = self.projected(t, x);
+            let (turned, _parts);
+            {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                (turned, _parts) = if self.keeps_turned {
+                    let (whole, parts) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
+                    (whole, Some(parts))
+                } else {
+                    (nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin), None)
+                };
+            }
+            [q, k] = turned;
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
             };
-        }
-        [q, k] = turned;
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, hidden]);
-        out = t.scope(self.output_name, || self.output.forward(t, &out));
-        (out, weights)
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.output.call(t, &out);
+            (out, weights)
+        })
     }
 
     /// Queries, keys and values, [batch, heads, seq, width] each, after their norms; and the fused projection.
     fn projected(&self, t: &Tape, x: &Tensor) -> ([Tensor; 3], Option<Tensor>) {
         let [batch, seq, width] = [x.size(0), x.size(1), self.head_dim];
         let norm = |i: usize, x: Tensor| match &self.norms {
-            Some(norms) if i < 2 => t.scope(NORMS[i], || norms[i].forward(t, &x)),
+            Some(norms) if i < 2 => norms[i].call(t, &x),
             _ => x,
         };
-        let fused = |qkv: &Linear| t.scope("query_key_value", || qkv.forward(t, x));
+        let fused = |qkv: &Linear| qkv.call(t, x);
         match &self.qkv {
             Projections::Separate(qkv) => {
-                let flat = [0, 1, 2].map(|i| t.scope(SEPARATE[i], || qkv[i].forward(t, x)));
+                let flat = [0, 1, 2].map(|i| qkv[i].call(t, x));
                 let [q, k, v] = flat.map(|flat| {
                     let split = t.view(&flat, [batch, seq, flat.last() / width, width]);
                     t.transpose(&split, 1, 2)

@@ -16,7 +16,6 @@ const NORMS: [&str; 2] = ["input_layernorm", "post_attention_layernorm"];
 
 /// A decoder without its head.
 pub(crate) struct RotaryDecoder {
-    form: &'static Form,
     embedding: Embedding,
     layers: Vec<Rc<Layer>>,
     final_norm: LayerNorm,
@@ -40,11 +39,11 @@ enum FeedForward {
 }
 
 impl FeedForward {
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        t.scope("mlp", || match self {
-            Self::Gated(mlp) => mlp.forward(t, x.clone()),
-            Self::Plain(mlp) => mlp.forward(t, x),
-        })
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        match self {
+            Self::Gated(mlp) => mlp.call(t, x.clone()),
+            Self::Plain(mlp) => mlp.call(t, x),
+        }
     }
 }
 
@@ -52,7 +51,6 @@ impl RotaryDecoder {
     pub fn new(b: &Builder, c: &RotaryDecoderConfig) -> Self {
         let t = b.tape();
         Self {
-            form: c.form,
             embedding: Embedding::new(b, c.form.embedding, c.vocab, c.hidden),
             layers: (0..c.layers as usize)
                 .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
@@ -70,7 +68,7 @@ impl RotaryDecoder {
 
     /// Token ids [batch, seq] → [batch, seq, hidden].
     pub fn embed(&self, t: &Tape, run: &Run, ids: &Tensor) -> Tensor {
-        t.scope(self.form.embedding, || run.embedded(t, self.embedding.forward(t, ids)))
+        self.embedding.call_hooked(t, ids, |embeds| run.embedded(t, embeds))
     }
 
     /// Embeddings [batch, seq, hidden] at positions [batch or 1, seq] → last hidden states; samples are packed into one
@@ -80,7 +78,7 @@ impl RotaryDecoder {
         let packed = is_packed.then_some(&position_ids);
         let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
         let h = t.dropout(&embeds, self.dropout);
-        let (cos, sin) = t.scope("rotary_emb", || self.rotary.forward(t, &h, &position_ids));
+        let (cos, sin) = self.rotary.call(t, &h, &position_ids);
         let shared = Rc::new(BlockContext {
             attn: run.attn,
             mask,
@@ -91,7 +89,7 @@ impl RotaryDecoder {
             cache,
         });
         let h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
-        let out = t.scope(self.form.final_norm, || self.final_norm.forward(t, &h));
+        let out = self.final_norm.call(t, &h);
         drop((shared, embeds));
         out
     }
@@ -145,22 +143,20 @@ impl Layer {
     /// Runs one of the norms; a block with only one has both parts take what that gives.
     fn normed(&self, t: &Tape, which: usize, x: &Tensor) -> Option<Tensor> {
         let norm = self.norms[which].as_ref()?;
-        Some(t.scope(NORMS[which], || norm.forward(t, x)))
+        Some(norm.call(t, x))
     }
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = self.form.residual;
         let input = self.normed(t, 0, &x);
-        let (mut attended, _weights) = t.scope(self.form.attention, || {
-            self.attention.forward(t, shared, input.as_ref().unwrap_or(&x))
-        });
+        let (mut attended, _weights) = self.attention.call(t, shared, input.as_ref().unwrap_or(&x));
         let input = input.filter(|_| residual == Residual::StreamFirst);
         if residual == Residual::PartsFirst {
             attended = t.dropout(&attended, self.dropout);
         }
         if self.parallel {
             let own = self.normed(t, 1, &x);
-            let mut fed = self.mlp.forward(t, own.as_ref().or(input.as_ref()).unwrap_or(&x));
+            let mut fed = self.mlp.call(t, own.as_ref().or(input.as_ref()).unwrap_or(&x));
             drop(own);
             fed = t.dropout(&fed, self.dropout);
             return match residual {
@@ -171,7 +167,7 @@ impl Layer {
         let middle = t.add(&x, &attended);
         let _attended = (residual == Residual::StreamFirst).then_some(attended);
         let normed = self.normed(t, 1, &middle);
-        let mut fed = self.mlp.forward(t, normed.as_ref().unwrap_or(&middle));
+        let mut fed = self.mlp.call(t, normed.as_ref().unwrap_or(&middle));
         drop(normed);
         fed = t.dropout(&fed, self.dropout);
         t.add(&middle, &fed)

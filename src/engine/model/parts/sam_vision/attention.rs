@@ -4,10 +4,11 @@ use super::config::SamVisionConfig;
 use crate::dtype::DType;
 use crate::nn::{Builder, Linear};
 use crate::setup::Attention;
-use crate::tape::{Mask, SdpaInputs, Tape, Tensor};
+use crate::tape::{Mask, Module, SdpaInputs, Tape, Tensor};
 
 /// Attention over windows, or over whole images.
 pub(super) struct SelfAttention {
+    module: Module,
     qkv: Linear,
     proj: Linear,
     /// Relative positions of rows and of columns, [2 × side − 1, width of a head].
@@ -30,6 +31,7 @@ impl SelfAttention {
         let proj = Linear::new(b, "proj", c.hidden, c.hidden, true);
         let table = |name| b.weight(name, [2 * side - 1, c.hidden / c.heads]);
         Self {
+            module: b.module(),
             qkv,
             proj,
             relative: c.has_relative_positions.then(|| ["rel_pos_h", "rel_pos_w"].map(table)),
@@ -39,29 +41,31 @@ impl SelfAttention {
     }
 
     /// Output and weights of attention over `x`, [windows, side, side, width].
-    pub fn forward(&self, t: &Tape, implementation: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [windows, side, width] = [x.size(0), x.size(1), x.last()];
-        let (positions, head) = (side * side, width / self.heads);
-        let flat = t.scope("qkv", || self.qkv.forward(t, x));
-        let split = t.reshape(&flat, [windows, positions, 3, self.heads, head]);
-        drop(flat);
-        let permuted = t.permute(&split, &[2, 0, 3, 1, 4]);
-        drop(split);
-        let stacked = t.reshape(&permuted, [3, windows * self.heads, positions, head]);
-        let qkv = t.unbind(&stacked);
-        drop(stacked);
-        let [q, k, v] = [0, 1, 2].map(|i| &qkv[i]);
-        let (mut out, held) = match implementation {
-            Attention::Eager => self.eager(t, [q, k, v], side),
-            _ => self.sdpa(t, [q, k, v], [windows, side]),
-        };
-        out = t.view(&out, [windows, self.heads, side, side, head]);
-        out = t.reshape(&t.permute(&out, &[0, 2, 3, 1, 4]), [windows, side, side, width]);
-        out = t.scope("proj", || self.proj.forward(t, &out));
-        drop((qkv, permuted));
-        let Held { weights, others } = held;
-        drop(others);
-        (out, weights)
+    pub fn call(&self, t: &Tape, implementation: Attention, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [windows, side, width] = [x.size(0), x.size(1), x.last()];
+            let (positions, head) = (side * side, width / self.heads);
+            let flat = self.qkv.call(t, x);
+            let split = t.reshape(&flat, [windows, positions, 3, self.heads, head]);
+            drop(flat);
+            let permuted = t.permute(&split, &[2, 0, 3, 1, 4]);
+            drop(split);
+            let stacked = t.reshape(&permuted, [3, windows * self.heads, positions, head]);
+            let qkv = t.unbind(&stacked);
+            drop(stacked);
+            let [q, k, v] = [0, 1, 2].map(|i| &qkv[i]);
+            let (mut out, held) = match implementation {
+                Attention::Eager => self.eager(t, [q, k, v], side),
+                _ => self.sdpa(t, [q, k, v], [windows, side]),
+            };
+            out = t.view(&out, [windows, self.heads, side, side, head]);
+            out = t.reshape(&t.permute(&out, &[0, 2, 3, 1, 4]), [windows, side, side, width]);
+            out = self.proj.call(t, &out);
+            drop((qkv, permuted));
+            let Held { weights, others } = held;
+            drop(others);
+            (out, weights)
+        })
     }
 
     /// Output [windows × heads, positions, width of a head].

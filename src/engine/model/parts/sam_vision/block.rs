@@ -39,19 +39,19 @@ impl Block {
 
     /// [images, rows, columns, width] → the same.
     pub fn forward(&self, t: &Tape, implementation: Attention, x: &Tensor) -> Tensor {
-        let mut h = t.scope("layer_norm1", || self.layer_norm1.forward(t, x));
+        let mut h = self.layer_norm1.call(t, x);
         let side = x.size(1);
         if self.window > 0 {
             h = partition(t, &h, self.window);
         }
-        let (attended, _weights) = t.scope("attn", || self.attn.forward(t, implementation, &h));
+        let (attended, _weights) = self.attn.call(t, implementation, &h);
         h = attended;
         if self.window > 0 {
             h = join(t, &h, [self.window, side]);
         }
         h = t.add(x, &h);
-        let normed = t.scope("layer_norm2", || self.layer_norm2.forward(t, &h));
-        let fed = t.scope("mlp", || self.mlp.forward(t, &normed));
+        let normed = self.layer_norm2.call(t, &h);
+        let fed = self.mlp.call(t, &normed);
         t.add(&h, &fed)
     }
 }

@@ -64,6 +64,6 @@ impl SamVision {
         let forward = |block: &Block, t: &Tape, attn: &Attention, x: Tensor| block.forward(t, *attn, &x);
         let blocks = (&self.layers[..], &Rc::new(implementation));
         let h = run_blocks_seen(t, run, "layers", blocks, h, (forward, see));
-        t.scope("neck", || self.neck.forward(t, &h))
+        self.neck.call(t, &h)
     }
 }

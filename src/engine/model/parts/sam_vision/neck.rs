@@ -2,10 +2,11 @@
 
 use super::config::SamVisionConfig;
 use crate::nn::{Builder, LayerNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Convolutions that give the tower's output its channels.
 pub(crate) struct Neck {
+    module: Module,
     conv1: Tensor,
     layer_norm1: LayerNorm,
     conv2: Tensor,
@@ -16,6 +17,7 @@ impl Neck {
     pub fn new(b: &Builder, c: &SamVisionConfig) -> Self {
         let out = c.output_channels;
         Self {
+            module: b.module(),
             conv1: b.weight("conv1.weight", [out, c.hidden, 1, 1]),
             layer_norm1: LayerNorm::new(b, "layer_norm1", out),
             conv2: b.weight("conv2.weight", [out, out, 3, 3]),
@@ -24,19 +26,13 @@ impl Neck {
     }
 
     /// [images, rows, columns, width] → [images, channels, rows, columns].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let mut h = t.permute(x, &[0, 3, 1, 2]);
-        h = t.scope("conv1", || t.conv2d(&h, &self.conv1, [1, 0]));
-        h = t.scope("layer_norm1", || norm_of_channels(t, &self.layer_norm1, h));
-        h = t.scope("conv2", || t.conv2d(&h, &self.conv2, [1, 1]));
-        t.scope("layer_norm2", || norm_of_channels(t, &self.layer_norm2, h))
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let mut h = t.permute(x, &[0, 3, 1, 2]);
+            h = t.scope("conv1", || t.conv2d(&h, &self.conv1, [1, 0]));
+            h = self.layer_norm1.call_over_channels(t, h);
+            h = t.scope("conv2", || t.conv2d(&h, &self.conv2, [1, 1]));
+            self.layer_norm2.call_over_channels(t, h)
+        })
     }
-}
-
-/// A layer norm over the channels of [images, channels, rows, columns].
-fn norm_of_channels(t: &Tape, norm: &LayerNorm, x: Tensor) -> Tensor {
-    let last = t.permute(&x, &[0, 2, 3, 1]);
-    let normed = norm.forward(t, &last);
-    drop((last, x));
-    t.permute(&normed, &[0, 3, 1, 2])
 }

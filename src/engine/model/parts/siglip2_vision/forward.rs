@@ -54,8 +54,8 @@ impl Siglip2Vision {
         let shape = [embedded.size(0), embedded.size(1)];
         look_for_padding(t, shape);
         let h = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| ());
-        let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &h));
-        let pool = |head: &PoolingHead| head.forward_masked(t, &last, || look_for_padding(t, shape));
+        let last = self.post_layernorm.call(t, &h);
+        let pool = |head: &PoolingHead| head.call_masked(t, &last, || look_for_padding(t, shape));
         let pooled = self.head.as_ref().map(pool);
         drop((h, embedded));
         (last, pooled)
@@ -63,9 +63,9 @@ impl Siglip2Vision {
 
     fn embed(&self, t: &Tape, run: &Run, pixels: &Tensor, grid: [u64; 2]) -> Tensor {
         let pixels = t.to_dtype(pixels, self.position_embedding.weight().dtype());
-        let patches = t.scope("patch_embedding", || {
-            run.embedded(t, self.patch_embedding.forward(t, &pixels))
-        });
+        let patches = self
+            .patch_embedding
+            .call_hooked(t, &pixels, |embeds| run.embedded(t, embeds));
         drop(pixels);
         let positions = self.resized_positions(t, [patches.size(0), patches.size(1)], grid);
         t.add(&patches, &positions)

@@ -74,8 +74,8 @@ impl SiglipVision {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
         see(&embedded);
         let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), see);
-        let last = t.scope("post_layernorm", || self.post_layernorm.forward(t, &encoded));
-        let pooled = self.head.as_ref().map(|head| head.forward(t, &last));
+        let last = self.post_layernorm.call(t, &encoded);
+        let pooled = self.head.as_ref().map(|head| head.call(t, &last));
         drop(embedded);
         (last, pooled)
     }

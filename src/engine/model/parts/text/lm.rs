@@ -58,16 +58,15 @@ pub(crate) trait Head {
     }
 }
 
-/// A linear map by its name.
-struct LinearHead(&'static str, Linear);
+struct LinearHead(Linear);
 
 impl Head for LinearHead {
     fn logits(&self, t: &Tape, h: &Tensor) -> Tensor {
-        t.scope(self.0, || self.1.forward(t, h))
+        self.0.call(t, h)
     }
 
     fn linear(&self) -> Option<&Linear> {
-        Some(&self.1)
+        Some(&self.0)
     }
 }
 
@@ -84,7 +83,7 @@ impl<S: Stack> TextLm<S> {
     /// Makes the stack, then a head that is a linear map.
     pub fn new(b: &Builder, path: &'static str, form: HeadForm, stack: impl FnOnce() -> S) -> Self {
         let stack = b.tape().component(path, Component::LanguageModel, stack);
-        let head = Box::new(LinearHead(form.name, form.make(b, stack.table())));
+        let head = Box::new(LinearHead(form.make(b, stack.table())));
         Self::of(path, stack, head)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::model::config::Activation;
 use crate::nn::{self, Builder, Linear};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Names of an MLP's projections, and whether they have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) struct MlpForm {
 
 /// Two linear maps around an activation.
 pub(crate) struct PlainMlp {
-    names: [&'static str; 2],
+    module: Module,
     up: Linear,
     down: Linear,
     activation: Activation,
@@ -29,7 +29,7 @@ impl PlainMlp {
             bias,
         } = form;
         Self {
-            names: form.names,
+            module: b.module(),
             up: Linear::new(b, up, hidden, intermediate, bias),
             down: Linear::new(b, down, intermediate, hidden, bias),
             activation,
@@ -37,10 +37,16 @@ impl PlainMlp {
     }
 
     /// [.., hidden] → [.., hidden].
-    pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let [up, down] = self.names;
-        let mut h = t.scope(up, || self.up.forward(t, x));
-        h = nn::activate(t, self.activation, h);
-        t.scope(down, || self.down.forward(t, &h))
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.call_with_dropout(t, x, 0.0)
+    }
+
+    /// [.., hidden] → [.., hidden], of which elements are dropped with a probability.
+    pub fn call_with_dropout(&self, t: &Tape, x: &Tensor, dropout: f64) -> Tensor {
+        self.module.call(t, || {
+            let mut h = self.up.call(t, x);
+            h = nn::activate(t, self.activation, h);
+            t.dropout(&self.down.call(t, &h), dropout)
+        })
     }
 }

@@ -7,7 +7,7 @@ use crate::model::decoder::block::{Block, BlockContext};
 use crate::model::decoder::layer::FeedForward;
 use crate::model::decoder::mlp::Mlp;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm, RmsScale};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Names of the block's norms, before and after attention, and before and after the MLP.
 const NORMS: [&str; 4] = [
@@ -26,6 +26,7 @@ pub(crate) struct Layer {
 
 /// `AfmoeAttention`.
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -57,7 +58,7 @@ impl Layer {
     }
 
     fn normed(&self, t: &Tape, which: usize, x: &Tensor) -> Tensor {
-        t.scope(NORMS[which], || self.norms[which].forward(t, x))
+        self.norms[which].call(t, x)
     }
 }
 
@@ -66,13 +67,13 @@ impl Block for Layer {
         let residual = x.clone();
         let mut h = self.normed(t, 0, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, &h));
+        let (out, _weights) = self.self_attn.call(t, shared, &h);
         h = out;
         h = self.normed(t, 1, &h);
         h = t.add(&residual, &h);
         let residual = h.clone();
         h = self.normed(t, 2, &h);
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = self.mlp.call(t, h);
         h = self.normed(t, 3, &h);
         t.add(&residual, &h)
     }
@@ -82,6 +83,7 @@ impl SelfAttention {
     fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         Self {
+            module: b.module(),
             q_proj: Linear::adapted(b, "q_proj", c.hidden, q, c.qkv_bias),
             k_proj: Linear::adapted(b, "k_proj", c.hidden, kv, c.qkv_bias),
             v_proj: Linear::adapted(b, "v_proj", c.hidden, kv, c.qkv_bias),
@@ -95,42 +97,43 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let project = |name, proj: &Linear| t.scope(name, || proj.forward(t, x));
-        let heads = |x: Tensor| t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
-        let mut q = heads(project("q_proj", &self.q_proj));
-        let mut k = heads(project("k_proj", &self.k_proj));
-        let mut v = heads(project("v_proj", &self.v_proj));
-        let gate = project("gate_proj", &self.gate_proj);
-        q = t.transpose(&t.scope("q_norm", || self.q_norm.forward(t, &q)), 1, 2);
-        k = t.transpose(&t.scope("k_norm", || self.k_norm.forward(t, &k)), 1, 2);
-        v = t.transpose(&v, 1, 2);
-        if self.turns {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-            (q, k) = turned;
-        }
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.view(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = {
-            let opened = t.sigmoid(&gate);
-            t.mul(&out, &opened)
-        };
-        let projected = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        drop((out, gate));
-        (projected, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let heads = |x: Tensor| t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+            let mut q = heads(self.q_proj.call(t, x));
+            let mut k = heads(self.k_proj.call(t, x));
+            let mut v = heads(self.v_proj.call(t, x));
+            let gate = self.gate_proj.call(t, x);
+            q = t.transpose(&self.q_norm.call(t, &q), 1, 2);
+            k = t.transpose(&self.k_norm.call(t, &k), 1, 2);
+            v = t.transpose(&v, 1, 2);
+            if self.turns {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+                (q, k) = turned;
+            }
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.view(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = {
+                let opened = t.sigmoid(&gate);
+                t.mul(&out, &opened)
+            };
+            let projected = self.o_proj.call(t, &out);
+            drop((out, gate));
+            (projected, weights)
+        })
     }
 }

@@ -5,10 +5,11 @@ use crate::model::decoder::layer::FeedForward;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::decoder::{DecoderConfig, ExpertsConfig};
 use crate::nn::{Builder, Experts, Linear};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `AfmoeSparseMoeBlock`.
 pub(super) struct SparseMlp {
+    module: Module,
     /// `AfmoeTokenChoiceRouter`.
     gate: Linear,
     shared_experts: Mlp,
@@ -24,6 +25,7 @@ impl SparseMlp {
         let experts = e.sizes.experts;
         let widths = [c.hidden, e.shared_width().unwrap_or(e.sizes.intermediate)];
         Self {
+            module: b.module(),
             gate: t.scope("router", || Linear::wrapped(b, "gate", c.hidden, experts)),
             shared_experts: t.scope("shared_experts", || Mlp::of(b, widths, false, c.activation)),
             experts: Experts::new(b, "experts", e.sizes, c.activation),
@@ -34,7 +36,7 @@ impl SparseMlp {
 
     /// `AfmoeTokenChoiceRouter.forward`.
     fn route(&self, t: &Tape, rows: &Tensor) -> [Tensor; 3] {
-        let logits = t.to_dtype(&t.scope("gate", || self.gate.forward(t, rows)), DType::F32);
+        let logits = t.to_dtype(&self.gate.call(t, rows), DType::F32);
         let scores = t.sigmoid(&logits);
         let [_values, indices] = t.topk(&t.add(&scores, &self.expert_bias), self.chosen);
         let mut weights = t.gather_last(&scores, &indices);
@@ -47,12 +49,14 @@ impl SparseMlp {
 }
 
 impl FeedForward for SparseMlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let shape = *x.shape();
-        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let [_logits, weights, indices] = t.scope("router", || self.route(t, &t.view(&x, *rows.shape())));
-        let of_shared = t.scope("shared_experts", || self.shared_experts.forward(t, rows.clone()));
-        let routed = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
-        t.add(&t.view(&of_shared, shape), &t.view(&routed, shape))
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let shape = *x.shape();
+            let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+            let [_logits, weights, indices] = t.scope("router", || self.route(t, &t.view(&x, *rows.shape())));
+            let of_shared = self.shared_experts.call(t, rows.clone());
+            let routed = self.experts.call(t, &rows, &indices, &weights);
+            t.add(&t.view(&of_shared, shape), &t.view(&routed, shape))
+        })
     }
 }

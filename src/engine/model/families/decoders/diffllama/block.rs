@@ -5,7 +5,7 @@ use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::block::{Block, BlockContext};
 use crate::model::decoder::mlp::Mlp;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `DiffLlamaDecoderLayer`.
 pub(crate) struct Layer {
@@ -17,6 +17,7 @@ pub(crate) struct Layer {
 
 /// `DiffLlamaAttention`.
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -41,16 +42,14 @@ impl Layer {
 impl Block for Layer {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (out, _weights) = self.self_attn.call(t, shared, h);
         h = t.add(&residual, &out);
         drop(out);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, h);
         t.add(&residual, &h)
     }
 }
@@ -63,6 +62,7 @@ impl SelfAttention {
         let o_proj = Linear::adapted(b, "o_proj", q, c.hidden, c.o_bias);
         let names = [["lambda_q1", "lambda_k1"], ["lambda_q2", "lambda_k2"]];
         Self {
+            module: b.module(),
             q_proj,
             k_proj,
             v_proj,
@@ -85,47 +85,49 @@ impl SelfAttention {
         t.to_dtype(&power, dtype)
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let heads = |name, proj: &Linear| {
-            let flat = t.scope(name, || proj.forward(t, &x));
-            let split = t.view(&flat, [batch, seq, flat.last() / self.head_dim, self.head_dim]);
-            t.transpose(&split, 1, 2)
-        };
-        let mut q = heads("q_proj", &self.q_proj);
-        let mut k = heads("k_proj", &self.k_proj);
-        let mut v = heads("v_proj", &self.v_proj);
-        {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-            (q, k) = turned;
-        }
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let [first, second] = {
-            let halves = t.split(&v, 1, &[v.size(1) / 2; 2]);
-            [0, 1].map(|i| t.repeat_second(&halves[i], 2))
-        };
-        let attend = |v: &Tensor| {
-            let call = AttentionCall {
-                q: &q,
-                k: &k,
-                v,
-                mask: shared.mask.as_ref(),
-                dropout: 0.0,
-                softmax: Some(DType::F32),
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let heads = |proj: &Linear| {
+                let flat = proj.call(t, &x);
+                let split = t.view(&flat, [batch, seq, flat.last() / self.head_dim, self.head_dim]);
+                t.transpose(&split, 1, 2)
             };
-            nn::attention(t, shared.attn, &call)
-        };
-        let (first_out, weights) = attend(&first);
-        let (second_out, _weights) = attend(&second);
-        let joined = t.cat(&[&first_out, &second_out], 3);
-        drop((first_out, second_out));
-        let (out, _held) = self.difference(t, joined, q.dtype());
-        let out = t.view(&out, [batch, seq, q.size(1) * self.head_dim]);
-        (t.scope("o_proj", || self.o_proj.forward(t, &out)), weights)
+            let mut q = heads(&self.q_proj);
+            let mut k = heads(&self.k_proj);
+            let mut v = heads(&self.v_proj);
+            {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+                (q, k) = turned;
+            }
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let [first, second] = {
+                let halves = t.split(&v, 1, &[v.size(1) / 2; 2]);
+                [0, 1].map(|i| t.repeat_second(&halves[i], 2))
+            };
+            let attend = |v: &Tensor| {
+                let call = AttentionCall {
+                    q: &q,
+                    k: &k,
+                    v,
+                    mask: shared.mask.as_ref(),
+                    dropout: 0.0,
+                    softmax: Some(DType::F32),
+                };
+                nn::attention(t, shared.attn, &call)
+            };
+            let (first_out, weights) = attend(&first);
+            let (second_out, _weights) = attend(&second);
+            let joined = t.cat(&[&first_out, &second_out], 3);
+            drop((first_out, second_out));
+            let (out, _held) = self.difference(t, joined, q.dtype());
+            let out = t.view(&out, [batch, seq, q.size(1) * self.head_dim]);
+            (self.o_proj.call(t, &out), weights)
+        })
     }
 
     /// Subtracts the second half of the heads, weighed, from the first, and normalises the difference; the caller holds the

@@ -4,7 +4,7 @@ use crate::model::decoder::block::{Block, BlockContext};
 use crate::model::decoder::router::Router;
 use crate::model::decoder::{DecoderConfig, ExpertsConfig};
 use crate::nn::{self, Builder, Experts, Linear, RmsNorm, RmsScale, SinkCall};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `GptOssDecoderLayer`.
 pub(crate) struct Layer {
@@ -15,6 +15,7 @@ pub(crate) struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     q_proj: Linear,
     k_proj: Linear,
     v_proj: Linear,
@@ -27,6 +28,7 @@ struct SelfAttention {
 
 /// `GptOssMLP`.
 struct Mlp {
+    module: Module,
     router: Router,
     experts: Experts,
 }
@@ -50,16 +52,14 @@ impl Layer {
 impl Block for Layer {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (out, weights) = self.self_attn.call(t, shared, h);
         h = t.add(&residual, &out);
         drop(out);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        let (out, _scores) = t.scope("mlp", || self.mlp.forward(t, h));
+        h = self.post_attention_layernorm.call(t, &h);
+        let (out, _scores) = self.mlp.call(t, h);
         drop(weights);
         t.add(&residual, &out)
     }
@@ -69,6 +69,7 @@ impl SelfAttention {
     fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let (q, kv) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
         Self {
+            module: b.module(),
             q_proj: Linear::columns(b, "q_proj", c.hidden, q, c.qkv_bias),
             k_proj: Linear::columns(b, "k_proj", c.hidden, kv, c.qkv_bias),
             v_proj: Linear::columns(b, "v_proj", c.hidden, kv, c.qkv_bias),
@@ -80,41 +81,43 @@ impl SelfAttention {
     }
 
     /// [batch, seq, hidden] → the same, and the attention's weights.
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Tensor) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let heads = |name, proj: &Linear| {
-            let projected = t.scope(name, || proj.forward(t, &x));
-            let split = t.view(
-                &projected,
-                [batch, seq, projected.last() / self.head_dim, self.head_dim],
+    fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Tensor) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let heads = |proj: &Linear| {
+                let projected = proj.call(t, &x);
+                let split = t.view(
+                    &projected,
+                    [batch, seq, projected.last() / self.head_dim, self.head_dim],
+                );
+                t.transpose(&split, 1, 2)
+            };
+            let mut q = heads(&self.q_proj);
+            let mut k = heads(&self.k_proj);
+            let mut v = heads(&self.v_proj);
+            [q, k] = {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                [&q, &k].map(|x| turned(t, x, &cos, &sin))
+            };
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let (mut out, weights) = nn::sink_attention(
+                t,
+                &SinkCall {
+                    q: &q,
+                    k: &k,
+                    v: &v,
+                    mask: shared.mask.as_ref(),
+                    sinks: &self.sinks,
+                    dropout: self.dropout,
+                },
             );
-            t.transpose(&split, 1, 2)
-        };
-        let mut q = heads("q_proj", &self.q_proj);
-        let mut k = heads("k_proj", &self.k_proj);
-        let mut v = heads("v_proj", &self.v_proj);
-        [q, k] = {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            [&q, &k].map(|x| turned(t, x, &cos, &sin))
-        };
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let (mut out, weights) = nn::sink_attention(
-            t,
-            &SinkCall {
-                q: &q,
-                k: &k,
-                v: &v,
-                mask: shared.mask.as_ref(),
-                sinks: &self.sinks,
-                dropout: self.dropout,
-            },
-        );
-        out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }
 
@@ -137,19 +140,22 @@ fn turned(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
 impl Mlp {
     fn new(b: &Builder, e: &ExpertsConfig) -> Self {
         Self {
+            module: b.module(),
             router: b.tape().scope("router", || Router::new(b, e)),
             experts: Experts::biased(b, "experts", e.sizes),
         }
     }
 
     /// [batch, seq, hidden] → the same, and the router's scores.
-    fn forward(&self, t: &Tape, x: Tensor) -> (Tensor, Tensor) {
-        let shape = *x.shape();
-        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        drop(x);
-        let [_logits, scores, indices] = t.scope("router", || self.router.forward(t, &rows));
-        let out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &scores));
-        drop(rows);
-        (t.reshape(&out, shape), scores)
+    fn call(&self, t: &Tape, x: Tensor) -> (Tensor, Tensor) {
+        self.module.call(t, move || {
+            let shape = *x.shape();
+            let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+            drop(x);
+            let [_logits, scores, indices] = self.router.call(t, &rows);
+            let out = self.experts.call(t, &rows, &indices, &scores);
+            drop(rows);
+            (t.reshape(&out, shape), scores)
+        })
     }
 }

@@ -6,7 +6,7 @@ use crate::model::decoder::layer::{Attend, SelfAttention};
 use crate::model::decoder::router::Router;
 use crate::model::decoder::{DecoderConfig, ExpertsConfig};
 use crate::nn::{self, Builder, Experts, Linear, RmsNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `GraniteMoeDecoderLayer` and `GraniteMoeSharedDecoderLayer`.
 pub(crate) struct Layer {
@@ -19,12 +19,14 @@ pub(crate) struct Layer {
 
 /// `GraniteMoeMoE`.
 struct Moe {
+    module: Module,
     router: Router,
     experts: Experts,
 }
 
 /// `GraniteMoeSharedMLP`.
 struct SharedMlp {
+    module: Module,
     input_linear: Linear,
     output_linear: Linear,
     activation: Activation,
@@ -54,20 +56,18 @@ impl Layer {
 impl Block for Layer {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, h));
+        let (out, _weights) = self.self_attn.call(t, shared, h);
         h = t.add(&residual, &t.scale(&out));
         drop(out);
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        let routed = t.scope("block_sparse_moe", || self.block_sparse_moe.forward(t, &h));
+        h = self.post_attention_layernorm.call(t, &h);
+        let routed = self.block_sparse_moe.call(t, &h);
         let mut _routed = None;
         h = match &self.shared_mlp {
             Some(mlp) => {
-                let sum = t.add(&routed, &t.scope("shared_mlp", || mlp.forward(t, &h)));
+                let sum = t.add(&routed, &mlp.call(t, &h));
                 _routed = Some(routed);
                 sum
             }
@@ -80,37 +80,43 @@ impl Block for Layer {
 impl Moe {
     fn new(b: &Builder, e: &ExpertsConfig, activation: Activation) -> Self {
         Self {
+            module: b.module(),
             router: b.tape().scope("router", || Router::new(b, e)),
             experts: Experts::new(b, "experts", e.sizes, activation),
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let rows = t.view(x, [x.numel() / x.last(), x.last()]);
-        let [_logits, weights, indices] = t.scope("router", || self.router.forward(t, &rows));
-        let out = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
-        t.view(&out, *x.shape())
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let rows = t.view(x, [x.numel() / x.last(), x.last()]);
+            let [_logits, weights, indices] = self.router.call(t, &rows);
+            let out = self.experts.call(t, &rows, &indices, &weights);
+            t.view(&out, *x.shape())
+        })
     }
 }
 
 impl SharedMlp {
     fn new(b: &Builder, c: &DecoderConfig, width: u64) -> Self {
         Self {
+            module: b.module(),
             input_linear: Linear::new(b, "input_linear", c.hidden, 2 * width, false),
             output_linear: Linear::new(b, "output_linear", width, c.hidden, false),
             activation: c.activation,
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
-        let fused = t.scope("input_linear", || self.input_linear.forward(t, x));
-        let half = fused.last() / 2;
-        let parts = t.split(&fused, fused.dim() - 1, &[half; 2]);
-        drop(fused);
-        let product = {
-            let opened = nn::activate(t, self.activation, parts[0].clone());
-            t.mul(&opened, &parts[1])
-        };
-        t.scope("output_linear", || self.output_linear.forward(t, &product))
+    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let fused = self.input_linear.call(t, x);
+            let half = fused.last() / 2;
+            let parts = t.split(&fused, fused.dim() - 1, &[half; 2]);
+            drop(fused);
+            let product = {
+                let opened = nn::activate(t, self.activation, parts[0].clone());
+                t.mul(&opened, &parts[1])
+            };
+            self.output_linear.call(t, &product)
+        })
     }
 }

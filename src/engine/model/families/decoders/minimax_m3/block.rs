@@ -5,19 +5,21 @@ use crate::model::decoder::layer::{FeedForward, Layer};
 use crate::model::decoder::router::Router;
 use crate::model::decoder::{DecoderConfig, ExpertsConfig};
 use crate::nn::{Builder, Experts, Linear, clamped_gate};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Makes a block: Llama's, with experts or one gated MLP.
 pub(crate) struct ClampedExpertLayer;
 
 /// `MiniMaxM3VLDenseMLP`.
 struct ClampedMlp {
+    module: Module,
     gate_up_proj: Linear,
     down_proj: Linear,
 }
 
 /// `MiniMaxM3VLSparseMoeBlock`.
 struct ClampedExperts {
+    module: Module,
     gate: Router,
     experts: Experts,
     shared_experts: ClampedMlp,
@@ -36,6 +38,7 @@ impl ClampedExpertLayer {
 impl ClampedMlp {
     fn new(b: &Builder, hidden: u64, intermediate: u64) -> Self {
         Self {
+            module: b.module(),
             gate_up_proj: Linear::new(b, "gate_up_proj", hidden, 2 * intermediate, false),
             down_proj: Linear::rows(b, "down_proj", intermediate, hidden, false),
         }
@@ -43,10 +46,12 @@ impl ClampedMlp {
 }
 
 impl FeedForward for ClampedMlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let gate_up = t.scope("gate_up_proj", || self.gate_up_proj.forward(t, &x));
-        let (product, _locals) = clamped_gate(t, &gate_up);
-        t.scope("down_proj", || self.down_proj.forward(t, &product))
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let gate_up = self.gate_up_proj.call(t, &x);
+            let (product, _locals) = clamped_gate(t, &gate_up);
+            self.down_proj.call(t, &product)
+        })
     }
 }
 
@@ -54,6 +59,7 @@ impl ClampedExperts {
     fn new(b: &Builder, c: &DecoderConfig, e: &ExpertsConfig) -> Self {
         let t = b.tape();
         Self {
+            module: b.module(),
             gate: t.scope("gate", || Router::new(b, e)),
             experts: Experts::clamped(b, "experts", e.sizes),
             shared_experts: t.scope("shared_experts", || ClampedMlp::new(b, c.hidden, shared_width(c))),
@@ -62,17 +68,19 @@ impl ClampedExperts {
 }
 
 impl FeedForward for ClampedExperts {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let shape = *x.shape();
-        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let shared = t.scope("shared_experts", || self.shared_experts.forward(t, rows.clone()));
-        let [_logits, weights, indices] = t.scope("gate", || self.gate.forward(t, &rows));
-        let mut h = t.scope("experts", || self.experts.forward(t, &rows, &indices, &weights));
-        drop(rows);
-        h = t.scale(&h);
-        h = t.add(&h, &shared);
-        let out = t.view(&h, shape);
-        drop((shared, weights, indices));
-        out
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let shape = *x.shape();
+            let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+            let shared = self.shared_experts.call(t, rows.clone());
+            let [_logits, weights, indices] = self.gate.call(t, &rows);
+            let mut h = self.experts.call(t, &rows, &indices, &weights);
+            drop(rows);
+            h = t.scale(&h);
+            h = t.add(&h, &shared);
+            let out = t.view(&h, shape);
+            drop((shared, weights, indices));
+            out
+        })
     }
 }

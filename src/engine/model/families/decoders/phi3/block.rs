@@ -6,7 +6,7 @@ use crate::model::decoder::DecoderConfig;
 use crate::model::decoder::block::{Block, BlockContext};
 use crate::model::decoder::mlp::Mlp;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// `Phi3DecoderLayer`.
 pub struct Layer {
@@ -18,6 +18,7 @@ pub struct Layer {
 }
 
 struct SelfAttention {
+    module: Module,
     o_proj: Linear,
     qkv_proj: Linear,
     heads: u64,
@@ -42,16 +43,14 @@ impl Layer {
 impl Block for Layer {
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
         let residual = x.clone();
-        let mut h = t.scope("input_layernorm", || self.input_layernorm.forward(t, &x));
+        let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = t.scope("self_attn", || self.self_attn.forward(t, shared, &h));
+        let (out, _weights) = self.self_attn.call(t, shared, &h);
         h = out;
         h = t.add(&residual, &t.dropout(&h, self.dropout));
         let residual = h.clone();
-        h = t.scope("post_attention_layernorm", || {
-            self.post_attention_layernorm.forward(t, &h)
-        });
-        h = t.scope("mlp", || self.mlp.forward(t, h));
+        h = self.post_attention_layernorm.call(t, &h);
+        h = self.mlp.call(t, h);
         t.add(&residual, &t.dropout(&h, self.dropout))
     }
 }
@@ -60,6 +59,7 @@ impl SelfAttention {
     fn new(b: &Builder, c: &DecoderConfig) -> Self {
         let width = (c.heads + 2 * c.kv_heads) * c.head_dim;
         Self {
+            module: b.module(),
             o_proj: Linear::adapted(b, "o_proj", c.heads * c.head_dim, c.hidden, false),
             qkv_proj: Linear::new(b, "qkv_proj", c.hidden, width, false),
             heads: c.heads,
@@ -69,36 +69,38 @@ impl SelfAttention {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
-        let [batch, seq] = [x.size(0), x.size(1)];
-        let [mut q, mut k, mut v] = {
-            let qkv = t.scope("qkv_proj", || self.qkv_proj.forward(t, x));
-            let parts =
-                [self.heads, self.kv_heads, self.kv_heads].map(|heads| t.narrow(&qkv, 2, heads * self.head_dim));
-            parts.map(|part| {
-                let split = t.view(&part, [batch, seq, part.last() / self.head_dim, self.head_dim]);
-                t.transpose(&split, 1, 2)
-            })
-        };
-        {
-            let cos = t.unsqueeze(&shared.cos, 1);
-            let sin = t.unsqueeze(&shared.sin, 1);
-            [q, k] = nn::apply_partial_rotary_in_turn(t, [&q, &k], &cos, &sin);
-        }
-        if let Some(cache) = &shared.cache {
-            (k, v) = cache.update(t, &k, &v);
-        }
-        let call = AttentionCall {
-            q: &q,
-            k: &k,
-            v: &v,
-            mask: shared.mask.as_ref(),
-            dropout: self.dropout,
-            softmax: Some(DType::F32),
-        };
-        let (mut out, weights) = nn::attention(t, shared.attn, &call);
-        out = t.reshape(&out, [batch, seq, self.heads * self.head_dim]);
-        out = t.scope("o_proj", || self.o_proj.forward(t, &out));
-        (out, weights)
+    fn call(&self, t: &Tape, shared: &BlockContext, x: &Tensor) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq] = [x.size(0), x.size(1)];
+            let [mut q, mut k, mut v] = {
+                let qkv = self.qkv_proj.call(t, x);
+                let parts =
+                    [self.heads, self.kv_heads, self.kv_heads].map(|heads| t.narrow(&qkv, 2, heads * self.head_dim));
+                parts.map(|part| {
+                    let split = t.view(&part, [batch, seq, part.last() / self.head_dim, self.head_dim]);
+                    t.transpose(&split, 1, 2)
+                })
+            };
+            {
+                let cos = t.unsqueeze(&shared.cos, 1);
+                let sin = t.unsqueeze(&shared.sin, 1);
+                [q, k] = nn::apply_partial_rotary_in_turn(t, [&q, &k], &cos, &sin);
+            }
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: Some(DType::F32),
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, self.heads * self.head_dim]);
+            out = self.o_proj.call(t, &out);
+            (out, weights)
+        })
     }
 }

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::model::decoder::layer::{FeedForward, Layer};
 use crate::model::decoder::{DecoderConfig, ExpertsConfig};
 use crate::nn::{Activation, Builder, Experts, Wrapped};
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Module, Tape, Tensor};
 
 /// Makes a block of PhiMoE: Llama's, with experts in place of the MLP.
 pub(crate) struct ExpertLayer;
@@ -23,6 +23,7 @@ impl ExpertLayer {
 
 /// `PhimoeSparseMoeBlock`.
 struct SparseMlp {
+    module: Module,
     /// Weight of `PhimoeTopKRouter`, [experts, hidden].
     router: Rc<Wrapped>,
     experts: Experts,
@@ -32,6 +33,7 @@ impl SparseMlp {
     fn new(b: &Builder, activation: Activation, e: &ExpertsConfig) -> Self {
         let shape = [e.sizes.experts, e.sizes.hidden];
         Self {
+            module: b.module(),
             router: b.tape().scope("router", || Wrapped::new(b, "weight", shape)),
             experts: Experts::new(b, "experts", e.sizes, activation),
         }
@@ -39,17 +41,19 @@ impl SparseMlp {
 }
 
 impl FeedForward for SparseMlp {
-    fn forward(&self, t: &Tape, x: Tensor) -> Tensor {
-        let shape = *x.shape();
-        let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
-        let [_scores, weights, chosen] = t.scope("router", || {
-            let weight = self.router.activate(t);
-            let scores = t.linear(&rows, weight.get(t), None);
-            let [weights, chosen] = mixed(t, &scores);
-            [scores, weights, chosen]
-        });
-        let out = t.scope("experts", || self.experts.forward(t, &rows, &chosen, &weights));
-        t.view(&out, shape)
+    fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let shape = *x.shape();
+            let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
+            let [_scores, weights, chosen] = t.scope("router", || {
+                let weight = self.router.activate(t);
+                let scores = t.linear(&rows, weight.get(t), None);
+                let [weights, chosen] = mixed(t, &scores);
+                [scores, weights, chosen]
+            });
+            let out = self.experts.call(t, &rows, &chosen, &weights);
+            t.view(&out, shape)
+        })
     }
 }
 
