@@ -15,6 +15,7 @@ import traceback
 import unittest
 import weakref
 from typing import Any
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
@@ -25,7 +26,7 @@ sys.path[:0] = [SOURCE, HERE]
 import torch  # noqa: E402
 import vramscope.dry_run.__main__ as dry_run  # noqa: E402
 import vramscope.record.session  # noqa: E402, F401  (what each dry run imports)
-from vramscope.dry_run import batches, commands, notebook, packages, shell  # noqa: E402
+from vramscope.dry_run import batches, commands, notebook, packages, shell, world  # noqa: E402
 from vramscope.record.errors import RecordingError  # noqa: E402
 
 from player import asked, written  # noqa: E402
@@ -341,6 +342,14 @@ class World(unittest.TestCase):
         self.assertIn("wandb", told)
         self.assertIn("network: tracker.example", told)
 
+    def test_a_tracker_that_a_tool_cannot_be_without_is_answered(self) -> None:
+        """Though it is not installed here, and nobody asks for it; one of an extra is not."""
+        with Folder() as f, mock.patch.object(sys, "path", [f.path, *sys.path]):
+            os.mkdir(os.path.join(f.path, "tool-1.0.dist-info"))
+            needs = "Requires-Dist: swanlab>=0.3\nRequires-Dist: clearml; extra == 'logs'\n"
+            f.write("tool-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tool\nVersion: 1.0\n" + needs)
+            self.assertEqual(world.required({"swanlab", "clearml", "aim"}), {"swanlab"})
+
     def test_what_is_missing_or_fails_is_said_in_a_sentence(self) -> None:
         """A package, a script that fails, one that never steps, a run without a card."""
         with Folder(**{"a.py": "import no_such_package\n", "b.py": "raise KeyError('x')\n", "c.py": "print(1)\n"}) as f:
@@ -373,7 +382,7 @@ class Launchers(unittest.TestCase):
     def test_torchrun_is_one_of_its_ranks(self) -> None:
         """On one host or several; the header says which."""
         two = ("--nnodes", "2", "--node_rank", "1", "--master_addr", "h", "--nproc_per_node", "4", "train.py")
-        for words, rank, world in (
+        for words, rank, ranks in (
             (("torchrun", "--nproc_per_node", "4", "train.py", "--x"), 0, 4),
             (("python", "-m", "torch.distributed.run", *two), 5, 8),
         ):
@@ -381,7 +390,7 @@ class Launchers(unittest.TestCase):
                 status, said = f.run(*words, flags=("--rank", str(rank)))
                 self.assertEqual(status, 0, said)
                 header = f.lines()[0]
-                self.assertEqual((header["rank"], header["world"]), (rank, world))
+                self.assertEqual((header["rank"], header["world"]), (rank, ranks))
         with Folder() as f:
             status, said = f.run("torchrun", "--nproc_per_node", "2", "train.py", flags=("--rank", "2"))
             self.assertEqual(status, 2)

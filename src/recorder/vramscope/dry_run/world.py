@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import ipaddress
 import os
@@ -91,14 +92,26 @@ class Nothing(ModuleType):
         return Nothing(str(key))
 
 
+def required(names: set[str]) -> set[str]:
+    """Those that some installed package cannot be without: axolotl imports wandb whether or not a run is logged."""
+    found = set()
+    for distribution in importlib.metadata.distributions():
+        for line in distribution.requires or ():
+            name = re.split(r"[^\w.-]", line, maxsplit=1)[0].replace("-", "_")
+            if name in names and "extra ==" not in line:
+                found.add(name)
+    return found
+
+
 class Trackers(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a stand-in for each tracker that is installed or asked for."""
+    """Finds a stand-in for each tracker that is installed, asked for, or required by a tool that is installed."""
 
     def __init__(self, notes: Notes, words: list[str]) -> None:
-        """Trackers that the environment has, or that the command's words name."""
+        """Trackers that the environment has or should have, or that the command's words name."""
         said = " ".join(words)
         self.notes = notes
-        self.names = [n for n in TRACKERS if importlib.util.find_spec(n) is not None or re.search(rf"\b{n}\b", said)]
+        asked = {n for n in TRACKERS if importlib.util.find_spec(n) is not None or re.search(rf"\b{n}\b", said)}
+        self.names = asked | required(set(TRACKERS) - asked)
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
