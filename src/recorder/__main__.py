@@ -7,6 +7,11 @@ if sys.argv[1:2] == ["dry-run"]:
 
     sys.exit(main(sys.argv[2:]))
 
+if sys.argv[1:2] == ["environment"]:
+    from vramscope.environments import main as environment
+
+    sys.exit(environment(sys.argv[2:]))
+
 from vramscope.record.__main__ import main as record
 
 sys.exit(record())

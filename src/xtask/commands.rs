@@ -2,6 +2,7 @@
 
 mod bench_wasm;
 mod build;
+mod dry_run_tools;
 mod gallery;
 mod lint;
 mod measure;
@@ -14,6 +15,7 @@ mod test;
 
 pub use bench_wasm::bench_wasm;
 pub use build::{Build, WASM_RUSTFLAGS, build};
+pub use dry_run_tools::dry_run_tools;
 pub use gallery::{gallery, gallery_folder};
 pub use lint::lint;
 pub use measure::measure;

@@ -15,6 +15,7 @@ with the system's package manager.
   cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest; --fast first: only those of
                              libraries, predictions and what has changed, without a page, a browser or a server
   cargo xtask recorder       the recorder's own tests, in Python
+  cargo xtask dry-run-tools [NAME…]  a dry run of each training tool in environments made from nothing: gigabytes, an hour
   cargo xtask wheel          build the wheel and use it in a fresh environment
   cargo xtask build          build the page into dist/; --quick: for a look while developing, larger and slower
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         "lint" => commands::lint(),
         "table" => commands::table(),
         "recorder" => commands::recorder(),
+        "dry-run-tools" => commands::dry_run_tools(rest),
         "wheel" => commands::wheel(),
         "plans" => commands::plans(),
         "gallery" => commands::gallery(rest),

@@ -84,6 +84,9 @@ fn the_command_and_its_flags_reach_the_recorder() {
         "--cards",
         "2",
         "--keep-going",
+        "--data",
+        "made-up:tokens=64",
+        "--offline",
         "swift",
         "sft",
         "--gpu",
@@ -102,7 +105,7 @@ fn the_command_and_its_flags_reach_the_recorder() {
         ["--steps", "3"],
         ["--rank", "1"],
         ["--cards", "2"],
-        ["--batches", "200"],
+        ["--data", "made-up:tokens=64"],
         ["--world", "1"],
     ] {
         assert!(
@@ -110,7 +113,9 @@ fn the_command_and_its_flags_reach_the_recorder() {
             "{flags:?} in {told:?}"
         );
     }
-    assert!(told[..end].contains(&"--keep-going".to_owned()));
+    for flag in ["--keep-going", "--offline"] {
+        assert!(told[..end].contains(&flag.to_owned()), "{flag} in {told:?}");
+    }
     let card: serde_json::Value = told[..end]
         .iter()
         .find_map(|word| serde_json::from_str(word).ok().filter(serde_json::Value::is_object))
@@ -119,6 +124,28 @@ fn the_command_and_its_flags_reach_the_recorder() {
         (&card["name"], &card["capability"]),
         (&"H100 SXM".into(), &serde_json::json!([9, 0]))
     );
+}
+
+/// What a dry run asks of this program where a command names a model by its id.
+#[test]
+fn a_models_folder_holds_its_configuration() {
+    let home = folder("models");
+    let asked = |id: &str| {
+        let mut command: Command = vramscope();
+        command
+            .args(["models", id, "--folder", "--offline"])
+            .env("HOME", &home)
+            .env("XDG_CACHE_HOME", home.join("cache"));
+        finish(&mut command, b"")
+    };
+    let seen = asked("Qwen/Qwen2.5-VL-3B-Instruct");
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let config = fs::read_to_string(Path::new(seen.stdout.trim()).join("config.json")).expect("it is written");
+    let config: serde_json::Value = serde_json::from_str(&config).expect("it is JSON");
+    assert_eq!(config["image_token_id"], 151655);
+    let seen = asked("nobody/has-this-model");
+    assert_eq!((seen.code, seen.stdout.as_str()), (Some(2), ""));
+    assert!(seen.stderr.contains("nobody/has-this-model"), "{}", seen.stderr);
 }
 
 #[test]

@@ -105,7 +105,7 @@ def check_step(losses, best, folder):
 
 
 def without_libraries():
-    """NVIDIA's libraries are stood in for here (stand_ins.py): what PyTorch would ask them is answered before."""
+    """NVIDIA's libraries are stood in for here (cuda_stand_ins.py of the recorder): what PyTorch would ask them is answered before."""
     import torch
 
     torch.cuda.graphs.is_current_stream_capturing = torch.cuda.is_current_stream_capturing = lambda: False

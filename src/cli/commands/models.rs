@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use vramscope_engine::Model;
-use vramscope_hub::{CachedModel, Place};
+use vramscope_hub::{CachedModel, Hub, Place};
 
 use crate::commands::examples;
 use crate::failure::Failure;
@@ -29,6 +29,12 @@ pub struct Models {
     /// Remove a model from those that were kept
     #[arg(long, value_name = "ID", conflicts_with_all = ["name", "cached"])]
     forget: Option<String>,
+    /// Write the config.json of the model into a folder, and print its path: for programs that read folders
+    #[arg(long, requires = "name")]
+    folder: bool,
+    /// The id is ModelScope's
+    #[arg(long, requires = "name")]
+    modelscope: bool,
     #[command(flatten)]
     hub: HubFlags,
     /// Form of the list
@@ -59,7 +65,18 @@ impl Models {
     pub fn run(self) -> Result<(), Failure> {
         let names = self.hub.names();
         if let Some(name) = self.name {
-            return output::print(&names.find(&name, &Place::default())?.config);
+            let place = Place {
+                hub: if self.modelscope {
+                    Hub::ModelScope
+                } else {
+                    Hub::HuggingFace
+                },
+                ..Place::default()
+            };
+            return match self.folder {
+                true => output::print(&format!("{}\n", names.model_folder(&name, &place)?.display())),
+                false => output::print(&names.find(&name, &place)?.config),
+            };
         }
         if let Some(id) = self.forget {
             return match names.forget(&id)? {

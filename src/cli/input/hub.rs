@@ -102,6 +102,29 @@ impl Names {
         self.resolver.folder(&found).map_err(Failure::broken)
     }
 
+    /// Returns a folder that describes a model: the one that it was found in, else one with its `config.json`.
+    ///
+    /// # Errors
+    /// If the model is not found, its own code would have to be run, or the folder cannot be written.
+    pub fn model_folder(&self, name: &str, place: &Place) -> Result<PathBuf, Failure> {
+        let found = self.find(name, place)?;
+        if let Origin::File(file) | Origin::OtherCache(file) = &found.origin
+            && let Some(folder) = file.parent()
+        {
+            return Ok(folder.to_owned());
+        }
+        if let (true, Ok(config)) = (found.has_own_code, Model::from_config(&found.config))
+            && !config.has_forward()
+        {
+            return Err(Failure::Input(format!(
+                "{name} brings its own code, which is not fetched: download the repository once and give its folder, and the \
+                 command runs that code if it says so (trust_remote_code)"
+            )));
+        }
+        let folder = self.resolver.folder(&found).map_err(Failure::broken)?;
+        folder.ok_or_else(|| Failure::Broken("this system has no folder for caches; set XDG_CACHE_HOME".into()))
+    }
+
     /// What was read from hubs before.
     pub fn cached(&self) -> Vec<CachedModel> {
         self.resolver.cached()

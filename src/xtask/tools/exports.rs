@@ -12,6 +12,8 @@ use crate::{Failure, root};
 const REQUIREMENTS: &str = "requirements.txt";
 /// Packages that LLaMA-Factory wants older.
 const LLAMA_FACTORYS: &str = "requirements-llama-factory.txt";
+/// What stands in for NVIDIA's libraries, which dry runs make too.
+const STAND_INS: &str = "src/recorder/vramscope/cuda_stand_ins.py";
 
 /// Creates `target/exports` if its sources have changed: the pinned packages of `tests/exports/requirements.txt`, those
 /// that LLaMA-Factory wants older, and stubs of NVIDIA's libraries, which PyTorch's wheel links but a processor never calls.
@@ -37,7 +39,7 @@ pub fn exports() -> Result<(), Failure> {
         Some(&folder.join("llama-factory")),
     )?;
     run(Command::new(&python3)
-        .arg(source.join("stand_ins.py"))
+        .arg(root().join(STAND_INS))
         .arg(torch_libraries(&folder)?))?;
     fs::write(&stamp, made_from).map_err(|error| Failure::new(format!("{}: {error}", stamp.display())))
 }
@@ -74,8 +76,8 @@ fn python3() -> Result<PathBuf, Failure> {
 
 fn made_from(source: &Path) -> Result<String, Failure> {
     let mut all = String::new();
-    for name in [REQUIREMENTS, LLAMA_FACTORYS, "stand_ins.py"] {
-        let path = source.join(name);
+    let own = [REQUIREMENTS, LLAMA_FACTORYS].map(|name| source.join(name));
+    for path in own.into_iter().chain([root().join(STAND_INS)]) {
         all += &fs::read_to_string(&path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     }
     Ok(all)

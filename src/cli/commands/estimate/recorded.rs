@@ -1,9 +1,10 @@
 //! `vramscope estimate --recording`: replays a training script's own steps, recorded without a GPU.
 
+use serde::Serialize;
 use vramscope_engine::Report;
 use vramscope_engine::device::Device;
 use vramscope_engine::recording::{self, Header, Opened, Overrides, Played, RecordedRun, Sizes};
-use vramscope_engine::report::outside;
+use vramscope_engine::report::{Difference, outside};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
@@ -137,6 +138,65 @@ pub fn judged(source: &Source, (room, time): (&RoomFlags, &TimeFlags)) -> Result
         }
         Opened::Sizes(_) => Err(holds_one(source)),
     }
+}
+
+/// Two recordings beside each other as JSON.
+#[derive(Serialize)]
+struct Compared<'a> {
+    names: &'a [String; 2],
+    versions: &'a [(String, [String; 2])],
+    difference: &'a Difference,
+}
+
+/// Plays two recordings of one size, and writes where their memory differs, tensor by tensor.
+///
+/// # Errors
+/// If one cannot be read or played, or standard output cannot be written.
+pub fn compare(
+    names: &[String; 2],
+    sources: [Source; 2],
+    (room, time): (&RoomFlags, &TimeFlags),
+    format: Format,
+) -> Result<(), Failure> {
+    let gpu = room.names_card().then(|| room.gpu()).transpose()?;
+    let mut all = Vec::new();
+    for source in &sources {
+        let Opened::Run(run) = open(source, gpu)? else {
+            return Err(holds_one(source));
+        };
+        let against = Against::of((room, time), &run.about.header)?;
+        let played = play(source, *run)?;
+        let fit = against.fit(&played).map(|(_, fit)| fit);
+        all.push((played, fit));
+    }
+    let [(a, of_a), (b, of_b)] = &all[..] else {
+        unreachable!("two were played");
+    };
+    let outside = |fit: &Option<Fit>| fit.as_ref().map_or(Vec::new(), |fit| fit.outside.clone());
+    let [outside_a, outside_b] = [of_a, of_b].map(outside);
+    let difference = Difference::between([(&a.report, &outside_a), (&b.report, &outside_b)]);
+    let versions = differing([&a.about.header, &b.about.header]);
+    match format {
+        Format::Text => output::print(&text::recorded_against(
+            names,
+            &versions,
+            &difference,
+            terminal::width(),
+        )),
+        Format::Jsonl | Format::Json => output::print_json(&Compared {
+            names,
+            versions: &versions,
+            difference: &difference,
+        }),
+    }
+}
+
+/// Libraries whose versions differ, by name.
+fn differing([a, b]: [&Header; 2]) -> Vec<(String, [String; 2])> {
+    let names: std::collections::BTreeSet<&String> = a.versions.keys().chain(b.versions.keys()).collect();
+    let of = |header: &Header, name: &String| header.versions.get(name).map_or("none", String::as_str).to_owned();
+    let both = names.into_iter().map(|name| (name.clone(), [of(a, name), of(b, name)]));
+    both.filter(|(_, [a, b])| a != b).collect()
 }
 
 /// Plays a recording of one size and writes what came out; returns the verdict on the card that was named or recorded for.

@@ -30,6 +30,24 @@ pub fn render(names: &[String; 2], both: &[Estimate<'_>; 2], of: &Difference, wi
     out + &tensors(of, width)
 }
 
+/// Formats two recorded runs, A and B, with the libraries whose versions differ.
+pub fn recorded(names: &[String; 2], versions: &[(String, [String; 2])], of: &Difference, width: usize) -> String {
+    let mut out = String::new();
+    for (letter, name) in ["A", "B"].iter().zip(names) {
+        out += &format!("{STRONG}{letter}{STRONG:#}  {QUIET}{name}{QUIET:#}\n");
+    }
+    out += &format!("\n{STRONG}Versions that differ{STRONG:#}\n");
+    for (name, [a, b]) in versions {
+        out += &format!("  {name:<22}{a:<26} {b}\n");
+    }
+    if versions.is_empty() {
+        out += "  none\n";
+    }
+    out += "\n";
+    out += &parts(of);
+    out + &tensors(of, width)
+}
+
 /// Formats the settings that differ.
 fn settings(both: &[Estimate<'_>; 2]) -> String {
     let of_setup = Setting::ALL.iter().map(|setting| {

@@ -31,7 +31,7 @@ mod warnings;
 mod watch;
 mod wrap;
 
-pub use against::render as against;
+pub use against::{recorded as recorded_against, render as against};
 pub use case_line::case_line;
 pub use comparison::comparison;
 pub use diagnosis::diagnosis;

@@ -29,13 +29,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--out", required=True)
     p.add_argument("--gpu", default="h100")
     p.add_argument("--steps", type=int)
-    p.add_argument("--batches", type=int, default=200)
+    p.add_argument("--batches", type=int)
     p.add_argument("--world", type=int, default=1)
     p.add_argument("--rank", type=int, default=0)
     p.add_argument("--cards", type=int)
     p.add_argument("--run", type=int)
     p.add_argument("--set", action="append", default=[], dest="changes")
     p.add_argument("--packages")
+    p.add_argument("--data")
+    p.add_argument("--offline", action="store_true")
     p.add_argument("--keep-going", action="store_true")
     p.add_argument("--verbose", action="store_true")
     p.add_argument("words", nargs=argparse.REMAINDER)
@@ -175,7 +177,7 @@ def visible(options: argparse.Namespace) -> int:
 
 def record(options: argparse.Namespace, words: Sequence[str], screen: Screen) -> int:
     """Finds out what the command runs, runs it within a recording, and adds what was taken for granted."""
-    from vramscope.dry_run import commands, world
+    from vramscope.dry_run import commands, made_up, world
     from vramscope.dry_run.notes import Notes
 
     if not words:
@@ -192,6 +194,8 @@ def record(options: argparse.Namespace, words: Sequence[str], screen: Screen) ->
     commands.refuse_others(program)
     for change in options.changes:
         commands.change(program, *change.split("=", 1))
+    if options.data:
+        options.data = made_up.read(options.data)
     os.environ.update(program.env)
     world.go_offline()
     count = visible(options)

@@ -1,4 +1,4 @@
-"""Packages that the machine with the GPU has and this one lacks: which way libraries took, and Triton's stand-in."""
+"""Packages that the machine with the GPU has and this one lacks: which way libraries took, and stand-ins."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from vramscope.dry_run import flash_attention
 from vramscope.dry_run.notes import Notes
 from vramscope.record.errors import RecordingError
 
@@ -39,11 +40,34 @@ DOORS = {
     "cut_cross_entropy": "cut-cross-entropy",
 }
 
+# What libraries do without a package, of those that change what a step takes.
+WITHOUT = {
+    "flash-attn": "attention is PyTorch's own, and packed samples are masked or refused",
+    "flash-attn-3": "attention is flash-attn 2's or PyTorch's own",
+    "xformers": "attention is PyTorch's own",
+    "liger-kernel": "norms, activations and losses are written out in PyTorch",
+    "causal-conv1d": "convolutions are PyTorch's own",
+    "mamba-ssm": "scans are written out in PyTorch, with more memory",
+    "flash-linear-attention": "linear attention is written out in PyTorch, with more memory",
+    "apex": "norms are PyTorch's own",
+    "transformer-engine": "layers are PyTorch's own",
+    "cut-cross-entropy": "the loss keeps all logits",
+}
+
+# Words of a command that ask for a package, which the machine that trains then has.
+ASKED_BY = {
+    "flash-attn": r"flash_attention_2|attn_impl\w*[\s=:\"']+flash_attn\b|flash_attn[\s=:\"']+fa2\b"
+    r"|flash_attention:\s*true"
+}
+
 TRITON_VERSION = "3.6.0"
 
 
 def of_file(path: str) -> set[str]:
-    """Names of packages in a lock file: `pip freeze`, requirements, uv.lock, poetry.lock, `conda list`."""
+    """Names of packages in a list, or in `pip freeze`, requirements, uv.lock, poetry.lock, `conda list`."""
+    if not os.path.exists(path) and re.fullmatch(r"[A-Za-z0-9][\w.=+-]*(,[A-Za-z0-9][\w.=+-]*)*", path):
+        if not path.endswith((".txt", ".lock", ".yml", ".yaml", ".toml")):
+            return {re.sub(r"[-_.]+", "-", name.partition("==")[0]).lower() for name in path.split(",")}
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -59,13 +83,20 @@ def of_file(path: str) -> set[str]:
 
 
 class Doors(importlib.abc.MetaPathFinder):
-    """Sees which of these packages libraries look for, and stands in for Triton."""
+    """Sees which of these packages libraries look for, and stands in for some."""
 
-    def __init__(self, there: set[str] | None) -> None:
-        """`there`: packages of the machine with the GPU, if it is known which."""
+    def __init__(self, there: set[str] | None, words: str = "") -> None:
+        """`there`: packages of the machine with the GPU, if it is known which; `words`: what the command says."""
         self.there = there
         self.asked: dict[str, bool] = {}
+        self.stood: dict[str, importlib.metadata.Distribution] = {}
         self.triton = self.lacks_triton()
+        if self.triton:
+            self.stood["triton"] = _Distribution("triton", "triton", TRITON_VERSION)
+        self.says_flash = bool(re.search(ASKED_BY[flash_attention.NAME], words))
+        wanted = self.says_flash or flash_attention.NAME in (there or ())
+        if wanted and importlib.util.find_spec("flash_attn") is None:
+            self.stood["flash_attn"] = _Distribution("flash_attn", flash_attention.NAME, flash_attention.VERSION)
         sys.meta_path.insert(0, self)
 
     def lacks_triton(self) -> bool:
@@ -77,19 +108,23 @@ class Doors(importlib.abc.MetaPathFinder):
         return wanted and importlib.util.find_spec("triton") is None
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Notes the question; answers it for Triton alone."""
+        """Notes the question; answers it for what is stood in for."""
         top = name.partition(".")[0]
         if top in DOORS and name not in self.asked and "." not in name:
             self.asked[name] = False
             self.asked[name] = importlib.util.find_spec(name) is not None
-        if top == "triton" and self.triton:
-            return importlib.machinery.ModuleSpec(name, _Loader(), is_package=True)
+        if top in self.stood:
+            loader = _Loader() if top == "triton" else _Flash()
+            return importlib.machinery.ModuleSpec(name, loader, is_package=True)
         return None
 
     def find_distributions(self, context: Any = None) -> list[importlib.metadata.Distribution]:
-        """Triton's metadata, where it is stood in for."""
+        """Metadata of what is stood in for."""
         wanted = getattr(context, "name", None)
-        return [_Triton()] if self.triton and wanted in (None, "triton") else []
+        plain = re.sub(r"[-_.]+", "-", wanted).lower() if wanted else None
+        return [
+            d for top, d in self.stood.items() if plain is None or plain in (d.metadata["Name"], top.replace("_", "-"))
+        ]
 
     def tell(self, notes: Notes) -> None:
         """Which ways were taken."""
@@ -98,9 +133,16 @@ class Doors(importlib.abc.MetaPathFinder):
                 "triton",
                 "not installed here; answered by a stand-in, since PyTorch's CUDA wheel brings it: kernels count",
             )
+        if "flash_attn" in self.stood and "flash_attn" in self.asked:
+            why = "the command asks for it" if self.says_flash else "it is in --packages"
+            notes.tell(
+                flash_attention.NAME,
+                f"not installed here, and {why}: answered by a stand-in of {flash_attention.VERSION}, whose memory is "
+                "that of its source; its time is not known",
+            )
         for name, here in sorted(self.asked.items()):
             package = DOORS[name]
-            if here or (name == "triton" and self.triton):
+            if here or name in self.stood:
                 if self.there is not None and here and package not in self.there:
                     notes.tell(
                         package,
@@ -110,25 +152,29 @@ class Doors(importlib.abc.MetaPathFinder):
             if self.there is None:
                 continue
             if package in self.there:
-                notes.tell(package, "in --packages, and not installed here: libraries took the way without it")
+                way = WITHOUT.get(package, "libraries took the way without it")
+                notes.tell(package, f"in --packages, and not installed here: {way}")
 
     def missing(self) -> list[str]:
         """Packages that were looked for and are not here."""
-        return sorted({DOORS[n] for n, here in self.asked.items() if not here and not (n == "triton" and self.triton)})
+        return sorted({DOORS[n] for n, here in self.asked.items() if not here and n not in self.stood})
 
     def remove(self) -> None:
         """Sees no more."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
-        if self.triton:
-            for name in [n for n in sys.modules if n.partition(".")[0] == "triton"]:
-                del sys.modules[name]
+        for name in [n for n in sys.modules if n.partition(".")[0] in self.stood]:
+            del sys.modules[name]
 
 
-class _Triton(importlib.metadata.Distribution):
+class _Distribution(importlib.metadata.Distribution):
+    def __init__(self, top: str, name: str, version: str) -> None:
+        self.top = top
+        self.text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+
     def read_text(self, filename: str) -> str | None:
-        """`METADATA` alone."""
-        return f"Metadata-Version: 2.1\nName: triton\nVersion: {TRITON_VERSION}\n" if filename == "METADATA" else None
+        """`METADATA`, and the name that is imported."""
+        return {"METADATA": self.text, "top_level.txt": self.top}.get(filename)
 
     def locate_file(self, path: Any) -> Any:
         """No file."""
@@ -259,3 +305,16 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run."""
+
+
+class _Flash(importlib.abc.Loader):
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """A module of flash-attn."""
+        module = ModuleType(spec.name)
+        module.__path__ = []
+        module.__file__ = os.devnull
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts its functions in."""
+        flash_attention.fill(module)

@@ -9,10 +9,12 @@ from typing import Any
 
 import torch
 
-from vramscope.dry_run import notebook, world
+from vramscope.dry_run import made_up, notebook, world
 from vramscope.dry_run.batches import Loaders
 from vramscope.dry_run.children import Children
 from vramscope.dry_run.commands import Program
+from vramscope.dry_run.hub import Hub
+from vramscope.dry_run.made_up import MadeUp
 from vramscope.dry_run.notes import Notes
 from vramscope.dry_run.packages import Doors, of_file
 from vramscope.dry_run.untouched import Untouched
@@ -23,13 +25,22 @@ from vramscope.record.session import recording
 
 # Steps of a run whose loader is not walked ahead: the second has the optimizer's states from its beginning.
 STEPS = 2
+# Micro-batches that a loader is walked ahead where nobody says how many.
+BATCHES = 200
 
 
 def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes, screen: Any) -> int:
     """Records the program; returns the status to end with."""
     notebook.NOTES = notes
-    doors = Doors(of_file(options.packages) if options.packages else None)
-    trackers = world.Trackers(notes, [program.target, *program.args, *texts(program)])
+    said = texts(program)
+    words = " ".join([program.target, *program.args, *said])
+    doors = Doors(of_file(options.packages) if options.packages else None, words)
+    trackers = world.Trackers(notes, [program.target, *program.args, *said])
+    hub = Hub(notes, options.offline)
+    data = MadeUp(options.data, program, made_up.texts_of(program, said), notes) if options.data else None
+    if data is not None and data.data.is_uniform and options.batches is None:
+        # One batch is like another.
+        options.batches = 2
     untouched = Untouched(notes, options.out)
     if options.world > 1:
         os.environ.update(collectives.variables(options.world, options.rank))
@@ -49,7 +60,10 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
             world.cut(session.patches, notes)
             untouched.install(session.patches)
             several(session, children)
-            loaders = Loaders(session.patches, options.batches, lambda: session.writer.ops)
+            loaders = Loaders(session.patches, options.batches or BATCHES, lambda: session.writer.ops)
+            watchers.append(OnImport(hub.actions(session.patches)))
+            if data is not None:
+                watchers.append(OnImport(data.actions(session.patches)))
             watchers.append(
                 OnImport(
                     {
@@ -66,9 +80,16 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
             except Finished:
                 pass
             except Exception as e:
-                if not options.keep_going or session.phases.done == 0:
+                if ended(e):
+                    # What a tool does at its end, such as drawing its curves, is none of the run's steps.
+                    notes.tell(f"{type(e).__name__}: {e}"[:200], "raised after the last recorded step, and left out")
+                elif not options.keep_going or session.phases.done == 0:
+                    why = explained(e, hub, data)
+                    if why is not None:
+                        raise why from e
                     raise
-                left = e
+                else:
+                    left = e
             finally:
                 for watcher in watchers:
                     watcher.remove()
@@ -79,6 +100,9 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
         untouched.undo() if untouched.active else None
         doors.remove()
         trackers.remove()
+        hub.remove()
+        if data is not None:
+            data.remove()
         if session.done == 0 and os.path.exists(options.out):
             os.remove(options.out)
     if session.done == 0:
@@ -88,6 +112,27 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
             f"the command failed after {session.done} steps; what was recorded is shown ({type(left).__name__}: {left})"
         )
     return 0
+
+
+def explained(error: BaseException, hub: Hub, data: MadeUp | None) -> RecordingError | None:
+    """What is missing where a command fails for want of a model or of data; None for other errors."""
+    seen: BaseException | None = error
+    while seen is not None:
+        why = hub.explain(seen) or (data.explain(seen) if data is not None else made_up.absent(seen))
+        if why is not None:
+            return why
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def ended(error: BaseException) -> bool:
+    """True for an error that was raised while the recording's end passed through the command."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, Finished):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 def never_stepped(status: int) -> str:

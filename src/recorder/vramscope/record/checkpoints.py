@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from vramscope.record import cuda
+from vramscope.record import bitsandbytes, cuda
 from vramscope.record.errors import RecordingError
 from vramscope.record.patches import Patches
 from vramscope.record.tensors import CUDA, CudaTensor
@@ -68,11 +68,7 @@ def from_pretrained(cls: Any, name: Any, *args: Any, config: Any = None, **kwarg
     """A model as `from_pretrained` leaves it: in its dtype, on its device, in evaluation mode."""
     info = kwargs.pop("output_loading_info", False)
     device_map = kwargs.pop("device_map", None)
-    if kwargs.pop("quantization_config", None) is not None:
-        raise RecordingError(
-            "quantization_config needs kernels of a compiled library, which can't run without a GPU. "
-            "Record with unquantized weights."
-        )
+    wanted = kwargs.pop("quantization_config", None)
     files = {k: kwargs.pop(k) for k in FILES if k in kwargs}
     for k in IGNORED:
         kwargs.pop(k, None)
@@ -82,8 +78,16 @@ def from_pretrained(cls: Any, name: Any, *args: Any, config: Any = None, **kwarg
     if config is None or isinstance(config, (str, os.PathLike)):
         config, kwargs = configuration(cls, config or name, files, kwargs)
     dtype = resolve(dtype, config)
-    with unfilled():
-        model = cls._from_config(config, dtype=dtype, **attention, **kwargs)
+
+    def make() -> Any:
+        with unfilled():
+            return cls._from_config(config, dtype=dtype, **attention, **kwargs)
+
+    wanted = wanted or getattr(config, "quantization_config", None)
+    if wanted is None:
+        model = make()
+    else:
+        model, device_map = bitsandbytes.quantized(cls, config, wanted, device_map, make)
     config.name_or_path = str(name)
     device = where(device_map)
     if device is not None:
@@ -183,7 +187,8 @@ def load(model: Any, device: torch.device) -> None:
         return
     tied = getattr(model, "all_tied_weights_keys", {})
     for name, parameter in sorted(model.named_parameters(), key=lambda x: core.dot_natural_key(x[0])):
-        if name not in tied:
+        # Quantized weights are there already.
+        if name not in tied and not parameter.is_cuda:
             parameter.data = parameter.data.to(device)
 
 

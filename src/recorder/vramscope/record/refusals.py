@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -12,10 +11,6 @@ import torch
 from vramscope.record.errors import RecordingError
 from vramscope.record.mode import Recorder
 from vramscope.record.patches import Patches
-
-BITSANDBYTES = """optimizer_update_8bit_blockwise optimizer_update_32bit quantize_blockwise dequantize_blockwise
-    quantize_4bit dequantize_4bit int8_vectorwise_quant igemmlt gemv_4bit""".split()
-
 
 FLEX = "torch.nn.attention.flex_attention"
 
@@ -27,13 +22,6 @@ def refuse(what: str, instead: str) -> Callable[..., Any]:
         raise RecordingError(f"{what} runs compiled CUDA code that can't be recorded without a GPU. {instead}")
 
     return call
-
-
-def bitsandbytes(module: ModuleType, patches: Patches) -> None:
-    """Refuses the kernels of bitsandbytes, which its 8-bit optimizers and 4-bit weights call."""
-    instead = "Record with a PyTorch optimizer and unquantized weights."
-    for name in BITSANDBYTES:
-        patches.set_existing(module, **{name: refuse(f"bitsandbytes ({name})", instead)})
 
 
 def compiler(recorder: Recorder, patches: Patches) -> None:

@@ -17,6 +17,7 @@ import torch._dynamo  # it looks at functions of `torch.cuda` when first importe
 
 from vramscope.record import (
     autocast,
+    bitsandbytes,
     cards,
     checkpoints,
     collectives,
@@ -106,7 +107,7 @@ class recording:
                 "timm.models._builder": lambda m: checkpoints.timm(m, self.patches),
                 "torchvision.models._api": lambda m: checkpoints.torchvision(m, self.patches),
                 "safetensors.torch": lambda m: saving.patch(m, self.patches),
-                "bitsandbytes.functional": lambda m: refusals.bitsandbytes(m, self.patches),
+                **bitsandbytes.actions(self.patches),
                 **zero.actions(self.phases, self.patches),
             }
         )

@@ -44,12 +44,29 @@ class Storage:
             self.recorder.freed(self)
 
 
+_CLASS = object.__dict__["__class__"]
+
+
+def _seen_as(x: Any) -> Any:
+    return x.__dict__.get("_seen_as") or type(x)
+
+
 class Emulated(torch.Tensor):
     """A tensor without data. To C++ its device is `meta`, with the dispatch keys of the device that Python sees."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
     _vs: Storage
     home: torch.device = CPU
+    # A library's own class of weights, which such a tensor passes for where `_seen_as` names it (`bitsandbytes.py`).
+    __class__ = property(_seen_as, _CLASS.__set__)  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the class that the tensor passes for."""
+        cls = self.__dict__.get("_seen_as")
+        if cls is None or name.startswith("__"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        found = getattr(cls, name)
+        return found.__get__(self) if hasattr(found, "__get__") else found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:
         """Copies storage and, for a parameter, what makes it one."""

@@ -1,5 +1,7 @@
 //! Command `dry-run`: runs a training command without a GPU, and shows what it takes.
 
+mod environment;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +14,7 @@ use vramscope_engine::format::gib;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
 
-use crate::commands::estimate::recorded::{judged, show_one};
+use crate::commands::estimate::recorded::{compare, judged, show_one};
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::room::RoomFlags;
@@ -37,14 +39,28 @@ pub struct DryRun {
     /// environment, else python3 of PATH]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+    /// Runs in an environment of these packages, which is made and kept: `ms-swift==4.6`, `trl`, a requirements.txt; several
+    /// with commas between them
+    #[arg(long, value_name = "PACKAGES", value_delimiter = ',')]
+    with: Vec<String>,
+    /// Runs once more with these packages in place of those of --with, or of those at hand, and shows where the memory differs
+    #[arg(long, value_name = "PACKAGES", value_delimiter = ',', conflicts_with_all = ["max", "vary", "out"])]
+    against: Vec<String>,
     #[command(flatten)]
     room: RoomFlags,
     /// Steps to record [default: the first, and those of the heaviest batches]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     steps: Option<u32>,
-    /// Micro-batches that the loader is walked ahead
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    batches: u32,
+    /// Micro-batches that the loader is walked ahead [default: 200, or 2 where all samples are made up alike]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batches: Option<u32>,
+    /// Samples in place of the command's data: `made-up:tokens=2048,images=1x1280x720,labels=0.3` (text tokens, pixels, share
+    /// of the text that is the answer; samples=128, columns=question+answer), or `made-up:lengths=FILE`
+    #[arg(long, value_name = "SAMPLES")]
+    data: Option<String>,
+    /// Ask nothing of the network for a model that the command names by its id
+    #[arg(long)]
+    offline: bool,
     /// Ranks, where the command starts none itself: records one of so many, as torchrun starts it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     world: u32,
@@ -61,8 +77,13 @@ pub struct DryRun {
     /// of the command
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, conflicts_with = "out")]
     max: Option<String>,
-    /// Packages of the machine that trains (`pip freeze`, uv.lock, poetry.lock): what is missing here is named
-    #[arg(long, value_name = "FILE")]
+    /// Dry-runs once for each value of a size or a flag of the command, and lists the peaks: `batch:1,2,4`,
+    /// `--my-flag:1,2,4`, `batch=--my-batch:1,2,4`
+    #[arg(long, value_name = "SIZE:VALUES", allow_hyphen_values = true, value_parser = values, conflicts_with_all = ["max", "out"])]
+    vary: Option<Vary>,
+    /// Packages of the machine that trains: a list, or a file (`pip freeze`, uv.lock, poetry.lock). What is missing here is
+    /// stood in for or named
+    #[arg(long, value_name = "LIST|FILE")]
     packages: Option<PathBuf>,
     /// Shows the steps that were recorded before the command failed
     #[arg(long)]
@@ -99,11 +120,36 @@ const EXAMPLES: &str = "  vramscope dry-run swift sft --model Qwen/Qwen3-VL-2B-I
   vramscope dry-run --json train.sh
   vramscope dry-run --gpu 4090 --max batch swift sft --config sft.yaml
   vramscope dry-run finetune.ipynb
+  vramscope dry-run --with ms-swift==4.6 swift sft --config sft.yaml
+  vramscope dry-run --with ms-swift==4.6 --against ms-swift==4.4.2 swift sft --config sft.yaml
+  vramscope dry-run --vary batch:1,2,4 trl sft --config sft.yaml
+  vramscope dry-run --data made-up:tokens=2048,images=1x1280x720 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --dataset any
 
 Exit codes with --gpu or --limit-gib: 0 fits, 5 tight, 3 does not, 4 not known; 1 the command failed, 2 bad input.";
 
 /// The card where none is named.
 const DEFAULT_CARD: &str = "H100 SXM";
+
+/// Values of a size that are tried one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Vary {
+    size: String,
+    values: Vec<u64>,
+}
+
+/// Parses `batch:1,2,4`, `--flag:1,2,4` or `batch=--flag:1,2,4`, whose flag counts.
+fn values(text: &str) -> Result<Vary, String> {
+    let (size, values) = text.rsplit_once(':').unwrap_or((text, ""));
+    let size = size.split_once('=').map_or(size, |(_, flag)| flag);
+    let values: Option<Vec<u64>> = values.split(',').map(|value| value.trim().parse().ok()).collect();
+    match values.filter(|_| !size.is_empty()) {
+        Some(values) => Ok(Vary {
+            size: size.to_owned(),
+            values,
+        }),
+        None => Err("give a size or a flag with whole numbers, such as batch:1,2,4 or --my-flag:1,2,4".into()),
+    }
+}
 
 /// Dry runs after which a search ends, wherever it is.
 const MOST_TRIES: usize = 24;
@@ -115,6 +161,17 @@ struct Try {
     verdict: &'static str,
     peak_allocated: Bytes,
     peak_reserved: Bytes,
+}
+
+impl Try {
+    /// A line for a person.
+    fn text(&self) -> String {
+        let (peak, reserved) = (gib(self.peak_allocated), gib(self.peak_reserved));
+        format!(
+            "{:>8}  {:<9}  {peak:>10}  reserved {reserved:>10}\n",
+            self.value, self.verdict
+        )
+    }
 }
 
 /// The largest value of a size.
@@ -131,11 +188,7 @@ struct Largest<'a> {
 impl Largest<'_> {
     /// The answer in words.
     fn text(&self) -> String {
-        let mut out = String::new();
-        for one in self.tries {
-            let peak = gib(one.peak_allocated);
-            out += &format!("{:>8}  {:<9}  {peak:>10}\n", one.value, one.verdict);
-        }
+        let mut out: String = self.tries.iter().map(Try::text).collect();
         out += &match (self.max, self.beyond) {
             (Some(max), Some(beyond)) => format!("Largest {}: {max}; {beyond} runs out of memory.\n", self.size),
             (Some(max), None) => format!("Largest {}: {max} or more; the data makes no larger step.\n", self.size),
@@ -152,12 +205,9 @@ impl DryRun {
     /// When the command is none, or fails; and as the exit code says, when the run does not fit a named card.
     pub fn run(self) -> Result<(), Failure> {
         let target = self.room.target()?;
-        let python = match &self.python {
-            Some(path) => recorder::find(Some(path))?,
-            None => match recorder::of_command(&self.words[0]) {
-                Some(python) => python,
-                None => recorder::find(None)?,
-            },
+        let python = match &self.with[..] {
+            [] => environment::at_hand(self.python.as_deref(), &self.words[0])?,
+            specs => environment::with_packages(self.python.as_deref(), specs)?,
         };
         let scratch = tempfile::Builder::new().prefix("vramscope-dry-run-").tempdir()?;
         let out = match &self.out {
@@ -172,11 +222,31 @@ impl DryRun {
             }
             return self.largest(&python, size, scratch.path());
         }
+        if let Some(vary) = &self.vary {
+            return self.each(&python, vary, scratch.path());
+        }
         self.record(&python, &out, None)?;
         let format = match (self.json, self.format) {
             (true, _) => Format::Json,
             (false, format) => format.unwrap_or(Format::Text),
         };
+        if !self.against.is_empty() {
+            let specs = environment::replaced(&self.with, &self.against);
+            let other = environment::with_packages(self.python.as_deref(), &specs)?;
+            let path = scratch.path().join("against.vram.gz");
+            self.record(&other, &path, None)?;
+            let name = |specs: &[String]| match specs {
+                [] => "the packages at hand".to_owned(),
+                specs => specs.join(" "),
+            };
+            let names = [name(&self.with), name(&specs)];
+            return compare(
+                &names,
+                [Source::File(out), Source::File(path)],
+                (&self.room, &self.time),
+                format,
+            );
+        }
         let verdict = show_one(&Source::File(out), (&self.room, &self.time), format)?;
         if target.is_none() {
             return Ok(());
@@ -196,7 +266,7 @@ impl DryRun {
         command.arg("--out").arg(out).args(["--gpu", &self.card()?]);
         let numbers = [
             ("--steps", self.steps),
-            ("--batches", Some(self.batches)),
+            ("--batches", self.batches),
             ("--world", Some(self.world)),
             ("--rank", Some(self.rank)),
             ("--cards", self.cards),
@@ -210,6 +280,10 @@ impl DryRun {
                 .iter()
                 .flat_map(|path| [OsString::from("--packages"), path.into()]),
         );
+        command.args(self.data.iter().flat_map(|data| ["--data", data]));
+        command.args(self.offline.then_some("--offline"));
+        // It asks this program for the models that the command names by their ids.
+        command.env("VRAMSCOPE_PROGRAM", std::env::current_exe()?);
         if let Some((name, value)) = size {
             command.args(["--set".into(), format!("{name}={value}")]);
         }
@@ -228,6 +302,26 @@ impl DryRun {
             None => Err(Failure::Broken(format!(
                 "the dry run was ended from outside ({status}); if the system ran out of memory, close other programs"
             ))),
+        }
+    }
+
+    /// Dry-runs with each value of a size, and lists what came out.
+    fn each(&self, python: &Path, vary: &Vary, scratch: &Path) -> Result<(), Failure> {
+        let mut tries = Vec::new();
+        for &value in &vary.values {
+            let out = scratch.join(format!("{value}.vram.gz"));
+            self.record(python, &out, Some((&vary.size, value)))?;
+            let (verdict, report) = judged(&Source::File(out), (&self.room, &self.time))?;
+            tries.push(Try {
+                value,
+                verdict: verdict.map_or("not known", Verdict::name),
+                peak_allocated: report.peak_allocated,
+                peak_reserved: report.peak_reserved,
+            });
+        }
+        match self.json || matches!(self.format, Some(Format::Json | Format::Jsonl)) {
+            true => output::print_json(&tries),
+            false => output::print(&tries.iter().map(Try::text).collect::<String>()),
         }
     }
 

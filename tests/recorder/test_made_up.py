@@ -1,0 +1,263 @@
+"""Dry runs without weights, data, tokenizer or processor: what is made up in their place, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import tempfile
+import unittest
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
+sys.path[:0] = [SOURCE, HERE]
+
+from vramscope.dry_run import commands, made_files, made_up  # noqa: E402
+from vramscope.dry_run.notes import Notes  # noqa: E402
+from vramscope.record.errors import RecordingError  # noqa: E402
+
+from test_dry_run import Folder, needs, stand_ins  # noqa: E402
+
+# A small model of each kind, as its configuration file has it.
+TEXT = dict(
+    model_type="qwen2",
+    vocab_size=1024,
+    hidden_size=64,
+    intermediate_size=128,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    num_key_value_heads=1,
+    max_position_embeddings=512,
+    eos_token_id=1002,
+    torch_dtype="bfloat16",
+)
+QWEN = dict(
+    model_type="qwen2_5_vl",
+    text_config={**TEXT, "vocab_size": 151936, "eos_token_id": 151645, "model_type": "qwen2_5_vl_text"},
+    vision_config=dict(depth=1, hidden_size=64, num_heads=2, intermediate_size=64, out_hidden_size=64, patch_size=14),
+    image_token_id=151655,
+    video_token_id=151656,
+    vision_start_token_id=151652,
+    vision_end_token_id=151653,
+)
+LLAVA = dict(
+    model_type="llava",
+    text_config={**TEXT, "model_type": "llama", "vocab_size": 32064, "eos_token_id": 2, "bos_token_id": 1},
+    vision_config=dict(model_type="clip_vision_model", image_size=336, patch_size=14, hidden_size=64),
+    image_token_index=32000,
+    vision_feature_select_strategy="default",
+)
+
+# Stands for the program that a dry run asks for models: it knows one id.
+PROGRAM = """#!/bin/sh
+test "$1 $3" = "models --folder" || exit 9
+test "$2" = "maker/small" && echo "note: known by name" >&2 && echo "$(dirname "$0")/known" && exit 0
+echo "error: there is no model $2" >&2
+exit 2
+"""
+
+TRAIN = """
+    import torch
+    from datasets import load_dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from huggingface_hub import snapshot_download
+    import os
+    assert os.listdir(snapshot_download("maker/small"))
+    name = "NAME"
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    model = AutoModelForCausalLM.from_pretrained(name).cuda()
+    assert model.dtype is torch.bfloat16 and len(tokenizer) == 1024
+    data = load_dataset("maker/words", split="train")
+    optimizer = torch.optim.AdamW(model.parameters())
+    for row in list(data)[:2]:
+        batch = tokenizer(row["text"], return_tensors="pt").to("cuda")
+        assert batch["input_ids"].shape == (1, 48), batch["input_ids"].shape
+        model(**batch, labels=batch["input_ids"]).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def made(config: dict[str, Any], *more: str) -> str:
+    """A model's folder with its configuration and these empty files."""
+    folder = tempfile.mkdtemp()
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    for name in more:
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write("{}")
+    return folder
+
+
+class Words(unittest.TestCase):
+    """What `--data` says."""
+
+    def test_samples_are_read(self) -> None:
+        """Sizes by name, and lengths of a file in each of its forms."""
+        data = made_up.read("made-up:tokens=2048,images=2x1280x720+64x32,labels=0.3,samples=7,columns=q+a")
+        self.assertEqual(data.samples[0], made_up.Sample(2048, [(1280, 720), (1280, 720), (64, 32)], 0.3))
+        self.assertEqual((data.count, data.columns, data.is_uniform), (7, ["q", "a"], True))
+        for text in (
+            "300\n40\n",
+            "tokens,images\n300,64x32\n40,\n",
+            '{"tokens": 300, "images": ["64x32"]}\n{"tokens": 40}\n',
+        ):
+            with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+                file.write(text)
+                file.flush()
+                data = made_up.read(f"made-up:lengths={file.name}")
+            self.assertEqual([s.tokens for s in data.samples], [300, 40], text)
+            self.assertEqual(data.samples[0].images, [(64, 32)] if "64" in text else [], text)
+            self.assertFalse(data.is_uniform)
+
+    def test_what_is_no_sample_is_refused_with_what_is(self) -> None:
+        """What was given, and what is taken."""
+        for words, said in {
+            "alpaca": "made-up:tokens=2048",
+            "made-up:tokens=many": "a whole number from 2",
+            "made-up:images=big": "COUNTxWIDTHxHEIGHT",
+            "made-up:images=1x99999x1": "at most 32768 pixels a side",
+            "made-up:labels=3": "a share between 0 and 1",
+            "made-up:lenght=3": 'there is no "lenght"',
+            "made-up:lengths=/no/such": "cannot be read",
+        }.items():
+            with self.subTest(words), self.assertRaises(RecordingError) as caught:
+                made_up.read(words)
+            self.assertIn(said, str(caught.exception))
+
+    def test_samples_have_the_form_that_the_trainer_asks_for(self) -> None:
+        """By the tool's command, its file, or the trainer that a script names."""
+        for (words, text), feed in {
+            ("swift sft --model m", ""): "messages",
+            ("swift rlhf --rlhf_type grpo", ""): "prompt",
+            ("swift rlhf", "rlhf_type: kto\n"): "kto",
+            ("llamafactory-cli train a.yaml", "stage: dpo\n"): "preference",
+            ("llamafactory-cli train a.yaml", "stage: pt\n"): "text",
+            ("trl dpo", ""): "preference",
+            ("train.py", "from trl import GRPOTrainer"): "prompt",
+            ("train.py", "loader = DataLoader(x)"): "anything",
+        }.items():
+            name, *args = words.split()
+            program = commands.Program("entry", name, args)
+            self.assertEqual(made_up.feed(program, [text]), feed, words)
+
+    def test_rows_hold_what_tools_read(self) -> None:
+        """Messages with images, a chosen and a rejected answer, a prompt alone; as many words as tokens."""
+        data = made_up.read("made-up:tokens=10,images=1x64x32,labels=0.3")
+        maker = made_up.MadeUp(data, commands.Program("entry", "trl", ["sft"]), [], Notes())
+        self.addCleanup(maker.remove)
+        row = maker.row("swift messages", data.samples[0])
+        self.assertEqual([len(m["content"].split()) for m in row["messages"]], [7, 3])
+        self.assertTrue(row["messages"][0]["content"].startswith("<image>the"))
+        self.assertTrue(os.path.exists(row["images"][0]))
+        self.assertEqual(set(maker.row("lf preference", data.samples[0])), {"messages", "chosen", "rejected", "images"})
+        self.assertEqual(set(maker.row("trl prompt", data.samples[0])), {"prompt", "images"})
+        self.assertEqual(set(maker.row("trl preference", data.samples[0])), {"prompt", "chosen", "rejected", "images"})
+
+    @needs("PIL")
+    def test_images_have_their_size(self) -> None:
+        """As a library opens them."""
+        import io
+
+        from PIL import Image
+
+        self.assertEqual(Image.open(io.BytesIO(made_up.png(130, 70))).size, (130, 70))
+
+
+class Files(unittest.TestCase):
+    """Tokenizers and processors of a configuration."""
+
+    def test_what_is_there_is_left_alone(self) -> None:
+        """A tokenizer that a folder has, and a processor of a model without images."""
+        self.assertEqual(made_files.missing(made(TEXT)), ["tokenizer"])
+        self.assertEqual(made_files.missing(made(QWEN)), ["tokenizer", "processor"])
+        self.assertEqual(made_files.missing(made(QWEN, "vocab.json", "preprocessor_config.json")), [])
+        self.assertEqual(made_files.missing(tempfile.mkdtemp()), [])
+
+    def test_special_tokens_stand_at_their_ids(self) -> None:
+        """Those of the configuration, and Qwen's that follow each other."""
+        at = made_files.Specials(QWEN).at
+        self.assertEqual(at["<|image_pad|>"], 151655)
+        self.assertEqual((at["<|im_start|>"], at["<|im_end|>"], at["<|endoftext|>"]), (151644, 151645, 151643))
+        self.assertEqual(made_files.Specials(LLAVA).at["<image>"], 32000)
+        self.assertEqual(made_files.Specials(TEXT).role("eos"), "<|im_end|>")
+
+    @needs("tokenizers")
+    def test_a_word_is_a_token(self) -> None:
+        """So that made-up samples have as many tokens as were asked for, and the vocabulary its size."""
+        from tokenizers import Tokenizer
+
+        made = Tokenizer.from_str(made_files.tokenizer(TEXT)["tokenizer.json"])
+        self.assertEqual(made.get_vocab_size(), 1024)
+        self.assertEqual(len(made.encode("the" + made_up.WORD * 99).ids), 100)
+        self.assertEqual(made.encode("<|im_end|>the").ids[0], 1002)
+
+    @needs("transformers", "torchvision", "PIL")
+    def test_processors_count_an_image_as_the_real_ones(self) -> None:
+        """391 positions of 640 by 480 pixels for Qwen2.5-VL, 576 for LLaVA 1.5."""
+        from PIL import Image
+        from transformers import AutoProcessor
+        from vramscope.dry_run.hub import Hub
+        from vramscope.record.imports import OnImport
+        from vramscope.record.patches import Patches
+
+        patches, hub = Patches(), Hub(Notes(), True)
+        watcher = OnImport(hub.actions(patches))
+        self.addCleanup(watcher.remove)
+        self.addCleanup(patches.undo)
+        self.addCleanup(hub.remove)
+        for config, positions in ((QWEN, 391), (LLAVA, 576)):
+            processor = AutoProcessor.from_pretrained(made(config))
+            said = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what"}]}]
+            text = processor.apply_chat_template(said, tokenize=False)
+            batch = processor(text=[text], images=[Image.new("RGB", (640, 480))], return_tensors="pt")
+            number = config.get("image_token_id", config.get("image_token_index"))
+            self.assertEqual(int((batch["input_ids"] == number).sum()), positions, config["model_type"])
+
+
+@needs("transformers", "datasets", "huggingface_hub")
+class Runs(unittest.TestCase):
+    """Whole runs of a script that names a model and data which are not there."""
+
+    def folder(self, name: str) -> Folder:
+        """With a program that knows `maker/small`."""
+        made = Folder(**{"train.py": TRAIN.replace("NAME", name), "program": PROGRAM})
+        os.mkdir(os.path.join(made.path, "known"))
+        made.write("known/config.json", json.dumps(TEXT))
+        path = os.path.join(made.path, "program")
+        os.chmod(path, os.stat(path).st_mode | stat.S_IEXEC)
+        return made
+
+    def test_a_model_by_its_id_and_made_up_data(self) -> None:
+        """Weights in the dtype of the configuration, the vocabulary of its size, samples of the asked length."""
+        with self.folder("maker/small") as f:
+            flags = ("--data", "made-up:tokens=48")
+            status, said = f.run("python", "train.py", flags=flags, VRAMSCOPE_PROGRAM=os.path.join(f.path, "program"))
+            self.assertEqual(status, 0, said)
+            told = stand_ins(f.lines())
+        self.assertEqual(told["maker/small"], "known by name")
+        self.assertIn("made of the configuration", told["maker/small: tokenizer"])
+        self.assertEqual(told["data: maker/words"], "made up: tokens=48")
+
+    def test_what_is_not_found_says_what_to_do(self) -> None:
+        """A model that nobody knows, and a data set that is not here."""
+        with self.folder("maker/unknown") as f:
+            program = os.path.join(f.path, "program")
+            status, said = f.run("python", "train.py", VRAMSCOPE_PROGRAM=program)
+            self.assertEqual(status, 2, said)
+            self.assertIn("there is no model maker/unknown", said)
+            f.write("train.py", TRAIN.replace("NAME", "maker/small"))
+            status, said = f.run("python", "train.py", VRAMSCOPE_PROGRAM=program)
+            self.assertEqual(status, 2, said)
+            self.assertIn("vramscope dry-run --data made-up:", said)
+            f.write("train.py", TRAIN.replace("NAME", "maker/small").replace('"text"', '"question"'))
+            flags = ("--data", "made-up:tokens=48")
+            status, said = f.run("python", "train.py", flags=flags, VRAMSCOPE_PROGRAM=program)
+            self.assertEqual(status, 2, said)
+            self.assertIn("columns=question", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
