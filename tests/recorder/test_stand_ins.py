@@ -14,12 +14,12 @@ sys.path[:0] = [SOURCE, HERE]
 
 import torch  # noqa: E402
 import vramscope  # noqa: E402
-from vramscope.dry_run import flash_attention, packages  # noqa: E402
+from vramscope.dry_run import flash_attention  # noqa: E402
 from vramscope.record import bitsandbytes  # noqa: E402
 from vramscope.record.errors import RecordingError  # noqa: E402
 
 from player import written  # noqa: E402
-from test_dry_run import Folder, needs, stand_ins  # noqa: E402
+from test_dry_run import needs  # noqa: E402
 
 
 def asked(run: Any, capability: str = "a100") -> list[int]:
@@ -29,60 +29,6 @@ def asked(run: Any, capability: str = "a100") -> list[int]:
         with vramscope.recording(path, gpu=capability):
             run()
         return [n for line in written(path) if line["t"] == "op" for _, n in line.get("n", [])]
-
-
-class Packages(unittest.TestCase):
-    """What the machine that trains has."""
-
-    def test_a_list_is_read_as_a_file_is(self) -> None:
-        """Names with or without versions."""
-        self.assertEqual(packages.of_file("flash_attn==2.8.3,liger-kernel"), {"flash-attn", "liger-kernel"})
-        with self.assertRaisesRegex(RecordingError, "cannot be read"):
-            packages.of_file("no/such.txt")
-
-    def test_flash_attn_is_there_where_it_is_asked_for(self) -> None:
-        """By the list, or by the command's own words; its version and functions are found; else nothing is."""
-        script = """
-            import importlib.metadata, importlib.util, sys, torch
-            found = importlib.util.find_spec("flash_attn") is not None
-            assert found == (sys.argv[1] == "yes"), found
-            if found:
-                from flash_attn import flash_attn_func
-                from flash_attn.bert_padding import unpad_input
-                assert importlib.metadata.version("flash-attn") == "2.8.3"
-                assert "flash-attn" in importlib.metadata.packages_distributions()["flash_attn"]
-            w = torch.nn.Parameter(torch.ones(8, device="cuda"))
-            w.sum().backward()
-            torch.optim.SGD([w]).step()
-        """
-        with Folder(**{"ask.py": script}) as f:
-            for words, flags in (
-                (("ask.py", "no"), ()),
-                (("ask.py", "yes"), ("--packages", "torch,flash-attn")),
-                (("ask.py", "yes", "flash_attention_2"), ()),
-            ):
-                status, said = f.run("python", *words, flags=(*flags, "--steps", "1"))
-                self.assertEqual(status, 0, said)
-                told = stand_ins(f.lines())
-                self.assertEqual("flash-attn" in told, words[1] == "yes")
-        self.assertIn("the command asks for it", told["flash-attn"])
-
-    def test_what_is_missing_says_which_way_was_taken(self) -> None:
-        """Of a package that the machine has and this one lacks."""
-        script = """
-            import torch
-            try:
-                import causal_conv1d
-            except ImportError:
-                pass
-            w = torch.nn.Parameter(torch.ones(8, device="cuda"))
-            w.sum().backward()
-            torch.optim.SGD([w]).step()
-        """
-        with Folder(**{"ask.py": script}) as f:
-            status, said = f.run("python", "ask.py", flags=("--packages", "torch,causal-conv1d", "--steps", "1"))
-            self.assertEqual(status, 0, said)
-            self.assertIn("convolutions are PyTorch's own", stand_ins(f.lines())["causal-conv1d"])
 
 
 class FlashAttention(unittest.TestCase):

@@ -21,11 +21,9 @@ pub struct TimeFlags {
     /// or PCI Express, or what was measured]
     #[arg(long, value_name = "GB/S")]
     link: Option<f64>,
-    /// How data comes: milliseconds a sample of read, decode, resize, normalise, augment and collate (by workers), copy
-    /// (beside the step) and gpu (in the step), with the workers, batches ahead of each, and cores, such as
-    /// read=4,decode=9,resize=3,workers=8,ahead=2,cores=16
-    #[arg(long, value_name = "STAGES", value_parser = Feed::read)]
-    data: Option<Feed>,
+    /// How data comes; a flag of its own, since that of a dry run may name samples instead.
+    #[arg(skip)]
+    pub data: Option<Feed>,
     /// Samples of the whole run, epochs and all
     #[arg(long, value_name = "N", value_parser = count::samples)]
     samples: Option<u64>,
@@ -35,6 +33,17 @@ pub struct TimeFlags {
     /// What one card draws at most, for the run's energy; needs --samples
     #[arg(long, value_name = "W", requires = "samples")]
     watts: Option<f64>,
+}
+
+/// How data comes, for commands that load none.
+#[derive(Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Time")]
+pub struct FeedFlags {
+    /// How data comes: milliseconds a sample of read, decode, resize, normalise, augment and collate (by workers), copy
+    /// (beside the step) and gpu (in the step), with the workers, batches ahead of each, and cores, such as
+    /// read=4,decode=9,resize=3,workers=8,ahead=2,cores=16
+    #[arg(long, value_name = "STAGES", value_parser = Feed::read)]
+    pub data: Option<Feed>,
 }
 
 impl TimeFlags {

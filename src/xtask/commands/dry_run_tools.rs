@@ -15,21 +15,44 @@ struct Case {
 }
 
 /// Samples of all runs: the point is that each tool takes them.
-const DATA: &[&str] = &["--data", "made-up:tokens=256,labels=0.5", "--gpu", "h100", "--format", "jsonl"];
+const DATA: &[&str] = &[
+    "--data",
+    "made-up:tokens=256,labels=0.5",
+    "--gpu",
+    "h100",
+    "--format",
+    "jsonl",
+];
 
 const CASES: &[Case] = &[
     Case {
         name: "trl",
         flags: &["--with", "trl"],
         words: &[
-            "trl", "sft", "--model_name_or_path", "Qwen/Qwen2.5-0.5B-Instruct", "--dataset_name", "any/data",
-            "--max_steps", "2", "--use_peft", "--output_dir", "out",
+            "trl",
+            "sft",
+            "--model_name_or_path",
+            "Qwen/Qwen2.5-0.5B-Instruct",
+            "--dataset_name",
+            "any/data",
+            "--max_steps",
+            "2",
+            "--use_peft",
+            "--output_dir",
+            "out",
         ],
     },
     Case {
         name: "accelerate",
         flags: &["--with", "accelerate,transformers,datasets"],
-        words: &["accelerate", "launch", "--num_processes", "2", "--multi_gpu", "train.py"],
+        words: &[
+            "accelerate",
+            "launch",
+            "--num_processes",
+            "2",
+            "--multi_gpu",
+            "train.py",
+        ],
     },
     Case {
         name: "deepspeed",
@@ -106,7 +129,10 @@ const FILES: &[(&str, &str)] = &[
 pub fn dry_run_tools(names: &[String]) -> Result<(), Failure> {
     if let Some(unknown) = names.iter().find(|name| !CASES.iter().any(|case| case.name == **name)) {
         let known: Vec<&str> = CASES.iter().map(|case| case.name).collect();
-        return Err(Failure::usage(format!("there is no tool `{unknown}`; there are {}", known.join("; "))));
+        return Err(Failure::usage(format!(
+            "there is no tool `{unknown}`; there are {}",
+            known.join("; ")
+        )));
     }
     run(cargo().args(["build", "--workspace", "--bin", "vramscope", "--locked"]))?;
     let home = root().join("target/dry_run_tools");
@@ -121,7 +147,12 @@ pub fn dry_run_tools(names: &[String]) -> Result<(), Failure> {
         .filter(|case| names.is_empty() || names.iter().any(|name| name == case.name));
     let mut failed = Vec::new();
     for case in wanted {
-        eprintln!("\n{}: vramscope dry-run {} {}", case.name, case.flags.join(" "), case.words.join(" "));
+        eprintln!(
+            "\n{}: vramscope dry-run {} {}",
+            case.name,
+            case.flags.join(" "),
+            case.words.join(" ")
+        );
         if let Err(failure) = run(&mut command(case, &home, &work)) {
             eprintln!("{}: {failure}", case.name);
             failed.push(case.name);

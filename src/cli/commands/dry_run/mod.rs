@@ -13,6 +13,7 @@ use vramscope_engine::device::Device;
 use vramscope_engine::format::gib;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
+use vramscope_time::Feed;
 
 use crate::commands::estimate::recorded::{compare, judged, show_one};
 use crate::commands::examples;
@@ -56,8 +57,10 @@ pub struct DryRun {
     batches: Option<u32>,
     /// Samples in place of the command's data: `made-up:tokens=2048,images=1x1280x720,labels=0.3` (text tokens, pixels, share
     /// of the text that is the answer; samples=128, columns=question+answer), or `made-up:lengths=FILE`
-    #[arg(long, value_name = "SAMPLES")]
-    data: Option<String>,
+    ///
+    /// As for `estimate`, read=4,decode=9,workers=8 says how long the run's own data takes to come.
+    #[arg(long, value_name = "SAMPLES|STAGES", value_parser = Data::read)]
+    data: Option<Data>,
     /// Ask nothing of the network for a model that the command names by its id
     #[arg(long)]
     offline: bool,
@@ -129,6 +132,22 @@ Exit codes with --gpu or --limit-gib: 0 fits, 5 tight, 3 does not, 4 not known; 
 
 /// The card where none is named.
 const DEFAULT_CARD: &str = "H100 SXM";
+
+/// What `--data` says: samples to make up, which the recorder reads, or the times of the run's own.
+#[derive(Debug, Clone)]
+enum Data {
+    Samples(String),
+    Feed(Feed),
+}
+
+impl Data {
+    fn read(text: &str) -> Result<Self, String> {
+        match text.contains(':') || !text.contains('=') {
+            true => Ok(Self::Samples(text.to_owned())),
+            false => Feed::read(text).map(Self::Feed),
+        }
+    }
+}
 
 /// Values of a size that are tried one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,7 +222,10 @@ impl DryRun {
     ///
     /// # Errors
     /// When the command is none, or fails; and as the exit code says, when the run does not fit a named card.
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(mut self) -> Result<(), Failure> {
+        if let Some(Data::Feed(feed)) = &self.data {
+            self.time.data = Some(feed.clone());
+        }
         let target = self.room.target()?;
         let python = match &self.with[..] {
             [] => environment::at_hand(self.python.as_deref(), &self.words[0])?,
@@ -280,7 +302,9 @@ impl DryRun {
                 .iter()
                 .flat_map(|path| [OsString::from("--packages"), path.into()]),
         );
-        command.args(self.data.iter().flat_map(|data| ["--data", data]));
+        if let Some(Data::Samples(samples)) = &self.data {
+            command.args(["--data", samples]);
+        }
         command.args(self.offline.then_some("--offline"));
         // It asks this program for the models that the command names by their ids.
         command.env("VRAMSCOPE_PROGRAM", std::env::current_exe()?);

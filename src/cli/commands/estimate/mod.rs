@@ -21,7 +21,7 @@ use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
 use crate::input::subject::Subject;
-use crate::input::time_flags::TimeFlags;
+use crate::input::time_flags::{FeedFlags, TimeFlags};
 use crate::output::Format;
 
 /// Show what one training step of a model holds in GPU memory
@@ -73,6 +73,8 @@ pub struct Estimate {
     #[command(flatten)]
     time: TimeFlags,
     #[command(flatten)]
+    feed: FeedFlags,
+    #[command(flatten)]
     setup: SetupFlags,
 }
 
@@ -105,6 +107,7 @@ impl Estimate {
     /// # Errors
     /// See [`Failure`].
     pub fn run(mut self) -> Result<(), Failure> {
+        self.time.data = self.feed.data.take();
         if let Some(source) = self.recording.take() {
             return self.run_recorded(&source);
         }
