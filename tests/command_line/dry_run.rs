@@ -126,6 +126,48 @@ fn the_command_and_its_flags_reach_the_recorder() {
     );
 }
 
+#[test]
+fn two_environments_stand_beside_each_other() {
+    let home = folder("against");
+    python(&home.join("path/python3"), &home, &recorded());
+    // The environment is this Python again.
+    let script = fs::read_to_string(home.join("path/python3")).expect("it is there");
+    let made = "[ \"$2\" = environment ] && echo \"$0\" && exit 0\n[ \"$2\" = dry-run ]";
+    program(
+        &home.join("path/python3"),
+        &script.replace("[ \"$2\" = dry-run ]", made),
+    );
+    let words = ["--with", "trl==1.16,peft", "--against", "trl==1.9", "trl", "sft"];
+    let seen = dry_run(&home, &words);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    assert!(
+        seen.stdout.contains("trl==1.16 peft") && seen.stdout.contains("trl==1.9 peft"),
+        "{}",
+        seen.stdout
+    );
+    assert!(seen.stdout.contains("no tensor differs"), "{}", seen.stdout);
+    let words = told(&home);
+    let asked = |spec: &str| words.iter().any(|word| word == spec);
+    assert!(asked("trl==1.16") && asked("trl==1.9"), "{words:?}");
+}
+
+#[test]
+fn given_values_are_run_one_after_the_other() {
+    let home = folder("vary");
+    python(&home.join("path/python3"), &home, &recorded());
+    let seen = dry_run(
+        &home,
+        &["--json", "--vary", "batch=--bs:1,2", "python3", "train.py", "--bs", "4"],
+    );
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let rows: serde_json::Value = serde_json::from_str(&seen.stdout).expect("it is JSON");
+    assert_eq!((&rows[0]["value"], &rows[1]["value"]), (&1.into(), &2.into()));
+    assert!(told(&home).contains(&"--bs=2".to_owned()));
+    let seen = dry_run(&home, &["--vary", "batch", "python3", "train.py"]);
+    assert_eq!(seen.code, Some(2));
+    assert!(seen.stderr.contains("batch:1,2,4"), "{}", seen.stderr);
+}
+
 /// What a dry run asks of this program where a command names a model by its id.
 #[test]
 fn a_models_folder_holds_its_configuration() {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 import tempfile
 import unittest
@@ -18,7 +17,7 @@ from vramscope.dry_run import commands, made_files, made_up  # noqa: E402
 from vramscope.dry_run.notes import Notes  # noqa: E402
 from vramscope.record.errors import RecordingError  # noqa: E402
 
-from test_dry_run import Folder, needs, stand_ins  # noqa: E402
+from test_dry_run import needs  # noqa: E402
 
 # A small model of each kind, as its configuration file has it.
 TEXT = dict(
@@ -49,35 +48,6 @@ LLAVA = dict(
     image_token_index=32000,
     vision_feature_select_strategy="default",
 )
-
-# Stands for the program that a dry run asks for models: it knows one id.
-PROGRAM = """#!/bin/sh
-test "$1 $3" = "models --folder" || exit 9
-test "$2" = "maker/small" && echo "note: known by name" >&2 && echo "$(dirname "$0")/known" && exit 0
-echo "error: there is no model $2" >&2
-exit 2
-"""
-
-TRAIN = """
-    import torch
-    from datasets import load_dataset
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from huggingface_hub import snapshot_download
-    import os
-    assert os.listdir(snapshot_download("maker/small"))
-    name = "NAME"
-    tokenizer = AutoTokenizer.from_pretrained(name)
-    model = AutoModelForCausalLM.from_pretrained(name).cuda()
-    assert model.dtype is torch.bfloat16 and len(tokenizer) == 1024
-    data = load_dataset("maker/words", split="train")
-    optimizer = torch.optim.AdamW(model.parameters())
-    for row in list(data)[:2]:
-        batch = tokenizer(row["text"], return_tensors="pt").to("cuda")
-        assert batch["input_ids"].shape == (1, 48), batch["input_ids"].shape
-        model(**batch, labels=batch["input_ids"]).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-"""
 
 
 def made(config: dict[str, Any], *more: str) -> str:
@@ -215,48 +185,6 @@ class Files(unittest.TestCase):
             batch = processor(text=[text], images=[Image.new("RGB", (640, 480))], return_tensors="pt")
             number = config.get("image_token_id", config.get("image_token_index"))
             self.assertEqual(int((batch["input_ids"] == number).sum()), positions, config["model_type"])
-
-
-@needs("transformers", "datasets", "huggingface_hub")
-class Runs(unittest.TestCase):
-    """Whole runs of a script that names a model and data which are not there."""
-
-    def folder(self, name: str) -> Folder:
-        """With a program that knows `maker/small`."""
-        made = Folder(**{"train.py": TRAIN.replace("NAME", name), "program": PROGRAM})
-        os.mkdir(os.path.join(made.path, "known"))
-        made.write("known/config.json", json.dumps(TEXT))
-        path = os.path.join(made.path, "program")
-        os.chmod(path, os.stat(path).st_mode | stat.S_IEXEC)
-        return made
-
-    def test_a_model_by_its_id_and_made_up_data(self) -> None:
-        """Weights in the dtype of the configuration, the vocabulary of its size, samples of the asked length."""
-        with self.folder("maker/small") as f:
-            flags = ("--data", "made-up:tokens=48")
-            status, said = f.run("python", "train.py", flags=flags, VRAMSCOPE_PROGRAM=os.path.join(f.path, "program"))
-            self.assertEqual(status, 0, said)
-            told = stand_ins(f.lines())
-        self.assertEqual(told["maker/small"], "known by name")
-        self.assertIn("made of the configuration", told["maker/small: tokenizer"])
-        self.assertEqual(told["data: maker/words"], "made up: tokens=48")
-
-    def test_what_is_not_found_says_what_to_do(self) -> None:
-        """A model that nobody knows, and a data set that is not here."""
-        with self.folder("maker/unknown") as f:
-            program = os.path.join(f.path, "program")
-            status, said = f.run("python", "train.py", VRAMSCOPE_PROGRAM=program)
-            self.assertEqual(status, 2, said)
-            self.assertIn("there is no model maker/unknown", said)
-            f.write("train.py", TRAIN.replace("NAME", "maker/small"))
-            status, said = f.run("python", "train.py", VRAMSCOPE_PROGRAM=program)
-            self.assertEqual(status, 2, said)
-            self.assertIn("vramscope dry-run --data made-up:", said)
-            f.write("train.py", TRAIN.replace("NAME", "maker/small").replace('"text"', '"question"'))
-            flags = ("--data", "made-up:tokens=48")
-            status, said = f.run("python", "train.py", flags=flags, VRAMSCOPE_PROGRAM=program)
-            self.assertEqual(status, 2, said)
-            self.assertIn("columns=question", said)
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ const FILES: &[(&str, &str)] = &[
     (
         "axolotl.yml",
         "base_model: Qwen/Qwen2.5-0.5B-Instruct\ndatasets:\n  - path: any/data\n    type: chat_template\n\
-         sequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\nadapter: lora\nlora_r: 16\nlora_alpha: 32\n\
+         sequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\nlearning_rate: 0.0002\nadapter: lora\nlora_r: 16\nlora_alpha: 32\n\
          lora_target_linear: true\nmax_steps: 2\nbf16: true\noptimizer: adamw_torch_fused\noutput_dir: out\n",
     ),
 ];
