@@ -8,7 +8,9 @@ use vramscope_engine::suggest::suggest;
 use vramscope_engine::{Model, python_json};
 
 use super::aliases;
-use super::own_code::in_transformers_form;
+use super::error::HubError;
+use super::own_code::{in_transformers_form, larger_form};
+use super::remark::Remark;
 use super::repository::Repository;
 use super::variants::{Shape, is_copier, is_same_owner, split};
 use super::weights::Weights;
@@ -17,7 +19,7 @@ use super::weights::Weights;
 const FINE_TUNED: &str = include_str!("fine_tuned.tsv");
 
 /// Configurations of repositories that bring their own code, as published: id and text.
-const OWN_CODE: [(&str, &str); 18] = [
+const OWN_CODE: [(&str, &str); 20] = [
     ("Qwen/Qwen-1_8B", include_str!("own_code/Qwen/Qwen-1_8B.json")),
     ("Qwen/Qwen-7B", include_str!("own_code/Qwen/Qwen-7B.json")),
     ("Qwen/Qwen-14B", include_str!("own_code/Qwen/Qwen-14B.json")),
@@ -78,6 +80,14 @@ const OWN_CODE: [(&str, &str); 18] = [
         "OpenGVLab/InternVL3-78B",
         include_str!("own_code/OpenGVLab/InternVL3-78B.json"),
     ),
+    (
+        "openbmb/MiniCPM-Llama3-V-2_5",
+        include_str!("own_code/openbmb/MiniCPM-Llama3-V-2_5.json"),
+    ),
+    (
+        "openbmb/MiniCPM-V-2_6",
+        include_str!("own_code/openbmb/MiniCPM-V-2_6.json"),
+    ),
 ];
 
 /// Returns true for repositories of InternVL, which bring their own code but for those whose name ends in `-hf`.
@@ -87,6 +97,11 @@ fn brings_own_code(id: &str) -> bool {
     name.is_some_and(|name| !name.split('-').any(|part| part == "hf"))
 }
 
+/// Returns true for repositories with their own code whose model is bounded from above ([`larger_form`]).
+fn is_bounded(name: &str) -> bool {
+    name.starts_with("openbmb/")
+}
+
 /// A model that is known by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
@@ -94,8 +109,8 @@ pub struct Known {
     pub name: &'static str,
     /// Id that was meant, with its owner where it is known; for messages and exports.
     pub id: String,
-    /// Why the model is taken for this one, as sentences; empty if the name is its own.
-    pub remarks: Vec<String>,
+    /// Why the model is taken for this one; empty if the name is its own.
+    pub remarks: Vec<Remark>,
     /// Type of its stored weights.
     pub weights: Weights,
     /// False if the name alone is alike: its own files are better evidence where they can be had.
@@ -114,17 +129,22 @@ impl Known {
     ///
     /// # Errors
     /// If weights of its type are not simulated ([`Weights::is_refused`]), or the code of its family is not loaded.
-    pub fn config(&self) -> Result<Cow<'static, str>, ModelError> {
+    pub fn config(&self) -> Result<Cow<'static, str>, HubError> {
         let text = match OWN_CODE.iter().find(|(id, _)| *id == self.name) {
             Some((_, text)) => *text,
-            None => Model::catalogue_config(self.name)?,
+            None => Model::catalogue_config(self.name).map_err(unreadable)?,
         };
         if self.weights == Weights::Plain && !self.is_own_file() {
             return Ok(Cow::Borrowed(text));
         }
-        let published = object(text)?;
-        let config = in_transformers_form(&published).unwrap_or(published);
-        let applied = self.weights.applied(&config).ok_or_else(|| self.refusal())?;
+        let published = object(text).map_err(unreadable)?;
+        let form = in_transformers_form(&published).or_else(|| larger_form(&published));
+        let config = form.unwrap_or(published);
+        let applied = self.weights.applied(&config).ok_or_else(|| HubError::Packed {
+            id: self.id.clone(),
+            of: self.name,
+            weights: self.weights,
+        })?;
         Ok(Cow::Owned(Value::Object(applied).to_string()))
     }
 
@@ -137,15 +157,10 @@ impl Known {
     fn is_own_file(&self) -> bool {
         OWN_CODE.iter().any(|(id, _)| *id == self.name)
     }
+}
 
-    fn refusal(&self) -> ModelError {
-        let why = self.weights.meaning().unwrap_or("its weights are stored packed");
-        ModelError(format!(
-            "{} has the shape of {}, but {why}, by kernels that are not simulated; name {} for its weights in 16 bits, or with \
-             `--freeze qlora` for adapters beside weights in 4 bits",
-            self.id, self.name, self.name
-        ))
-    }
+fn unreadable(error: ModelError) -> HubError {
+    HubError::Refused(error.to_string())
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, ModelError> {
@@ -186,7 +201,11 @@ pub fn known(given: &str) -> Option<Known> {
     }
     if let Some((tool, id)) = aliases::find(given) {
         let mut found = of_repository(&Repository::parse(id)?)?;
-        found.remark_first(format!("{given} is {id} in the table of {}", tool.name()));
+        found.remark_first(Remark::Alias {
+            given: given.to_owned(),
+            id: id.to_owned(),
+            tool: tool.name(),
+        });
         return Some(found);
     }
     match Repository::parse(given) {
@@ -220,23 +239,23 @@ impl Entry {
             is_certain: true,
         };
         if self.name.contains("-Omni-") {
-            known.remarks.push(format!(
-                "the thinker of {} is simulated, which is what trains; its talker takes more where it is loaded",
-                self.name
-            ));
+            known.remarks.push(Remark::Thinker {
+                id: self.name.to_owned(),
+            });
         }
         if self.has_own_code {
-            known.remarks.push(format!(
-                "{} brings its own code, which is not simulated: this is the same model in transformers' form",
-                self.name
-            ));
+            let id = self.name.to_owned();
+            known.remarks.push(match is_bounded(self.name) {
+                true => Remark::Larger { id },
+                false => Remark::OwnCode { id, file: None },
+            });
         }
         known
     }
 }
 
 impl Known {
-    fn remark_first(&mut self, remark: String) {
+    fn remark_first(&mut self, remark: Remark) {
         self.remarks.insert(0, remark);
     }
 }
@@ -247,10 +266,9 @@ fn of_repository(repository: &Repository) -> Option<Known> {
     let is_main = matches!(repository.revision.as_deref(), None | Some("main" | "master"));
     if !is_main {
         found.is_certain = false;
-        found.remarks.push(format!(
-            "its revision {} is taken to have the shape of the main one",
-            repository.revision.as_deref().unwrap_or_default()
-        ));
+        found.remarks.push(Remark::Revision {
+            revision: repository.revision.clone().unwrap_or_default(),
+        });
     }
     Some(found)
 }
@@ -269,7 +287,10 @@ fn of_id(id: &str) -> Option<Known> {
         })?;
         let mut found = of_id(base)?;
         found.id = base_id.to_owned();
-        found.remark_first(format!("{base_id} has the shape of {base}"));
+        found.remark_first(Remark::Shape {
+            id: base_id.to_owned(),
+            of: base.to_owned(),
+        });
         Some(found)
     };
     let candidate = best(owner, &rest, &shape).map(|entry| {
@@ -281,17 +302,18 @@ fn of_id(id: &str) -> Option<Known> {
     let mut found = of_base().or(candidate)?;
     let base = std::mem::replace(&mut found.id, id.to_owned());
     found.weights = weights;
-    match weights.meaning() {
-        Some(meaning) => found.remark_first(format!("{id} has the shape of {base}; {meaning}")),
-        None if found.remarks.is_empty() || found.is_own_file() => {
-            found.remark_first(format!("{id} has the shape of {base}"));
-        }
-        None => {}
+    let (id, of) = (id.to_owned(), base);
+    if weights != Weights::Plain {
+        found.remark_first(Remark::Stored {
+            id: id.clone(),
+            of,
+            weights,
+        });
+    } else if found.remarks.is_empty() || found.is_own_file() {
+        found.remark_first(Remark::Shape { id: id.clone(), of });
     }
-    if brings_own_code(id) && !found.is_own_file() {
-        found.remarks.push(format!(
-            "{id} brings its own code, which is not simulated: this is the same model in transformers' form"
-        ));
+    if brings_own_code(&id) && !found.is_own_file() {
+        found.remarks.push(Remark::OwnCode { id, file: None });
     }
     Some(found)
 }
@@ -338,9 +360,10 @@ fn of_path(path: &str) -> Option<Known> {
     let last = parts.next()?;
     if let Some(repository) = Repository::parse(last) {
         let mut found = of_repository(&repository)?;
-        found.remark_first(format!(
-            "{path} is the folder of {repository} in a cache of Hugging Face's libraries"
-        ));
+        found.remark_first(Remark::Folder {
+            path: path.to_owned(),
+            id: repository.to_string(),
+        });
         return Some(found);
     }
     // ModelScope's cache writes a dot so.
@@ -355,7 +378,10 @@ fn of_path(path: &str) -> Option<Known> {
         None => of_name(&name)?,
     };
     if path != found.id {
-        found.remark_first(format!("\"{path}\" is taken for {}, by its last part", found.id));
+        found.remark_first(Remark::Path {
+            path: path.to_owned(),
+            id: found.id.clone(),
+        });
     }
     Some(found)
 }

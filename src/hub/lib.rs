@@ -8,9 +8,15 @@
 //! The modules of this file do no I/O, so that the page can use them. Files and the network are behind the feature `io`.
 
 mod aliases;
+mod answer;
+mod error;
+mod found;
+mod inquiry;
 mod known;
+mod lookup;
 mod not_simulated;
 mod own_code;
+mod remark;
 mod repository;
 mod repository_info;
 mod variants;
@@ -21,20 +27,25 @@ mod weights;
 mod io;
 
 pub use aliases::Tool;
+pub use answer::{MOST_BYTES, Question, Response, Trouble, Wrong};
+pub use error::HubError;
+pub use found::{Found, Leads, Origin};
+pub use inquiry::{Description, Inquiry};
 #[cfg(feature = "io")]
-pub use io::{CachedModel, Found, HubError, Origin, Place, Resolver, Settings};
+pub use io::{CachedModel, Place, Resolver, Settings};
 pub use known::{Known, known, known_ids, nearest, nearest_known};
-pub use not_simulated::not_simulated;
+pub use lookup::{Lookup, MOST_BASES, settle};
+pub use not_simulated::{not_simulated, reasons};
 pub use own_code::OwnCode;
+pub use remark::Remark;
 pub use repository::{HUGGING_FACE, Hub, MODELSCOPE, Repository};
 pub use repository_info::RepositoryInfo;
 pub use weights::Weights;
 
 /// Files whose names are asked of a hub, the first of which describes a model.
-pub const FILES: [&str; 5] = [
+pub const FILES: [&str; 4] = [
     "config.json",
     "preprocessor_config.json",
     "processor_config.json",
-    "generation_config.json",
     "adapter_config.json",
 ];

@@ -1,14 +1,20 @@
 //! Models that are known by name and not simulated, so that a message can say what they are and what answers.
 
 use super::aliases;
+use super::error::HubError;
 use super::repository::Repository;
 use super::variants::{Shape, split};
 
 /// Models that are known by name and not simulated: id, and what is not.
 const NOT_SIMULATED: &str = include_str!("not_simulated.tsv");
 
-/// Why a model that is known is not simulated, with what answers instead; `None` for others.
-pub fn not_simulated(given: &str) -> Option<String> {
+/// What is not simulated of each model that is known, in English.
+pub fn reasons() -> impl Iterator<Item = &'static str> {
+    NOT_SIMULATED.lines().filter_map(|line| Some(line.split_once('\t')?.1))
+}
+
+/// Why a model that is known is not simulated; `None` for others.
+pub fn not_simulated(given: &str) -> Option<HubError> {
     let id = aliases::find(given).map_or(given, |(_, id)| id);
     let repository = Repository::parse(id).map(|of| of.id);
     let id = repository.as_deref().unwrap_or(id);
@@ -19,10 +25,7 @@ pub fn not_simulated(given: &str) -> Option<String> {
         let of = known.rsplit('/').next().unwrap_or(known);
         of.eq_ignore_ascii_case(&rest) || Shape::of(of) == shape
     })?;
-    Some(format!(
-        "{known} is known, and not simulated: {why}; `vramscope record --model {known}` records its step without a GPU, and \
-         `vramscope dry-run` your own command"
-    ))
+    Some(HubError::NotSimulated { id: known, why })
 }
 
 #[cfg(test)]
@@ -33,14 +36,14 @@ mod tests {
     #[test]
     fn what_is_known_and_not_simulated_says_what_answers() {
         for given in [
-            "openbmb/MiniCPM-Llama3-V-2_5",
-            "/models/MiniCPM-V-2_6-int4",
+            "openbmb/MiniCPM-V-4",
+            "/models/MiniCPM-V-4_5-int4",
             "AIDC-AI/Ovis2.5-2B",
             "unsloth/gemma-4-E2B-it-unsloth-bnb-4bit",
             "google/gemma-4-E4B",
             "deepseek-ai/deepseek-vl2-tiny",
         ] {
-            let why = not_simulated(given).unwrap_or_else(|| panic!("{given}"));
+            let why = not_simulated(given).unwrap_or_else(|| panic!("{given}")).to_string();
             assert!(
                 why.contains("vramscope record --model") && why.contains("dry-run"),
                 "{why}"

@@ -39,6 +39,76 @@ pub(crate) fn in_transformers_form(config: &Map<String, Value>) -> Option<Map<St
     }
 }
 
+/// Returns a configuration of transformers' own classes that is larger in each part than one whose repository brings its
+/// code, so that a run of it needs more; `None` if there is none.
+pub(crate) fn larger_form(config: &Map<String, Value>) -> Option<Map<String, Value>> {
+    match config.get("model_type")?.as_str()? {
+        "minicpmv" => of_minicpmv(config),
+        _ => None,
+    }
+}
+
+/// MiniCPM-V from 2.5 on, `modeling_minicpmv.py`: SigLIP's tower over each slice of a picture, one cross-attention of
+/// `query_num` queries (`resampler.py`), a language model. Idefics2 has this tower and any language model; its connector, a
+/// gated projection as wide as the language model's and a perceiver, is larger in parameters (also by the positions that
+/// its tower lacks here) and in activations.
+fn of_minicpmv(config: &Map<String, Value>) -> Option<Map<String, Value>> {
+    /// Patches along a side of a slice of 448 × 448 pixels, with one more: sides are rounded to whole patches.
+    const SIDE: u64 = 33;
+    let vision = config.get("vision_config")?.as_object()?;
+    let (hidden, patch) = (
+        number(config, "hidden_size")?,
+        number(vision, "patch_size").unwrap_or(14),
+    );
+    // Of language models: `version` is a number or a text.
+    let version = config
+        .get("version")
+        .map(|version| version.to_string().replace('"', ""));
+    let language = match version.as_deref() {
+        Some("2.6") => "qwen2",
+        Some("4.5") => "qwen3",
+        None | Some("2.5" | "4" | "4.0") => "llama",
+        Some(_) => return None,
+    };
+    let is_of_text = |key: &str| {
+        ![
+            "vision_config",
+            "slice_config",
+            "auto_map",
+            "architectures",
+            "model_type",
+        ]
+        .contains(&key)
+    };
+    let mut text: Map<String, Value> = config.clone();
+    text.retain(|key, _| is_of_text(key));
+    text.insert("model_type".into(), language.into());
+    let heads = hidden.checked_div(128)?;
+    let of_vision = |key: &str, default: u64| number(vision, key).unwrap_or(default);
+    let form = json!({
+        "model_type": "idefics2",
+        "vision_config": {
+            "hidden_size": of_vision("hidden_size", 1152),
+            "intermediate_size": of_vision("intermediate_size", 4304),
+            "num_hidden_layers": of_vision("num_hidden_layers", 27),
+            "num_attention_heads": of_vision("num_attention_heads", 16),
+            "image_size": SIDE.checked_mul(patch)?,
+            "patch_size": patch,
+        },
+        "perceiver_config": {
+            "resampler_n_latents": number(config, "query_num").unwrap_or(64),
+            "resampler_depth": 1,
+            "resampler_n_heads": heads,
+            "num_key_value_heads": heads,
+            "resampler_head_dim": 128,
+        },
+        "tie_word_embeddings": config.get("tie_word_embeddings").cloned().unwrap_or(json!(false)),
+        "torch_dtype": config.get("torch_dtype").cloned().unwrap_or(json!("bfloat16")),
+        "text_config": text,
+    });
+    form.as_object().cloned()
+}
+
 /// Returns the part that trains of a model that also speaks: the thinker of Qwen's omni models; `None` for others.
 pub(crate) fn thinker(config: &Map<String, Value>) -> Option<Map<String, Value>> {
     let model_type = config.get("model_type")?.as_str()?;
@@ -159,6 +229,37 @@ mod tests {
         assert_eq!(thinker(&object(json!({"model_type": "qwen2_5_omni"}))), None);
         assert_eq!(
             thinker(&object(json!({"model_type": "llama", "thinker_config": {}}))),
+            None
+        );
+    }
+
+    #[test]
+    fn a_larger_form_has_each_part() {
+        use vramscope_engine::simulate::parameters;
+        // The parts of MiniCPM-V: parameters of its tower and language model are those of the form, its connector is smaller.
+        let (tower, hidden, queries, positions) = (1152, 4096, 96, 70 * 70);
+        let published = json!({"model_type": "minicpmv", "query_num": queries, "hidden_size": hidden, "vocab_size": 1000,
+            "intermediate_size": 14336, "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8,
+            "vision_config": {"hidden_size": tower, "intermediate_size": 4304, "num_hidden_layers": 2,
+                "num_attention_heads": 16, "patch_size": 14, "image_size": 980}});
+        let form = larger_form(&object(published.clone())).expect("it has one");
+        let model = Model::from_config(&Value::Object(form).to_string()).expect("it is read");
+        let language = json!({"model_type": "llama", "hidden_size": hidden, "vocab_size": 1000, "intermediate_size": 14336,
+            "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8});
+        let language = Model::from_config(&language.to_string()).expect("it is read");
+        let resampler =
+            queries * hidden + tower * hidden + 4 * (hidden * hidden + hidden) + 6 * hidden + hidden * hidden;
+        let block = 4 * (tower * tower + tower) + 2 * tower * 4304 + 4304 + tower + 4 * tower;
+        let vision = positions * tower + 3 * 14 * 14 * tower + tower + 2 * block + 2 * tower;
+        assert!(parameters(&model) > parameters(&language) + resampler + vision);
+        for other in [json!({"version": "2.6"}), json!({"version": 4.5})] {
+            let mut config = object(published.clone());
+            config.extend(object(other));
+            let form = larger_form(&config).expect("it has one");
+            Model::from_config(&Value::Object(form).to_string()).expect("it is read");
+        }
+        assert_eq!(
+            larger_form(&object(json!({"model_type": "minicpmv", "version": "9"}))),
             None
         );
     }

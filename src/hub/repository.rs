@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Address of the Hugging Face Hub; `HF_ENDPOINT` names another.
-pub const HUGGING_FACE: &str = "https://huggingface.co";
+/// Address of the Hugging Face Hub; `HF_ENDPOINT` names another. The page's build reads it from the same file.
+pub const HUGGING_FACE: &str = include_str!("hugging_face.txt").trim_ascii();
 /// Address of ModelScope; `MODELSCOPE_ENDPOINT` names another.
 pub const MODELSCOPE: &str = "https://modelscope.cn";
 
@@ -112,6 +112,37 @@ impl Repository {
         })
     }
 
+    /// Address of a file at the hub whose own address is `endpoint`.
+    pub fn file_address(&self, endpoint: &str, file: &str) -> String {
+        let revision = self.revision.as_deref();
+        match self.hub {
+            Hub::HuggingFace => {
+                let revision = escaped(revision.unwrap_or("main"));
+                format!("{endpoint}/{}/resolve/{revision}/{file}", self.id)
+            }
+            // As ModelScope's library asks for a file (`file_download.py`).
+            Hub::ModelScope => {
+                let revision = escaped(revision.unwrap_or("master"));
+                format!(
+                    "{endpoint}/api/v1/models/{}/repo?Revision={revision}&FilePath={file}",
+                    self.id
+                )
+            }
+        }
+    }
+
+    /// Address at which the Hugging Face Hub's API says what it knows of the repository; `None` for another hub.
+    pub fn info_address(&self, endpoint: &str) -> Option<String> {
+        (self.hub == Hub::HuggingFace).then_some(())?;
+        let mut address = format!("{endpoint}/api/models/{}", self.id);
+        if let Some(revision) = &self.revision {
+            address.push_str("/revision/");
+            address.push_str(&escaped(revision));
+        }
+        address.push_str("?expand[]=safetensors&expand[]=cardData&expand[]=sha");
+        Some(address)
+    }
+
     /// Owner of the repository.
     pub fn owner(&self) -> &str {
         self.id.split_once('/').map_or("", |(owner, _)| owner)
@@ -121,6 +152,15 @@ impl Repository {
     pub fn name(&self) -> &str {
         self.id.split_once('/').map_or(&self.id, |(_, name)| name)
     }
+}
+
+/// A revision in an address: branches have slashes.
+fn escaped(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
+        .to_string()
+        .replace("%2D", "-")
+        .replace("%2E", ".")
+        .replace("%5F", "_")
 }
 
 /// Returns true for what the hubs take as the name of an owner or a repository (`validate_repo_id`).

@@ -122,6 +122,24 @@ impl Weights {
         Some(config)
     }
 
+    /// Word of the type.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Nf4 => "nf4",
+            Self::DynamicNf4 => "dynamic_nf4",
+            Self::Int8 => "int8",
+            Self::Gptq => "gptq",
+            Self::Awq => "awq",
+            Self::Fp8 => "fp8",
+            Self::Fp4 => "fp4",
+            Self::Compressed => "compressed",
+            Self::Gguf => "gguf",
+            Self::Mlx => "mlx",
+            Self::Graph => "graph",
+        }
+    }
+
     /// What the type means for training; `None` for weights that train as they are.
     pub fn meaning(self) -> Option<&'static str> {
         Some(match self {

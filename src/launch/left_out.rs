@@ -96,6 +96,21 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
+    /// That a larger model stands in for that of the run.
+    pub fn of_larger_model(why: &str) -> Self {
+        Self {
+            what: Aspect::Model,
+            given: None,
+            why: why.to_owned(),
+            direction: Direction::AtMost,
+        }
+    }
+
+    /// Returns true if a larger model stands in for that of the run.
+    pub fn is_of_larger_model(&self) -> bool {
+        self.what == Aspect::Model && self.given.is_none() && self.direction == Direction::AtMost
+    }
+
     /// Returns true for the length of samples that no line tells: with one that a person gives, nothing is left out.
     pub fn is_missing_length(&self) -> bool {
         self.what == Aspect::Length && self.given.is_none()

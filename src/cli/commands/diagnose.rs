@@ -1,5 +1,7 @@
 //! `vramscope diagnose`: finds the cause of a crash in the files it left.
 
+use std::sync::Arc;
+
 use clap::Args;
 use serde::Serialize;
 use vramscope_diagnose::recorded::{Comparison, compare};
@@ -17,7 +19,7 @@ use vramscope_plan::{Now, WhatIf};
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::crash::{Contents, Understood, read_all, understand};
-use crate::input::hub::HubFlags;
+use crate::input::hub::{HubFlags, Names};
 use crate::input::launch::LaunchOfError;
 use crate::input::recorded::{Sizes, failed, holds_one, open};
 use crate::input::room::RoomFlags;
@@ -156,8 +158,15 @@ impl Diagnose {
                     .iter()
                     .try_for_each(|one| output::print(&text::comparison(one, width)))
             }
-            Format::Json => output::print_json(&answer),
-            Format::Jsonl => output::print_json_line(&answer),
+            Format::Json | Format::Jsonl => {
+                let is_line = matches!(self.format, Format::Jsonl);
+                match (&setup, is_line) {
+                    (Some(known), true) => output::print_json_line(&known.names.remarked(&answer)),
+                    (Some(known), false) => output::print_json(&known.names.remarked(&answer)),
+                    (None, true) => output::print_json_line(&answer),
+                    (None, false) => output::print_json(&answer),
+                }
+            }
         }
     }
 
@@ -203,9 +212,11 @@ impl Diagnose {
         };
         let gpu = self.room.gpu()?;
         let parallel = subject.parallel()?;
+        let names = subject.names();
         let (model, setup) = subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), gpu)?;
         Ok(Some(Known {
+            names,
             model,
             setup,
             parallel,
@@ -228,9 +239,11 @@ impl Diagnose {
         subject.launch(LaunchOfError::case(&resolved).ok()??, &resolved);
         let gpu = self.room.gpu().ok()?;
         let parallel = subject.parallel().ok()?;
+        let names = subject.names();
         let (model, setup) = subject.read(&self.setup).ok()?;
         let report = predict(&model, &setup, parallel.as_ref(), gpu).ok()?;
         Some(Known {
+            names,
             model,
             setup,
             parallel,
@@ -268,6 +281,8 @@ impl Diagnose {
 
 /// The simulated run of the named model and setup.
 struct Known {
+    /// What found the model, with what was said of it.
+    names: Arc<Names>,
     model: Model,
     setup: Setup,
     parallel: Option<Parallel>,

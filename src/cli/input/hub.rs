@@ -1,15 +1,15 @@
 //! Finds models by what people call them, for all commands.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use serde::Serialize;
 use vramscope_engine::model::ModelError;
-use vramscope_engine::simulate::parameters;
 use vramscope_engine::{Case, Model};
-use vramscope_hub::{CachedModel, Found, Hub, HubError, Origin, Place, Resolver, Settings};
-use vramscope_launch::Launch;
+use vramscope_hub::{CachedModel, Found, Hub, HubError, Origin, Place, Remark, Resolver, Settings};
+use vramscope_launch::{Launch, LeftOut};
 
 use super::source::Source;
 use crate::failure::Failure;
@@ -36,6 +36,7 @@ impl HubFlags {
         Names {
             resolver: Resolver::new(settings),
             found: Mutex::default(),
+            remarks: Mutex::default(),
         }
     }
 }
@@ -48,6 +49,33 @@ type Looked = HashMap<(String, Vec<PathBuf>), Result<Arc<Found>, HubError>>;
 pub struct Names {
     resolver: Resolver,
     found: Mutex<Looked>,
+    /// What was said of each name, in the order in which they were found.
+    remarks: Mutex<Vec<(String, Vec<Remark>)>>,
+}
+
+/// An answer with what a person has to know of the models that it is about.
+#[derive(Debug, Serialize)]
+pub struct Remarked<T> {
+    #[serde(flatten)]
+    answer: T,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<Said>,
+}
+
+/// A remark as JSON.
+#[derive(Debug, Serialize)]
+struct Said {
+    kind: &'static str,
+    text: String,
+}
+
+impl Said {
+    fn of(remark: &Remark) -> Self {
+        Self {
+            kind: remark.word(),
+            text: remark.to_string(),
+        }
+    }
 }
 
 impl Names {
@@ -63,14 +91,64 @@ impl Names {
         let found = all.entry(key).or_insert_with(|| {
             let found = self.resolver.find(name, place).map(Arc::new);
             if let Ok(found) = &found {
-                note(found);
+                self.note(name, found);
             }
             found
         });
         found.clone().map_err(|error| match error {
             HubError::NoAnswer { .. } | HubError::TooMany { .. } => Failure::broken(error),
+            HubError::NotSimulated { .. } if !place.files.is_empty() => {
+                let files = place.files.iter().map(|file| quoted(&file.display().to_string()));
+                let files = files.collect::<Vec<_>>().join(" ");
+                Failure::Input(format!("{error}: vramscope dry-run {files}"))
+            }
             error => Failure::input(error),
         })
+    }
+
+    /// Prints what a person has to know of a model, and keeps it for the answer.
+    fn note(&self, name: &str, found: &Found) {
+        let said = |text: &str| anstream::eprintln!("note: {text}");
+        match &found.origin {
+            Origin::Network(host) => said(&format!("config.json of {} is from {host}, and cached", found.name)),
+            Origin::OtherCache(path) => said(&format!("config.json of {} is {}", found.name, path.display())),
+            Origin::Catalogue | Origin::File(_) | Origin::Cache | Origin::Given => {}
+        }
+        // Where the catalogue has it unchanged, nothing is compared, and reading it once more would cost a millisecond.
+        let model = match found.own_code.is_some() || found.parameters.is_some() {
+            true => Model::from_config(&found.config).ok(),
+            false => None,
+        };
+        let remarks = found.remarks_on(model.as_ref());
+        remarks.iter().for_each(|remark| said(&remark.to_string()));
+        let mut all = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push((name.to_owned(), remarks));
+    }
+
+    /// What an estimate of these models leaves out of the run, where a larger model stands in for one.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let all = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        let bounds = all.iter().flat_map(|(_, remarks)| remarks).filter_map(Remark::bound);
+        bounds.map(LeftOut::of_larger_model).collect()
+    }
+
+    /// An answer with the remarks on every model that was found for it.
+    pub fn remarked<T>(&self, answer: T) -> Remarked<T> {
+        self.remarked_where(answer, |_| true)
+    }
+
+    /// The answer to one of several cases, with the remarks on its model.
+    pub fn remarked_on<T>(&self, model: Option<&str>, answer: T) -> Remarked<T> {
+        self.remarked_where(answer, |name| Some(name) == model)
+    }
+
+    fn remarked_where<T>(&self, answer: T, is_meant: impl Fn(&str) -> bool) -> Remarked<T> {
+        let all = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        let meant = all.iter().filter(|(name, _)| is_meant(name));
+        Remarked {
+            answer,
+            remarks: meant.flat_map(|(_, remarks)| remarks).map(Said::of).collect(),
+        }
     }
 
     /// Makes the model of a case.
@@ -177,55 +255,13 @@ fn unreadable(found: &Found, error: &ModelError) -> ModelError {
     })
 }
 
-fn note(found: &Found) {
-    let said = |text: &str| anstream::eprintln!("note: {text}");
-    match &found.origin {
-        Origin::Network(host) => said(&format!("config.json of {} is from {host}, and cached", found.name)),
-        Origin::OtherCache(path) => said(&format!("config.json of {} is {}", found.name, path.display())),
-        Origin::Catalogue | Origin::File(_) | Origin::Cache => {}
-    }
-    for remark in &found.remarks {
-        said(remark);
-    }
-    let Ok(model) = Model::from_config(&found.config) else {
-        return;
-    };
-    if let (Some(code), [], true) = (&found.own_code, &*found.remarks, model.has_forward()) {
-        said(&format!(
-            "{} brings its own code too ({}), which a run with trust_remote_code may take: transformers' own class is simulated",
-            found.name, code.file
-        ));
-    }
-    if let Some(stated) = found.parameters.filter(|_| model.has_forward()) {
-        let simulated = parameters(&model);
-        if simulated != stated {
-            said(&difference(&found.name, stated, simulated));
-        }
-    }
-}
-
-/// How far a simulated model is from its checkpoint.
-fn difference(name: &str, stated: u64, simulated: u64) -> String {
-    let (more, less) = (stated.saturating_sub(simulated), simulated.saturating_sub(stated));
-    let percent = 100.0 * more.max(less) as f64 / stated as f64;
-    let word = if more > 0 { "fewer" } else { "more" };
-    let reason = if more > 0 {
-        "layers that transformers does not load (such as those that predict further tokens), or parts that are not simulated"
-    } else {
-        "tied weights that are stored once, or another shape than its config.json says"
-    };
-    format!(
-        "the files of {name} hold {stated} parameters; the simulated model has {simulated}, {} ({percent:.2}%) {word}: {reason}",
-        more.max(less)
-    )
-}
-
 /// Where the names in a launch stand: beside its files, and at ModelScope if ms-swift is not told otherwise.
 pub fn place_of(launch: &Launch, files: &[Source]) -> Place {
-    let folders = files.iter().filter_map(|file| match file {
-        Source::File(path) => path.parent().map(Path::to_owned),
+    let paths = files.iter().filter_map(|file| match file {
+        Source::File(path) => Some(path.clone()),
         Source::Stdin => None,
     });
+    let paths: Vec<PathBuf> = paths.collect();
     let says_hugging_face = launch
         .lines
         .iter()
@@ -233,12 +269,25 @@ pub fn place_of(launch: &Launch, files: &[Source]) -> Place {
     let is_at_modelscope =
         launch.tool.is_swift() && !says_hugging_face && !std::env::var("USE_HF").is_ok_and(|value| is_on(&value));
     Place {
-        folders: folders.collect(),
+        folders: paths
+            .iter()
+            .filter_map(|path| Some(path.parent()?.to_owned()))
+            .collect(),
+        files: paths,
         hub: if is_at_modelscope {
             Hub::ModelScope
         } else {
             Hub::HuggingFace
         },
+    }
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:+@%".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
     }
 }
 

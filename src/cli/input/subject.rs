@@ -90,6 +90,13 @@ impl Subject {
         }
     }
 
+    /// The same, with what finds models of its own.
+    #[must_use]
+    pub fn with_own_names(mut self) -> Self {
+        self.names = OnceCell::new();
+        self
+    }
+
     /// What finds models by name.
     pub fn names(&self) -> Arc<Names> {
         Arc::clone(self.names.get_or_init(|| Arc::new(self.hub.names())))

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::client::MOST_BYTES;
-use super::error::HubError;
+use crate::answer::MOST_BYTES;
+use crate::error::HubError;
 
 /// Longest header of a safetensors file (`SAFETENSORS_MAX_HEADER_LENGTH`).
 const MOST_HEADER_BYTES: u64 = 25_000_000;

@@ -2,33 +2,50 @@
 
 mod caches;
 mod client;
-mod error;
-mod fetch;
-mod found;
 mod local;
 mod settings;
 mod store;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use vramscope_engine::python_json;
 
-use self::client::{Client, host_of};
-pub use self::error::HubError;
-use self::fetch::fetch;
-pub use self::found::{CachedModel, Found, Origin, Place};
-use self::found::{of_config, of_known, of_stored};
+use self::client::Client;
 pub use self::settings::Settings;
 use self::store::{Store, Stored};
-use crate::aliases;
-use crate::known::{known, nearest, nearest_known};
-use crate::not_simulated::not_simulated;
+use crate::answer::host_of;
+use crate::error::HubError;
+use crate::found::{Found, Leads, Origin, adapters_base, of_config};
+use crate::inquiry::{Inquiry, object};
+use crate::known::{known, nearest_known};
+use crate::lookup::{Lookup, MOST_BASES, settle};
+use crate::remark::Remark;
 use crate::repository::{Hub, Repository};
-use crate::weights::Weights;
 
-/// Most models between an adapter or a file for inference and the model that it was made from.
-const MOST_BASES: usize = 4;
+/// Where a name stands.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// Folders that a path may be relative to, before the working folder.
+    pub folders: Vec<PathBuf>,
+    /// Hub that a bare id belongs to.
+    pub hub: Hub,
+    /// Files of the launch that names it.
+    pub files: Vec<PathBuf>,
+}
+
+/// One entry of the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedModel {
+    /// Id, with `@REVISION` if one was asked.
+    pub name: String,
+    /// `model_type` of the configuration.
+    pub model_type: String,
+    /// Host that it was read from.
+    pub host: String,
+    /// Days since it was asked.
+    pub age_days: u64,
+}
 
 /// Finds models.
 #[derive(Debug, Clone)]
@@ -54,41 +71,11 @@ impl Resolver {
         if let Some(found) = self.local(given, place, bases)? {
             return Ok(found);
         }
-        let known = known(given);
-        if let Some(certain) = known.as_ref().filter(|known| known.is_certain) {
-            return of_known(certain);
-        }
-        let aliased = aliases::find(given).map_or(given, |(_, id)| id);
-        let Some(mut repository) = Repository::parse(aliased) else {
-            return match known {
-                Some(known) => of_known(&known),
-                None => Err(match not_simulated(given) {
-                    Some(why) => HubError::Refused(why),
-                    None => HubError::Unknown {
-                        given: given.chars().take(60).collect(),
-                        near: nearest(given),
-                    },
-                }),
-            };
-        };
-        if place.hub == Hub::ModelScope && !given.contains("://") {
-            repository.hub = Hub::ModelScope;
-        }
-        match (self.of_repository(&repository, place, bases), known) {
-            (Ok(found), _) => Ok(found),
-            // What is alike by its name is better than no answer, but no answer to a wrong name.
-            (Err(error), Some(known)) if !is_about_the_name(&error) => {
-                let mut found = of_known(&known)?;
-                found
-                    .remarks
-                    .push(format!("not compared with its own config.json: {error}"));
-                Ok(found)
+        match Lookup::of(given, place.hub)? {
+            Lookup::Known(found) => Ok(*found),
+            Lookup::Ask { repository, alike } => {
+                settle(given, self.of_repository(&repository, place, bases), alike.as_ref())
             }
-            (Err(error), _) if !is_about_the_name(&error) => Err(match not_simulated(given) {
-                Some(why) => HubError::Refused(why),
-                None => error,
-            }),
-            (Err(error), _) => Err(error),
         }
     }
 
@@ -139,37 +126,29 @@ impl Resolver {
                 why: "it is no JSON object, so no config.json".into(),
             });
         };
-        if let Some(base) = adapters_base(&config) {
+        if let Some((base, remark)) = adapters_base(given, &config) {
             let place = Place {
                 folders: folder.map(Path::to_owned).into_iter().collect(),
                 ..Place::default()
             };
-            return self.of_base(given, base, &config, &place, bases);
+            return self.of_base(given, (&base, remark), &place, bases);
         }
         let mut found = of_config(given.to_owned(), &text, &config, Origin::File(path.to_owned()));
         found.parameters = folder.and_then(local::parameters);
         Ok(found)
     }
 
-    /// The model that an adapter is for.
+    /// The model that an adapter, or a repository of files for inference, was made from.
     fn of_base(
         &self,
         given: &str,
-        base: &str,
-        adapter: &Map<String, Value>,
+        (base, remark): (&str, Remark),
         place: &Place,
         bases: usize,
     ) -> Result<Found, HubError> {
-        let bases = bases.checked_sub(1).ok_or_else(|| circle(given))?;
+        let bases = bases.checked_sub(1).ok_or_else(|| HubError::circle(given))?;
         let mut found = self.find_within(base, place, bases)?;
-        let rank = adapter.get("r").and_then(Value::as_u64);
-        let of_rank = rank.map_or(String::new(), |rank| format!(", --rank {rank}"));
-        found.remarks.insert(
-            0,
-            format!(
-                "{given} is an adapter of {base}: its base is simulated; to train it further, --freeze lora{of_rank}"
-            ),
-        );
+        found.remarks.insert(0, remark);
         Ok(found)
     }
 
@@ -193,33 +172,10 @@ impl Resolver {
             return Ok(found);
         }
         let (stored, origin) = self.stored(of)?;
-        let config = object(&stored.text);
-        if let Some(base) = adapters_base(&config) {
-            return self.of_base(&of.id, base, &config, place, bases);
+        match stored.description.leads(of, origin)? {
+            Leads::Model(found) => Ok(*found),
+            Leads::Base { base, remark } => self.of_base(&of.id, (&base, remark), place, bases),
         }
-        if stored.file != "config.json" {
-            // A repository of files for inference: its base trains.
-            let base = stored.info.base_models.first();
-            let base = base.filter(|base| **base != of.id).ok_or_else(|| HubError::NoConfig {
-                repository: of.clone().into(),
-            })?;
-            let bases = bases.checked_sub(1).ok_or_else(|| circle(&of.id))?;
-            let mut found = self.find_within(base, place, bases)?;
-            let meaning = Weights::split(of.owner(), of.name()).1.meaning();
-            let meaning = meaning.unwrap_or("its base is what trains");
-            found
-                .remarks
-                .insert(0, format!("{} was made from {base}; {meaning}", of.id));
-            return Ok(found);
-        }
-        let mut found = of_config(of.to_string(), &stored.text, &config, origin);
-        found.parameters = stored.info.plain_parameters();
-        if let Some(pixels) = stored.max_pixels {
-            found.remarks.push(format!(
-                "its processor makes images of at most {pixels} pixels, unless the run says otherwise"
-            ));
-        }
-        Ok(found)
     }
 
     fn of_hugging_face_cache(&self, of: &Repository) -> Option<PathBuf> {
@@ -232,7 +188,7 @@ impl Resolver {
 
     /// What the hub says of a repository, from this crate's cache while it is fresh or there is no network.
     fn stored(&self, of: &Repository) -> Result<(Stored, Origin), HubError> {
-        let host = host_of(&self.settings, of.hub);
+        let host = host_of(self.settings.endpoint(of.hub));
         let store = self.settings.cache.as_deref().map(Store::new);
         let stored = store.as_ref().and_then(|store| store.read(of, &host));
         if let Some(stored) = stored
@@ -249,7 +205,7 @@ impl Resolver {
         }
         // Reading the system's certificates takes longer than all that is done for a model from the cache.
         let client = Client::new(&self.settings);
-        let fetched = match fetch(&client, of, stored.as_ref()) {
+        let fetched = match self.fetch(&client, of, stored.as_ref()) {
             Ok(fetched) => fetched,
             // An answer that is a day old is better than none, unless the hub says that there is none any more.
             Err(HubError::NoAnswer { .. } | HubError::TooMany { .. }) if stored.is_some() => {
@@ -258,11 +214,19 @@ impl Resolver {
             Err(error) => return Err(error),
         };
         // A cache that cannot be written costs a question the next time, and nothing else.
-        let is_of_use = !fetched.file.is_empty() || !fetched.info.base_models.is_empty();
-        if let Some(store) = store.as_ref().filter(|_| is_of_use) {
+        if let Some(store) = store.as_ref().filter(|_| fetched.description.is_of_use()) {
             let _ = store.write(of, &fetched);
         }
         Ok((fetched, Origin::Network(host)))
+    }
+
+    fn fetch(&self, client: &Client<'_>, of: &Repository, stored: Option<&Stored>) -> Result<Stored, HubError> {
+        let kept = stored.map(|stored| stored.description.clone());
+        let mut inquiry = Inquiry::begin(of, self.settings.endpoint(of.hub), kept);
+        while let Some(question) = inquiry.question() {
+            inquiry.hear(client.ask(of.hub, &question))?;
+        }
+        Ok(Stored::new(inquiry.end()))
     }
 
     /// Writes a model's `config.json` into a folder of its own beside the cache; `None` if this system has no cache.
@@ -298,7 +262,7 @@ impl Resolver {
         let all = self.settings.cache.as_deref().map(|folder| Store::new(folder).all());
         let mut removed = 0;
         for (path, stored) in all.into_iter().flatten() {
-            if stored.id == wanted || of_stored(&stored).name == wanted {
+            if stored.description.id == wanted || of_stored(&stored).name == wanted {
                 std::fs::remove_file(path)?;
                 removed += 1;
             }
@@ -307,33 +271,19 @@ impl Resolver {
     }
 }
 
-/// Model that an `adapter_config.json` is for.
-fn adapters_base(config: &Map<String, Value>) -> Option<&str> {
-    config.get("peft_type")?;
-    config.get("base_model_name_or_path")?.as_str()
-}
-
-fn circle(given: &str) -> HubError {
-    match Repository::parse(given) {
-        Some(repository) => HubError::Circle {
-            repository: repository.into(),
-        },
-        None => HubError::Local {
-            path: given.to_owned(),
-            why: "it was made from models that name each other".into(),
-        },
-    }
-}
-
-/// Returns true if the hub says that there is no such model: one of a similar name is not it.
-fn is_about_the_name(error: &HubError) -> bool {
-    matches!(error, HubError::NoRepository { .. } | HubError::NoRevision { .. })
-}
-
-/// Reads an object; an empty one of what is none.
-fn object(text: &str) -> Map<String, Value> {
-    match python_json::read(text) {
-        Ok(Value::Object(object)) => object,
-        _ => Map::new(),
+/// An entry of the cache for people.
+fn of_stored(stored: &Stored) -> CachedModel {
+    let of = &stored.description;
+    let config = object(&of.text);
+    let model_type = config.get("model_type").and_then(Value::as_str);
+    let name = match &of.revision {
+        Some(revision) => format!("{}@{revision}", of.id),
+        None => of.id.clone(),
+    };
+    CachedModel {
+        name,
+        model_type: model_type.unwrap_or_default().to_owned(),
+        host: of.host.clone(),
+        age_days: stored.age_days(),
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::inquiry::Description;
 use crate::repository::{Hub, Repository};
-use crate::repository_info::RepositoryInfo;
 
 /// How long an answer is used without asking whether it is still the same; a commit never changes.
 const FRESH: Duration = Duration::from_hours(24);
@@ -20,54 +20,31 @@ const FORM: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Stored {
     form: u32,
-    /// Id of the repository.
-    pub id: String,
-    /// Revision that was asked, if one was.
-    pub revision: Option<String>,
-    /// Host that answered.
-    pub host: String,
     /// When it was asked last, in seconds since 1970.
     asked_secs: u64,
-    /// ETag of the file.
-    pub etag: Option<String>,
-    /// Name of the file that describes the model: `config.json`, or `adapter_config.json`.
-    pub file: String,
-    /// Its text.
-    pub text: String,
-    /// Largest image that its processor makes, in pixels, if one of its files says it.
-    pub max_pixels: Option<u64>,
-    /// What the hub's API says.
-    pub info: RepositoryInfo,
+    /// What it answered.
+    #[serde(flatten)]
+    pub description: Description,
 }
 
 impl Stored {
-    pub fn new(of: &Repository, host: String, file: &str, text: String, etag: Option<String>) -> Self {
+    /// An answer of now.
+    pub fn new(description: Description) -> Self {
         Self {
             form: FORM,
-            id: of.id.clone(),
-            revision: of.revision.clone(),
-            host,
             asked_secs: now_secs(),
-            etag,
-            file: file.to_owned(),
-            text,
-            max_pixels: None,
-            info: RepositoryInfo::default(),
+            description,
         }
     }
 
     /// Returns true if it need not be asked again.
     pub fn is_fresh(&self) -> bool {
         let is_commit = self
+            .description
             .revision
             .as_ref()
             .is_some_and(|of| of.len() == 40 && of.chars().all(|c| c.is_ascii_hexdigit()));
         is_commit || now_secs().saturating_sub(self.asked_secs) < FRESH.as_secs()
-    }
-
-    /// Notes that the hub was asked now.
-    pub fn touch(&mut self) {
-        self.asked_secs = now_secs();
     }
 
     /// Days since it was asked.
@@ -97,7 +74,8 @@ impl Store {
     /// Reads what is stored of a repository; what cannot be read is not there.
     pub fn read(&self, of: &Repository, host: &str) -> Option<Stored> {
         let stored = read(&self.folder.join(Self::file_name(of, host)))?;
-        (stored.id == of.id && stored.revision == of.revision && stored.host == host).then_some(stored)
+        let of_stored = &stored.description;
+        (of_stored.id == of.id && of_stored.revision == of.revision && of_stored.host == host).then_some(stored)
     }
 
     /// Stores an answer in place of an older one.
@@ -107,7 +85,7 @@ impl Store {
     pub fn write(&self, of: &Repository, stored: &Stored) -> std::io::Result<()> {
         write_whole(
             &self.folder,
-            &Self::file_name(of, &stored.host),
+            &Self::file_name(of, &stored.description.host),
             serde_json::to_string(stored)?.as_bytes(),
         )
     }
@@ -122,7 +100,10 @@ impl Store {
             .filter(|path| path.extension().is_some_and(|end| end == "json"))
             .filter_map(|path| Some((path.clone(), read(&path)?)))
             .collect();
-        all.sort_by(|(_, one), (_, other)| (&one.id, &one.revision).cmp(&(&other.id, &other.revision)));
+        all.sort_by(|(_, one), (_, other)| {
+            let key = |stored: &'_ Stored| (stored.description.id.clone(), stored.description.revision.clone());
+            key(one).cmp(&key(other))
+        });
         all
     }
 
@@ -168,6 +149,7 @@ fn read(path: &Path) -> Option<Stored> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inquiry::Inquiry;
 
     #[test]
     fn an_answer_is_stored_whole_and_found_again() {
@@ -175,7 +157,7 @@ mod tests {
         let store = Store::new(folder.path());
         let of = Repository::parse("Qwen/Qwen3-8B@refs/pr/1").expect("it is an id");
         let main = Repository::parse("Qwen/Qwen3-8B").expect("it is an id");
-        let stored = Stored::new(&of, "hub".into(), "config.json", "{}".into(), Some("\"1\"".into()));
+        let stored = Stored::new(Inquiry::begin(&of, "https://hub", None).end());
         store.write(&of, &stored).expect("it is written");
         assert_eq!(store.read(&of, "hub"), Some(stored.clone()));
         assert!(stored.is_fresh());

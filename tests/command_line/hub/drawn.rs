@@ -1,49 +1,10 @@
-//! Sixty configurations of transformers' families, drawn with a seed, under ids that no table knows.
+//! Answers for drawn configurations, first and from the cache.
 
-use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::Path;
-
-use flate2::read::GzDecoder;
 use serde_json::Value;
-use vramscope_engine::python_json;
 
+use super::draw::{COUNT, drawn, id, repos, rows};
 use super::stand_in::{Repo, StandIn};
 use crate::program::{Ran, finish};
-
-const COUNT: usize = 60;
-const SEED: u64 = 47;
-
-/// Rows of `tests/data/coverage`: a family, its default configuration, and its true number of parameters.
-fn rows() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/coverage/configs.jsonl.gz");
-    let packed = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut text = String::new();
-    GzDecoder::new(packed.as_slice())
-        .read_to_string(&mut text)
-        .expect("it is text");
-    let rows = text
-        .lines()
-        .map(|line| python_json::read(line).expect("a line is JSON"));
-    rows.filter(|row: &Value| row["params"].is_u64()).collect()
-}
-
-/// Draws rows without repetition (xorshift).
-fn drawn() -> Vec<Value> {
-    let mut rows = rows();
-    let mut state = SEED;
-    let mut next = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        usize::try_from(state % below as u64).expect("it is small")
-    };
-    (0..COUNT).map(|_| rows.swap_remove(next(rows.len()))).collect()
-}
-
-fn id(number: usize) -> String {
-    format!("someone/drawn-{number}")
-}
 
 fn answers(ran: &Ran) -> Vec<Value> {
     ran.stdout
@@ -55,12 +16,7 @@ fn answers(ran: &Ran) -> Vec<Value> {
 #[test]
 fn every_known_family_is_answered_first_and_from_the_cache() {
     let rows = drawn();
-    let repo = |row: &Value| {
-        let info = serde_json::json!({"safetensors": {"parameters": {"BF16": row["params"]}}});
-        Repo::of_files([("config.json", row["config"].clone())], info)
-    };
-    let repos: BTreeMap<String, Repo> = rows.iter().enumerate().map(|(i, row)| (id(i), repo(row))).collect();
-    let hub = StandIn::serve(repos);
+    let hub = StandIn::serve(repos(&rows));
     let home = tempfile::tempdir().expect("a folder");
     let cases: String = (0..COUNT)
         .map(|i| format!("{{\"model\": \"{}\", \"batch\": 1}}\n", id(i)))

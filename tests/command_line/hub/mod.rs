@@ -1,14 +1,38 @@
 //! Tests of models that are named as people name them: ids, addresses, folders, copies; against a stand-in of a hub.
 
 mod bad_answers;
+mod draw;
 mod drawn;
 mod names;
+mod secure;
 mod stand_in;
 mod stored;
 
-use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
 
-use crate::program::Ran;
+use serde_json::{Value, json};
+use stand_in::StandIn;
+
+use crate::program::{Ran, finish, vramscope};
+
+impl StandIn {
+    /// A command for the binary that asks this hub, with a home of its own.
+    fn command(&self, home: &Path) -> Command {
+        let mut command = vramscope();
+        command
+            .env_remove("HF_HUB_OFFLINE")
+            .env("HF_ENDPOINT", self.address())
+            .env("HF_HUB_DOWNLOAD_TIMEOUT", "2")
+            .env("HOME", home);
+        command
+    }
+
+    /// Runs the binary on this hub.
+    fn run(&self, home: &Path, args: &[&str]) -> Ran {
+        finish(self.command(home).args(args), b"")
+    }
+}
 
 /// A configuration of a small Llama that no table knows.
 fn small() -> Value {

@@ -13,6 +13,106 @@ fn of(name: &str) -> u64 {
 }
 
 #[test]
+fn what_is_said_of_a_model_is_in_its_json() {
+    let remarks = |args: &[&str]| {
+        let ran = run(args);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let line = ran.stdout.trim_end();
+        let answer: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        for remark in answer["remarks"].as_array().into_iter().flatten() {
+            let text = remark["text"].as_str().expect("it has a text");
+            assert!(ran.stderr.contains(&format!("note: {text}")), "{}", ran.stderr);
+        }
+        answer["remarks"].clone()
+    };
+    let kind = |remarks: &serde_json::Value| remarks[0]["kind"].as_str().map(str::to_owned);
+    let copy = "unsloth/Qwen2.5-0.5B-Instruct";
+    for format in ["json", "jsonl"] {
+        for args in [
+            vec!["estimate", copy, "--format", format],
+            vec!["estimate", copy, "--phase", "evaluate", "--format", format],
+            vec!["max-batch", copy, "--limit-gib", "8", "--format", format],
+            vec![
+                "plan",
+                copy,
+                "--limit-gib",
+                "8",
+                "--keep",
+                "optim,precision",
+                "--format",
+                format,
+            ],
+        ] {
+            assert_eq!(kind(&remarks(&args)).as_deref(), Some("same_shape"), "{args:?}");
+        }
+    }
+    let stored = remarks(&["estimate", "unsloth/Qwen2.5-0.5B-Instruct-bnb-4bit", "--format", "json"]);
+    assert_eq!(kind(&stored).as_deref(), Some("stored_weights"));
+    assert_eq!(remarks(&["estimate", "gpt2", "--format", "json"]), json!(null));
+
+    // Each line of cases has the remarks on its own model.
+    let cases = format!("{{\"model\": \"gpt2\"}}\n{{\"model\": \"{copy}\"}}\n");
+    let ran = finish(vramscope().args(["estimate", "--cases", "-"]), cases.as_bytes());
+    let lines: Vec<serde_json::Value> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines[0]["remarks"], json!(null));
+    assert_eq!(kind(&lines[1]["remarks"]).as_deref(), Some("same_shape"));
+
+    // A difference from what the hub states is there too.
+    let repo = Repo::of_files(
+        [("config.json", small())],
+        json!({"safetensors": {"parameters": {"BF16": SMALL + 100}}}),
+    );
+    let hub = StandIn::start([("someone/model", repo)]);
+    let home = tempfile::tempdir().expect("a folder");
+    let ran = hub.run(home.path(), &["estimate", "someone/model", "--format", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    assert_eq!(kind(&answer["remarks"]).as_deref(), Some("parameters_differ"));
+}
+
+#[test]
+fn a_launch_of_a_model_that_is_not_simulated_names_the_command_that_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("my run.sh");
+    std::fs::write(&file, "swift sft --model AIDC-AI/Ovis2.5-2B --tuner_type lora\n").expect("it is written");
+    let file = file.display().to_string();
+    let ran = run(["estimate", "--launch", &file]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("SigLIP 2's tower"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(&format!("vramscope dry-run '{file}'")),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_model_that_is_bounded_has_its_grade() {
+    for name in ["openbmb/MiniCPM-Llama3-V-2_5", "/models/MiniCPM-V-2_6"] {
+        let ran = run(["estimate", name, "--freeze", "lora", "--format", "json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+        assert_eq!(answer["grade"], "at_most", "{}", ran.stdout);
+        assert_eq!(answer["not_this_run"][0]["what"], "model");
+        assert!(ran.stderr.contains("up to ten"), "{}", ran.stderr);
+        let text = run(["estimate", name, "--freeze", "lora"]);
+        assert!(text.stdout.contains("at most"), "{}", text.stdout);
+    }
+    // Its own file leads to the same bound.
+    let config = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/own_code/openbmb/MiniCPM-V-2_6.json"),
+    );
+    let config = serde_json::from_str(&config.expect("it is there")).expect("it is JSON");
+    let hub = StandIn::start([("someone/MiniCPM", Repo::of_config(&config))]);
+    let home = tempfile::tempdir().expect("a folder");
+    let ran = hub.run(home.path(), &["estimate", "someone/MiniCPM", "--format", "json"]);
+    assert!(ran.stdout.contains("\"at_most\""), "{}", ran.stderr);
+}
+
+#[test]
 fn copies_and_paths_are_taken_for_the_model_with_a_remark() {
     let known = of("Qwen/Qwen2.5-VL-3B-Instruct");
     for name in [

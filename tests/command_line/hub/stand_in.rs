@@ -1,17 +1,12 @@
 //! A stand-in of a model hub on loopback: paths, headers, redirects and ETags as the Hugging Face Hub's API documents them.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-
-use crate::program::{Ran, finish, vramscope};
 
 /// Token that tests send; no output may hold it.
 pub const TOKEN: &str = "hf_TokenOfATestThatNobodyMaySee";
@@ -51,6 +46,11 @@ pub struct Request {
     pub headers: BTreeMap<String, String>,
 }
 
+/// A connection to a client.
+pub trait Connection: Read + Write {}
+
+impl<T: Read + Write> Connection for T {}
+
 /// A running stand-in.
 pub struct StandIn {
     port: u16,
@@ -65,6 +65,15 @@ impl StandIn {
     }
 
     pub fn serve(repos: BTreeMap<String, Repo>) -> Self {
+        Self::serve_over(repos, |stream| Some(Box::new(stream)))
+    }
+
+    /// Serves what `open` makes of each connection; `None` if it is no use.
+    pub fn serve_over(
+        repos: BTreeMap<String, Repo>,
+        open: impl Fn(TcpStream) -> Option<Box<dyn Connection>> + Send + Sync + 'static,
+    ) -> Self {
+        let open = Arc::new(open);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it has an address").port();
         let repos = Arc::new(Mutex::new(repos));
@@ -73,11 +82,19 @@ impl StandIn {
         // The thread ends with the test's process.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (repos, seen) = (Arc::clone(&of_thread), Arc::clone(&seen));
-                thread::spawn(move || answer(stream, &repos, &seen));
+                let (repos, seen, open) = (Arc::clone(&of_thread), Arc::clone(&seen), Arc::clone(&open));
+                thread::spawn(move || {
+                    if let Some(mut stream) = open(stream) {
+                        answer(&mut *stream, &repos, &seen);
+                    }
+                });
             }
         });
         Self { port, repos, requests }
+    }
+
+    pub const fn port(&self) -> u16 {
+        self.port
     }
 
     pub fn address(&self) -> String {
@@ -93,60 +110,65 @@ impl StandIn {
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.requests.lock().expect("no thread failed"))
     }
-
-    /// A command for the binary that asks this hub, with a home of its own.
-    pub fn command(&self, home: &Path) -> Command {
-        let mut command = vramscope();
-        command
-            .env_remove("HF_HUB_OFFLINE")
-            .env("HF_ENDPOINT", self.address())
-            .env("HF_HUB_DOWNLOAD_TIMEOUT", "2")
-            .env("HOME", home);
-        command
-    }
-
-    /// Runs the binary on this hub.
-    pub fn run(&self, home: &Path, args: &[&str]) -> Ran {
-        finish(self.command(home).args(args), b"")
-    }
 }
+
+/// Headers by which the hub lets pages of other hosts read its answers, and which headers of them.
+const CORS: &str = "Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: X-Repo-Commit,X-Error-Code,ETag,\
+                    X-Linked-ETag\r\n";
 
 /// Commit of every repository.
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-fn answer(mut stream: TcpStream, repos: &Mutex<BTreeMap<String, Repo>>, seen: &Mutex<Vec<Request>>) {
-    let Some(request) = read(&stream) else {
+fn answer(stream: &mut dyn Connection, repos: &Mutex<BTreeMap<String, Repo>>, seen: &Mutex<Vec<Request>>) {
+    let Some(request) = read(stream) else {
         return;
     };
     seen.lock().expect("no thread failed").push(request.clone());
     let said = respond(&request, &repos.lock().expect("no thread failed").clone());
     match said {
-        Said::Whole(text) => drop(stream.write_all(text.as_bytes())),
+        Said::Whole(text) => drop(stream.write_all(text.as_bytes()).and_then(|()| stream.flush())),
         Said::Silent => {
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"mod");
-            // Longer than the client waits; the client closes first.
-            let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
+            let head = format!("HTTP/1.1 200 OK\r\n{CORS}Content-Length: 100\r\n\r\n{{\"mod");
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.flush());
+            // Until the client, who waits no longer, closes.
             let _ = stream.read(&mut [0; 16]);
         }
         Said::Endless => {
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\": \"");
+            let head = format!("HTTP/1.1 200 OK\r\n{CORS}Connection: close\r\n\r\n{{\"a\": \"");
+            let _ = stream.write_all(head.as_bytes());
             while stream.write_all(&[b'a'; 1 << 16]).is_ok() {}
         }
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Request> {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let path = lines.next()?.split(' ').nth(1)?.to_owned();
-    let headers = lines.take_while(|line| !line.is_empty());
-    let headers = headers.filter_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        Some((name.to_ascii_lowercase(), value.to_owned()))
-    });
-    Some(Request {
-        path,
-        headers: headers.collect(),
-    })
+fn read(stream: &mut dyn Connection) -> Option<Request> {
+    Request::parse(&head(stream)?)
+}
+
+/// The head of a request, with the empty line at its end.
+pub fn head(stream: &mut dyn Connection) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).ok()
+}
+
+impl Request {
+    pub fn parse(head: &str) -> Option<Self> {
+        let mut lines = head.lines();
+        let path = lines.next()?.split(' ').nth(1)?.to_owned();
+        let headers = lines.filter_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            Some((name.to_ascii_lowercase(), value.to_owned()))
+        });
+        Some(Self {
+            path,
+            headers: headers.collect(),
+        })
+    }
 }
 
 enum Said {
@@ -158,7 +180,7 @@ enum Said {
 fn whole(status: &str, headers: &str, body: &str) -> Said {
     let length = body.len();
     Said::Whole(format!(
-        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}"
+        "HTTP/1.1 {status}\r\n{CORS}Content-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}"
     ))
 }
 
@@ -193,9 +215,9 @@ fn respond(request: &Request, repos: &BTreeMap<String, Repo>) -> Said {
         [owner, name, "resolve", revision, file] => match repos.get(&format!("{owner}/{name}")) {
             // To someone without access the hub says of a repository that is not there what it says of a private one.
             None => refused("401 Unauthorized", "RepoNotFound"),
-            Some(Repo::Raw(text)) => Said::Whole(text.clone()),
+            Some(Repo::Raw(text)) => Said::Whole(text.replacen("\r\n", &format!("\r\n{CORS}"), 1)),
             Some(Repo::Silent) => Said::Silent,
-            Some(Repo::Huge) => Said::Whole("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{".into()),
+            Some(Repo::Huge) => Said::Whole(format!("HTTP/1.1 200 OK\r\n{CORS}Content-Length: 1073741824\r\n\r\n{{")),
             Some(Repo::Endless) => Said::Endless,
             Some(Repo::Files(..)) if !["main", "v2", COMMIT].contains(revision) => {
                 refused("404 Not Found", "RevisionNotFound")
@@ -221,7 +243,7 @@ fn of_file(request: &Request, text: &str) -> Said {
     let etag = format!("\"{sum:x}\"");
     if request.headers.get("if-none-match") == Some(&etag) {
         return Said::Whole(format!(
-            "HTTP/1.1 304 Not Modified\r\nETag: {etag}\r\nConnection: close\r\n\r\n"
+            "HTTP/1.1 304 Not Modified\r\n{CORS}ETag: {etag}\r\nConnection: close\r\n\r\n"
         ));
     }
     whole("200 OK", &format!("ETag: {etag}\r\nContent-Type: text/plain\r\n"), text)

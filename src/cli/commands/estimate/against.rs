@@ -1,5 +1,7 @@
 //! `vramscope estimate --launch A --against B`: where the memory of two runs differs.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use vramscope_engine::report::{Difference, EstimateDocument};
 use vramscope_engine::setup::Parallel;
@@ -10,6 +12,7 @@ use vramscope_launch::{Graded, Launch};
 
 use super::Estimate;
 use crate::failure::Failure;
+use crate::input::hub::{Names, Remarked};
 use crate::input::launch::Standing;
 use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
@@ -23,13 +26,15 @@ struct Run {
     report: Report,
     target: Option<(Target, Fit)>,
     standing: Standing,
+    /// What found its model.
+    names: Arc<Names>,
 }
 
 /// The whole answer as JSON.
 #[derive(Serialize)]
 struct DifferenceDocument<'a> {
-    a: Graded<'a, EstimateDocument<'a>>,
-    b: Graded<'a, EstimateDocument<'a>>,
+    a: Remarked<Graded<'a, EstimateDocument<'a>>>,
+    b: Remarked<Graded<'a, EstimateDocument<'a>>>,
     difference: &'a Difference,
 }
 
@@ -60,14 +65,14 @@ impl Estimate {
                 time: None,
                 around: None,
             });
-            let names = self.launch.names();
-            return output::print(&text::against(&names, &shown, &difference, terminal::width()));
+            let files = self.launch.names();
+            return output::print(&text::against(&files, &shown, &difference, terminal::width()));
         }
         let outside = self.room.outside()?;
         let [a, b] = runs.each_ref().map(|run| {
             let target = run.target.as_ref().map(|(target, fit)| (target.name(), fit));
             let answer = run.report.answer((&run.model, &run.setup), target, outside);
-            run.standing.grade(answer)
+            run.names.remarked(run.standing.grade(answer))
         });
         let answer = DifferenceDocument {
             a,
@@ -82,22 +87,26 @@ impl Estimate {
 
     /// Simulates a launch with the flags applied.
     fn run_of(&self, launch: &Launch, place: Place, format: Format) -> Result<Run, Failure> {
-        let mut subject = self.subject.clone();
+        // With names of its own, whose remarks are on this run's model alone.
+        let mut subject = self.subject.clone().with_own_names();
         subject.stand_at(place);
         let resolved = launch.resolve(subject.facts(launch.model())?);
         if format == Format::Text {
             output::print(&text::launch(launch, &resolved, terminal::width()))?;
         }
-        let standing = Standing::of(&resolved, &self.setup, self.parallel.names_world());
+        let mut standing = Standing::of(&resolved, &self.setup, self.parallel.names_world());
         subject.launch(self.launch.case(&resolved, &standing, true)?, &resolved);
         let parallel = self.parallel.over(subject.parallel()?)?;
+        let names = subject.names();
         let (model, setup) = subject.read(&self.setup)?;
         let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = self.room.target()?;
+        standing.left_out.extend(names.left_out());
         Ok(Run {
             target: target.map(|target| (target, standing.fit(&report, &target, gpus))),
             standing,
+            names,
             model,
             setup,
             parallel,

@@ -43,10 +43,16 @@ pub fn run(source: Source, names: &Arc<Names>, card: &Card, format: Format) -> R
     map_ordered(
         Cases::open(source, Arc::clone(names))?,
         answer,
-        |row, (report, time)| match format {
-            Format::Text => output::print(&text::case_line(row, &report)),
-            Format::Json => array.push(&Line::new(row.index, &report, (card.outside, time), &[])),
-            Format::Jsonl => output::print_json_line(&Line::new(row.index, &report, (card.outside, time), &[])),
+        |row, (report, time)| {
+            let line = || {
+                let model = row.case.as_ref().ok().map(|case| case.model.as_str());
+                names.remarked_on(model, Line::new(row.index, &report, (card.outside, time), &[]))
+            };
+            match format {
+                Format::Text => output::print(&text::case_line(row, &report)),
+                Format::Json => array.push(&line()),
+                Format::Jsonl => output::print_json_line(&line()),
+            }
         },
     )?;
     if format == Format::Json { array.close() } else { Ok(()) }

@@ -27,13 +27,14 @@ impl Estimate {
     /// See [`Failure`].
     pub fn run_inference(self, phase: Phase) -> Result<(), Failure> {
         let (format, gpu, tokens) = (self.format.unwrap_or(Format::Text), self.room.gpu()?, self.new_tokens);
+        let names = self.subject.names();
         let (model, setup) = self.subject.read(&self.setup)?;
         let figures = figures(&model, &setup, (phase, tokens), gpu)?;
         let answer = figures.answer((&model, &setup), (phase == Phase::Generate).then_some(tokens));
         match format {
             Format::Text => output::print(&text::inference(&model.name, &setup, &figures, terminal::width())),
-            Format::Json => output::print_json(&answer),
-            Format::Jsonl => output::print_json_line(&answer),
+            Format::Json => output::print_json(&names.remarked(answer)),
+            Format::Jsonl => output::print_json_line(&names.remarked(answer)),
         }
     }
 }

@@ -20,12 +20,13 @@ impl Estimate {
     /// See [`Failure`].
     pub fn run_single(mut self) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
-        let standing = self.take_launch(format)?;
+        let mut standing = self.take_launch(format)?;
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
-        let (clock, expense) = (self.clock()?, self.time.expense()?);
+        let (clock, expense, names) = (self.clock()?, self.time.expense()?, self.subject.names());
         let (model, setup) = self.subject.read(&self.setup)?;
+        standing.left_out.extend(names.left_out());
         let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup.trainer));
         let clock = clock.filter(|_| timed);
         let (report, time) = match &clock {
@@ -64,18 +65,18 @@ impl Estimate {
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
                 let (ms, time) = time.unzip();
                 let memory = report.answer((&model, &setup), target, outside);
-                output::print_json(&standing.grade(EstimateDocument {
+                output::print_json(&names.remarked(standing.grade(EstimateDocument {
                     parallel,
                     memory,
                     around: Some(around.judged(room, host)),
                     ms,
                     time,
-                }))
+                })))
             }
             Format::Jsonl => {
-                let report = Ok(report);
-                let ms = time.map(|(ms, _)| ms);
-                output::print_json_line(&Line::new(0, &report, (outside, ms), standing.left_out()))
+                let (report, time) = (Ok(report), (outside, time.map(|(ms, _)| ms)));
+                let line = Line::new(0, &report, time, standing.left_out());
+                output::print_json_line(&names.remarked(line))
             }
         }
     }

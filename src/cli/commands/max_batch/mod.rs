@@ -112,6 +112,7 @@ impl MaxBatch {
             .filter(|t| matches!(t, Target::Card(_)))
             .map(Target::name);
         let limit = limit.or(of_case).ok_or_else(no_limit)?;
+        let names = self.subject.names();
         let (model, setup) = self.subject.read(&self.setup)?;
         let asked = Asked {
             model: &model,
@@ -135,8 +136,8 @@ impl MaxBatch {
                 };
                 output::print(&answer.render(terminal::width()))
             }
-            Format::Json => output::print_json(&MaxBatchDocument::new(&asked, &found, self.steps)),
-            Format::Jsonl => output::print_json_line(&Line::new(0, &Ok(found.max_batch))),
+            Format::Json => output::print_json(&names.remarked(MaxBatchDocument::new(&asked, &found, self.steps))),
+            Format::Jsonl => output::print_json_line(&names.remarked(Line::new(0, &Ok(found.max_batch)))),
         }
     }
 
@@ -147,7 +148,8 @@ impl MaxBatch {
         let names = self.subject.names();
         let answer = |row: &Row| answer_row(row, &names, (gpu, limit), self.steps);
         map_ordered(Cases::open(source, Arc::clone(&names))?, answer, |row, answer| {
-            let line = Line::new(row.index, &answer);
+            let model = row.case.as_ref().ok().map(|case| case.model.as_str());
+            let line = names.remarked_on(model, Line::new(row.index, &answer));
             match format {
                 Format::Text => output::print(&text::max_batch_line(row, &answer)),
                 Format::Json => array.push(&line),

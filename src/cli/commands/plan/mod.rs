@@ -119,6 +119,7 @@ impl Plan {
         let kept = self.kept();
         let clock = clock_of(card, self.kernels.as_ref())?;
         let costs = clock.as_ref().map(Clock::costs);
+        let names = self.subject.names();
         let (models, setup) = self.subject.models(&self.setup)?;
         let allowed: Vec<Entry> = Entry::ALL.into_iter().filter(|entry| !kept.contains(entry)).collect();
         let inputs = inputs(|setup| models.of(setup), &setup, &allowed).map_err(Failure::input)?;
@@ -149,8 +150,8 @@ impl Plan {
                 let sources = clock.as_ref().map(Clock::sources);
                 output::print(&text::plan(&answer, sources, terminal::width()))
             }
-            Format::Json => output::print_json(&answer),
-            Format::Jsonl => output::print_json_line(&answer),
+            Format::Json => output::print_json(&names.remarked(&answer)),
+            Format::Jsonl => output::print_json_line(&names.remarked(&answer)),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Why a model is not found: one sentence each, with what to do.
 
-use crate::repository::Repository;
+use super::answer::{Trouble, Wrong};
+use super::repository::Repository;
+use super::weights::Weights;
 
 /// Why a model is not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +42,7 @@ pub enum HubError {
         /// Host that was asked.
         host: String,
         /// What went wrong.
-        why: String,
+        why: Trouble,
         /// Address of the file.
         address: String,
     },
@@ -117,7 +119,7 @@ pub enum HubError {
         /// Name of the file.
         file: String,
         /// What it answered.
-        what: String,
+        what: Wrong,
         /// Address of the file.
         address: String,
     },
@@ -129,7 +131,32 @@ pub enum HubError {
         /// What is wrong.
         why: String,
     },
-    /// The name is known, and what it names cannot be simulated.
+    /// The model is known, and not simulated.
+    #[error(
+        "{id} is known, and not simulated: {why}; `vramscope record --model {id}` records its step without a GPU, and \
+         `vramscope dry-run` your own command"
+    )]
+    NotSimulated {
+        /// The model.
+        id: &'static str,
+        /// What is not simulated.
+        why: &'static str,
+    },
+    /// The model has the shape of one that is known, and its weights are of a type that is not simulated.
+    #[error(
+        "{id} has the shape of {of}, but {}, by kernels that are not simulated; name {of} for its weights in 16 bits, or with \
+         `--freeze qlora` for adapters beside weights in 4 bits",
+        weights.meaning().unwrap_or("its weights are stored packed")
+    )]
+    Packed {
+        /// The model.
+        id: String,
+        /// Model of its shape.
+        of: &'static str,
+        /// Type of its weights.
+        weights: Weights,
+    },
+    /// The name is known, and what it names cannot be read.
     #[error("{0}")]
     Refused(String),
     /// A base of a base does not end.
@@ -138,6 +165,54 @@ pub enum HubError {
         /// The repository.
         repository: Box<Repository>,
     },
+}
+
+impl HubError {
+    /// Word of the kind.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "unknown",
+            Self::Offline { .. } => "offline",
+            Self::NoAnswer { .. } => "no_answer",
+            Self::NoRepository { .. } => "no_repository",
+            Self::NoRevision { .. } => "no_revision",
+            Self::NoConfig { .. } => "no_config",
+            Self::Gated { .. } => "gated",
+            Self::TooMany { .. } => "too_many",
+            Self::WrongAnswer { .. } => "wrong_answer",
+            Self::Local { .. } => "local",
+            Self::NotSimulated { .. } => "not_simulated",
+            Self::Packed { .. } => "packed",
+            Self::Refused(_) => "refused",
+            Self::Circle { .. } => "circle",
+        }
+    }
+
+    /// Ids near to what was given, nearest first.
+    pub fn near(&self) -> &[&'static str] {
+        match self {
+            Self::Unknown { near, .. } | Self::Offline { near, .. } | Self::NoRepository { near, .. } => near,
+            _ => &[],
+        }
+    }
+
+    /// Returns true if the hub says that there is no such model: one of a similar name is not it.
+    pub(crate) const fn is_about_the_name(&self) -> bool {
+        matches!(self, Self::NoRepository { .. } | Self::NoRevision { .. })
+    }
+
+    /// Models that name each other as their bases.
+    pub fn circle(given: &str) -> Self {
+        match Repository::parse(given) {
+            Some(repository) => Self::Circle {
+                repository: repository.into(),
+            },
+            None => Self::Local {
+                path: given.to_owned(),
+                why: "it was made from models that name each other".into(),
+            },
+        }
+    }
 }
 
 fn suggestions(near: &[&'static str]) -> String {
