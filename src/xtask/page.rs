@@ -9,6 +9,7 @@ mod glue;
 mod imports;
 mod kept;
 mod markup;
+mod model_hub;
 mod packed;
 mod parallel;
 mod program;
@@ -80,6 +81,7 @@ pub fn build(dist: &Path, how: Build) -> Result<(), Failure> {
         std::fs::copy(icon.path(), dist.join("icons").join(icon.file_name()))?;
     }
     let mut page = Published::new(dist, std::fs::read_to_string(root().join(PAGE))?);
+    model_hub::write(&mut page)?;
     page.add("style/icon.svg", &std::fs::read(style.join("icon.svg"))?)?;
     styles::join(&mut page)?;
     words::write(&mut page)?;

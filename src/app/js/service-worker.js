@@ -31,7 +31,10 @@ const answer = async (request) => {
 addEventListener("install", (event) => event.waitUntil(keep()));
 addEventListener("activate", (event) => event.waitUntil(forgetOlder()));
 addEventListener("fetch", (event) => {
-  if (event.request.method === "GET") event.respondWith(answer(event.request));
+  // Other hosts, such as a model hub, are the browser's own matter.
+  if (event.request.method === "GET" && event.request.url.startsWith(registration.scope)) {
+    event.respondWith(answer(event.request));
+  }
 });
 addEventListener("message", (event) => {
   if (event.data === "take over") skipWaiting();

@@ -34,6 +34,10 @@ pub fn of(dist: &Path, how: Build) -> Result<String, Failure> {
     let policy = |element: Element| {
         let policy = element.attribute("content").unwrap_or_default();
         let is_policy = element.attribute("http-equiv") == Some("Content-Security-Policy");
+        // A file that is passed on asks no hub.
+        if element.attribute("name") == Some("model-hub") {
+            return Ok(Some("<meta name=\"model-hub\" content=\"\">".to_owned()));
+        }
         Ok(is_policy.then(|| {
             let policy = page.policy(policy);
             format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")
@@ -122,7 +126,9 @@ impl Carried {
         let directives = of_page.split(';').filter_map(|directive| {
             let mut words = directive.split_whitespace();
             let name = words.next()?;
-            let mut sources: Vec<_> = words.filter(|w| *w != "'self'").map(str::to_owned).collect();
+            // Neither the page's host nor that of a model hub.
+            let is_host = |word: &&str| *word == "'self'" || word.starts_with("http");
+            let mut sources: Vec<_> = words.filter(|word| !is_host(word)).map(str::to_owned).collect();
             match name {
                 "script-src" => {
                     sources.extend(self.scripts.iter().map(|text| own(text)));
@@ -174,7 +180,7 @@ mod tests {
             scripts: vec!["1".into()],
             ..Carried::default()
         };
-        let policy = page.policy("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; worker-src 'self' blob:");
+        let policy = page.policy("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self' https://hub.example; worker-src 'self' blob:");
         assert_eq!(
             policy,
             "default-src 'none'; \
