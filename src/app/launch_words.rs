@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use vramscope_phrases::fill_by_name;
+
 use crate::languages::Locale;
 use crate::worker::launched::Said;
 
@@ -57,16 +59,7 @@ impl LaunchWords {
 
     /// Text of a phrase with values for its gaps, by name.
     pub fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
-        let phrase = self.words.get(key).map_or(key, String::as_str);
-        let mut parts = phrase.split("{{");
-        let mut out = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let (name, text) = part.split_once("}}").unwrap_or((part, ""));
-            let value = values.iter().find(|(known, _)| *known == name.trim());
-            out += value.map_or("", |(_, value)| value);
-            out += text;
-        }
-        out
+        fill_by_name(self.words.get(key).map_or(key, String::as_str), values)
     }
 
     /// The launch reader's reason in this language; in English if it has none.

@@ -65,6 +65,8 @@ pub enum Lazy {
     Numbers,
     /// Memory before and beside the steps.
     Around,
+    /// A model that is not built in.
+    Hub,
 }
 
 /// A page, as soon as its chunk is there.

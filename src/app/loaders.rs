@@ -10,6 +10,7 @@ use leptos::prelude::*;
 use vramscope_engine::model::{LazyGroup, LazyModels};
 use wasm_split_helpers::wasm_split;
 
+use crate::hub::HubPart;
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
 use crate::pages::launch::LaunchDialog;
@@ -45,6 +46,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::OfOne => Box::pin(of_one()),
         Lazy::Numbers => Box::pin(numbers()),
         Lazy::Around => Box::pin(around()),
+        Lazy::Hub => Box::pin(hub()),
     }
 }
 
@@ -156,6 +158,11 @@ fn numbers() -> Fetched<MakeView> {
 #[wasm_split(around, fallible)]
 fn around() -> Fetched<MakeView> {
     Ok(|| view! { <AroundPanel /> }.into_any())
+}
+
+#[wasm_split(hub, fallible)]
+fn hub() -> Fetched<MakeView> {
+    Ok(|| view! { <HubPart /> }.into_any())
 }
 
 #[wasm_split(around, fallible)]

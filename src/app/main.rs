@@ -16,6 +16,9 @@ mod fetched;
 #[cfg(target_arch = "wasm32")]
 mod frame;
 #[cfg(target_arch = "wasm32")]
+mod hub;
+mod hub_words;
+#[cfg(target_arch = "wasm32")]
 mod i18n;
 mod languages;
 mod launch_words;

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use vramscope_engine::model::LazyGroup;
 
 use crate::state::Source;
 use crate::worker::lazy::{self, Here, Need};
@@ -36,6 +37,24 @@ impl Models {
                 self.fetch(need);
                 None
             }
+        }
+    }
+
+    /// Loads the code that reading a source's model takes.
+    pub async fn load(self, source: &Source) {
+        self.load_need(Need::to_read(source, self.here.get_untracked())).await;
+    }
+
+    /// Loads the code of a group of models.
+    pub async fn load_group(self, group: Option<LazyGroup>) {
+        self.load_need(Need::models(group, self.here.get_untracked())).await;
+    }
+
+    async fn load_need(self, need: Option<Need>) {
+        if let Some(need @ Need::Models(group)) = need
+            && lazy::fetch(need, Here::default()).await.is_some()
+        {
+            self.here.try_update(|here| here.add_models(group));
         }
     }
 

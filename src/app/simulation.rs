@@ -10,7 +10,7 @@ use vramscope_engine::verdict::Verdict;
 use crate::events::{Pending, after};
 use crate::models::Models;
 use crate::shell::{Prefetch, Store};
-use crate::state::{Draft, Reading};
+use crate::state::{Draft, Key, Reading};
 use crate::widgets::is_typing;
 use crate::worker::view::{Card, Details, RunView};
 use crate::worker::{Answer, Ask, Engine, Refusal, Slot, model};
@@ -159,7 +159,9 @@ impl Simulation {
             let Some(Answer::Run(run)) = answer else { return };
             let outcome = Outcome::from(run);
             let entries = entries.clone();
-            if matches!(outcome, Outcome::Ready(_)) || !is_typing() {
+            // A name is no beginning of a number: what is shown for another model would be taken for its.
+            let is_of_name = matches!(outcome, Outcome::Refused(Refusal::Model(_))) && !entries.has(Key::Config);
+            if matches!(outcome, Outcome::Ready(_)) || is_of_name || !is_typing() {
                 return self.end(engine, entries, outcome);
             }
             self.stale.set(true);

@@ -36,6 +36,24 @@ pub fn fill(phrase: &str, values: &[&str]) -> String {
     out + last
 }
 
+/// Fills the gaps of a phrase with values by name; a gap without a value is empty.
+///
+/// ```
+/// use vramscope_phrases::fill_by_name;
+///
+/// assert_eq!(fill_by_name("{{ room }} of {{ card }}", &[("card", "24 GiB"), ("room", "7 GiB")]), "7 GiB of 24 GiB");
+/// ```
+pub fn fill_by_name(phrase: &str, values: &[(&str, &str)]) -> String {
+    let (pieces, last) = pieces(phrase);
+    let mut out = String::new();
+    for (text, name) in pieces {
+        out += text;
+        let value = values.iter().find(|(known, _)| *known == name);
+        out += value.map_or("", |(_, value)| value);
+    }
+    out + last
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

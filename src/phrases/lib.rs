@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 pub use english::english;
 use fill::pieces;
-pub use fill::{fill, gaps};
+pub use fill::{fill, fill_by_name, gaps};
 
 /// A language of the page.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ mod diagnose;
 mod embed;
 mod export;
 mod gpus;
+mod hub;
 mod keyboard;
 mod languages;
 mod launch;

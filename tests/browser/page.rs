@@ -171,9 +171,15 @@ impl Page {
 
     /// Attribute of an element; `None` while there is no such element, or it has none of that name.
     pub fn attr(&self, testid: &str, name: &str) -> Shown<'_, Option<String>> {
+        self.attr_at(&by_testid(testid), name).named(testid)
+    }
+
+    /// Attribute of the first element that matches a selector; `None` while there is no such element, or it has none of that
+    /// name.
+    pub fn attr_at(&self, selector: &str, name: &str) -> Shown<'_, Option<String>> {
         let script = "return document.querySelector(arguments[0])?.getAttribute(arguments[1]) ?? null";
-        self.script_with(script, vec![by_testid(testid).into(), name.into()])
-            .named(testid)
+        self.script_with(script, vec![selector.into(), name.into()])
+            .named(selector)
     }
 
     /// What a script returns that only looks: it runs again and again.

@@ -3,15 +3,11 @@
 use vramscope_engine::setup::Setting;
 
 use super::store::Store;
-use crate::state::Key;
 
 /// Base name of exported files: model, batch, length if entered, and content.
 pub fn stem(store: Store, what: &str) -> String {
-    let model = if store.has(Key::Config) {
-        "config".to_owned()
-    } else {
-        store.text(Key::Model)
-    };
+    let draft = store.address().draft;
+    let model = draft.model_name().unwrap_or("config");
     let seq = match store.text(Setting::Seq) {
         seq if seq.is_empty() => seq,
         seq => format!("-s{seq}"),

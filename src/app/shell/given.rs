@@ -35,6 +35,8 @@ pub struct Given {
     pub dataset: RwSignal<Option<File>, LocalStorage>,
     /// True if the model comes from a `config.json`, entered or still to be.
     pub by_config: RwSignal<bool>,
+    /// True while a name is being typed that is not the current model's.
+    pub names_model: RwSignal<bool>,
     /// Files that start a run, while they are on screen.
     pub launch: RwSignal<Option<OpenLaunch>>,
     /// Text typed or pasted for a diagnosis. It may be a company's log, so it never enters the URL.
@@ -59,6 +61,7 @@ impl Given {
             file: RwSignal::new_local(None),
             dataset: RwSignal::new_local(None),
             by_config: RwSignal::new(false),
+            names_model: RwSignal::new(false),
             launch: RwSignal::new(None),
             log: RwSignal::new(String::new()),
             diagnosed: RwSignal::new_local(None),

@@ -6,14 +6,14 @@ use super::left_out::note;
 use super::several::parallel;
 use super::{Draft, Form, Key, Scope};
 
-/// Returns the command for a draft without errors, for any POSIX shell. A pasted configuration is passed through
-/// standard input.
+/// Returns the command for a draft without errors, for any POSIX shell. A configuration is passed through standard input,
+/// unless it was found for an id, which the command finds too.
 pub fn command(good: &Draft) -> String {
-    let config = good.get(Key::Config);
+    let name = good.model_name();
     let mut words = vec!["vramscope estimate".to_owned()];
-    match config {
-        "" => words.push(quoted(good.get(Key::Model).trim())),
-        _ => words.push("--config -".into()),
+    match name {
+        Some(name) => words.push(quoted(name)),
+        None => words.push("--config -".into()),
     }
     words.push(format!("--gpu {}", quoted(good.get(Key::Gpu))));
     let is_flag = |key: Key| {
@@ -26,9 +26,9 @@ pub fn command(good: &Draft) -> String {
     let left_out = good.left_out();
     let notes = left_out.iter().map(|left| format!(": {}\n", quoted(&note(left))));
     let command = notes.collect::<String>() + &words.join(" ");
-    match config {
-        "" => command,
-        text => format!("{command} <<'CONFIG'\n{}\nCONFIG", text.trim_end()),
+    match name {
+        Some(_) => command,
+        None => format!("{command} <<'CONFIG'\n{}\nCONFIG", good.get(Key::Config).trim_end()),
     }
 }
 
@@ -242,6 +242,10 @@ mod tests {
         assert_eq!(
             of(&[(Key::Config, "{\"a\": 1}\n")]),
             "vramscope estimate --config - --gpu 'H100 SXM' <<'CONFIG'\n{\"a\": 1}\nCONFIG"
+        );
+        assert_eq!(
+            of(&[(Key::Model, "someone/model"), (Key::Config, "{\"a\": 1}\n")]),
+            "vramscope estimate someone/model --gpu 'H100 SXM'"
         );
     }
 }

@@ -30,6 +30,14 @@ impl Draft {
         self.set(Key::NotThisRun, text);
     }
 
+    /// Says that a larger model stands in for the model, for this reason, or that none does.
+    pub fn stand_in(&mut self, why: Option<&str>) {
+        let mut all = self.listed();
+        all.retain(|left| !left.is_of_larger_model());
+        all.extend(why.map(LeftOut::of_larger_model));
+        self.leave_out(&all);
+    }
+
     /// Says that this is not in the run either, so that nothing of it is left out.
     pub fn take_out(&mut self, left: &LeftOut) {
         let mut all = self.listed();

@@ -25,6 +25,22 @@ pub fn rank(typed: &str, name: &str) -> Option<usize> {
     Some(rank)
 }
 
+/// What a page of a hub is about, `owner/name`, in place of its address; all else as it is.
+pub fn without_host(typed: &str) -> &str {
+    let typed = typed.trim();
+    let bare = typed.strip_prefix("https://").or_else(|| typed.strip_prefix("http://"));
+    let Some((host, path)) = bare.unwrap_or(typed).split_once('/') else {
+        return typed;
+    };
+    let is_address = bare.is_some() || (host.contains('.') && path.contains('/'));
+    let path = path.strip_prefix("models/").unwrap_or(path);
+    let Some((owner, rest)) = path.split_once('/').filter(|_| is_address) else {
+        return typed;
+    };
+    let name = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    &path[..owner.len() + 1 + name.len()]
+}
+
 /// Letters and digits alone.
 fn folded(text: &str) -> String {
     text.chars().filter(|&c| is_letter(c) || c.is_ascii_digit()).collect()
@@ -76,6 +92,21 @@ mod tests {
     fn a_size_comes_before_a_larger_one_that_ends_alike() {
         let of = |name| rank("gemma 7b", name);
         assert_eq!((of("google/gemma-7b"), of("google/gemma-2-27b")), (Some(0), Some(1)));
+    }
+
+    #[test]
+    fn an_address_stands_for_the_name_in_it() {
+        for (typed, name) in [
+            ("https://huggingface.co/Qwen/Qwen3-8B/tree/main?x=1", "Qwen/Qwen3-8B"),
+            ("hf.co/Qwen/Qwen3-8B#files", "Qwen/Qwen3-8B"),
+            ("https://modelscope.cn/models/Qwen/Qwen3-8B/files", "Qwen/Qwen3-8B"),
+            ("Qwen/Qwen2.5-VL-7B", "Qwen/Qwen2.5-VL-7B"),
+            (" qwen 2.5", "qwen 2.5"),
+            ("01.ai/Yi-6B", "01.ai/Yi-6B"),
+            ("https://huggingface.co/Qwen", "https://huggingface.co/Qwen"),
+        ] {
+            assert_eq!(without_host(typed), name, "{typed}");
+        }
     }
 
     #[test]

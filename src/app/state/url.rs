@@ -63,8 +63,8 @@ impl Address {
     /// out, so that a changed default does not affect it.
     pub fn to_attributes(&self) -> String {
         let names = [Key::Model, Key::Gpu].map(|key| (key, self.draft.get(key)));
-        let config = self.draft.has(Key::Config);
-        let named = names.into_iter().filter(|(key, _)| *key != Key::Model || !config);
+        let is_named = self.draft.model_name().is_some();
+        let named = names.into_iter().filter(|(key, _)| *key != Key::Model || is_named);
         let rest = self
             .draft
             .entries()

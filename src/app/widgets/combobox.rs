@@ -5,10 +5,11 @@ mod search;
 use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by};
-use crate::i18n::{t, use_i18n};
+use crate::i18n::{t, t_string, use_i18n};
 use crate::part::text;
 use crate::shell::Store;
 use crate::state::Key;
+pub use search::TakesOther;
 use search::{Search, option_id};
 
 /// A choice of the list.
@@ -18,6 +19,8 @@ pub struct ComboOption {
     pub value: String,
     /// Detail shown at the right, such as a card's memory.
     pub detail: String,
+    /// Words by which it is found.
+    pub words: String,
     /// Group heading.
     pub group: String,
 }
@@ -33,11 +36,15 @@ pub fn Combobox(
     /// The engine's error about the current choice.
     #[prop(into)]
     error: Signal<Option<String>>,
+    /// What takes any other text, and is told while one is typed; without it, only the choices are taken.
+    #[prop(optional)]
+    other: Option<TakesOther>,
 ) -> impl IntoView {
     let search = Search {
         key,
         store: Store::get(),
         options,
+        other,
         typed: RwSignal::new(None),
         marked: RwSignal::new(0),
     };
@@ -76,7 +83,7 @@ pub fn Combobox(
                     }
                     on:input:target=move |ev| search.narrow(ev.target().value())
                     on:keydown=move |event| search.on_key(event)
-                    on:blur=move |_| search.close()
+                    on:blur=move |_| search.leave()
                 />
                 <Show when=move || search.is_open()>
                     <Options search id=list.clone() />
@@ -118,7 +125,11 @@ fn Options(search: Search, id: String) -> impl IntoView {
 
 #[component]
 fn OptionRow(search: Search, place: usize, option: ComboOption) -> impl IntoView {
-    let ComboOption { value, detail, .. } = option;
+    let i18n = use_i18n();
+    let ComboOption { value, mut detail, .. } = option;
+    if search.is_other(&value) {
+        detail = t_string!(i18n, widget.other).to_owned();
+    }
     let label = value.clone();
     let marked = move || search.marked.get() == place;
     // Mouse down instead of click: the click would arrive after the field has lost its focus.

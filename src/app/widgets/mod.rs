@@ -13,7 +13,7 @@ mod progress;
 mod switch;
 
 pub use choice::{Segments, Select};
-pub use combobox::{ComboOption, Combobox};
+pub use combobox::{ComboOption, Combobox, TakesOther};
 pub use control::Control;
 pub use field::{ErrorText, Field, control_id, described_by, error_of};
 pub use files::{OpenFiles, dropped, read_text};

@@ -233,17 +233,17 @@ impl Host {
                 self.kept = kept;
                 Ok(Some(answer))
             }
-            Ask::Launch { texts, entries } => {
+            Ask::Launch(launched) => {
                 let Some(reader) = self.here.launch else {
                     return Ok(None);
                 };
-                let model = self.read(&(reader.model)(texts, entries))?;
+                let model = self.read(&(reader.model)(launched))?;
                 let facts = match model {
                     Ok(subject) => Ok(ModelFacts::of(&subject.model)),
                     Err(Refusal::Model(message)) => Err(message),
                     Err(Refusal::Setup(why)) => Err(why.to_string()),
                 };
-                Ok(Some((reader.read)(texts, entries, facts)))
+                Ok(Some((reader.read)(launched, facts)))
             }
             ask => Ok(self.about(ask)),
         }
@@ -267,7 +267,7 @@ impl Host {
             | Ask::WhatIf { .. }
             | Ask::Setups(_)
             | Ask::Difference(_)
-            | Ask::Launch { .. }
+            | Ask::Launch(_)
             | Ask::Strategies(_)
             | Ask::Numbers(_)
             | Ask::Prefetch(_)

@@ -6,7 +6,9 @@ use vramscope_engine::setup::Setting;
 use vramscope_launch::{Fate, Launch, LaunchError, Line, ModelFacts, Remark, Resolved, Source, Tool, read};
 
 use super::coded::Coded;
-use super::launched::{LaunchAnswer, LaunchFault, LaunchRead, LaunchText, ReadFate, ReadLine, Said};
+use super::launched::{
+    FoundModel, LaunchAnswer, LaunchFault, LaunchRead, LaunchText, Launched, ReadFate, ReadLine, Said,
+};
 use super::protocol::Answer;
 use crate::state::{Draft, Key};
 
@@ -14,20 +16,20 @@ use crate::state::{Draft, Key};
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchReader {
     /// Entries of the model that files name; of these entries if they name none.
-    pub model: fn(&[LaunchText], &Draft) -> Draft,
+    pub model: fn(&Launched) -> Draft,
     /// Reads files beside the page's entries, for a model, or for one that can't be read.
-    pub read: fn(&[LaunchText], &Draft, Result<ModelFacts, String>) -> Answer,
+    pub read: fn(&Launched, Result<ModelFacts, String>) -> Answer,
 }
 
 impl LaunchReader {
     /// Returns the code. The caller's part of the program contains it.
     pub fn own() -> Self {
         Self {
-            model: |texts, entries| match launch(texts) {
-                Ok(launch) => of_model(&launch, entries),
-                Err(_) => of_page(entries),
+            model: |launched| match launch(&launched.texts) {
+                Ok(launch) => of_model(&launch, launched),
+                Err(_) => of_page(&launched.entries),
             },
-            read: |texts, entries, model| Answer::Launch(Coded::of(&answer(texts, entries, model))),
+            read: |launched, model| Answer::Launch(Coded::of(&answer(launched, model))),
         }
     }
 }
@@ -45,17 +47,27 @@ fn of_page(entries: &Draft) -> Draft {
     entries.only(|key| matches!(key, Key::Model | Key::Config))
 }
 
-fn of_model(launch: &Launch, entries: &Draft) -> Draft {
-    let mut out = of_page(entries);
+fn of_model(launch: &Launch, launched: &Launched) -> Draft {
+    let mut out = of_page(&launched.entries);
     if let Some(name) = launch.model() {
-        out.set(Key::Model, name);
-        out.set(Key::Config, "");
+        let found = found(launch, launched);
+        let (id, config) = found.map_or((name, ""), |found| (&found.id, &found.config));
+        out.set(Key::Model, id);
+        out.set(Key::Config, config);
     }
     out
 }
 
-fn answer(texts: &[LaunchText], entries: &Draft, model: Result<ModelFacts, String>) -> LaunchAnswer {
-    let launch = launch(texts).map_err(fault)?;
+/// What was found for the name of a launch.
+fn found<'a>(launch: &Launch, launched: &'a Launched) -> Option<&'a FoundModel> {
+    launched
+        .found
+        .as_ref()
+        .filter(|found| Some(found.name.as_str()) == launch.model())
+}
+
+fn answer(launched: &Launched, model: Result<ModelFacts, String>) -> LaunchAnswer {
+    let launch = launch(&launched.texts).map_err(fault)?;
     let resolved = launch.setup(*model.as_ref().unwrap_or(&ModelFacts::UNKNOWN));
     let said = |all: &[Remark]| all.iter().map(said).collect();
     Ok(LaunchRead {
@@ -75,7 +87,7 @@ fn answer(texts: &[LaunchText], entries: &Draft, model: Result<ModelFacts, Strin
             .another_run()
             .map(|left| (left.given.clone(), left.why.clone()))
             .collect(),
-        entries: with_setup(&launch, &resolved, entries),
+        entries: with_setup(&launch, &resolved, launched),
     })
 }
 
@@ -121,8 +133,8 @@ fn line(of: &Line) -> ReadLine {
 
 /// Returns the page's entries with the setup of a launch. What a launch never tells stays: the card and, for the same model,
 /// the images. All else that decides a run is as the launch says, or the default.
-fn with_setup(launch: &Launch, resolved: &Resolved, page: &Draft) -> Result<Draft, String> {
-    let model = of_model(launch, page);
+fn with_setup(launch: &Launch, resolved: &Resolved, launched: &Launched) -> Result<Draft, String> {
+    let (page, model) = (&launched.entries, of_model(launch, launched));
     let is_same = model == of_page(page);
     // Samples are filled with images where nothing is known of them; what the page has of the same model's is known.
     let mut case = resolved.case.clone();
@@ -151,6 +163,7 @@ fn with_setup(launch: &Launch, resolved: &Resolved, page: &Draft) -> Result<Draf
         out.share(case.parallel.as_ref());
     }
     out.leave_out(&resolved.not_this_run);
+    out.stand_in(found(launch, launched).and_then(|found| found.bound.as_deref()));
     let share = resolved.vllm_share.map(|share| share.to_string());
     out.set(Key::VllmShare, share.unwrap_or_default());
     Ok(out)
@@ -180,7 +193,41 @@ mod tests {
                 text: (*text).to_owned(),
             })
             .collect();
-        answer(&texts, page, Ok(ModelFacts::UNKNOWN))
+        let launched = Launched {
+            texts,
+            entries: page.clone(),
+            found: None,
+        };
+        answer(&launched, Ok(ModelFacts::UNKNOWN))
+    }
+
+    #[test]
+    fn a_model_that_was_found_for_the_name_is_taken() {
+        let text = |name: &str| LaunchText {
+            name: String::new(),
+            text: format!("swift sft --model {name} --tuner_type lora"),
+        };
+        let found = FoundModel {
+            name: "someone/model".into(),
+            id: "someone/model".into(),
+            config: "{}".into(),
+            bound: Some("larger".into()),
+        };
+        let of = |name: &str| {
+            let launched = Launched {
+                texts: vec![text(name)],
+                entries: Draft::default(),
+                found: Some(found.clone()),
+            };
+            let read = answer(&launched, Ok(ModelFacts::UNKNOWN)).expect("ms-swift's");
+            read.entries.expect("a setup")
+        };
+        let entries = of("someone/model");
+        assert_eq!(entries.config_id(), Some("someone/model"));
+        assert!(entries.left_out().iter().any(|left| left.is_of_larger_model()));
+        assert!(!of("gpt2").left_out().iter().any(|left| left.is_of_larger_model()));
+        assert_eq!(of("gpt2").model_name(), Some("gpt2"));
+        assert!(!of("gpt2").has(Key::Config));
     }
 
     #[test]

@@ -13,6 +13,30 @@ pub struct LaunchText {
     pub text: String,
 }
 
+/// Files that start a run, and what they stand beside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launched {
+    /// The files, in their order.
+    pub texts: Vec<LaunchText>,
+    /// Entries of the page.
+    pub entries: Draft,
+    /// What was found for the name of their model.
+    pub found: Option<FoundModel>,
+}
+
+/// A model that was found for a name that the catalogue does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundModel {
+    /// The name, as the files write it.
+    pub name: String,
+    /// Its id, or a name of the catalogue.
+    pub id: String,
+    /// Its configuration; empty for a model of the catalogue.
+    pub config: String,
+    /// Why that is of a larger model than the run has, if it is.
+    pub bound: Option<String>,
+}
+
 /// What became of the files, or why they can't be read.
 pub type LaunchAnswer = Result<LaunchRead, LaunchFault>;
 

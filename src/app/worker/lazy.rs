@@ -156,7 +156,7 @@ impl Need {
             Ask::Recorded { .. } => Some(Self::Recorder),
             Ask::Strategies(_) | Ask::Numbers(_) => Some(Self::Several),
             Ask::Difference(_) => Some(Self::Difference),
-            Ask::Launch { .. } => Some(Self::Launch),
+            Ask::Launch(_) => Some(Self::Launch),
             _ => None,
         };
         let runs = match ask {

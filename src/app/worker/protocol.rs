@@ -10,7 +10,7 @@ use super::around::AroundView;
 use super::batches::LargestBatch;
 use super::coded::Coded;
 use super::export::Export;
-use super::launched::{LaunchAnswer, LaunchText};
+use super::launched::{LaunchAnswer, Launched};
 use super::recorded::{Changed, Packed, RecordedAnswer};
 use super::shared_step::{Offered, OnNumber};
 use super::timing::{NoTime, Timing};
@@ -132,12 +132,7 @@ pub enum Ask {
     /// Two setups tensor by tensor: [`Answer::Difference`] once both are simulated.
     Difference(Box<[Draft; 2]>),
     /// Files that start a run, beside the page's entries: [`Answer::Launch`].
-    Launch {
-        /// The files, in their order.
-        texts: Vec<LaunchText>,
-        /// Entries of the page.
-        entries: Draft,
-    },
+    Launch(Box<Launched>),
     /// Strategies that several GPUs can take for these entries: [`Answer::Strategies`], or no answer if they describe no
     /// model.
     Strategies(Draft),

@@ -55,10 +55,7 @@ pub fn Sides(both: Both, compared: Compared) -> impl IntoView {
 
 /// Name of a setup: its model.
 fn name(entries: &Draft) -> String {
-    match entries.has(Key::Config) {
-        true => "config.json".to_owned(),
-        false => entries.get(Key::Model).to_owned(),
-    }
+    entries.model_name().unwrap_or("config.json").to_owned()
 }
 
 #[component]

@@ -108,7 +108,9 @@ fn ReadView(read: LaunchRead, files: Vec<LaunchText>) -> impl IntoView {
 
 /// Why the setup, or its model, is not taken.
 fn refusals(words: &LaunchWords, read: &LaunchRead) -> Vec<AnyView> {
-    let model = read.model_fault.as_ref().map(|reason| {
+    // Of a name that is looked for more is said above.
+    let is_sought = !Looked::get().unknown_model().is_empty();
+    let model = read.model_fault.as_ref().filter(|_| !is_sought).map(|reason| {
         let name = read.model.clone().unwrap_or_default();
         words.say("model_unknown", &[("model", &name), ("reason", reason)])
     });

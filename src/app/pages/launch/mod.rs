@@ -9,12 +9,15 @@ mod take;
 
 use leptos::html;
 use leptos::prelude::*;
+use vramscope_engine::Model;
 
+use crate::hub::{Sought, Taken};
 use crate::i18n::use_i18n;
+use crate::lazy::{Lazy, LazyPart};
 use crate::part::part;
 use crate::shell::{Given, LaunchUse, OpenLaunch, Store};
 use crate::state::Reading;
-use crate::worker::launched::{LaunchAnswer, LaunchText};
+use crate::worker::launched::{FoundModel, LaunchAnswer, LaunchText, Launched};
 use crate::worker::{Answer, Ask, Engine, Slot};
 use answer::AnswerView;
 use begin::Begin;
@@ -30,6 +33,8 @@ struct Looked {
     answer: RwSignal<Option<LaunchAnswer>>,
     /// Side of the largest square image, once the person takes it.
     square: RwSignal<Option<String>>,
+    /// What was found for the name of the files' model.
+    found: RwSignal<Option<FoundModel>>,
 }
 
 impl Looked {
@@ -39,6 +44,7 @@ impl Looked {
             given: Given::get(),
             answer: RwSignal::new(None),
             square: RwSignal::new(None),
+            found: RwSignal::new(None),
         };
         let (engine, reading) = (Engine::get(), Store::get().reading());
         let entries = Memo::new(move |_| reading.with(Reading::entries));
@@ -50,8 +56,12 @@ impl Looked {
                 looked.answer.set(None);
                 return engine.cancel(Slot::Launch);
             }
-            let entries = entries.get();
-            engine.ask(Slot::Launch, Ask::Launch { texts, entries }, move |answer, _| {
+            let launched = Launched {
+                texts,
+                entries: entries.get(),
+                found: looked.found.get(),
+            };
+            engine.ask(Slot::Launch, Ask::Launch(Box::new(launched)), move |answer, _| {
                 if let Some(Answer::Launch(answer)) = answer {
                     looked.answer.try_set(answer.open());
                 }
@@ -64,6 +74,40 @@ impl Looked {
 
     fn get() -> Self {
         expect_context()
+    }
+
+    /// Name of a model that is looked for: the files' own, or one that was chosen in its place; empty if it is known.
+    fn unknown_model(self) -> String {
+        let read = self.answer.with(|answer| answer.as_ref()?.as_ref().ok().cloned());
+        let Some(name) = read
+            .filter(|read| read.model_fault.is_some())
+            .and_then(|read| read.model)
+        else {
+            return String::new();
+        };
+        match self.found.get().filter(|found| found.name == name) {
+            // A configuration that the engine does not read is no matter of names.
+            Some(found) if !found.config.is_empty() => String::new(),
+            Some(found) => found.id,
+            None if Model::catalogue().contains(&name.as_str()) => String::new(),
+            None => name,
+        }
+    }
+
+    /// Says what was found for the name of the files' model.
+    fn find(self, taken: Taken) {
+        let read = self
+            .answer
+            .with_untracked(|answer| answer.as_ref()?.as_ref().ok().cloned());
+        let Some(name) = read.and_then(|read| read.model) else {
+            return;
+        };
+        self.found.set(Some(FoundModel {
+            name,
+            id: taken.name,
+            config: taken.config,
+            bound: taken.bound,
+        }));
     }
 
     /// Files on screen; reactive.
@@ -103,11 +147,25 @@ pub fn LaunchDialog() -> impl IntoView {
         }
     });
     let has_files = Memo::new(move |_| !looked.texts().is_empty());
+    let name = Memo::new(move |_| looked.unknown_model());
+    provide_context(Sought {
+        name: name.into(),
+        current: Signal::derive(move || {
+            let found = looked.found.get();
+            found.map_or_else(Default::default, |found| (found.id, !found.config.is_empty()))
+        }),
+        is_typed: Signal::stored(false),
+        take: Callback::new(move |taken| looked.find(taken)),
+    });
+    // Stays, so that it can say of a model that it has found what a person has to know.
+    let is_sought = Memo::new(move |was: Option<&bool>| was == Some(&true) || name.with(|name| !name.is_empty()));
+    let model = part(move || is_sought.get().then(|| view! { <LazyPart of=Lazy::Hub /> }.into_any()));
     let body = part(move || {
         Some(match has_files.get() {
             false => view! { <Begin /> }.into_any(),
             true => view! {
                 <Files />
+                {model.clone()}
                 <AnswerView />
             }
             .into_any(),

@@ -131,6 +131,7 @@ pub fn CardChoice(
         let option = |d: &Device| ComboOption {
             value: d.name.to_owned(),
             detail: tick_label(d.memory()),
+            words: format!("{} {}", group(i18n, d), d.name),
             group: group(i18n, d),
         };
         Device::all().iter().map(option).collect()

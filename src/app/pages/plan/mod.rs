@@ -90,7 +90,7 @@ pub fn taken() -> Callback<Vec<File>> {
         take_launches(given, files, LaunchUse::Plan, move |files, text| {
             let Some(file) = files.into_iter().next() else { return };
             if file.name().ends_with(".json") {
-                store.set(Key::Config, text);
+                store.edit(|draft| draft.set_config(text));
                 return store.route().set(Route::Plan);
             }
             given.file.set(Some(file));

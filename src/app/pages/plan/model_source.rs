@@ -4,12 +4,16 @@ use gloo_file::File;
 use leptos::prelude::*;
 use vramscope_engine::Model;
 
+use crate::hub::{Sought, Taken};
 use crate::i18n::{t, use_i18n};
-use crate::part::truth;
+use crate::lazy::{Lazy, LazyPart};
+use crate::part::{part, truth};
 use crate::shell::{Given, Store};
 use crate::simulation::{Outcome, Simulation};
-use crate::state::{Key, Route};
-use crate::widgets::{ComboOption, Combobox, Help, HelpButton, LaunchButton, OpenFiles, dropped, read_text};
+use crate::state::{Grouped, Key, Reading, Route, Source, grouped};
+use crate::widgets::{
+    ComboOption, Combobox, Help, HelpButton, LaunchButton, OpenFiles, TakesOther, dropped, read_text,
+};
 use crate::worker::Refusal;
 
 /// Selects the model: from the catalogue, or a `config.json` that is typed, pasted, dropped or opened.
@@ -20,20 +24,19 @@ pub fn ModelSource() -> impl IntoView {
     let by_config = Given::get().by_config;
     // Kept so that the text survives a switch to the catalogue and back.
     let text = RwSignal::new(store.text(Key::Config));
+    let id = config_id(store);
     Effect::new(move || {
         let entered = store.text(Key::Config);
         if !entered.is_empty() {
-            by_config.set(true);
+            // One that was found for an id stands for that name.
+            by_config.update(|by_config| *by_config |= id.get().is_none());
             text.set(entered);
         }
     });
-    Effect::new(move || {
-        let config = if by_config.get() {
-            text.get_untracked()
-        } else {
-            String::new()
-        };
-        store.set(Key::Config, config);
+    Effect::new(move || match by_config.get() {
+        true => store.set(Key::Config, text.get_untracked()),
+        false if id.get_untracked().is_none() => store.set(Key::Config, ""),
+        false => {}
     });
     view! {
         <section class="group group-single">
@@ -106,17 +109,78 @@ fn model_error() -> Signal<Option<String>> {
     })
 }
 
+/// Id whose configuration is used.
+fn config_id(store: Store) -> Memo<Option<String>> {
+    let reading = store.reading();
+    Memo::new(move |_| reading.with(|reading| reading.good.config_id().map(str::to_owned)))
+}
+
 #[component]
 fn CatalogueChoice() -> impl IntoView {
-    let options: Vec<_> = Model::catalogue()
-        .into_iter()
-        .map(|name| ComboOption {
-            value: name.into(),
-            detail: String::new(),
-            group: String::new(),
+    let (store, typing) = (Store::get(), Given::get().names_model);
+    on_cleanup(move || typing.set(false));
+    let option = |Grouped { name, vendor, group }: Grouped| ComboOption {
+        value: name.into(),
+        detail: String::new(),
+        words: format!("{vendor} {name}"),
+        group,
+    };
+    let options: Vec<_> = grouped(&Model::catalogue()).into_iter().map(option).collect();
+    let take = Callback::new(move |(name, is_typed)| {
+        if is_typed {
+            store.continue_typing(Key::Model);
+        }
+        use_model(
+            store,
+            Taken {
+                name,
+                ..Taken::default()
+            },
+        );
+    });
+    let reading = store.reading();
+    let name = Memo::new(move |_| reading.with(|reading| unknown_name(&reading.source)));
+    let current = Memo::new(move |_| {
+        reading.with(|Reading { good, .. }| {
+            let name = good.model_name().unwrap_or_default().to_owned();
+            (name, good.config_id().is_some())
         })
-        .collect();
-    view! { <Combobox key=Key::Model options=Signal::stored(options) error=model_error() /> }
+    });
+    provide_context(Sought {
+        name: name.into(),
+        current: current.into(),
+        is_typed: typing.into(),
+        take: Callback::new(move |taken| use_model(store, taken)),
+    });
+    // Stays, so that it can say of a model that it has found what a person has to know.
+    let is_wanted = Memo::new(move |was: Option<&bool>| {
+        was == Some(&true) || current.with(|(_, has_config)| *has_config) || name.with(|name| !name.is_empty())
+    });
+    let error = model_error();
+    // What is said of a name that is unknown stands below, with what can be done.
+    let error = Signal::derive(move || error.get().filter(|_| name.with(String::is_empty)));
+    let other = TakesOther { take, typing };
+    view! {
+        <Combobox key=Key::Model options=Signal::stored(options) error other />
+        {part(move || is_wanted.get().then(|| view! { <LazyPart of=Lazy::Hub /> }.into_any()))}
+    }
+}
+
+/// Name that the catalogue does not have; empty if it has it, or there is a configuration.
+fn unknown_name(source: &Source) -> String {
+    match source {
+        Source::Catalogue(name) if !Model::catalogue().contains(&name.as_str()) => name.clone(),
+        _ => String::new(),
+    }
+}
+
+/// Makes a model that of the page.
+fn use_model(store: Store, taken: Taken) {
+    store.edit(|draft| {
+        draft.set(Key::Model, taken.name);
+        draft.set(Key::Config, taken.config);
+        draft.stand_in(taken.bound.as_deref());
+    });
 }
 
 #[component]
@@ -127,7 +191,7 @@ fn ConfigEntry(text: RwSignal<String>) -> impl IntoView {
     let open_help = RwSignal::new(false);
     let enter = move |entered: String| {
         text.set(entered.clone());
-        store.set(Key::Config, entered);
+        store.edit(|draft| draft.set_config(entered));
     };
     let take = Callback::new(move |files: Vec<File>| {
         if let Some(file) = files.first() {

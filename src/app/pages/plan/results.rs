@@ -24,6 +24,7 @@ use super::what_if::WhatIf;
 use crate::i18n::{t, use_i18n};
 use crate::lazy::{Lazy, LazyPart};
 use crate::part::text;
+use crate::shell::Given;
 use crate::simulation::{Outcome, Simulation};
 
 /// Shows the run of the entries, or the reason why there is none.
@@ -31,6 +32,7 @@ use crate::simulation::{Outcome, Simulation};
 pub fn Results() -> impl IntoView {
     let i18n = use_i18n();
     let Simulation { outcome, stale, .. } = Simulation::get();
+    let names_model = Given::get().names_model;
     let shown = Memo::new(move |_| outcome.with(Shown::of));
     view! {
         <main
@@ -38,7 +40,7 @@ pub fn Results() -> impl IntoView {
             id="results"
             tabindex="-1"
             aria-label=t!(i18n, plan.results)
-            aria-busy=text(move || stale.get().to_string())
+            aria-busy=text(move || (stale.get() || names_model.get()).to_string())
         >
             {move || match shown.get() {
                 Shown::Nothing => refused(),

@@ -95,6 +95,7 @@ pub fn planner_of(store: Store, choice: &Choice, model: &str, card: &str) -> Str
     for (key, text) in [(Key::Config, ""), (Key::Model, model), (Key::Gpu, card)] {
         address.draft.set(key, text);
     }
+    address.draft.stand_in(None);
     with(address, choice)
 }
 

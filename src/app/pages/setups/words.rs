@@ -12,10 +12,7 @@ const MOST: usize = 4;
 
 /// Model, what is trained, and card.
 pub fn title(i18n: Words, setup: &Draft) -> String {
-    let model = match setup.get(Key::Config) {
-        "" => setup.get(Key::Model),
-        _ => "config.json",
-    };
+    let model = setup.model_name().unwrap_or("config.json");
     let freeze = Key::Setting(Setting::Freeze);
     let card = match setup.get(Key::World) {
         "1" => setup.get(Key::Gpu).to_owned(),

@@ -6,7 +6,16 @@ use vramscope_engine::order::sort_by_key;
 
 use super::ComboOption;
 use crate::shell::Store;
-use crate::state::{Key, rank};
+use crate::state::{Key, rank, without_host};
+
+/// What takes texts that are no choice.
+#[derive(Debug, Clone, Copy)]
+pub struct TakesOther {
+    /// Takes a text, a choice or another, as the entry. The flag is true while it is still being typed.
+    pub take: Callback<(String, bool)>,
+    /// Told whether a text is typed that is not the entry.
+    pub typing: RwSignal<bool>,
+}
 
 /// State of a combobox.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +26,8 @@ pub struct Search {
     pub store: Store,
     /// All choices.
     pub options: Signal<Vec<ComboOption>>,
+    /// What takes other texts.
+    pub other: Option<TakesOther>,
     /// The text typed since the list opened.
     pub typed: RwSignal<Option<String>>,
     /// Index of the highlighted option among the matches.
@@ -29,18 +40,51 @@ impl Search {
         self.typed.with(Option::is_some)
     }
 
-    /// Returns the options that have every typed word in their value or group, the nearest first.
+    /// Returns the options that have every typed word, the nearest first, and the typed text itself where any is taken.
     pub fn found(self) -> Vec<ComboOption> {
         let typed = self.typed.get().unwrap_or_default();
-        // The address of a page of the hub stands for the name in it.
-        let typed = typed.rsplit_once("huggingface.co/").map_or(&*typed, |(_, name)| name);
-        let ranked = |o: ComboOption| Some((rank(typed, &format!("{} {}", o.group, o.value))?, o));
-        let mut found: Vec<_> = self.options.get().into_iter().filter_map(ranked).collect();
-        // Groups stay together: only options without one are ordered.
-        if found.iter().all(|(_, option)| option.group.is_empty()) {
-            sort_by_key(&mut found, |(rank, _)| *rank);
+        let mut found = self.matches(&typed);
+        let other = without_host(&typed);
+        if self.other.is_some() && !other.is_empty() && !found.iter().any(|option| is_same(&option.value, other)) {
+            found.push(ComboOption {
+                value: other.to_owned(),
+                detail: String::new(),
+                words: String::new(),
+                group: String::new(),
+            });
         }
+        found
+    }
+
+    fn matches(self, typed: &str) -> Vec<ComboOption> {
+        let typed = without_host(typed);
+        let ranked = |o: ComboOption| {
+            let rank = rank(typed, &o.words)?;
+            // What is typed in full comes first.
+            Some(((!is_same(&o.value, typed), rank), o))
+        };
+        let mut found: Vec<_> = self.options.get().into_iter().filter_map(ranked).collect();
+        // Groups stay together, in the order of the nearest of each.
+        let groups: Vec<(String, (bool, usize))> = found.iter().fold(Vec::new(), |mut groups, (rank, option)| {
+            match groups.iter_mut().find(|(group, _)| *group == option.group) {
+                Some((_, best)) => *best = (*best).min(*rank),
+                None => groups.push((option.group.clone(), *rank)),
+            }
+            groups
+        });
+        sort_by_key(&mut found, |(rank, option)| {
+            let place = groups.iter().position(|(group, _)| *group == option.group).unwrap_or(0);
+            (groups.get(place).map(|(_, best)| *best), place, *rank)
+        });
         found.into_iter().map(|(_, option)| option).collect()
+    }
+
+    /// Returns true for the row of a text that is no choice.
+    pub fn is_other(self, value: &str) -> bool {
+        self.other.is_some()
+            && self
+                .options
+                .with_untracked(|all| all.iter().all(|option| option.value != value))
     }
 
     /// Opens the list at the current choice.
@@ -56,17 +100,54 @@ impl Search {
     /// Closes the list and keeps the current choice.
     pub fn close(self) {
         self.typed.set(None);
+        self.tell(false);
     }
 
-    /// Filters the list by a text.
+    /// Leaves the field. A typed text that is a choice, or none at all, is taken; a word of several choices is not.
+    pub fn leave(self) {
+        let typed = self.typed.get_untracked().unwrap_or_default();
+        if let (Some(other), false) = (self.other, typed.trim().is_empty()) {
+            let name = without_host(&typed);
+            let same = self.options.with_untracked(|all| {
+                let same = all.iter().find(|option| is_same(&option.value, name));
+                same.map(|option| option.value.clone())
+            });
+            let is_whole = name.contains('/') || untrack(|| self.matches(&typed)).is_empty();
+            if same.is_some() || is_whole {
+                other.take.run((same.unwrap_or_else(|| name.to_owned()), false));
+            }
+        }
+        self.close();
+    }
+
+    fn tell(self, is_typing: bool) {
+        if let Some(other) = self.other {
+            other.typing.set(is_typing);
+        }
+    }
+
+    /// Filters the list by a text. One that is no choice is the entry as it is typed: what is shown for another would be
+    /// taken for its.
     pub fn narrow(self, text: String) {
+        let name = without_host(&text).to_owned();
+        let is_typing = !name.is_empty() && name != self.store.text(self.key);
+        self.tell(is_typing);
         self.typed.set(Some(text));
         self.mark(0);
+        if let Some(other) = self
+            .other
+            .filter(|_| is_typing && untrack(|| self.matches(&name)).is_empty())
+        {
+            other.take.run((name, true));
+        }
     }
 
     /// Selects a choice.
     pub fn pick(self, value: &str) {
-        self.store.set(self.key, value);
+        match self.other {
+            Some(other) => other.take.run((value.to_owned(), false)),
+            None => self.store.set(self.key, value),
+        }
         self.close();
     }
 
@@ -103,6 +184,10 @@ impl Search {
         }
         event.prevent_default();
     }
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
 }
 
 /// Element id of an option; assistive technology uses it to follow the highlight.
