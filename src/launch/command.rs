@@ -261,6 +261,8 @@ impl Command {
         Parsed {
             tool: Tool::of_command(&self),
             launcher: Some(Launcher::of(&self.program)),
+            words: self.program,
+            script: None,
             entries: self.entries,
             is_command: true,
             files: self.files,
@@ -346,6 +348,7 @@ fn entry(key: &str, value: Value, text: &str) -> Entry {
         key: key.to_owned(),
         value,
         line: line_of(text, key),
+        cell: None,
     }
 }
 

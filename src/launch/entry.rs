@@ -9,11 +9,21 @@ pub struct Entry {
     pub key: String,
     /// Value.
     pub value: Value,
-    /// Line of the file, from 1; the number of the word in a command.
+    /// Line of the file or of the cell, from 1; the number of the word in a command.
     pub line: usize,
+    /// Cell of a notebook, from 1; `None` in other files.
+    pub cell: Option<usize>,
 }
 
 impl Entry {
+    /// Returns where it stands, as a person would say it.
+    pub fn place(&self) -> String {
+        match self.cell {
+            Some(cell) => format!("cell {cell}, line {}", self.line),
+            None => format!("line {}", self.line),
+        }
+    }
+
     /// Returns the value as a person would write it.
     pub fn text(&self) -> String {
         match &self.value {
@@ -37,6 +47,7 @@ pub(crate) fn flatten(key: &str, value: Value, line: usize, out: &mut Vec<Entry>
             key: key.to_owned(),
             value,
             line,
+            cell: None,
         }),
     }
 }

@@ -59,6 +59,7 @@ reasons! {
         Peak = "peak", "gives back cached memory between steps; the peak within a step stays";
         Unset = "unset", "is switched off";
         Part = "part", "is an option of another key, which says whether it counts";
+        Script = "script", "is an option of the script, whose own lines say what it does";
     }
 }
 
@@ -104,10 +105,17 @@ const TABLES: &[(&str, &str)] = &[
     ("accelerate", include_str!("keys/accelerate.tsv")),
 ];
 
+/// Tables of what a script says itself, and no class of a tool declares.
+const SCRIPT_TABLES: &[(&str, &str)] = &[
+    ("loop", include_str!("keys/loop.tsv")),
+    ("script", include_str!("keys/script.tsv")),
+];
+
 /// Rows of a table: key, what it is, and a value; or `include`, and the table that is taken in.
 fn rows(name: &str) -> impl Iterator<Item = [&'static str; 3]> {
     let text = TABLES
         .iter()
+        .chain(SCRIPT_TABLES)
         .find(|(own, _)| *own == name)
         .map_or("", |(_, text)| *text);
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -120,6 +128,16 @@ fn rows(name: &str) -> impl Iterator<Item = [&'static str; 3]> {
 /// Keys of a tool, those that it takes over from another included.
 pub(crate) fn keys(tool: Tool) -> BTreeMap<&'static str, Meaning> {
     keys_of(tool.word())
+}
+
+/// Keys of lines of scripts and notebooks, whatever trains.
+pub(crate) fn script_keys() -> BTreeMap<&'static str, Meaning> {
+    keys_of("script")
+}
+
+/// Returns true for variables and options of what starts processes.
+pub(crate) fn is_of_launcher(key: &str) -> bool {
+    find(&keys_of("launchers"), key).is_some()
 }
 
 fn keys_of(name: &str) -> BTreeMap<&'static str, Meaning> {

@@ -13,8 +13,10 @@ mod model_facts;
 mod off;
 mod processes;
 mod program;
+mod python;
 mod remark;
 mod resolve;
+mod script;
 mod shell;
 mod simple_commands;
 mod tool;
@@ -232,7 +234,7 @@ pub enum LaunchError {
 }
 
 /// A source, parsed.
-struct Parsed {
+pub(crate) struct Parsed {
     tool: Option<Tool>,
     entries: Vec<Entry>,
     /// True for a command; false for a file of settings.
@@ -241,6 +243,10 @@ struct Parsed {
     files: Vec<String>,
     /// What starts the processes, of a command.
     launcher: Option<Launcher>,
+    /// Words of a command before its options.
+    words: Vec<String>,
+    /// A script or a notebook.
+    script: Option<Box<python::Program>>,
     /// What was passed over to read it, and what it lacks.
     remarks: Vec<Remark>,
 }
@@ -253,18 +259,21 @@ impl Parsed {
             is_command: false,
             files: Vec::new(),
             launcher: None,
+            words: Vec::new(),
+            script: None,
             remarks: Vec::new(),
         }
     }
 
     /// Returns true for a file of a tool's own settings.
     fn is_settings(&self) -> bool {
-        !self.is_command && !self.tool.is_some_and(Tool::is_addition)
+        let is_empty = self.tool.is_none() && self.entries.is_empty();
+        !self.is_command && !is_empty && self.script.is_none() && !self.tool.is_some_and(Tool::is_addition)
     }
 }
 
-/// What a text is that holds a program and no settings, and what to do with it; `None` for others.
-fn program_text(name: &str, text: &str) -> Option<&'static str> {
+/// Returns true for the text of a script or a notebook.
+fn is_program(name: &str, text: &str) -> bool {
     let is_statement = |line: &str| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match words[..] {
@@ -274,17 +283,8 @@ fn program_text(name: &str, text: &str) -> Option<&'static str> {
             _ => false,
         }
     };
-    if name.ends_with(".ipynb") || text.trim_start().starts_with('{') && text.contains("\"cell_type\"") {
-        return Some(
-            "it is a notebook, whose code is not read here; run it dry, without a GPU (vramscope dry-run FILE.ipynb), or give \
-             the settings alone",
-        );
-    }
     let is_command = || command::looks_like(name, text) && !name.ends_with(".py");
-    (name.ends_with(".py") || text.lines().any(is_statement) && !is_command()).then_some(
-        "it is a Python file, whose code is not read here; run it dry, without a GPU (vramscope dry-run FILE.py), or give the \
-         command that starts it with its options",
-    )
+    python::is_notebook(name, text) || name.ends_with(".py") || text.lines().any(is_statement) && !is_command()
 }
 
 fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
@@ -293,14 +293,23 @@ fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
         name: name.to_owned(),
         reason,
     };
-    if text.len() > MOST_BYTES {
+    let most = match python::is_notebook(name, text) {
+        true => python::MOST_NOTEBOOK_BYTES,
+        false => MOST_BYTES,
+    };
+    if text.len() > most {
         return Err(LaunchError::TooLarge {
             name: name.to_owned(),
             bytes: text.len(),
         });
     }
-    if let Some(what) = program_text(name, text) {
-        return Err(unreadable(what.to_owned()));
+    if is_program(name, text) {
+        let program = python::Program::parse(name, text).map_err(unreadable)?;
+        return Ok(Parsed {
+            tool: None,
+            script: Some(Box::new(program)),
+            ..Parsed::of_settings(Vec::new())
+        });
     }
     if text.trim_start().starts_with('{') {
         let value: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
@@ -348,11 +357,18 @@ fn absent(parsed: &[Parsed]) -> Vec<String> {
 /// # Errors
 /// See [`LaunchError`].
 pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
-    let parsed = sources
+    let mut numbered = sources
         .iter()
-        .map(|source| parse(*source))
-        .collect::<Result<Vec<_>, _>>()?;
+        .enumerate()
+        .map(|(number, source)| Ok((number, parse(*source)?)))
+        .collect::<Result<Vec<_>, LaunchError>>()?;
     let first = sources.first().ok_or(LaunchError::Nothing)?;
+    let mut facts = script::facts(sources, &mut numbered)?;
+    if let Some((at, facts)) = &mut facts {
+        let of = &mut numbered[*at].1;
+        (of.entries, of.tool) = (std::mem::take(&mut facts.entries), Some(facts.tool));
+    }
+    let (numbers, parsed): (Vec<usize>, Vec<Parsed>) = numbered.into_iter().unzip();
     // A command without options of its own may name a file of any tool: the more special one is meant.
     let found = parsed
         .iter()
@@ -362,22 +378,47 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         Tool::Transformers => 1,
         _ => 2 + u8::from(*is_command),
     });
-    let tool = best.map(|(tool, _)| tool);
+    let of_script = facts.as_ref().map(|(_, facts)| facts.tool);
+    let tool = of_script.or(best.map(|(tool, _)| tool));
     let tool = tool.ok_or_else(|| LaunchError::UnknownTool {
         name: first.name.to_owned(),
     })?;
     let absent = absent(&parsed);
     let mut reading = Reading::new(tool);
-    let (commands, files): (Vec<_>, Vec<_>) = parsed
-        .into_iter()
-        .enumerate()
-        .partition(|(_, parsed)| parsed.is_command);
+    let (commands, files): (Vec<_>, Vec<_>) =
+        std::iter::zip(numbers, parsed).partition(|(_, parsed)| parsed.is_command);
     let mut remarks = Vec::new();
-    for (number, parsed) in files.into_iter().chain(commands) {
+    let facts = facts.map(|(_, facts)| facts);
+    if facts.is_some() {
+        // Python starts a script that no command starts.
+        reading.draft.launcher = Some(Launcher::One);
+    }
+    let (scripts, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, parsed)| parsed.script.is_some());
+    for (number, parsed) in scripts.into_iter().chain(files).chain(commands) {
         let own = parsed.tool.filter(|of| of.is_addition()).unwrap_or(tool);
         reading.draft.launcher = parsed.launcher.or(reading.draft.launcher);
         remarks.extend(parsed.remarks);
-        reading.take(number, own, parsed.entries);
+        let is_script = parsed.script.is_some();
+        if let (true, Some(facts)) = (is_script && parsed.tool.is_some(), &facts) {
+            reading.take(number, tool, parsed.entries);
+            reading.take(number, Tool::DeepSpeed, facts.deepspeed.clone());
+            reading.take_open(number, &facts.open);
+            continue;
+        }
+        let options = facts.as_ref().filter(|_| own == tool);
+        let is_option =
+            |entry: &Entry| options.is_some_and(|facts| script::is_of_script(facts, &entry.key.replace('-', "_")));
+        let (options, entries): (Vec<_>, Vec<_>) = parsed.entries.into_iter().partition(is_option);
+        reading.take_options(number, options);
+        reading.take(number, own, entries);
+    }
+    if let Some(facts) = &facts {
+        if facts.is_unlimited {
+            reading.take_no_length();
+        }
+        if facts.took_defaults {
+            remarks.push(Note::ScriptDefaults.into());
+        }
     }
     Ok(Launch {
         absent,
@@ -407,8 +448,14 @@ impl Reading {
 
     /// Takes the entries of a source.
     fn take(&mut self, source: usize, tool: Tool, entries: Vec<Entry>) {
-        let known = keys(tool);
-        if tool == Tool::DeepSpeed && !entries.iter().any(|entry| entry.key == "zero_optimization.stage") {
+        let mut known = keys(tool);
+        for (key, meaning) in keys::script_keys() {
+            known.entry(key).or_insert(meaning);
+        }
+        if tool == Tool::DeepSpeed
+            && !entries.is_empty()
+            && !entries.iter().any(|entry| entry.key == "zero_optimization.stage")
+        {
             // Its own default, whatever accelerate would take.
             self.draft.zero_stage = self.draft.zero_stage.or(Some(0));
         }
@@ -448,6 +495,35 @@ impl Reading {
                 effect,
             });
         }
+    }
+
+    /// Takes options of a command that its script reads.
+    fn take_options(&mut self, source: usize, entries: Vec<Entry>) {
+        self.lines.extend(entries.into_iter().map(|entry| Line {
+            source,
+            entry,
+            fate: Fate::NoEffect(NoEffect::Script),
+            effect: left_out::NOT_KNOWN,
+        }));
+    }
+
+    /// Takes lines of a script that decide and are not simulated.
+    fn take_open(&mut self, source: usize, open: &[python::Open]) {
+        self.lines.extend(open.iter().map(|open| Line {
+            source,
+            entry: open.entry.clone(),
+            fate: Fate::NotSimulated(open.why.clone()),
+            effect: open.effect,
+        }));
+    }
+
+    /// Notes that no line limits the length of samples: a function of the script makes the batches.
+    fn take_no_length(&mut self) {
+        if let Some(line) = self.set.get("seq") {
+            self.lines[*line].fate = Fate::NoEffect(NoEffect::Data);
+        }
+        self.draft.seq = None;
+        self.set.insert("seq", self.lines.len());
     }
 
     fn simulate(&mut self, knob: &'static str, value: &Value) -> Fate {

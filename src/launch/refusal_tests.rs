@@ -23,20 +23,20 @@ fn what_is_no_launch_file_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_program_is_said_to_be_one() {
+fn a_program_that_trains_nothing_is_said_to_be_one() {
     let error = |name: &str, text: &str| read(&[Source { name, text }]).unwrap_err().to_string();
     let code = "\"\"\"Trains.\"\"\"\nimport torch\nfrom trl import SFTConfig\n\nargs = SFTConfig(bf16=True)\n";
     for name in ["tune.py", "pasted"] {
         let told = error(name, code);
         assert!(
-            told.contains("Python file") && told.contains("vramscope dry-run"),
+            told.contains("no line of it that is read trains") && told.contains("vramscope dry-run"),
             "{told}"
         );
         assert!(!told.contains("byte"), "{told}");
     }
     let told = error("tune.ipynb", "{\"cells\": [{\"cell_type\": \"code\", \"source\": []}]}");
     assert!(
-        told.contains("notebook") && told.contains("vramscope dry-run"),
+        told.contains("FILE.ipynb") && told.contains("vramscope dry-run"),
         "{told}"
     );
     // Words that Python has too are keys and commands elsewhere.

@@ -50,6 +50,7 @@ notes! {
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";
     OneGpu = "one_gpu", "one GPU";
+    ScriptDefaults = "script_defaults", "options of the script have their defaults: give the command that starts it too, if it has other ones";
     NoGpus = "no_gpus", "how many GPUs share the run: give --world";
     NonReentrant = "non_reentrant", "checkpoints are simulated as non-reentrant ones";
     OwnLoop = "own_loop", "a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs";

@@ -192,6 +192,11 @@ fn use_cache(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) 
         Tool::Transformers if takes_images => {}
         Tool::Transformers => out.put("use_cache", draft.use_cache.unwrap_or(false)),
         Tool::DeepSpeed | Tool::Accelerate => {}
+        Tool::Loop => {
+            if let Some(is_on) = draft.use_cache {
+                out.put("use_cache", is_on);
+            }
+        }
         _ => out.put("use_cache", false),
     }
 }
@@ -461,6 +466,7 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
 /// The trainer of a tool: every one that is known trains with transformers' `Trainer`, or with a subclass of it.
 fn trainer(draft: &Draft, tool: Tool) -> TrainerKind {
     match tool {
+        Tool::Loop => TrainerKind::Loop,
         // TRL's own preparation of 4-bit weights is not simulated.
         _ if draft.bits.is_some() => TrainerKind::Transformers,
         Tool::TrlSft => TrainerKind::TrlSft,

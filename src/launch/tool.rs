@@ -8,6 +8,8 @@ use crate::entry::Entry;
 pub enum Tool {
     /// transformers' `Trainer`.
     Transformers,
+    /// A training loop of a script's own.
+    Loop,
     /// TRL's `SFTTrainer`.
     TrlSft,
     /// TRL's `DPOTrainer`.
@@ -46,6 +48,7 @@ impl Tool {
     /// All tools.
     pub const ALL: &[Self] = &[
         Self::Transformers,
+        Self::Loop,
         Self::TrlSft,
         Self::TrlDpo,
         Self::TrlGrpo,
@@ -61,6 +64,7 @@ impl Tool {
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Transformers => "transformers",
+            Self::Loop => "loop",
             Self::TrlSft => "trl_sft",
             Self::TrlDpo => "trl_dpo",
             Self::TrlGrpo => "trl_grpo",
@@ -77,6 +81,7 @@ impl Tool {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transformers => "transformers 5.17 (Trainer)",
+            Self::Loop => "PyTorch (a loop)",
             Self::TrlSft => "TRL 1.16 (SFT)",
             Self::TrlDpo => "TRL 1.16 (DPO)",
             Self::TrlGrpo => "TRL 1.16 (GRPO)",
@@ -93,6 +98,8 @@ impl Tool {
     const fn marks(self) -> &'static [&'static str] {
         match self {
             Self::Transformers => &["per_device_train_batch_size", "output_dir"],
+            // Nothing but its own code tells it.
+            Self::Loop => &[],
             Self::TrlSft => &[
                 "use_peft",
                 "lora_r",

@@ -117,6 +117,7 @@ fn line(of: &Line) -> ReadLine {
     ReadLine {
         source: of.source,
         line: of.entry.line,
+        cell: of.entry.cell,
         key: of.entry.key.clone(),
         value: of.entry.text(),
         fate: match &of.fate {

@@ -70,8 +70,10 @@ pub struct LaunchRead {
 pub struct ReadLine {
     /// Index of its file.
     pub source: usize,
-    /// Number of the line, from 1.
+    /// Number of the line, from 1; in a notebook, of its cell.
     pub line: usize,
+    /// Number of the cell of a notebook.
+    pub cell: Option<usize>,
     /// Key; of nested objects the whole path with dots.
     pub key: String,
     /// Value as a person would write it.

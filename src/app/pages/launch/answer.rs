@@ -61,7 +61,11 @@ fn ReadView(read: LaunchRead, files: Vec<LaunchText>) -> impl IntoView {
     let words = phrases.now();
     let several = files.len() > 1;
     let place = |line: &ReadLine| {
-        let at = words.say("line", &[("line", &line.line.to_string())]);
+        let number = line.line.to_string();
+        let at = match line.cell {
+            Some(cell) => words.say("cell", &[("cell", &cell.to_string()), ("line", &number)]),
+            None => words.say("line", &[("line", &number)]),
+        };
         let file = files.get(line.source).filter(|file| several && !file.name.is_empty());
         file.map_or_else(|| at.clone(), |file| format!("{}, {at}", file.name))
     };

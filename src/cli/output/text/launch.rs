@@ -45,7 +45,7 @@ fn given(line: &Line) -> String {
 
 fn hint(line: &Line) -> Option<String> {
     match line.fate {
-        Fate::Unknown(Some(similar)) => Some(format!("line {}: {} is {similar}", line.entry.line, line.entry.key)),
+        Fate::Unknown(Some(similar)) => Some(format!("{}: {} is {similar}", line.entry.place(), line.entry.key)),
         _ => None,
     }
 }

@@ -1,0 +1,958 @@
+//! Runs through a program without running it: what is known is computed, what is called is written down, and where a
+//! condition is not known both ways are read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ruff_python_ast::{ExceptHandler, Expr, Pattern, Stmt, StmtClassDef, StmtFunctionDef, StmtTry};
+use ruff_text_size::{Ranged, TextSize};
+use serde_json::Value as Json;
+
+use super::heap::{
+    Arguments, Body, Class, Dict, Function, Heap, Held, Id, MOST_ELEMENTS, Object, Scope, Slot, UNKNOWN, Value,
+};
+use super::source::{Place, Unit};
+
+/// Statements, expressions and elements that are read, at most.
+const MOST_STEPS: usize = 400_000;
+
+/// Calls within one another, at most: each takes a few frames for each expression around it.
+const MOST_CALLS: usize = 12;
+
+/// Blocks and expressions within one another, of all calls together: each takes a few frames.
+const MOST_WITHIN: usize = 160;
+
+/// Iterations of a loop that are read one by one; of longer loops one is read for all.
+const MOST_TURNS: usize = 64;
+
+/// What a program did.
+#[derive(Debug, Clone)]
+pub(super) enum Deed {
+    /// It called something; the object is what came of it.
+    Call(Id),
+    /// It set an attribute of something that is not its own.
+    Set(Value, String, Value),
+}
+
+/// What a program did, and where.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub deed: Deed,
+    pub place: Place,
+    /// It depends on what is not known.
+    pub may_be: bool,
+    /// It is done for each sample or batch, by something that the program handed over.
+    pub is_of_data: bool,
+}
+
+/// What comes after a statement.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(Value),
+    /// An error: the program does not come so far.
+    Raise,
+}
+
+/// Options of the command that starts the program.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Options {
+    pub values: BTreeMap<String, Json>,
+    /// A command was given, so that an option that is not among them has its default.
+    pub is_given: bool,
+    /// Several processes run the program.
+    pub is_several: bool,
+}
+
+pub(super) struct Machine<'a> {
+    pub heap: Heap<'a>,
+    pub events: Vec<Event>,
+    pub options: &'a Options,
+    /// Options that the program took.
+    pub taken: BTreeSet<String>,
+    /// Options without a value in the command whose default was taken.
+    pub took_defaults: bool,
+    /// Values that functions gave back which the program handed over, and the function's name.
+    pub handed: Vec<Value>,
+    pub environ: Value,
+    /// Names of other files of the program, their parsed text and the scope of those that were read.
+    modules: BTreeMap<String, (usize, Option<Id>)>,
+    units: &'a [&'a Unit],
+    /// The unit that is read, and the place in it.
+    pub(super) unit: usize,
+    pub(super) place: Place,
+    steps: usize,
+    calls: usize,
+    /// Blocks and expressions that are open.
+    within: usize,
+    may_be: usize,
+    of_data: usize,
+    handed_functions: BTreeSet<Id>,
+    /// Whether the card has bf16, where the file says which it is.
+    pub has_bf16: Option<bool>,
+}
+
+impl<'a> Machine<'a> {
+    /// A machine for parsed texts; those with a name can be imported.
+    pub fn new(units: &'a [&'a Unit], names: &[(usize, String)], options: &'a Options) -> Self {
+        let mut heap = Heap::default();
+        let environ = heap.dict(Dict {
+            items: Vec::new(),
+            is_open: true,
+        });
+        Self {
+            heap,
+            events: Vec::new(),
+            options,
+            taken: BTreeSet::new(),
+            took_defaults: false,
+            handed: Vec::new(),
+            environ,
+            modules: names.iter().map(|(unit, name)| (name.clone(), (*unit, None))).collect(),
+            units,
+            unit: 0,
+            place: Place::default(),
+            steps: MOST_STEPS,
+            calls: 0,
+            within: 0,
+            may_be: 0,
+            of_data: 0,
+            handed_functions: BTreeSet::new(),
+            has_bf16: None,
+        }
+    }
+
+    /// Reads some units one after the other, as one file that is started.
+    pub fn start(&mut self, units: impl Iterator<Item = usize>) -> Id {
+        let scope = self.heap.scope(None);
+        self.heap.set_name(scope, "__name__", Value::text("__main__"));
+        for unit in units {
+            self.unit = unit;
+            if self.block(&self.units[unit].body, scope) == Flow::Raise {
+                break;
+            }
+        }
+        scope
+    }
+
+    /// True once nothing more is read.
+    pub fn is_spent(&self) -> bool {
+        self.steps == 0
+    }
+
+    /// Takes steps; false if none are left.
+    pub(super) fn step(&mut self, count: usize) -> bool {
+        self.steps = self.steps.saturating_sub(count);
+        self.steps > 0
+    }
+
+    pub(super) fn stand_at(&mut self, at: TextSize) {
+        self.place = self.units[self.unit].place(at);
+    }
+
+    /// Writes down a call, and returns what came of it.
+    pub(super) fn called(&mut self, callee: Value, arguments: Arguments, place: Place) -> Value {
+        let handed: Vec<Value> = arguments
+            .places
+            .iter()
+            .chain(arguments.names.iter().map(|(_, value)| value))
+            .cloned()
+            .collect();
+        let object = self.heap.object(Object {
+            callee,
+            arguments,
+            place,
+            is_parsed: false,
+        });
+        self.log(&object, place);
+        for value in handed {
+            self.hand_over(&value);
+        }
+        object
+    }
+
+    pub(super) fn log(&mut self, object: &Value, place: Place) {
+        if let Value::Object(id) = object {
+            self.event(Deed::Call(*id), place);
+        }
+    }
+
+    fn event(&mut self, deed: Deed, place: Place) {
+        if self.step(1) {
+            self.events.push(Event {
+                deed,
+                place,
+                may_be: self.may_be > 0,
+                is_of_data: self.of_data > 0,
+            });
+        }
+    }
+
+    /// Reads a function that the program hands over, or the methods of an object that are called for it, once, with
+    /// arguments that are not known: it tells what is done to samples.
+    fn hand_over(&mut self, value: &Value) {
+        let functions: Vec<Value> = match value {
+            Value::Function(_) | Value::Bound(..) => vec![value.clone()],
+            Value::Object(id) => {
+                let object = &self.heap.objects[*id];
+                match &object.callee {
+                    Value::Symbol(path) if path.ends_with("partial") => {
+                        let inner = object.arguments.places.first().cloned();
+                        if matches!(inner, Some(Value::Function(_))) {
+                            vec![value.clone()]
+                        } else {
+                            Vec::new()
+                        }
+                    }
+                    Value::Class(_) => {
+                        let methods = ["__call__", "__getitem__", "torch_call"];
+                        methods.iter().filter_map(|name| self.method(value, name)).collect()
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            _ => Vec::new(),
+        };
+        for function in functions {
+            let id = match &function {
+                Value::Function(id) | Value::Bound(_, id) => *id,
+                Value::Object(id) => match self.heap.objects[*id].arguments.places.first() {
+                    Some(Value::Function(id)) => *id,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            if !self.handed_functions.insert(id) {
+                continue;
+            }
+            self.of_data += 1;
+            let since = self.heap.fork();
+            let place = self.place;
+            let arguments = Arguments {
+                is_open: true,
+                ..Arguments::default()
+            };
+            let result = self.call(function, arguments, place);
+            self.heap.take_back(since);
+            self.heap.join();
+            self.place = place;
+            self.of_data -= 1;
+            self.handed.push(result);
+        }
+    }
+
+    /// Goes one deeper; false if that is too deep, and then nothing more is read.
+    pub(super) fn enter(&mut self) -> bool {
+        if self.within >= MOST_WITHIN {
+            self.steps = 0;
+            return false;
+        }
+        self.within += 1;
+        true
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.within -= 1;
+    }
+
+    pub(super) fn block(&mut self, body: &'a [Stmt], scope: Id) -> Flow {
+        if !self.enter() {
+            return Flow::Next;
+        }
+        let flow = self.statements(body, scope);
+        self.leave();
+        flow
+    }
+
+    fn statements(&mut self, body: &'a [Stmt], scope: Id) -> Flow {
+        for (at, statement) in body.iter().enumerate() {
+            if !self.step(1) {
+                return Flow::Next;
+            }
+            self.stand_at(statement.range().start());
+            if let Stmt::If(choice) = statement {
+                let ways = ways(choice);
+                if can_end(&ways) {
+                    return self.choose(&ways, scope, Some(&body[at + 1..]));
+                }
+            }
+            match self.statement(statement, scope) {
+                Flow::Next => {}
+                other => return other,
+            }
+        }
+        Flow::Next
+    }
+
+    /// Takes the way of an `if` that its conditions ask for; both where they are not known. What follows belongs to each
+    /// way if one of them may leave the block.
+    fn choose(&mut self, ways: &[Way<'a>], scope: Id, rest: Option<&'a [Stmt]>) -> Flow {
+        let then = |machine: &mut Self, flow: Flow| match (flow, rest) {
+            (Flow::Next, Some(rest)) => machine.block(rest, scope),
+            (flow, _) => flow,
+        };
+        for (at, (test, body)) in ways.iter().enumerate() {
+            let is_met = test.map_or(Some(true), |test| {
+                let value = self.expression(test, scope);
+                self.truth(&value)
+            });
+            let others = &ways[at + 1..];
+            match is_met {
+                Some(true) => {
+                    let flow = self.block(body, scope);
+                    return then(self, flow);
+                }
+                Some(false) => {}
+                None => {
+                    return self.both(
+                        |machine| {
+                            let flow = machine.unsure(|machine| machine.block(body, scope));
+                            then(machine, flow)
+                        },
+                        |machine| {
+                            let flow = machine.unsure(|machine| machine.choose(others, scope, None));
+                            then(machine, flow)
+                        },
+                    );
+                }
+            }
+        }
+        then(self, Flow::Next)
+    }
+
+    fn unsure<T>(&mut self, way: impl FnOnce(&mut Self) -> T) -> T {
+        self.may_be += 1;
+        let out = way(self);
+        self.may_be -= 1;
+        out
+    }
+
+    /// Reads two ways of which one is gone, and keeps what is true of both; a way that ends in an error is not gone.
+    fn both(&mut self, one: impl FnOnce(&mut Self) -> Flow, other: impl FnOnce(&mut Self) -> Flow) -> Flow {
+        if !self.enter() {
+            return Flow::Next;
+        }
+        let since = self.heap.fork();
+        let first_event = self.events.len();
+        let flow = one(self);
+        let written = self.heap.written(since);
+        self.heap.take_back(since);
+        if flow == Flow::Raise {
+            self.events.truncate(first_event);
+        }
+        let second_event = self.events.len();
+        let other_flow = other(self);
+        let out = match (flow, other_flow) {
+            (Flow::Raise, flow) => flow,
+            (flow, Flow::Raise) => {
+                self.heap.take_back(since);
+                self.events.truncate(second_event);
+                for (slot, held) in written {
+                    self.heap.note(slot.clone());
+                    self.heap.hold(&slot, held);
+                }
+                flow
+            }
+            (flow, other_flow) => {
+                let other_written = self.heap.written(since);
+                self.heap_merge(since, written, other_written);
+                match (flow, other_flow) {
+                    (Flow::Return(one), Flow::Return(other)) => Flow::Return(if one == other { one } else { UNKNOWN }),
+                    (one, other) if one == other => one,
+                    // The way that goes on is the one that may train.
+                    (Flow::Next, _) | (_, Flow::Next) => Flow::Next,
+                    (one, _) => one,
+                }
+            }
+        };
+        self.heap.join();
+        self.leave();
+        out
+    }
+
+    fn heap_merge(&mut self, since: usize, one: BTreeMap<Slot, Held>, other: BTreeMap<Slot, Held>) {
+        self.heap.take_back(since);
+        let slots: BTreeSet<Slot> = one.keys().chain(other.keys()).cloned().collect();
+        for slot in slots {
+            let base = self.heap.held(&slot);
+            let of = |way: &BTreeMap<Slot, Held>| way.get(&slot).cloned().unwrap_or_else(|| base.clone());
+            if let Held::Dict(dict) = &base {
+                // Each key is looked for among the others.
+                self.step(dict.items.len() * dict.items.len() / 16);
+            }
+            self.heap.merge(&slot, of(&one), of(&other));
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Stmt, scope: Id) -> Flow {
+        match statement {
+            Stmt::Expr(of) => {
+                let value = self.expression(&of.value, scope);
+                if is_exit(&self.heap, &value) {
+                    return Flow::Raise;
+                }
+            }
+            Stmt::Assign(of) => {
+                let value = self.expression(&of.value, scope);
+                for target in &of.targets {
+                    self.assign(target, value.clone(), scope);
+                }
+            }
+            Stmt::AnnAssign(of) => {
+                if let Some(value) = &of.value {
+                    let value = self.expression(value, scope);
+                    self.assign(&of.target, value, scope);
+                }
+            }
+            Stmt::AugAssign(of) => {
+                let old = self.expression(&of.target, scope);
+                let with = self.expression(&of.value, scope);
+                let value = self.binary(of.op, &old, &with);
+                self.assign(&of.target, value, scope);
+            }
+            Stmt::Return(of) => {
+                let value = of
+                    .value
+                    .as_ref()
+                    .map_or(Value::None, |value| self.expression(value, scope));
+                return Flow::Return(value);
+            }
+            Stmt::FunctionDef(def) => self.function(def, scope),
+            Stmt::ClassDef(def) => self.class(def, scope),
+            Stmt::If(choice) => return self.choose(&ways(choice), scope, None),
+            Stmt::For(of) => {
+                let iterated = self.expression(&of.iter, scope);
+                return match self.elements(&iterated).filter(|elements| elements.len() <= MOST_TURNS) {
+                    Some(elements) => self.turns(&of.target, elements, &of.body, scope),
+                    None => {
+                        let element = self.element(&iterated);
+                        self.some_turns(Some((&of.target, element)), &of.body, scope)
+                    }
+                };
+            }
+            Stmt::While(of) => {
+                let test = self.expression(&of.test, scope);
+                if self.truth(&test) != Some(false) {
+                    return self.some_turns(None, &of.body, scope);
+                }
+            }
+            Stmt::With(of) => {
+                for item in &of.items {
+                    let value = self.expression(&item.context_expr, scope);
+                    if let Some(target) = &item.optional_vars {
+                        self.assign(target, value, scope);
+                    }
+                }
+                return self.block(&of.body, scope);
+            }
+            Stmt::Try(of) => return self.attempt(of, scope),
+            Stmt::Match(of) => {
+                let subject = self.expression(&of.subject, scope);
+                return self.cases(&subject, &of.cases, scope);
+            }
+            Stmt::Raise(_) => return Flow::Raise,
+            Stmt::Break(_) => return Flow::Break,
+            Stmt::Continue(_) => return Flow::Continue,
+            Stmt::Import(of) => {
+                for alias in &of.names {
+                    let path = alias.name.as_str();
+                    match &alias.asname {
+                        Some(name) => {
+                            let value = self.import(path);
+                            self.set(name.as_str(), value, scope);
+                        }
+                        None => {
+                            let first = path.split('.').next().unwrap_or(path);
+                            let value = self.import(first);
+                            self.set(first, value, scope);
+                        }
+                    }
+                }
+            }
+            Stmt::ImportFrom(of) => {
+                let path = of.module.as_ref().map_or("", |name| name.as_str());
+                let module = self.import(path);
+                for alias in &of.names {
+                    let name = alias.name.as_str();
+                    if name == "*" {
+                        self.import_all(&module, scope);
+                        continue;
+                    }
+                    let value = match (&module, path) {
+                        (Value::Module(_), _) => self.attribute(&module, name),
+                        // `from . import settings`
+                        (_, "") => self.import(name),
+                        _ => self.heap.member(&module, name),
+                    };
+                    let own = alias.asname.as_ref().map_or(name, |name| name.as_str());
+                    self.set(own, value, scope);
+                }
+            }
+            Stmt::Global(of) => {
+                let names = of.names.iter().map(|name| name.as_str().to_owned());
+                self.heap.scopes[scope].globals.extend(names);
+            }
+            Stmt::Delete(_) | Stmt::TypeAlias(_) | Stmt::Assert(_) | Stmt::Nonlocal(_) | Stmt::Pass(_) => {}
+            Stmt::IpyEscapeCommand(_) => {}
+        }
+        Flow::Next
+    }
+
+    /// Reads a loop over elements that are known.
+    fn turns(&mut self, target: &'a Expr, elements: Vec<Value>, body: &'a [Stmt], scope: Id) -> Flow {
+        for element in elements {
+            self.assign(target, element, scope);
+            match self.block(body, scope) {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => break,
+                other => return other,
+            }
+            if self.is_spent() {
+                break;
+            }
+        }
+        Flow::Next
+    }
+
+    /// Reads a loop of which nobody knows how often it turns, once: what it changes is not known afterwards.
+    fn some_turns(&mut self, target: Option<(&'a Expr, Value)>, body: &'a [Stmt], scope: Id) -> Flow {
+        let since = self.heap.fork();
+        if let Some((target, element)) = target {
+            self.assign(target, element, scope);
+        }
+        let flow = self.block(body, scope);
+        let written = self.heap.written(since);
+        self.heap_merge(since, written, BTreeMap::new());
+        self.heap.join();
+        match flow {
+            Flow::Return(value) => Flow::Return(value),
+            _ => Flow::Next,
+        }
+    }
+
+    /// Reads what is tried; where a handler would say otherwise, it is not known what holds.
+    fn attempt(&mut self, of: &'a StmtTry, scope: Id) -> Flow {
+        let since = self.heap.fork();
+        let mut flow = self.block(&of.body, scope);
+        if flow == Flow::Next {
+            flow = self.block(&of.orelse, scope);
+        }
+        let written = self.heap.written(since);
+        for handler in &of.handlers {
+            let ExceptHandler::ExceptHandler(handler) = handler;
+            let inner = self.heap.fork();
+            let events = self.events.len();
+            let of_handler = self.block(&handler.body, scope);
+            if flow == Flow::Raise {
+                // It is what happens.
+                self.heap.join();
+                flow = of_handler;
+                break;
+            }
+            let others = self.heap.written(inner);
+            self.heap.take_back(inner);
+            self.heap.join();
+            self.events.truncate(events);
+            if of_handler == Flow::Raise {
+                continue;
+            }
+            for (slot, held) in others {
+                if let Some(own) = written.get(&slot).filter(|own| **own != held) {
+                    self.heap.merge(&slot, own.clone(), held);
+                }
+            }
+        }
+        self.heap.join();
+        match self.block(&of.finalbody, scope) {
+            Flow::Next => flow,
+            other => other,
+        }
+    }
+
+    fn cases(&mut self, subject: &Value, cases: &'a [ruff_python_ast::MatchCase], scope: Id) -> Flow {
+        for (at, case) in cases.iter().enumerate() {
+            let is_met = match (&case.pattern, &case.guard) {
+                (Pattern::MatchValue(of), None) => {
+                    let value = self.expression(&of.value, scope);
+                    self.is_equal(subject, &value)
+                }
+                (Pattern::MatchAs(of), None) if of.pattern.is_none() => Some(true),
+                _ => None,
+            };
+            match is_met {
+                Some(true) => return self.block(&case.body, scope),
+                Some(false) => {}
+                None => {
+                    return self.both(
+                        |machine| machine.unsure(|machine| machine.block(&case.body, scope)),
+                        |machine| machine.unsure(|machine| machine.cases(subject, &cases[at + 1..], scope)),
+                    );
+                }
+            }
+        }
+        Flow::Next
+    }
+
+    fn function(&mut self, def: &'a StmtFunctionDef, scope: Id) {
+        let decorators: Vec<Value> = def
+            .decorator_list
+            .iter()
+            .map(|decorator| self.expression(&decorator.expression, scope))
+            .collect();
+        let parameters = &def.parameters;
+        let all = parameters
+            .posonlyargs
+            .iter()
+            .chain(&parameters.args)
+            .chain(&parameters.kwonlyargs);
+        let defaults = all
+            .map(|of| of.default.as_ref().map(|value| self.expression(value, scope)))
+            .collect();
+        let value = self.heap.function(Function {
+            body: Body::Statements(def),
+            scope: self.around(scope),
+            defaults,
+            decorators,
+            unit: self.unit,
+        });
+        self.set(def.name.as_str(), value, scope);
+    }
+
+    /// Scope in which functions of a scope look for names: that of a class is passed over.
+    fn around(&self, scope: Id) -> Id {
+        let is_class = self.heap.classes.iter().any(|class| class.scope == scope);
+        match self.heap.scopes[scope].parent {
+            Some(parent) if is_class => parent,
+            _ => scope,
+        }
+    }
+
+    fn class(&mut self, def: &'a StmtClassDef, scope: Id) {
+        let arguments = def.arguments.as_deref();
+        let bases = arguments.map_or(&[][..], |arguments| &arguments.args);
+        let bases: Vec<Value> = bases.iter().map(|base| self.expression(base, scope)).collect();
+        let mut is_dataclass = false;
+        for decorator in &def.decorator_list {
+            let value = self.expression(&decorator.expression, scope);
+            let path = self.path(&value).unwrap_or_default();
+            is_dataclass |= path.ends_with("dataclass");
+        }
+        let inherits = bases.iter().any(|base| match base {
+            Value::Class(id) => self.heap.classes[*id].is_dataclass,
+            other => self.path(other).is_some_and(|path| path.ends_with("BaseModel")),
+        });
+        let own = self.heap.scope(Some(scope));
+        let id = self.heap.classes.len();
+        self.heap.classes.push(Class {
+            def,
+            bases,
+            scope: own,
+            is_dataclass: is_dataclass || inherits,
+            fields: Vec::new(),
+        });
+        self.block(&def.body, own);
+        let fields = def.body.iter().filter_map(|statement| match statement {
+            Stmt::AnnAssign(of) => Some(of.target.as_name_expr()?.id.as_str()),
+            _ => None,
+        });
+        self.heap.classes[id].fields = fields.collect();
+        self.set(def.name.as_str(), Value::Class(id), scope);
+    }
+
+    /// Writes a name of a scope.
+    pub(super) fn set(&mut self, name: &str, value: Value, scope: Id) {
+        let of: &Scope = &self.heap.scopes[scope];
+        let scope = if of.globals.iter().any(|own| own == name) {
+            of.file
+        } else {
+            scope
+        };
+        self.heap.set_name(scope, name, value);
+    }
+
+    pub(super) fn assign(&mut self, target: &'a Expr, value: Value, scope: Id) {
+        match target {
+            Expr::Name(of) => self.set(of.id.as_str(), value, scope),
+            Expr::Attribute(of) => {
+                let owner = self.expression(&of.value, scope);
+                self.set_attribute(&owner, of.attr.as_str(), value);
+            }
+            Expr::Subscript(of) => {
+                let owner = self.expression(&of.value, scope);
+                let key = self.expression(&of.slice, scope);
+                self.set_item(&owner, &key, value);
+            }
+            Expr::Starred(of) => self.assign(&of.value, UNKNOWN, scope),
+            Expr::Tuple(of) => self.unpack(&of.elts, &value, scope),
+            Expr::List(of) => self.unpack(&of.elts, &value, scope),
+            _ => {}
+        }
+    }
+
+    pub(super) fn set_attribute(&mut self, owner: &Value, name: &str, value: Value) {
+        if let Value::Module(scope) = owner {
+            return self.heap.set_name(*scope, name, value);
+        }
+        let place = self.place;
+        self.heap.set_attribute(owner, name, value.clone());
+        if matches!(owner, Value::Object(_) | Value::Member(_)) {
+            self.event(Deed::Set(owner.clone(), name.to_owned(), value), place);
+        }
+    }
+
+    pub(super) fn set_item(&mut self, owner: &Value, key: &Value, value: Value) {
+        match owner {
+            Value::Dict(id) => {
+                self.heap.note(Slot::Dict(*id));
+                match key.is_unknown() {
+                    true => {
+                        let dict = &mut self.heap.dicts[*id];
+                        dict.is_open = true;
+                        dict.items.iter_mut().for_each(|(_, value)| *value = UNKNOWN);
+                    }
+                    false => self.heap.dicts[*id].put(key.clone(), value),
+                }
+                let length = self.heap.dicts[*id].items.len();
+                self.step(length);
+            }
+            Value::List(id) => {
+                self.heap.note(Slot::Sequence(*id));
+                let list = &mut self.heap.sequences[*id];
+                let place = match key {
+                    Value::Int(at) => usize::try_from(*at).ok(),
+                    _ => None,
+                };
+                match place.and_then(|place| list.items.get_mut(place)) {
+                    Some(item) => *item = value,
+                    None => list.is_open = true,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn unpack(&mut self, targets: &'a [Expr], value: &Value, scope: Id) {
+        let star = targets.iter().position(|target| matches!(target, Expr::Starred(_)));
+        let known = self.elements(value);
+        for (at, target) in targets.iter().enumerate() {
+            if let (Some(star), Expr::Starred(of)) = (star, target) {
+                let rest = known.as_ref().map(|items| {
+                    let end = items.len().saturating_sub(targets.len() - star - 1);
+                    items.get(star..end).unwrap_or_default().to_vec()
+                });
+                let is_open = rest.is_none();
+                let list = self.heap.list(rest.unwrap_or_default(), is_open);
+                self.assign(&of.value, list, scope);
+                continue;
+            }
+            let behind = star.is_some_and(|star| at > star);
+            let item = match &known {
+                Some(items) if behind => {
+                    let from_end = targets.len() - at;
+                    items.len().checked_sub(from_end).and_then(|at| items.get(at)).cloned()
+                }
+                Some(items) => items.get(at).cloned(),
+                None => Some(self.part(value, at)),
+            };
+            self.assign(target, item.unwrap_or(UNKNOWN), scope);
+        }
+    }
+
+    /// The part of a value that several names take apart. What loads or wraps a model gives back the model first.
+    fn part(&mut self, value: &Value, at: usize) -> Value {
+        if let Value::Object(id) = value {
+            let object = &self.heap.objects[*id];
+            let name = self.last_name(&object.callee);
+            match name.as_deref() {
+                Some("prepare") => return object.arguments.places.get(at).cloned().unwrap_or(UNKNOWN),
+                Some("from_pretrained" | "initialize" | "setup_chat_format") if at == 0 => return value.clone(),
+                _ => {}
+            }
+        }
+        self.heap.member(value, &format!("[{at}]"))
+    }
+
+    /// An element of a value whose elements are not known.
+    fn element(&mut self, value: &Value) -> Value {
+        self.heap.member(value, "[]")
+    }
+
+    /// Elements of a value, if all are known.
+    pub(super) fn elements(&mut self, value: &Value) -> Option<Vec<Value>> {
+        let out: Vec<Value> = match value {
+            Value::List(id) | Value::Tuple(id) => {
+                let sequence = &self.heap.sequences[*id];
+                (!sequence.is_open).then(|| sequence.items.clone())?
+            }
+            Value::Dict(id) => {
+                let dict = &self.heap.dicts[*id];
+                (!dict.is_open).then(|| dict.items.iter().map(|(key, _)| key.clone()).collect())?
+            }
+            Value::Str(text) if text.len() < MOST_ELEMENTS => {
+                text.chars().map(|c| Value::Str(c.to_string().into())).collect()
+            }
+            _ => return None,
+        };
+        self.step(out.len());
+        Some(out)
+    }
+
+    /// What a path of an import stands for: another file of the program, or something that is not read.
+    fn import(&mut self, path: &str) -> Value {
+        let last = path.rsplit('.').next().unwrap_or(path);
+        let Some((unit, scope)) = self.modules.get(last).copied() else {
+            return Value::Symbol(path.into());
+        };
+        if let Some(scope) = scope {
+            return Value::Module(scope);
+        }
+        let scope = self.heap.scope(None);
+        self.modules.insert(last.to_owned(), (unit, Some(scope)));
+        self.heap.set_name(scope, "__name__", Value::text(last));
+        if self.calls < MOST_CALLS {
+            let (own, place) = (self.unit, self.place);
+            self.calls += 1;
+            self.unit = unit;
+            self.block(&self.units[unit].body, scope);
+            self.calls -= 1;
+            (self.unit, self.place) = (own, place);
+        }
+        Value::Module(scope)
+    }
+
+    fn import_all(&mut self, module: &Value, scope: Id) {
+        if let Value::Module(from) = module {
+            let names: Vec<(String, Value)> = self.heap.scopes[*from].names.clone().into_iter().collect();
+            for (name, value) in names {
+                if !name.starts_with('_') {
+                    self.set(&name, value, scope);
+                }
+            }
+        }
+    }
+
+    /// Calls a function of the program.
+    pub(super) fn run(&mut self, id: Id, arguments: Arguments) -> Value {
+        if self.calls >= MOST_CALLS || !self.step(1) {
+            return UNKNOWN;
+        }
+        let function = &self.heap.functions[id];
+        let (body, around, unit) = (function.body, function.scope, function.unit);
+        let defaults = function.defaults.clone();
+        let scope = self.heap.scope(Some(around));
+        let parameters = match body {
+            Body::Statements(def) => Some(&*def.parameters),
+            Body::Expression(parameters, _) => parameters,
+        };
+        if let Some(parameters) = parameters {
+            self.bind(parameters, &defaults, arguments, scope);
+        }
+        let (own, place) = (self.unit, self.place);
+        self.unit = unit;
+        self.calls += 1;
+        let out = match body {
+            Body::Statements(def) => match self.block(&def.body, scope) {
+                Flow::Return(value) => value,
+                Flow::Next => Value::None,
+                _ => UNKNOWN,
+            },
+            Body::Expression(_, body) => self.expression(body, scope),
+        };
+        self.calls -= 1;
+        (self.unit, self.place) = (own, place);
+        match body {
+            Body::Statements(def) if is_generator(&def.body) => UNKNOWN,
+            _ => out,
+        }
+    }
+
+    fn bind(
+        &mut self,
+        parameters: &'a ruff_python_ast::Parameters,
+        defaults: &[Option<Value>],
+        arguments: Arguments,
+        scope: Id,
+    ) {
+        let by_place = parameters.posonlyargs.len() + parameters.args.len();
+        let all = parameters
+            .posonlyargs
+            .iter()
+            .chain(&parameters.args)
+            .chain(&parameters.kwonlyargs);
+        let mut names = arguments.names.clone();
+        for (at, of) in all.enumerate() {
+            let name = of.parameter.name.as_str();
+            let named = names
+                .iter()
+                .rposition(|(own, _)| own == name)
+                .map(|at| names.remove(at).1);
+            let given = named.or_else(|| arguments.places.get(at).filter(|_| at < by_place).cloned());
+            let default = defaults.get(at).cloned().flatten();
+            let value = match (given, default) {
+                (Some(value), _) => value,
+                (None, _) if arguments.is_open => UNKNOWN,
+                (None, Some(value)) => value,
+                (None, None) => UNKNOWN,
+            };
+            self.heap.set_name(scope, name, value);
+        }
+        if let Some(rest) = &parameters.vararg {
+            let items = arguments.places.get(by_place..).unwrap_or_default().to_vec();
+            let list = self.heap.list(items, arguments.is_open);
+            self.heap.set_name(scope, rest.name.as_str(), list);
+        }
+        if let Some(rest) = &parameters.kwarg {
+            let items = names.into_iter().map(|(name, value)| (Value::text(&name), value));
+            let dict = Dict {
+                items: items.collect(),
+                is_open: arguments.is_open,
+            };
+            let dict = self.heap.dict(dict);
+            self.heap.set_name(scope, rest.name.as_str(), dict);
+        }
+    }
+}
+
+/// A condition and a body of an `if`; without a condition at its end.
+type Way<'a> = (Option<&'a Expr>, &'a [Stmt]);
+
+fn ways(choice: &ruff_python_ast::StmtIf) -> Vec<Way<'_>> {
+    let others = choice
+        .elif_else_clauses
+        .iter()
+        .map(|clause| (clause.test.as_ref(), &clause.body[..]));
+    std::iter::once((Some(&*choice.test), &choice.body[..]))
+        .chain(others)
+        .collect()
+}
+
+/// True if a way may leave the block.
+fn can_end(ways: &[Way<'_>]) -> bool {
+    let ends = |statement: &Stmt| {
+        matches!(
+            statement,
+            Stmt::Return(_) | Stmt::Raise(_) | Stmt::Continue(_) | Stmt::Break(_)
+        )
+    };
+    ways.iter().any(|(_, body)| body.last().is_some_and(ends))
+}
+
+/// True if one of these statements yields, so that a call makes a generator.
+fn is_generator(body: &[Stmt]) -> bool {
+    body.iter().any(|statement| match statement {
+        Stmt::Expr(of) => matches!(*of.value, Expr::Yield(_) | Expr::YieldFrom(_)),
+        Stmt::For(of) => is_generator(&of.body),
+        Stmt::While(of) => is_generator(&of.body),
+        Stmt::If(of) => is_generator(&of.body),
+        Stmt::With(of) => is_generator(&of.body),
+        _ => false,
+    })
+}
+
+/// True for what came of a call that ends the program.
+fn is_exit(heap: &Heap<'_>, value: &Value) -> bool {
+    let Value::Object(id) = value else { return false };
+    let paths = ["sys.exit", "exit", "quit", "os._exit"];
+    matches!(&heap.objects[*id].callee, Value::Symbol(path) if paths.contains(&&**path))
+}

@@ -1,0 +1,123 @@
+//! Text of a script or a notebook, parsed.
+
+use ruff_python_ast::token::TokenKind;
+use ruff_python_ast::{Mod, Stmt};
+use ruff_python_parser::lexer::lex;
+use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_text_size::TextSize;
+
+/// Where something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Place {
+    /// Line of the file or of the cell, from 1.
+    pub line: usize,
+    /// Cell of a notebook, from 1; `None` in a script.
+    pub cell: Option<usize>,
+}
+
+/// Expressions and blocks within one another, at most. The parser, and dropping its tree, recurse; a worker of a browser has
+/// 1 MiB of stack.
+const MOST_DEPTH: usize = 96;
+
+/// A script, or the cell of a notebook, parsed.
+pub(super) struct Unit {
+    pub body: Vec<Stmt>,
+    /// Offsets at which lines begin.
+    starts: Vec<usize>,
+    cell: Option<usize>,
+}
+
+impl Unit {
+    /// Parses a text.
+    ///
+    /// # Errors
+    /// The first mistake, with its line.
+    pub fn parse(text: &str, cell: Option<usize>) -> Result<Self, String> {
+        let starts: Vec<usize> = std::iter::once(0)
+            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+            .collect();
+        let unit = Self {
+            body: Vec::new(),
+            starts,
+            cell,
+        };
+        let mode = if cell.is_some() { Mode::Ipython } else { Mode::Module };
+        if is_too_deep(text, mode) {
+            return Err(format!(
+                "more than {MOST_DEPTH} expressions or blocks within one another"
+            ));
+        }
+        let parsed = parse_unchecked(text, ParseOptions::from(mode));
+        if let Some(error) = parsed.errors().first() {
+            let line = unit.place(error.location.start()).line;
+            return Err(format!("line {line}: {}", error.error));
+        }
+        let Mod::Module(module) = parsed.into_syntax() else {
+            return Err("it is no module".to_owned());
+        };
+        Ok(Self {
+            body: module.body.into_iter().collect(),
+            ..unit
+        })
+    }
+
+    /// Place of an offset.
+    pub fn place(&self, at: TextSize) -> Place {
+        Place {
+            line: self.starts.partition_point(|start| *start <= at.to_usize()),
+            cell: self.cell,
+        }
+    }
+}
+
+/// Returns true if expressions or blocks are deeper within one another than is read. Counts what makes a tree deeper: what
+/// is open, and operators that follow one another.
+fn is_too_deep(text: &str, mode: Mode) -> bool {
+    let mut lexer = lex(text, mode);
+    let mut open: Vec<usize> = vec![0];
+    let (mut total, mut indents) = (0_usize, 0_usize);
+    loop {
+        let kind = lexer.next_token();
+        match kind {
+            TokenKind::EndOfFile => return false,
+            TokenKind::Indent => indents += 1,
+            TokenKind::Dedent => indents = indents.saturating_sub(1),
+            TokenKind::Newline => (open, total) = (vec![0], 0),
+            TokenKind::Lpar
+            | TokenKind::Lsqb
+            | TokenKind::Lbrace
+            | TokenKind::FStringStart
+            | TokenKind::TStringStart => {
+                if let Some(last) = open.last_mut() {
+                    *last += 1;
+                }
+                open.push(0);
+                total += 1;
+            }
+            TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace | TokenKind::FStringEnd | TokenKind::TStringEnd
+                if open.len() > 1 =>
+            {
+                total -= open.pop().unwrap_or_default();
+            }
+            // Elements of a list stand side by side.
+            TokenKind::Comma => total -= open.last_mut().map_or(0, std::mem::take),
+            TokenKind::Name
+            | TokenKind::String
+            | TokenKind::Int
+            | TokenKind::Float
+            | TokenKind::Comment
+            | TokenKind::NonLogicalNewline
+            | TokenKind::FStringMiddle
+            | TokenKind::TStringMiddle => {}
+            _ => {
+                if let Some(last) = open.last_mut() {
+                    *last += 1;
+                }
+                total += 1;
+            }
+        }
+        if total + indents > MOST_DEPTH {
+            return true;
+        }
+    }
+}
