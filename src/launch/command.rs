@@ -1,16 +1,18 @@
 //! Reads a command line or a shell script that starts a run.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use crate::Parsed;
 use crate::deed::{Deed, deed};
 use crate::entry::{Entry, flatten};
+use crate::keys::{Meaning, find, keys, may_matter};
 use crate::processes::Launcher;
-use crate::program::{PROGRAMS, is_scheduler, started};
+use crate::program::{PROGRAMS, started};
 use crate::remark::{Note, Remark};
-use crate::shell::Variables;
-use crate::simple_commands::{EarlyEnd, LogicalLine, logical_lines, simple_commands};
+use crate::shell::{EarlyEnd, Open, Reading, Run, evaluate, is_assignment, is_translated, open_word, plain};
 use crate::tool::Tool;
+use crate::{Parsed, Source, Way};
 
 /// A command, taken apart.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,6 +25,12 @@ pub(crate) struct Command {
     pub files: Vec<String>,
     /// What was passed over to find it, and what it lacks.
     pub remarks: Vec<Remark>,
+    /// How the script comes to it.
+    pub way: Way,
+    /// Variables that the scripts read themselves.
+    read: BTreeSet<String>,
+    /// Variables that stand among the options and that nobody sets.
+    unset: BTreeSet<String>,
 }
 
 /// Returns true if a text of this name looks like a command or a shell script.
@@ -30,52 +38,113 @@ pub(crate) fn looks_like(name: &str, text: &str) -> bool {
     let starts = |line: &str| {
         let words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
         let count = words.iter().take_while(|word| is_assignment(word)).count();
-        started(&words[count..]).is_some()
+        let words = &words[count..];
+        let is_shell = |word: &String| ["bash", "sh", "sbatch", "docker", "make"].contains(&word.as_str());
+        started(words).is_some() || words.len() > 1 && words.first().is_some_and(is_shell)
     };
-    let is_script = [".sh", ".bash"].iter().any(|ending| name.ends_with(ending));
-    is_script || text.starts_with("#!") || text.lines().flat_map(simple_commands).any(|line| starts(&line))
-}
-
-/// Returns true for `NAME=value` before a command.
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
+    let is_script = [".sh", ".bash", ".slurm", ".sbatch"].iter().any(|ending| name.ends_with(ending));
+    let commands = || text.lines().flat_map(|line| line.split([';', '&', '|']));
+    is_script || text.starts_with("#!") || is_translated(name, text) || commands().any(starts)
 }
 
 /// A command of a script that starts a program.
 struct Found {
     command: Command,
-    /// Number of its first line.
-    line: usize,
-    /// Why its settings cannot be read here.
-    fault: Option<String>,
+    run: Run,
 }
 
 impl Found {
+    fn of(run: Run, sources: &[Source<'_>], reading: &Reading) -> Self {
+        let text = sources.iter().find(|source| source.name == run.source).map_or("", |source| source.text);
+        let mut command = Command {
+            way: Way {
+                source: run.source.clone(),
+                folder: run.folder.clone(),
+                started: reading.started.clone(),
+                written: run.written.iter().map(|(path, text)| (path.clone(), text.clone())).collect(),
+            },
+            read: reading.read.clone(),
+            ..Command::default()
+        };
+        let settings = run.settings.iter().map(|(name, value)| entry(name, scalar(&plain(value)), text));
+        command.entries = settings.collect();
+        command.options(&run.words, text);
+        if let Some((early_end, options)) = &run.cut_off {
+            command.remarks.push(Note::CutOff.with([
+                ("line", run.line.to_string()),
+                ("options", options.join(", ")),
+                ("why", why_cut_off(*early_end).to_owned()),
+            ]));
+        }
+        Self { command, run }
+    }
+
     /// Its program with the subcommand or the script, and where it stands.
-    fn shown(&self) -> String {
-        format!("`{}` (line {})", self.command.program.join(" "), self.line)
+    fn shown(&self, main: &str) -> String {
+        let place = match self.run.source == main {
+            true => format!("line {}", self.run.line),
+            false => format!("{}, line {}", self.run.source, self.run.line),
+        };
+        format!("`{}` ({place})", self.command.program.join(" "))
     }
 }
 
-/// Reads the one command of a text that starts a training run.
+/// Reads the one command of a script that starts a training run; `beside` are the files that it may start or name.
 ///
 /// # Errors
 /// Says what can't be read: quotes that do not end, no program that is known, none that trains, several that train, or one
-/// that starts under a condition or in a number of processes that is not read.
-pub(crate) fn read(text: &str) -> Result<Command, String> {
-    let mut all = found(text)?;
-    if all.is_empty() {
-        return Err(format!("it starts none of: {}", PROGRAMS.join(", ")));
+/// that starts in a number of processes that is not known.
+pub(crate) fn read(main: Source<'_>, beside: &[Source<'_>]) -> Result<Command, String> {
+    let mut reading = evaluate(main, beside);
+    let runs = std::mem::take(&mut reading.runs);
+    if let Some(fault) = reading.fault.take_if(|fault| runs.is_empty() || fault.contains("steps")) {
+        return Err(fault);
     }
+    let sources: Vec<Source<'_>> = beside.iter().copied().chain([main]).collect();
+    let mut all: Vec<Found> = runs.into_iter().map(|run| Found::of(run, &sources, &reading)).collect();
+    if all.is_empty() {
+        return Err(match reading.absent.first() {
+            Some(path) => format!("it starts {path}, which is not here; give it too, with --launch {path}"),
+            None => format!("it starts none of: {}", PROGRAMS.join(", ")),
+        });
+    }
+    let (run, passed_over) = the_run(&all, main)?;
+    let mut found = all.swap_remove(run);
+    if let [program, trainer, ..] = &found.command.program[..]
+        && program == "trl"
+        && !["sft", "dpo", "grpo"].contains(&trainer.as_str())
+    {
+        return Err(format!(
+            "`trl {trainer}` is not simulated yet; trl sft, trl dpo and trl grpo are"
+        ));
+    }
+    if let Some(fault) = found.run.fault {
+        return Err(fault);
+    }
+    found.command.remarks.extend(passed_over);
+    if found.run.is_conditional {
+        let line = [("line", found.run.line.to_string())];
+        found.command.remarks.push(Note::Conditional.with(line));
+    }
+    if !found.command.unset.is_empty() {
+        let names: Vec<&str> = found.command.unset.iter().map(String::as_str).collect();
+        found.command.remarks.push(Note::UnsetVariables.with([("names", names.join(", "))]));
+    }
+    // Its preferences are learnt with DPO where nothing is said (`RLHFArguments.rlhf_type`).
+    let says_how = found.command.entries.iter().any(|entry| entry.key == "rlhf_type");
+    if found.command.program.get(1).is_some_and(|word| word == "rlhf") && !says_how {
+        found.command.entries.push(entry("rlhf_type", "dpo".into(), main.text));
+    }
+    Ok(found.command)
+}
+
+/// Of the commands of a script the one that trains, with remarks on the others.
+fn the_run(all: &[Found], main: Source<'_>) -> Result<(usize, Vec<Remark>), String> {
+    let essences: Vec<Essence> = all.iter().map(|found| found.command.essence()).collect();
     let of = |wanted: Deed| -> Vec<usize> {
         let mut out: Vec<usize> = Vec::new();
         for (at, found) in all.iter().enumerate() {
-            let is_again = out
-                .iter()
-                .any(|earlier| all[*earlier].command.is_same_run(&found.command));
+            let is_again = out.iter().any(|earlier| essences[*earlier] == essences[at]);
             if deed(&found.command.program) == wanted && !is_again {
                 out.push(at);
             }
@@ -83,7 +152,7 @@ pub(crate) fn read(text: &str) -> Result<Command, String> {
         out
     };
     let named = |places: &[usize]| -> String {
-        let shown: Vec<String> = places.iter().map(|at| all[*at].shown()).collect();
+        let shown: Vec<String> = places.iter().map(|at| all[*at].shown(main.name)).collect();
         shown.join(", ")
     };
     let runs = match of(Deed::Trains) {
@@ -100,148 +169,18 @@ pub(crate) fn read(text: &str) -> Result<Command, String> {
             ));
         }
     };
+    let mut remarks = Vec::new();
     let others: Vec<usize> = [Deed::MayTrain, Deed::Other].into_iter().flat_map(of).collect();
     let others: Vec<usize> = others.into_iter().filter(|at| *at != run).collect();
-    let passed_over = (!others.is_empty()).then(|| {
-        let values = [("command", all[run].shown()), ("others", named(&others))];
-        Note::OtherCommands.with(values)
-    });
-    let mut found = all.swap_remove(run);
-    if let [program, trainer, ..] = &found.command.program[..]
-        && program == "trl"
-        && !["sft", "dpo", "grpo"].contains(&trainer.as_str())
-    {
-        return Err(format!(
-            "`trl {trainer}` is not simulated yet; trl sft, trl dpo and trl grpo are"
-        ));
+    if !others.is_empty() {
+        let values = [("command", all[run].shown(main.name)), ("others", named(&others))];
+        remarks.push(Note::OtherCommands.with(values));
     }
-    if let Some(fault) = found.fault {
-        return Err(fault);
+    let alike = essences.iter().filter(|essence| **essence == essences[run]).count();
+    if alike > 1 {
+        remarks.push(Note::AlikeRuns.with([("count", alike.to_string())]));
     }
-    found.command.remarks.extend(passed_over);
-    // Its preferences are learnt with DPO where nothing is said (`RLHFArguments.rlhf_type`).
-    let says_how = found.command.entries.iter().any(|entry| entry.key == "rlhf_type");
-    if found.command.program.get(1).is_some_and(|word| word == "rlhf") && !says_how {
-        found.command.entries.push(entry("rlhf_type", "dpo".into(), text));
-    }
-    Ok(found.command)
-}
-
-/// Reads all commands of a text that start a known program, in order.
-fn found(text: &str) -> Result<Vec<Found>, String> {
-    let mut script = Script {
-        text,
-        ..Script::default()
-    };
-    let mut lines = logical_lines(text).into_iter().peekable();
-    while let Some(line) = lines.next() {
-        let before = script.found.len();
-        for command in simple_commands(&line.text) {
-            script.take(&command, line.line)?;
-        }
-        let cut_off = cut_off(&mut lines);
-        if script.found.len() > before
-            && !cut_off.is_empty()
-            && let Some(last) = script.found.last_mut()
-        {
-            last.command.remarks.push(Note::CutOff.with([
-                ("line", line.line.to_string()),
-                ("options", cut_off.join(", ")),
-                ("why", why_cut_off(line.early_end).to_owned()),
-            ]));
-        }
-    }
-    Ok(script.found)
-}
-
-/// A script that is walked, command by command.
-#[derive(Default)]
-struct Script<'a> {
-    text: &'a str,
-    found: Vec<Found>,
-    exported: Vec<Entry>,
-    variables: Variables,
-    /// Conditions and loops that are open.
-    depth: usize,
-}
-
-impl Script<'_> {
-    /// Takes a simple command that stands in a line.
-    fn take(&mut self, command: &str, line: usize) -> Result<(), String> {
-        match command.split_ascii_whitespace().next() {
-            Some("if" | "for" | "while" | "case" | "until") => self.depth += 1,
-            Some("fi" | "done" | "esac") => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
-        let command = self.variables.expand(command);
-        let Some(words) = shlex::split(&command) else {
-            // What follows a run changes nothing in it.
-            return match self.found.is_empty() {
-                true => Err(format!("quotes do not end in `{}`", command.trim())),
-                false => Ok(()),
-            };
-        };
-        let is_exported = words.first().is_some_and(|word| word == "export");
-        let words = &words[usize::from(is_exported)..];
-        let count = words.iter().take_while(|word| is_assignment(word)).count();
-        let (settings, words) = words.split_at(count);
-        let started = started(words);
-        // `env` takes settings too.
-        let (before, words) = words.split_at(started.map_or(0, |(_, at)| at));
-        let settings = settings.iter().chain(before.iter().filter(|word| is_assignment(word)));
-        let mut own = Vec::new();
-        for (name, value) in settings.filter_map(|word| word.split_once('=')) {
-            // A variable that is not exported is the shell's own.
-            if is_exported {
-                self.exported.push(entry(name, scalar(value), self.text));
-            } else if started.is_some() {
-                own.push(entry(name, scalar(value), self.text));
-            }
-            if words.is_empty() {
-                self.variables.set(name, (self.depth == 0).then_some(value));
-            }
-        }
-        let Some((program, _)) = started else { return Ok(()) };
-        let mut command = Command {
-            entries: self.exported.iter().cloned().chain(own).collect(),
-            ..Command::default()
-        };
-        let program = program.to_owned();
-        let words: Vec<&String> = std::iter::once(&program).chain(&words[1..]).collect();
-        command.options(&words, self.text);
-        self.found.push(Found {
-            command,
-            line,
-            fault: fault(before, self.depth),
-        });
-        Ok(())
-    }
-}
-
-/// Why a command behind these words, within this many conditions and loops, cannot be read.
-fn fault(before: &[String], depth: usize) -> Option<String> {
-    if depth > 0 {
-        return Some("it starts its run inside of `if` or `for`; give the command alone".to_owned());
-    }
-    let scheduler = before.first().filter(|word| is_scheduler(word))?;
-    Some(format!(
-        "`{scheduler}` decides how many processes run, which is not read; give the command that it runs, with torchrun and \
-         --nproc_per_node"
-    ))
-}
-
-/// Takes lines that begin with an option: the author meant them for the command before them, and the shell does not.
-/// Returns the options.
-fn cut_off(lines: &mut std::iter::Peekable<impl Iterator<Item = LogicalLine>>) -> Vec<String> {
-    let mut out = Vec::new();
-    while let Some(line) = lines.next_if(|line| line.text.trim_start().starts_with(['-', '#'])) {
-        let words = line
-            .text
-            .split_ascii_whitespace()
-            .take_while(|word| !word.starts_with('#'));
-        out.extend(words.filter(|word| word.starts_with("--")).map(str::to_owned));
-    }
-    out
+    Ok((run, remarks))
 }
 
 const fn why_cut_off(early_end: Option<EarlyEnd>) -> &'static str {
@@ -255,11 +194,19 @@ const fn why_cut_off(early_end: Option<EarlyEnd>) -> &'static str {
 /// Programs that start a script, whose options stand before it.
 const LAUNCHERS: [&str; 5] = ["accelerate", "torchrun", "deepspeed", "python", "python3"];
 
+/// What of a command may decide memory: runs in which it is the same have the same.
+type Essence = (Vec<String>, Vec<String>, Vec<(String, Value)>);
+
 impl Command {
     /// The command as a source that is read.
-    pub fn parsed(self) -> Parsed {
+    pub fn parsed(mut self) -> Parsed {
+        let tool = Tool::of_command(&self);
+        // Variables that a script reads itself reach the program through its options.
+        let known = keys(tool.unwrap_or(Tool::Transformers));
+        let read = std::mem::take(&mut self.read);
+        self.entries.retain(|entry| known.contains_key(&*entry.key) || !read.contains(&entry.key));
         Parsed {
-            tool: Tool::of_command(&self),
+            tool,
             launcher: Some(Launcher::of(&self.program)),
             words: self.program,
             script: None,
@@ -267,21 +214,25 @@ impl Command {
             is_command: true,
             files: self.files,
             remarks: self.remarks,
+            way: self.way,
         }
     }
 
-    /// Returns true if both start the same program with the same options.
-    fn is_same_run(&self, other: &Self) -> bool {
-        let options = |of: &Self| -> Vec<(String, Value)> {
-            let options = of.entries.iter();
-            options.map(|entry| (entry.key.clone(), entry.value.clone())).collect()
+    fn essence(&self) -> Essence {
+        let known = keys(Tool::of_command(self).unwrap_or(Tool::Transformers));
+        let decides = |entry: &&Entry| match find(&known, &entry.key.replace('-', "_")) {
+            Some(Meaning::NoEffect(_)) => false,
+            Some(_) => true,
+            None => !self.read.contains(&entry.key) && may_matter(&entry.key),
         };
-        self.program == other.program && self.files == other.files && options(self) == options(other)
+        let options = self.entries.iter().filter(decides);
+        let options = options.map(|entry| (entry.key.clone(), entry.value.clone()));
+        (self.program.clone(), self.files.clone(), options.collect())
     }
 
-    fn options(&mut self, words: &[&String], text: &str) {
+    fn options(&mut self, words: &[String], text: &str) {
         // A blank behind a backslash is a word.
-        let words: Vec<&String> = words.iter().copied().filter(|word| !word.trim().is_empty()).collect();
+        let words: Vec<&String> = words.iter().filter(|word| !word.trim().is_empty()).collect();
         let mut at = 0;
         while at < words.len() {
             let word = words[at].as_str();
@@ -292,40 +243,64 @@ impl Command {
                     None => (option, None),
                 };
                 let mut values: Vec<&str> = given.as_deref().into_iter().collect();
-                while given.is_none() && at < words.len() && self.is_value(words[at]) {
+                while given.is_none()
+                    && at < words.len()
+                    && self.is_value(words[at])
+                    && (values.is_empty() || open_word(words[at]).is_none())
+                {
                     values.push(words[at]);
                     at += 1;
                 }
                 self.option(key, &values, text);
+            } else if let Some(open) = open_word(word).filter(|_| !self.awaits_script()) {
+                match open {
+                    Open::Unset => _ = self.unset.insert(plain(word)),
+                    // It may stand for options.
+                    Open::Unknown => {
+                        let text = Value::String("options that are not known".to_owned());
+                        self.entries.push(Entry {
+                            key: plain(word),
+                            value: text,
+                            line: 1,
+                        });
+                    }
+                }
             } else if let Some((key, value)) = word.split_once('=').filter(|_| is_override(word)) {
-                flatten(key, scalar(value), line_of(text, key), &mut self.entries);
+                flatten(key, scalar(&plain(value)), line_of(text, key), &mut self.entries);
             } else if [".yaml", ".yml", ".json"].iter().any(|ending| word.ends_with(ending)) {
-                self.files.push(word.to_owned());
+                self.files.push(plain(word));
             } else {
-                self.program.push(word.to_owned());
+                self.program.push(plain(word));
             }
         }
     }
 
-    /// Returns true for a word that may be a value of the option before it. In `accelerate launch --config_file X train.py
-    /// --flag` the script is none.
-    fn is_value(&self, word: &str) -> bool {
+    /// Returns true as long as the script of a launcher has not been named.
+    fn awaits_script(&self) -> bool {
         let is_launched = self
             .program
             .first()
             .is_some_and(|first| LAUNCHERS.contains(&first.as_str()));
-        let is_script = |word: &str| word.ends_with(".py");
-        let awaits_script = is_launched && !self.program.iter().any(|word| is_script(word));
+        is_launched && !self.program.iter().any(|word| word.ends_with(".py"))
+    }
+
+    /// Returns true for a word that may be a value of the option before it. In `accelerate launch --config_file X train.py
+    /// --flag` the script is none, nor is a program that is started so.
+    fn is_value(&self, word: &str) -> bool {
+        let is_program = |word: &str| PROGRAMS.contains(&word.rsplit('/').next().unwrap_or(word));
         let is_short = word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
-        !(word.starts_with("--") || is_short || is_override(word) || awaits_script && is_script(word))
+        !(word.starts_with("--")
+            || is_short
+            || is_override(word)
+            || self.awaits_script() && (word.ends_with(".py") || is_program(word)))
     }
 
     fn option(&mut self, key: &str, values: &[&str], text: &str) {
         let key = key.replace('-', "_");
         let value = match values {
             [] => Value::Bool(true),
-            [one] => scalar(one),
-            many => Value::Array(many.iter().map(|word| scalar(word)).collect()),
+            [one] => scalar(&plain(one)),
+            many => Value::Array(many.iter().map(|word| scalar(&plain(word))).collect()),
         };
         if key == "config"
             && let Value::String(path) = &value
@@ -373,6 +348,10 @@ fn scalar(word: &str) -> Value {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn read(text: &str) -> Result<Command, String> {
+        super::read(Source { name: "", text }, &[])
+    }
 
     fn pairs(command: &Command) -> Vec<(&str, Value)> {
         command

@@ -60,6 +60,7 @@ reasons! {
         Unset = "unset", "is switched off";
         Part = "part", "is an option of another key, which says whether it counts";
         Script = "script", "is an option of the script, whose own lines say what it does";
+        Name = "name", "is not known here, and has the name of what changes no memory";
     }
 }
 
@@ -161,6 +162,62 @@ pub(crate) fn find(known: &BTreeMap<&'static str, Meaning>, key: &str) -> Option
     found
         .copied()
         .filter(|meaning| !matches!(meaning, Meaning::Simulated(..)))
+}
+
+/// Parts of names of what may change memory.
+const MATTERS: [&str; 96] = [
+    "model", "llm", "vit", "tower", "encoder", "backbone", "projector", "merger", "connector", "adapter", "adapters", "lora",
+    "qlora", "dora", "peft", "pack", "packing", "packed", "batch", "batchsize", "bs", "length", "len", "seq", "sequence",
+    "token", "tokens", "pixels", "pixel", "resolution", "resize", "size", "crop", "tile", "tiles", "patch", "patches", "image",
+    "images", "video", "videos", "frame", "frames", "fps", "freeze", "frozen", "unfreeze", "tune", "tunable", "trainable",
+    "bits", "bit", "4bit", "8bit", "quant", "quantization", "quantize", "dtype", "precision", "fp16", "bf16", "fp32", "amp",
+    "half", "checkpoint", "checkpointing", "recompute", "attn", "attention", "flash", "sdpa", "liger", "kernel", "kernels",
+    "fused", "compile", "deepspeed", "zero", "ds", "fsdp", "offload", "parallel", "tp", "pp", "sp", "cp", "shard",
+    "optimizer", "optim", "ema", "head", "heads", "layer", "layers", "depth", "vocab",
+];
+
+/// More of them: other models, and other devices.
+const MATTERS_TOO: [&str; 34] = [
+    "embedding", "embed", "ref", "reference", "reward", "critic", "teacher", "vllm", "sglang", "rollout", "generations",
+    "loss", "mlp", "moe", "experts", "expert", "module", "modules", "target", "targets", "rank", "gradient", "grad", "accum",
+    "accumulation", "tpu", "xla", "pjrt", "device", "devices", "gpus", "gpu", "nodes", "processes",
+];
+
+/// Parts of names of what changes none.
+const HARMLESS: [&str; 85] = [
+    "path", "paths", "dir", "directory", "file", "files", "folder", "root", "data", "dataset", "datasets", "name", "wandb",
+    "log", "logs", "logging", "logger", "report", "tensorboard", "mlflow", "swanlab", "comet", "seed", "worker", "workers",
+    "prefetch", "cache", "save", "saving", "output", "out", "run", "project", "experiment", "exp", "tracker", "hub", "key",
+    "lr", "learning", "rate", "warmup", "scheduler", "schedule", "decay", "beta", "beta1", "beta2", "betas", "eps", "epsilon",
+    "momentum", "epoch", "epochs", "step", "steps", "iters", "iterations", "timeout", "port", "addr", "address", "host",
+    "ip", "debug", "verbose", "print", "version", "conv", "template", "prompt", "system", "format", "column", "columns",
+    "field", "shuffle", "shuffled", "resume", "overwrite", "push", "tags", "comment", "threads", "launcher",
+];
+
+/// Ends of names that change no memory, whatever stands before them.
+const HARMLESS_ENDS: [&str; 12] = [
+    "lr", "_lr_ratio", "learning_rate", "weight_decay", "lora_alpha", "seed", "port", "image_folder", "video_folder",
+    "image_dir", "video_dir", "image_root",
+];
+
+/// Returns true if a key that no table knows may change memory, as far as its name tells. What stands for evaluation, data,
+/// logs, schedules and so on does not; of a name that tells nothing nobody knows.
+pub(crate) fn may_matter(key: &str) -> bool {
+    let is_variable = !key.is_empty() && !key.contains(|c: char| c.is_ascii_lowercase());
+    let name = key.to_ascii_lowercase().replace(['-', '.'], "_");
+    let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+    let has = |parts: &[&str]| words.iter().any(|word| parts.contains(word));
+    if has(&["eval", "evaluation", "val", "valid", "validation", "test", "infer", "inference", "predict"])
+        || HARMLESS_ENDS.iter().any(|end| name.ends_with(end))
+    {
+        return false;
+    }
+    if has(&MATTERS) || has(&MATTERS_TOO) {
+        return true;
+    }
+    // Most variables of the environment are of the system and of libraries that compute nothing.
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    !(has(&HARMLESS) || is_variable && is_plain)
 }
 
 fn meaning(what: &'static str, value: &'static str) -> Option<Meaning> {

@@ -18,19 +18,18 @@ mod remark;
 mod resolve;
 mod script;
 mod shell;
-mod simple_commands;
 mod tool;
 mod values;
 mod yaml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use self::command::Command;
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
-use self::keys::{Meaning, find, keys};
+use self::keys::{Meaning, find, keys, may_matter};
 use self::left_out::Effect;
 use self::off::{is_off, switched_off};
 use self::processes::Launcher;
@@ -249,6 +248,21 @@ pub(crate) struct Parsed {
     script: Option<Box<python::Program>>,
     /// What was passed over to read it, and what it lacks.
     remarks: Vec<Remark>,
+    /// How a script comes to its command.
+    way: Way,
+}
+
+/// How a script comes to the command that it starts.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Way {
+    /// Name of the source in which the command stands.
+    source: String,
+    /// Folder in which it runs, from that in which the script is started.
+    folder: String,
+    /// Names of the sources that were started on the way.
+    started: BTreeSet<String>,
+    /// Files that were written on the way, with their paths.
+    written: Vec<(String, String)>,
 }
 
 impl Parsed {
@@ -262,7 +276,15 @@ impl Parsed {
             words: Vec::new(),
             script: None,
             remarks: Vec::new(),
+            way: Way::default(),
         }
+    }
+
+    /// Paths of the files that it names, from the folder in which its script is started.
+    fn names(&self) -> Vec<String> {
+        let of_entries = self.entries.iter().filter_map(named_file);
+        let all = of_entries.chain(self.files.iter().map(String::as_str));
+        all.map(|path| shell::within(&self.way.folder, path)).collect()
     }
 
     /// Returns true for a file of a tool's own settings.
@@ -287,7 +309,10 @@ fn is_program(name: &str, text: &str) -> bool {
     python::is_notebook(name, text) || name.ends_with(".py") || text.lines().any(is_statement) && !is_command()
 }
 
-fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
+/// Reads a source of settings.
+///
+/// `all` are the sources that a script may start or name.
+fn parse(source: Source<'_>, all: &[Source<'_>]) -> Result<Parsed, LaunchError> {
     let (name, text) = (source.name, source.text.trim_start_matches('\u{feff}'));
     let unreadable = |reason: String| LaunchError::Unreadable {
         name: name.to_owned(),
@@ -325,17 +350,31 @@ fn parse(source: Source<'_>) -> Result<Parsed, LaunchError> {
         return Ok(Parsed::of_settings(entries));
     }
     if command::looks_like(name, text) {
-        return command::read(text).map(Command::parsed).map_err(unreadable);
+        let source = Source { name, text };
+        return command::read(source, all).map(Command::parsed).map_err(unreadable);
     }
     let entries = yaml::read(text).map_err(unreadable)?;
     Ok(Parsed::of_settings(entries))
 }
 
+/// Path of the file that an entry names.
+fn named_file(entry: &Entry) -> Option<&str> {
+    let path = entry.value.as_str()?;
+    let is_json = path.ends_with(".json");
+    let is_named = match entry.key.rsplit('.').next()? {
+        "deepspeed" | "deepspeed_config" | "deepspeed_config_file" | "fsdp_config" => is_json,
+        "config_file" | "hostfile" => true,
+        _ => false,
+    };
+    is_named.then_some(path)
+}
+
 /// Returns the files that sources name and nobody gave.
-fn absent(parsed: &[Parsed]) -> Vec<String> {
-    let is_given = |tool| parsed.iter().any(|parsed| parsed.tool == Some(tool));
+fn absent(parsed: &[Numbered]) -> Vec<String> {
+    let parsed = || parsed.iter().map(|(_, parsed)| parsed);
+    let is_given = |tool| parsed().any(|parsed| parsed.tool == Some(tool));
     let mut out = Vec::new();
-    for entry in parsed.iter().flat_map(|parsed| &parsed.entries) {
+    for entry in parsed().flat_map(|parsed| &parsed.entries) {
         let Value::String(path) = &entry.value else { continue };
         let of = match entry.key.rsplit('.').next() {
             Some("deepspeed" | "deepspeed_config_file") if path.ends_with(".json") => Tool::DeepSpeed,
@@ -346,9 +385,70 @@ fn absent(parsed: &[Parsed]) -> Vec<String> {
             out.push(path.clone());
         }
     }
-    if !parsed.iter().any(Parsed::is_settings) {
-        out.extend(parsed.iter().flat_map(|parsed| parsed.files.iter().cloned()));
+    if !parsed().any(Parsed::is_settings) {
+        out.extend(parsed().flat_map(|parsed| parsed.files.iter().cloned()));
     }
+    out
+}
+
+/// What a source says, with the number of the source in which it stands.
+type Numbered = (usize, Parsed);
+
+/// Reads all sources, but for scripts that others of them start, and with files that a script writes and names.
+fn parse_all(sources: &[Source<'_>]) -> Result<Vec<Numbered>, LaunchError> {
+    let read: Vec<_> = sources.iter().map(|source| parse(*source, sources)).collect();
+    let started: BTreeSet<String> = read.iter().flatten().flat_map(|parsed| parsed.way.started.iter().cloned()).collect();
+    let mut out = Vec::new();
+    for (at, parsed) in read.into_iter().enumerate().filter(|(at, _)| !started.contains(sources[*at].name)) {
+        let parsed = parsed?;
+        let names = parsed.names();
+        let written = &parsed.way.written;
+        for (path, text) in written {
+            if shell::fitting(names.iter().map(String::as_str), path).is_some() {
+                out.push((at, parse(Source { name: path, text }, &[])?));
+            }
+        }
+        let own = sources.iter().position(|source| source.name == parsed.way.source);
+        out.push((own.unwrap_or(at), parsed));
+    }
+    Ok(without_others(out, sources))
+}
+
+/// Leaves out files of a kind of which the run names another one.
+fn without_others(parsed: Vec<Numbered>, sources: &[Source<'_>]) -> Vec<Numbered> {
+    let names: Vec<String> = parsed.iter().flat_map(|(_, parsed)| parsed.names()).collect();
+    let is_named = |at: usize| shell::fitting(names.iter().map(String::as_str), sources[at].name).is_some();
+    let kind = |parsed: &Parsed| (!parsed.is_command).then(|| parsed.tool.filter(|tool| tool.is_addition()));
+    let named: Vec<_> = parsed
+        .iter()
+        .filter(|(at, parsed)| !parsed.is_command && is_named(*at))
+        .filter_map(|(_, parsed)| kind(parsed))
+        .collect();
+    let is_other = |(at, parsed): &Numbered| kind(parsed).is_some_and(|kind| named.contains(&kind)) && !is_named(*at);
+    parsed.into_iter().filter(|one| !is_other(one)).collect()
+}
+
+/// Returns the files that sources name, or start, and that are not among them: paths as they are written there, from the
+/// folder in which the run is started. Whoever reads sources from files looks for them beside, and reads again.
+pub fn named(sources: &[Source<'_>]) -> Vec<String> {
+    let mut out = Vec::new();
+    for source in sources {
+        match parse(*source, sources) {
+            Ok(parsed) => {
+                let written = |path: &str| shell::fitting(parsed.way.written.iter().map(|(path, _)| path.as_str()), path);
+                out.extend(parsed.names().into_iter().filter(|path| written(path).is_none()));
+            }
+            Err(LaunchError::TooLarge { .. }) => continue,
+            Err(_) => {}
+        }
+        if command::looks_like(source.name, source.text) {
+            out.extend(shell::evaluate(*source, sources).absent);
+        }
+    }
+    let is_given = |path: &String| shell::fitting(sources.iter().map(|source| source.name), path).is_some();
+    out.retain(|path| !path.is_empty() && !is_given(path));
+    out.sort();
+    out.dedup();
     out
 }
 
@@ -357,22 +457,17 @@ fn absent(parsed: &[Parsed]) -> Vec<String> {
 /// # Errors
 /// See [`LaunchError`].
 pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
-    let mut numbered = sources
-        .iter()
-        .enumerate()
-        .map(|(number, source)| Ok((number, parse(*source)?)))
-        .collect::<Result<Vec<_>, LaunchError>>()?;
     let first = sources.first().ok_or(LaunchError::Nothing)?;
-    let mut facts = script::facts(sources, &mut numbered)?;
+    let mut parsed = parse_all(sources)?;
+    let mut facts = script::facts(sources, &mut parsed)?;
     if let Some((at, facts)) = &mut facts {
-        let of = &mut numbered[*at].1;
+        let of = &mut parsed[*at].1;
         (of.entries, of.tool) = (std::mem::take(&mut facts.entries), Some(facts.tool));
     }
-    let (numbers, parsed): (Vec<usize>, Vec<Parsed>) = numbered.into_iter().unzip();
     // A command without options of its own may name a file of any tool: the more special one is meant.
     let found = parsed
         .iter()
-        .filter_map(|parsed| Some((parsed.tool?, parsed.is_command)));
+        .filter_map(|(_, parsed)| Some((parsed.tool?, parsed.is_command)));
     let best = found.max_by_key(|(tool, is_command)| match tool {
         tool if tool.is_addition() => 0,
         Tool::Transformers => 1,
@@ -385,8 +480,7 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
     })?;
     let absent = absent(&parsed);
     let mut reading = Reading::new(tool);
-    let (commands, files): (Vec<_>, Vec<_>) =
-        std::iter::zip(numbers, parsed).partition(|(_, parsed)| parsed.is_command);
+    let (commands, files): (Vec<_>, Vec<_>) = parsed.into_iter().partition(|(_, parsed)| parsed.is_command);
     let mut remarks = Vec::new();
     let facts = facts.map(|(_, facts)| facts);
     if facts.is_some() {
@@ -484,9 +578,9 @@ impl Reading {
                     Fate::Off(why)
                 }
                 Some(Meaning::NotSimulated(why, _)) => Fate::NotSimulated(why.text().to_owned()),
-                // Whatever it is, it is off.
+// Whatever it is, it is off.
                 None if !entry.value.is_number() && is_off(&entry.value, "") => Fate::NoEffect(NoEffect::Unset),
-                None => Fate::Unknown(similar(&key, &known)),
+                None => unknown(&key, &known),
             };
             self.lines.push(Line {
                 source,
@@ -565,6 +659,16 @@ impl Reading {
             absent: Vec::new(),
             remarks: Vec::new(),
         }
+    }
+}
+
+/// Fate of a key that no table knows: its name may say that it changes no memory, unless it is a mistyped one that does.
+fn unknown(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Fate {
+    let similar = similar(key, known);
+    let decides = similar.is_some_and(|key| !matches!(known.get(key), Some(Meaning::NoEffect(_))));
+    match decides || may_matter(key) {
+        true => Fate::Unknown(similar),
+        false => Fate::NoEffect(NoEffect::Name),
     }
 }
 

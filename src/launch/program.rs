@@ -14,9 +14,10 @@ pub const PROGRAMS: [&str; 9] = [
 ];
 
 /// Programs that start the command behind them in the same process or as one other.
-const RUNNERS: [&str; 14] = [
-    "nohup", "time", "exec", "sudo", "env", "nice", "taskset", "numactl", "uv", "poetry", "pdm", "pixi", "conda",
-    "mamba",
+const RUNNERS: [&str; 27] = [
+    "nohup", "time", "exec", "sudo", "env", "nice", "taskset", "numactl", "uv", "uvx", "poetry", "pdm", "pixi", "conda",
+    "mamba", "micromamba", "timeout", "stdbuf", "setsid", "ionice", "command", "builtin", "singularity", "apptainer",
+    "xvfb-run", "nsys", "py-spy",
 ];
 
 /// Programs that start the command behind them once for each of several processes.
@@ -54,4 +55,9 @@ pub(crate) fn started(words: &[String]) -> Option<(&'static str, usize)> {
 /// Returns true for a program that starts several processes.
 pub(crate) fn is_scheduler(word: &str) -> bool {
     SCHEDULERS.contains(&program_name(word))
+}
+
+/// Returns true for a program that starts the command behind it.
+pub(crate) fn is_runner(word: &str) -> bool {
+    RUNNERS.contains(&program_name(word))
 }

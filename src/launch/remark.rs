@@ -46,6 +46,9 @@ notes! {
     DeviceMap = "device_map", "one process and {gpus} GPUs: the model is split over them, layer by layer (device_map); NPROC_PER_NODE={gpus} starts a process on each";
     OneProcess = "one_process", "one process and {gpus} GPUs: the model is copied to each at every step (nn.DataParallel), or split over them (device_map); torchrun --nproc_per_node {gpus} starts a process on each";
     OtherCommands = "other_commands", "of the commands, {command} is the one that trains; the others are passed over: {others}";
+    AlikeRuns = "alike_runs", "{count} runs are started that differ in nothing that changes memory; this is one of them";
+    Conditional = "conditional", "line {line} starts the run under a condition that is not known here";
+    UnsetVariables = "unset_variables", "variables that no line sets are taken as empty: {names}";
     CutOff = "cut_off", "line {line}: {why} ends the command, so that the shell does not pass it {options}";
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";

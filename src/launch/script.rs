@@ -28,7 +28,7 @@ pub(crate) fn facts(sources: &[Source<'_>], parsed: &mut Numbered) -> Result<Opt
                 let command = parse(Source {
                     name: "command.sh",
                     text: &line,
-                })
+                }, sources)
                 .map_err(|error| match error {
                     LaunchError::Unreadable { reason, .. } => unreadable(sources, number, reason),
                     other => other,

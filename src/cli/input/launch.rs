@@ -6,6 +6,7 @@ use vramscope_engine::{Case, Report};
 use vramscope_hub::Place;
 use vramscope_launch::{Grade, Graded, Launch, LeftOut, Resolved, Source as LaunchSource, read};
 
+use super::beside::with_files_beside;
 use super::hub::place_of;
 use super::setup_flags::SetupFlags;
 use super::source::Source;
@@ -231,8 +232,7 @@ fn read_all(given: &[Source]) -> Result<Option<Launch>, Failure> {
     if given.is_empty() {
         return Ok(None);
     }
-    let all = given.iter().map(|source| Ok((source.to_string(), source.read_text()?)));
-    let all = all.collect::<Result<Vec<_>, Failure>>()?;
+    let all = with_files_beside(given)?;
     let sources: Vec<LaunchSource<'_>> = all.iter().map(|(name, text)| LaunchSource { name, text }).collect();
     read(&sources).map(Some).map_err(Failure::input)
 }

@@ -1,5 +1,6 @@
 //! Input of the commands: files, standard input, and setups as flags.
 
+mod beside;
 pub mod cases;
 pub mod count;
 pub mod crash;

@@ -1,0 +1,198 @@
+//! Files that hold commands of a shell without being scripts: makefiles, notes in Markdown, batch files of Windows and
+//! scripts of PowerShell, as scripts. Lines keep their numbers.
+
+use super::is_name;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Makefile,
+    Notes,
+    Batch,
+    PowerShell,
+}
+
+/// Kind of a file that is no script, by its name, or by how it begins.
+pub(super) fn kind(name: &str, text: &str) -> Option<Kind> {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    let first = text.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
+    if name == "makefile" || name == "gnumakefile" || ends(&[".mk", ".make"]) {
+        return Some(Kind::Makefile);
+    }
+    if ends(&[".bat", ".cmd"]) || first.starts_with("@echo off") {
+        return Some(Kind::Batch);
+    }
+    if ends(&[".ps1"]) {
+        return Some(Kind::PowerShell);
+    }
+    let is_script = first.starts_with("#!") || ends(&[".sh", ".bash", ".slurm", ".sbatch"]);
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    let is_notes = ends(&[".md", ".markdown"]) || !is_script && text.lines().any(is_fence);
+    (is_notes && !ends(&[".py", ".ipynb", ".yaml", ".yml", ".json"])).then_some(Kind::Notes)
+}
+
+/// The script that a file holds; `None` if it is one itself.
+pub(super) fn to_shell(name: &str, text: &str) -> Option<String> {
+    match kind(name, text)? {
+        Kind::Makefile => makefile(text, None),
+        Kind::Notes => Some(notes(text)),
+        Kind::Batch => Some(batch(text)),
+        Kind::PowerShell => Some(power_shell(text)),
+    }
+}
+
+/// Blocks of commands in Markdown, without prompts.
+fn notes(text: &str) -> String {
+    let mut is_block = false;
+    let line = |line: &str| {
+        let plain = line.trim_start();
+        if let Some(language) = plain.strip_prefix("```") {
+            let is_shell = ["", "bash", "sh", "shell", "console", "zsh", "shell-session", "text"];
+            is_block = !is_block && is_shell.contains(&language.trim().to_ascii_lowercase().as_str());
+            return String::new();
+        }
+        match is_block {
+            true => plain.strip_prefix("$ ").unwrap_or(plain).to_owned(),
+            false => String::new(),
+        }
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    lines.join("\n")
+}
+
+/// Commands of a makefile: those of a target, or of all that are no others' files.
+pub(super) fn makefile(text: &str, wanted: Option<&str>) -> Option<String> {
+    let mut out = Vec::new();
+    let mut is_taken = true;
+    let mut is_continued = false;
+    for line in text.lines() {
+        let is_joined = std::mem::replace(&mut is_continued, line.ends_with('\\'));
+        let is_recipe = line.starts_with('\t') || is_joined;
+        let target = line.split_once(':').filter(|(_, rest)| !is_recipe && !rest.starts_with('='));
+        let assignment = ["?=", ":=", "+=", "="].iter().find_map(|sign| {
+            let (name, value) = line.split_once(sign)?;
+            let name = name.trim().trim_start_matches("export ");
+            is_name(name).then(|| (name.to_owned(), *sign, value.trim().to_owned()))
+        });
+        out.push(match (is_recipe, assignment, target) {
+            (true, ..) if is_taken => of_make(line.trim_start_matches(['\t', '@', '-'])),
+            (true, ..) => String::new(),
+            (_, Some((name, "?=", value)), _) => format!(": \"${{{name}:={}}}\"", of_make(&value).replace('"', "\\\"")),
+            (_, Some((name, _, value)), _) => format!("{name}=\"{}\"", of_make(&value).replace('"', "\\\"")),
+            (_, None, Some((names, _))) => {
+                is_taken = wanted.is_none_or(|wanted| names.split_whitespace().any(|name| name == wanted));
+                String::new()
+            }
+            _ => String::new(),
+        });
+    }
+    Some(out.join("\n"))
+}
+
+/// A line of a makefile with a shell's variables: `$(X)` is `${X}`, `$$` is `$`.
+fn of_make(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, behind)) = rest.split_once('$') {
+        out.push_str(before);
+        if let Some(behind) = behind.strip_prefix('$') {
+            out.push('$');
+            rest = behind;
+            continue;
+        }
+        let inner = behind.strip_prefix('(').and_then(|behind| behind.split_once(')'));
+        match inner {
+            Some((name, after)) if is_name(name) => {
+                out.push_str(&format!("${{{name}}}"));
+                rest = after;
+            }
+            Some((command, after)) if command.starts_with("shell ") => {
+                out.push_str(&format!("$({})", &command["shell ".len()..]));
+                rest = after;
+            }
+            _ => {
+                out.push('$');
+                rest = behind;
+            }
+        }
+    }
+    out + rest
+}
+
+/// A batch file: `set`, `%X%`, `rem` and `^` as a shell has them.
+fn batch(text: &str) -> String {
+    let line = |line: &str| -> String {
+        let plain = line.trim_end().trim_start().trim_start_matches('@');
+        let lower = plain.to_ascii_lowercase();
+        if lower.starts_with("rem ") || lower == "rem" || plain.starts_with("::") {
+            return format!("# {plain}");
+        }
+        if let Some(set) = lower.strip_prefix("set ").map(|_| plain["set ".len()..].trim()) {
+            let set = set.trim_matches('"');
+            return match set.split_once('=') {
+                Some((name, value)) if is_name(name.trim()) => {
+                    format!("export {}=\"{}\"", name.trim(), of_percent(value).replace('"', ""))
+                }
+                _ => String::new(),
+            };
+        }
+        let plain = plain.strip_prefix("call ").or_else(|| plain.strip_prefix("start ")).unwrap_or(plain);
+        let (body, end) = match plain.strip_suffix('^') {
+            Some(body) => (body, "\\"),
+            None => (plain, ""),
+        };
+        of_percent(body).replace('\\', "/").replace(".exe", "") + end
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    lines.join("\n")
+}
+
+/// `%X%` as `${X}`, `%1` as `$1`.
+fn of_percent(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('%') {
+        out.push_str(before);
+        match behind.split_once('%') {
+            Some((name, after)) if is_name(name) => {
+                out.push_str(&format!("${{{name}}}"));
+                rest = after;
+            }
+            _ if behind.starts_with(|c: char| c.is_ascii_digit()) => {
+                out.push('$');
+                rest = behind;
+            }
+            _ => {
+                out.push('%');
+                rest = behind;
+            }
+        }
+    }
+    out + rest
+}
+
+/// A script of PowerShell: `$env:X = "…"`, `$x = …` and the backtick that joins lines.
+fn power_shell(text: &str) -> String {
+    let line = |line: &str| -> String {
+        let plain = line.trim();
+        let assigned = plain.strip_prefix('$').and_then(|rest| rest.split_once('='));
+        if let Some((name, value)) = assigned {
+            let name = name.trim();
+            let (export, name) = match name.strip_prefix("env:").or_else(|| name.strip_prefix("Env:")) {
+                Some(name) => ("export ", name),
+                None => ("", name),
+            };
+            if is_name(name) {
+                let value = value.trim().trim_matches(['"', '\'']);
+                return format!("{export}{name}=\"{}\"", value.replace("$env:", "$"));
+            }
+        }
+        let (body, end) = match plain.strip_suffix('`') {
+            Some(body) => (body, "\\"),
+            None => (plain, ""),
+        };
+        body.trim_start_matches("& ").replace("$env:", "$").replace('\\', "/") + end
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    lines.join("\n")
+}
