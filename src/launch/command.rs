@@ -62,6 +62,7 @@ impl Found {
                 folder: run.folder.clone(),
                 started: reading.started.clone(),
                 written: run.written.iter().map(|(path, text)| (path.clone(), text.clone())).collect(),
+                script: None,
             },
             read: reading.read.clone(),
             ..Command::default()
@@ -201,6 +202,9 @@ impl Command {
     /// The command as a source that is read.
     pub fn parsed(mut self) -> Parsed {
         let tool = Tool::of_command(&self);
+        let module = self.program.iter().skip_while(|word| *word != "-m").nth(1);
+        let script = self.program.iter().rev().find(|word| word.ends_with(".py")).or(module);
+        self.way.script = script.cloned();
         // Variables that a script reads itself reach the program through its options.
         let known = keys(tool.unwrap_or(Tool::Transformers));
         let read = std::mem::take(&mut self.read);

@@ -116,6 +116,13 @@ pub(crate) const SIZES_OF_TRAINER: [&str; 3] = [
     "stage3_param_persistence_threshold",
 ];
 
+/// Projections of a decoder like Llama's.
+const PROJECTIONS: [&str; 7] = [
+    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+];
+/// Maps of Qwen's own code.
+const FUSED: [&str; 4] = ["c_attn", "c_proj", "w1", "w2"];
+
 /// Result of setting a value.
 pub(crate) type Set = Result<(), Fault>;
 
@@ -323,6 +330,68 @@ impl Draft {
             "freeze_vision_and_connector" => {
                 let is_frozen = truth(value)?;
                 (self.freeze_vision, self.freeze_connector) = (Some(is_frozen), Some(is_frozen));
+            }
+            _ => return self.set_author(knob, value),
+        }
+        Ok(())
+    }
+
+    /// Sets what only programs of models' authors have.
+    fn set_author(&mut self, knob: &str, value: &Value) -> Set {
+        match knob {
+            "tune_vision" => self.freeze_vision = Some(!truth(value)?),
+            "tune_connector" => self.freeze_connector = Some(!truth(value)?),
+            "tune_language" => self.freeze_language = Some(!truth(value)?),
+            // A rank, or 0 for none.
+            "llm_lora" => {
+                let rank = whole(value)?;
+                self.adapters = Some(rank > 0);
+                if rank > 0 {
+                    self.rank = Some(rank);
+                    self.targets = Some(Targets::InLanguageModel(PROJECTIONS.map(str::to_owned).into()));
+                }
+            }
+            "adapter_rank" => {
+                let rank = whole(value)?;
+                (self.adapters, self.rank) = (Some(rank > 0), (rank > 0).then_some(rank));
+            }
+            // All maps of a language model, by the names of the authors' own code, in which some are one map.
+            "fused_targets" => match targets(value)? {
+                Targets::Named(names) if FUSED.iter().all(|name| names.iter().any(|own| own.ends_with(name))) => {
+                    self.targets = Some(Targets::AllLinear);
+                }
+                Targets::Named(_) => return Err(NotSimulated("adapters on some of the maps of the authors' own code")),
+                all => self.targets = Some(all),
+            },
+            // All maps of the language model but those named, which are none of its projections.
+            "excluded_targets" => {
+                let text = text(value)?;
+                if PROJECTIONS.iter().any(|name| text.contains(name)) {
+                    return Err(NotSimulated("adapters on some of the projections"));
+                }
+                self.targets = Some(Targets::InLanguageModel(PROJECTIONS.map(str::to_owned).into()));
+            }
+            // Tiles of an image, and a thumbnail, of 256 positions each.
+            "tiles" => self.image_tokens = Some(count(value)?.saturating_add(1).saturating_mul(256)),
+            "flash_or_eager" => self.attention = Some(if truth(value)? { "flash_attention_2" } else { "eager" }),
+            "no_flash_attention" => self.attention = Some(if truth(value)? { "sdpa" } else { "flash_attention_2" }),
+            // The type in which 4-bit weights are stored is that of the others, if it is one of fractions.
+            "storage" => {
+                self.weights = Some(match weights(value) {
+                    Ok(weights) => weights,
+                    Err(_) => Weights::Fp32,
+                });
+            }
+            "plain_precision" => match text(value)?.as_str() {
+                "bf16" => (self.weights, self.bf16) = (Some(Weights::Bf16), Some(true)),
+                "fp16" => (self.weights, self.fp16) = (Some(Weights::Fp16), Some(true)),
+                "fp32" => self.weights = Some(Weights::Fp32),
+                _ => return Err(Wrong("fp32, bf16 or fp16")),
+            },
+            "zero_named" => {
+                let text = text(value)?;
+                let stage = text.strip_prefix("zero").and_then(|stage| stage.parse().ok());
+                self.zero_stage = Some(stage.filter(|stage| *stage <= 3).ok_or(Wrong("zero1, zero2 or zero3"))?);
             }
             _ => return Err(Wrong("a setting that is known here")),
         }

@@ -104,6 +104,14 @@ const TABLES: &[(&str, &str)] = &[
     ("axolotl", include_str!("keys/axolotl.tsv")),
     ("deepspeed", include_str!("keys/deepspeed.tsv")),
     ("accelerate", include_str!("keys/accelerate.tsv")),
+    ("qwen", include_str!("keys/qwen.tsv")),
+    ("qwen_vl", include_str!("keys/qwen_vl.tsv")),
+    ("internvl", include_str!("keys/internvl.tsv")),
+    ("minicpm_v", include_str!("keys/minicpm_v.tsv")),
+    ("peft_sft", include_str!("keys/peft_sft.tsv")),
+    ("llava", include_str!("keys/llava.tsv")),
+    ("qwen_vl_series", include_str!("keys/qwen_vl_series.tsv")),
+    ("showui", include_str!("keys/showui.tsv")),
 ];
 
 /// Tables of what a script says itself, and no class of a tool declares.
@@ -207,7 +215,7 @@ pub(crate) fn may_matter(key: &str) -> bool {
     let name = key.to_ascii_lowercase().replace(['-', '.'], "_");
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     let has = |parts: &[&str]| words.iter().any(|word| parts.contains(word));
-    if has(&["eval", "evaluation", "val", "valid", "validation", "test", "infer", "inference", "predict"])
+    if name.starts_with("slurm_") || has(&["eval", "evaluation", "val", "valid", "validation", "test", "infer", "inference", "predict"])
         || HARMLESS_ENDS.iter().any(|end| name.ends_with(end))
     {
         return false;

@@ -1,6 +1,7 @@
 //! Reads the files and commands that start a run. Each line is accounted for: simulated, without effect on memory, not
 //! simulated, or not known; and the setup that results is a case for the engine. Nothing is executed.
 
+mod author;
 mod command;
 mod deed;
 mod deepspeed;
@@ -112,6 +113,8 @@ pub struct Launch {
     absent: Vec<String>,
     /// What was passed over to read the sources, and what they lack.
     remarks: Vec<Remark>,
+    /// Remark on the script of a command, if it is of no tool that is known.
+    own_program: Option<Remark>,
 }
 
 impl Line {
@@ -162,7 +165,13 @@ impl Launch {
 
     /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
     pub fn setup(&self, model: ModelFacts) -> Resolved {
-        let mut resolved = resolve::resolve(&self.draft, self.tool, model);
+        let mut resolved = resolve::resolve(&self.draft, self.tool.trainer(), model);
+        resolved.not_simulated.extend(author::trained_beside(&self.draft, self.tool));
+        // Where nothing in its options is unknown, its options are transformers' own.
+        let is_unknown = |line: &Line| matches!(line.fate, Fate::Unknown(_));
+        if self.lines.iter().any(is_unknown) {
+            resolved.not_simulated.extend(self.own_program.clone());
+        }
         resolved.assumed.splice(0..0, self.remarks.iter().cloned());
         let absent = self.absent.iter();
         let absent = absent.map(|path| Note::AbsentFile.with([("path", path.clone())]));
@@ -263,6 +272,8 @@ struct Way {
     started: BTreeSet<String>,
     /// Files that were written on the way, with their paths.
     written: Vec<(String, String)>,
+    /// Script or module that the command starts, if it is of Python.
+    script: Option<String>,
 }
 
 impl Parsed {
@@ -482,6 +493,7 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
     let mut reading = Reading::new(tool);
     let (commands, files): (Vec<_>, Vec<_>) = parsed.into_iter().partition(|(_, parsed)| parsed.is_command);
     let mut remarks = Vec::new();
+    let mut own_program = None;
     let facts = facts.map(|(_, facts)| facts);
     if facts.is_some() {
         // Python starts a script that no command starts.
@@ -492,6 +504,11 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         let own = parsed.tool.filter(|of| of.is_addition()).unwrap_or(tool);
         reading.draft.launcher = parsed.launcher.or(reading.draft.launcher);
         remarks.extend(parsed.remarks);
+        // What the program of a command's own does with its options is not known, unless the program is here.
+        if parsed.tool == Some(Tool::Transformers) && facts.is_none() {
+            let script = parsed.way.script.map(|script| Note::OwnProgram.with([("script", script)]));
+            own_program = script.or(own_program);
+        }
         let is_script = parsed.script.is_some();
         if let (true, Some(facts)) = (is_script && parsed.tool.is_some(), &facts) {
             reading.take(number, tool, parsed.entries);
@@ -517,6 +534,7 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
     Ok(Launch {
         absent,
         remarks,
+        own_program,
         ..reading.finish()
     })
 }
@@ -563,6 +581,9 @@ impl Reading {
                 // HfArgumentParser's option for a truth value that is true by default.
                 entry.value = Value::Bool(false);
                 key = plain.to_owned();
+            }
+            if let Some(whole) = abbreviated(&key, &known) {
+                key = whole.to_owned();
             }
             let is_within_off = off.iter().any(|object| key.starts_with(object));
             let meaning = find(&known, &key);
@@ -658,8 +679,19 @@ impl Reading {
             draft: given.over(self.draft),
             absent: Vec::new(),
             remarks: Vec::new(),
+            own_program: None,
         }
     }
+}
+
+/// The only key that begins with a shortened one, as `argparse` takes it.
+fn abbreviated(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'static str> {
+    if known.contains_key(key) || key.len() < 5 || find(known, key).is_some() {
+        return None;
+    }
+    let mut all = known.keys().filter(|own| own.starts_with(key) && !own.contains('.'));
+    let only = all.next()?;
+    all.next().is_none().then_some(*only)
 }
 
 /// Fate of a key that no table knows: its name may say that it changes no memory, unless it is a mistyped one that does.

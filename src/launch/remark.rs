@@ -49,6 +49,8 @@ notes! {
     AlikeRuns = "alike_runs", "{count} runs are started that differ in nothing that changes memory; this is one of them";
     Conditional = "conditional", "line {line} starts the run under a condition that is not known here";
     UnsetVariables = "unset_variables", "variables that no line sets are taken as empty: {names}";
+    WholeBesideAdapters = "whole_beside_adapters", "{parts}, which train in full beside the adapters";
+    OwnProgram = "own_program", "{script}: a program of its own, whose code decides what its options mean";
     CutOff = "cut_off", "line {line}: {why} ends the command, so that the shell does not pass it {options}";
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";

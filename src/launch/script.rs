@@ -64,7 +64,7 @@ fn take_files(parsed: &mut Numbered) -> Result<(), LaunchError> {
                     text: &text,
                 };
                 // What a cell writes may be data.
-                added.extend(parse(source).ok().map(|parsed| (*number, parsed)));
+                added.extend(parse(source, &[]).ok().map(|parsed| (*number, parsed)));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Tools that start runs, and how their files are told apart.
 
+use crate::author::program_of;
 use crate::command::Command;
 use crate::entry::Entry;
 
@@ -28,6 +29,22 @@ pub enum Tool {
     DeepSpeed,
     /// accelerate's config file.
     Accelerate,
+    /// Qwen's finetune.py.
+    Qwen,
+    /// Qwen-VL's qwenvl/train.
+    QwenVl,
+    /// InternVL's internvl_chat_finetune.py.
+    InternVl,
+    /// MiniCPM-V's finetune.py.
+    MiniCpmV,
+    /// peft's examples/sft.
+    PeftSft,
+    /// LLaVA's train.py.
+    Llava,
+    /// Qwen-VL-Series-Finetune.
+    QwenVlSeries,
+    /// ShowUI's train.py.
+    ShowUi,
 }
 
 /// Keys that only the files of TRL's GRPO have.
@@ -58,6 +75,14 @@ impl Tool {
         Self::Axolotl,
         Self::DeepSpeed,
         Self::Accelerate,
+        Self::Qwen,
+        Self::QwenVl,
+        Self::InternVl,
+        Self::MiniCpmV,
+        Self::PeftSft,
+        Self::Llava,
+        Self::QwenVlSeries,
+        Self::ShowUi,
     ];
 
     /// Name of its table.
@@ -74,6 +99,14 @@ impl Tool {
             Self::Axolotl => "axolotl",
             Self::DeepSpeed => "deepspeed",
             Self::Accelerate => "accelerate",
+            Self::Qwen => "qwen",
+            Self::QwenVl => "qwen_vl",
+            Self::InternVl => "internvl",
+            Self::MiniCpmV => "minicpm_v",
+            Self::PeftSft => "peft_sft",
+            Self::Llava => "llava",
+            Self::QwenVlSeries => "qwen_vl_series",
+            Self::ShowUi => "showui",
         }
     }
 
@@ -91,6 +124,14 @@ impl Tool {
             Self::Axolotl => "axolotl 0.19",
             Self::DeepSpeed => "DeepSpeed 0.19",
             Self::Accelerate => "accelerate 1.15",
+            Self::Qwen => "Qwen's finetune.py",
+            Self::QwenVl => "Qwen-VL's qwenvl/train",
+            Self::InternVl => "InternVL's internvl_chat_finetune.py",
+            Self::MiniCpmV => "MiniCPM-V's finetune.py",
+            Self::PeftSft => "peft's examples/sft",
+            Self::Llava => "LLaVA's train.py",
+            Self::QwenVlSeries => "Qwen-VL-Series-Finetune",
+            Self::ShowUi => "ShowUI's train.py",
         }
     }
 
@@ -156,6 +197,8 @@ impl Tool {
                 "compute_environment",
                 "main_training_function",
             ],
+            // Their commands are told apart in `author`.
+            Self::Qwen | Self::QwenVl | Self::InternVl | Self::MiniCpmV | Self::PeftSft | Self::Llava | Self::QwenVlSeries | Self::ShowUi => &[],
         }
     }
 
@@ -190,6 +233,10 @@ impl Tool {
     /// Finds the tool of a command by its program, or else by its options.
     pub(crate) fn of_command(command: &Command) -> Option<Self> {
         let words: Vec<&str> = command.program.iter().map(String::as_str).collect();
+        let starts_script = words.iter().any(|word| word.ends_with(".py") || *word == "-m");
+        if let Some(tool) = program_of(&words, &command.entries).filter(|_| starts_script) {
+            return Some(tool);
+        }
         match words.as_slice() {
             ["swift", ..] => Some(Self::swift(command)),
             ["llamafactory-cli", ..] => Some(Self::LlamaFactory),
@@ -198,6 +245,8 @@ impl Tool {
             ["trl", "dpo", ..] => Some(Self::TrlDpo),
             ["trl", "grpo", ..] => Some(Self::TrlGrpo),
             ["trl", ..] => None,
+            // `accelerate launch $(which llamafactory-cli) train`.
+            words if words.iter().any(|word| word.ends_with("llamafactory-cli")) => Some(Self::LlamaFactory),
             words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::swift(command)),
             words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
             // TRL's scripts: sft.py, sft_vlm.py and so on.
@@ -209,6 +258,15 @@ impl Tool {
                 let tools: Vec<Self> = Self::ALL.iter().copied().filter(|tool| !tool.is_addition()).collect();
                 Self::among(&tools, &command.entries).or(Some(Self::Transformers))
             }
+        }
+    }
+
+    /// The tool whose trainer it is, of an author's program.
+    pub(crate) const fn trainer(self) -> Self {
+        match self {
+            Self::PeftSft => Self::TrlSft,
+            Self::Qwen | Self::QwenVl | Self::InternVl | Self::MiniCpmV | Self::Llava | Self::QwenVlSeries | Self::ShowUi => Self::Transformers,
+            other => other,
         }
     }
 

@@ -83,6 +83,7 @@ pub(crate) fn bits(value: &Value) -> Result<Option<u64>, Fault> {
         // ms-swift's word for none.
         0 => Ok(None),
         4 => Ok(Some(4)),
+        16 | 32 => Ok(None),
         8 => Err(NotSimulated("8-bit weights are not simulated")),
         _ => Err(NotSimulated("only 4-bit weights are simulated")),
     }

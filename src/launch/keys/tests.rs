@@ -20,6 +20,14 @@ const FIELDS: &[(&str, &str)] = &[
     ("axolotl", include_str!("fields/axolotl.tsv")),
     ("deepspeed", include_str!("fields/deepspeed.tsv")),
     ("accelerate", include_str!("fields/accelerate.tsv")),
+    ("qwen", include_str!("fields/qwen.tsv")),
+    ("qwen_vl", include_str!("fields/qwen_vl.tsv")),
+    ("internvl", include_str!("fields/internvl.tsv")),
+    ("minicpm_v", include_str!("fields/minicpm_v.tsv")),
+    ("peft_sft", include_str!("fields/peft_sft.tsv")),
+    ("llava", include_str!("fields/llava.tsv")),
+    ("qwen_vl_series", include_str!("fields/qwen_vl_series.tsv")),
+    ("showui", include_str!("fields/showui.tsv")),
 ];
 
 /// Rows that are no field of the tool's classes, and why they are there: table, key, reason.

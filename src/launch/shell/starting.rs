@@ -291,7 +291,13 @@ impl Shell<'_> {
             "make" => self.make(arguments, started, state),
             "cat" | "tee" => self.cat(&name, arguments, state),
             _ if is_scheduler(first) => return self.scheduled(started, state),
-            _ if PROGRAMS.contains(&started_name(&started.words).unwrap_or_default()) => self.record(started, state),
+            _ if PROGRAMS.contains(&started_name(&started.words).unwrap_or_default()) => {
+                let printed = output::printed(&started.words, self.input.as_deref(), state);
+                self.print(printed.as_deref());
+                if !started.words.iter().any(|word| word == "-c") {
+                    self.record(started, state);
+                }
+            }
             _ if is_runner(first) => {
                 let at = behind_runner(&started.words);
                 return match at {
@@ -565,7 +571,9 @@ impl Shell<'_> {
 
     /// Keeps a program that may train.
     fn record(&mut self, started: &Started, state: &State) {
-        let mut settings: Vec<(String, String)> = state.exported().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        // What Slurm tells is used by scripts, and by no trainer.
+        let exported = state.exported().filter(|(name, _)| !name.starts_with("SLURM_"));
+        let mut settings: Vec<(String, String)> = exported.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         settings.extend(started.own.iter().cloned());
         let program = started_name(&started.words).unwrap_or_default();
         let words = std::iter::once(program.to_owned()).chain(started.words[1..].iter().cloned());
