@@ -9,22 +9,47 @@ use crate::tool::Tool;
 const MARKS: &[(Tool, &[&str], &[&str])] = &[
     (
         Tool::InternVl,
-        &["use_llm_lora", "use_backbone_lora", "max_dynamic_patch", "down_sample_ratio"],
+        &[
+            "use_llm_lora",
+            "use_backbone_lora",
+            "max_dynamic_patch",
+            "down_sample_ratio",
+        ],
         &["internvl_chat_finetune", "internvl_chat_pretrain"],
     ),
     (
         Tool::QwenVl,
-        &["tune_mm_llm", "tune_mm_vision", "tune_mm_mlp", "dataset_use", "data_flatten"],
+        &[
+            "tune_mm_llm",
+            "tune_mm_vision",
+            "tune_mm_mlp",
+            "dataset_use",
+            "data_flatten",
+        ],
         &["train_qwen.py"],
     ),
     (
         Tool::Llava,
-        &["mm_projector_type", "mm_tunable_parts", "mm_vision_select_layer", "tune_mm_mlp_adapter", "image_aspect_ratio"],
+        &[
+            "mm_projector_type",
+            "mm_tunable_parts",
+            "mm_vision_select_layer",
+            "tune_mm_mlp_adapter",
+            "image_aspect_ratio",
+        ],
         &["llava/train/"],
     ),
     (Tool::MiniCpmV, &["tune_vision", "llm_type"], &[]),
-    (Tool::PeftSft, &["use_peft_lora", "use_nested_quant", "use_4bit_quantization"], &[]),
-    (Tool::QwenVlSeries, &["freeze_merger", "freeze_vision_tower", "unfreeze_topk_llm"], &[]),
+    (
+        Tool::PeftSft,
+        &["use_peft_lora", "use_nested_quant", "use_4bit_quantization"],
+        &[],
+    ),
+    (
+        Tool::QwenVlSeries,
+        &["freeze_merger", "freeze_vision_tower", "unfreeze_topk_llm"],
+        &[],
+    ),
     (Tool::ShowUi, &["ds_zero", "attn_imple", "lm_skip_layer"], &[]),
     (Tool::Qwen, &["lazy_preprocess", "fix_vit"], &[]),
 ];
@@ -33,13 +58,20 @@ const MARKS: &[(Tool, &[&str], &[&str])] = &[
 pub(crate) fn program_of(words: &[&str], entries: &[Entry]) -> Option<Tool> {
     // Scripts of other losses take the same options, and are none of these.
     let is_other = |word: &str| ["dpo", "grpo", "cls", "trl"].iter().any(|part| word.contains(part));
-    let script = words.iter().rev().find(|word| word.ends_with(".py")).copied().unwrap_or_default();
+    let script = words
+        .iter()
+        .rev()
+        .find(|word| word.ends_with(".py"))
+        .copied()
+        .unwrap_or_default();
     let name = script.rsplit('/').next().unwrap_or_default();
     if is_other(name) {
         return None;
     }
     let has = |key: &&str| entries.iter().any(|entry| entry.key.replace('-', "_") == **key);
-    let by_script = MARKS.iter().find(|(_, _, parts)| parts.iter().any(|part| script.contains(part)));
+    let by_script = MARKS
+        .iter()
+        .find(|(_, _, parts)| parts.iter().any(|part| script.contains(part)));
     let by_options = || MARKS.iter().find(|(_, keys, _)| keys.iter().any(|key| has(&key)));
     by_script.or_else(by_options).map(|(tool, ..)| *tool)
 }
@@ -89,13 +121,22 @@ mod tests {
     #[test]
     fn authors_programs_are_told_apart_by_script_and_options() {
         for (command, tool) in [
-            ("torchrun internvl/train/internvl_chat_finetune.py --bf16 True", Tool::InternVl),
+            (
+                "torchrun internvl/train/internvl_chat_finetune.py --bf16 True",
+                Tool::InternVl,
+            ),
             ("torchrun train.py --use_llm_lora 16 --freeze_llm True", Tool::InternVl),
             ("torchrun qwenvl/train/train_qwen.py --bf16", Tool::QwenVl),
             ("deepspeed llava/train/train_mem.py --bf16 True", Tool::Llava),
-            ("torchrun finetune.py --tune_vision true --llm_type qwen2", Tool::MiniCpmV),
+            (
+                "torchrun finetune.py --tune_vision true --llm_type qwen2",
+                Tool::MiniCpmV,
+            ),
             ("python train.py --use_peft_lora True --lora_r 8", Tool::PeftSft),
-            ("deepspeed src/train/train_sft.py --freeze_merger False --use_liger True", Tool::QwenVlSeries),
+            (
+                "deepspeed src/train/train_sft.py --freeze_merger False --use_liger True",
+                Tool::QwenVlSeries,
+            ),
             ("deepspeed train.py --ds_zero zero2 --batch_size 1", Tool::ShowUi),
             ("python finetune.py --lazy_preprocess True --use_lora", Tool::Qwen),
             ("python finetune.py --output_dir x", Tool::Transformers),
@@ -143,14 +184,21 @@ mod tests {
             "python train.py --lora_enable True --freeze_merger False --freeze_vision_tower True",
         ] {
             let open = open(&launch(&[command]));
-            assert!(open.iter().any(|text| text.contains("beside the adapters")), "{command}: {open:?}");
+            assert!(
+                open.iter().any(|text| text.contains("beside the adapters")),
+                "{command}: {open:?}"
+            );
         }
     }
 
     #[test]
     fn a_shortened_option_is_the_only_one_that_begins_so() {
         let launch = launch(&["python train.py --use_peft_lora True --max_seq_len 2048"]);
-        let line = launch.lines.iter().find(|line| line.entry.key == "max_seq_len").unwrap();
+        let line = launch
+            .lines
+            .iter()
+            .find(|line| line.entry.key == "max_seq_len")
+            .unwrap();
         assert_eq!(line.fate, Fate::Simulated);
         assert_eq!(launch.resolve(ModelFacts::UNKNOWN).case["seq"], 2048);
     }

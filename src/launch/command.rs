@@ -42,7 +42,9 @@ pub(crate) fn looks_like(name: &str, text: &str) -> bool {
         let is_shell = |word: &String| ["bash", "sh", "sbatch", "docker", "make"].contains(&word.as_str());
         started(words).is_some() || words.len() > 1 && words.first().is_some_and(is_shell)
     };
-    let is_script = [".sh", ".bash", ".slurm", ".sbatch"].iter().any(|ending| name.ends_with(ending));
+    let is_script = [".sh", ".bash", ".slurm", ".sbatch"]
+        .iter()
+        .any(|ending| name.ends_with(ending));
     let commands = || text.lines().flat_map(|line| line.split([';', '&', '|']));
     is_script || text.starts_with("#!") || is_translated(name, text) || commands().any(starts)
 }
@@ -55,19 +57,29 @@ struct Found {
 
 impl Found {
     fn of(run: Run, sources: &[Source<'_>], reading: &Reading) -> Self {
-        let text = sources.iter().find(|source| source.name == run.source).map_or("", |source| source.text);
+        let text = sources
+            .iter()
+            .find(|source| source.name == run.source)
+            .map_or("", |source| source.text);
         let mut command = Command {
             way: Way {
                 source: run.source.clone(),
                 folder: run.folder.clone(),
                 started: reading.started.clone(),
-                written: run.written.iter().map(|(path, text)| (path.clone(), text.clone())).collect(),
+                written: run
+                    .written
+                    .iter()
+                    .map(|(path, text)| (path.clone(), text.clone()))
+                    .collect(),
                 script: None,
             },
             read: reading.read.clone(),
             ..Command::default()
         };
-        let settings = run.settings.iter().map(|(name, value)| entry(name, scalar(&plain(value)), text));
+        let settings = run
+            .settings
+            .iter()
+            .map(|(name, value)| entry(name, scalar(&plain(value)), text));
         command.entries = settings.collect();
         command.options(&run.words, text);
         if let Some((early_end, options)) = &run.cut_off {
@@ -98,7 +110,10 @@ impl Found {
 pub(crate) fn read(main: Source<'_>, beside: &[Source<'_>]) -> Result<Command, String> {
     let mut reading = evaluate(main, beside);
     let runs = std::mem::take(&mut reading.runs);
-    if let Some(fault) = reading.fault.take_if(|fault| runs.is_empty() || fault.contains("steps")) {
+    if let Some(fault) = reading
+        .fault
+        .take_if(|fault| runs.is_empty() || fault.contains("steps"))
+    {
         return Err(fault);
     }
     let sources: Vec<Source<'_>> = beside.iter().copied().chain([main]).collect();
@@ -129,7 +144,10 @@ pub(crate) fn read(main: Source<'_>, beside: &[Source<'_>]) -> Result<Command, S
     }
     if !found.command.unset.is_empty() {
         let names: Vec<&str> = found.command.unset.iter().map(String::as_str).collect();
-        found.command.remarks.push(Note::UnsetVariables.with([("names", names.join(", "))]));
+        found
+            .command
+            .remarks
+            .push(Note::UnsetVariables.with([("names", names.join(", "))]));
     }
     // Its preferences are learnt with DPO where nothing is said (`RLHFArguments.rlhf_type`).
     let says_how = found.command.entries.iter().any(|entry| entry.key == "rlhf_type");
@@ -208,7 +226,8 @@ impl Command {
         // Variables that a script reads itself reach the program through its options.
         let known = keys(tool.unwrap_or(Tool::Transformers));
         let read = std::mem::take(&mut self.read);
-        self.entries.retain(|entry| known.contains_key(&*entry.key) || !read.contains(&entry.key));
+        self.entries
+            .retain(|entry| known.contains_key(&*entry.key) || !read.contains(&entry.key));
         Parsed {
             tool,
             launcher: Some(Launcher::of(&self.program)),
@@ -266,6 +285,7 @@ impl Command {
                             key: plain(word),
                             value: text,
                             line: 1,
+                            cell: None,
                         });
                     }
                 }

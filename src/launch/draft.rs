@@ -118,7 +118,13 @@ pub(crate) const SIZES_OF_TRAINER: [&str; 3] = [
 
 /// Projections of a decoder like Llama's.
 const PROJECTIONS: [&str; 7] = [
-    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
 ];
 /// Maps of Qwen's own code.
 const FUSED: [&str; 4] = ["c_attn", "c_proj", "w1", "w2"];
@@ -391,7 +397,11 @@ impl Draft {
             "zero_named" => {
                 let text = text(value)?;
                 let stage = text.strip_prefix("zero").and_then(|stage| stage.parse().ok());
-                self.zero_stage = Some(stage.filter(|stage| *stage <= 3).ok_or(Wrong("zero1, zero2 or zero3"))?);
+                self.zero_stage = Some(
+                    stage
+                        .filter(|stage| *stage <= 3)
+                        .ok_or(Wrong("zero1, zero2 or zero3"))?,
+                );
             }
             _ => return Err(Wrong("a setting that is known here")),
         }

@@ -166,7 +166,9 @@ impl Launch {
     /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
     pub fn setup(&self, model: ModelFacts) -> Resolved {
         let mut resolved = resolve::resolve(&self.draft, self.tool.trainer(), model);
-        resolved.not_simulated.extend(author::trained_beside(&self.draft, self.tool));
+        resolved
+            .not_simulated
+            .extend(author::trained_beside(&self.draft, self.tool));
         // Where nothing in its options is unknown, its options are transformers' own.
         let is_unknown = |line: &Line| matches!(line.fate, Fate::Unknown(_));
         if self.lines.iter().any(is_unknown) {
@@ -408,9 +410,17 @@ type Numbered = (usize, Parsed);
 /// Reads all sources, but for scripts that others of them start, and with files that a script writes and names.
 fn parse_all(sources: &[Source<'_>]) -> Result<Vec<Numbered>, LaunchError> {
     let read: Vec<_> = sources.iter().map(|source| parse(*source, sources)).collect();
-    let started: BTreeSet<String> = read.iter().flatten().flat_map(|parsed| parsed.way.started.iter().cloned()).collect();
+    let started: BTreeSet<String> = read
+        .iter()
+        .flatten()
+        .flat_map(|parsed| parsed.way.started.iter().cloned())
+        .collect();
     let mut out = Vec::new();
-    for (at, parsed) in read.into_iter().enumerate().filter(|(at, _)| !started.contains(sources[*at].name)) {
+    for (at, parsed) in read
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| !started.contains(sources[*at].name))
+    {
         let parsed = parsed?;
         let names = parsed.names();
         let written = &parsed.way.written;
@@ -446,7 +456,8 @@ pub fn named(sources: &[Source<'_>]) -> Vec<String> {
     for source in sources {
         match parse(*source, sources) {
             Ok(parsed) => {
-                let written = |path: &str| shell::fitting(parsed.way.written.iter().map(|(path, _)| path.as_str()), path);
+                let written =
+                    |path: &str| shell::fitting(parsed.way.written.iter().map(|(path, _)| path.as_str()), path);
                 out.extend(parsed.names().into_iter().filter(|path| written(path).is_none()));
             }
             Err(LaunchError::TooLarge { .. }) => continue,
@@ -506,7 +517,10 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         remarks.extend(parsed.remarks);
         // What the program of a command's own does with its options is not known, unless the program is here.
         if parsed.tool == Some(Tool::Transformers) && facts.is_none() {
-            let script = parsed.way.script.map(|script| Note::OwnProgram.with([("script", script)]));
+            let script = parsed
+                .way
+                .script
+                .map(|script| Note::OwnProgram.with([("script", script)]));
             own_program = script.or(own_program);
         }
         let is_script = parsed.script.is_some();
@@ -599,7 +613,7 @@ impl Reading {
                     Fate::Off(why)
                 }
                 Some(Meaning::NotSimulated(why, _)) => Fate::NotSimulated(why.text().to_owned()),
-// Whatever it is, it is off.
+                // Whatever it is, it is off.
                 None if !entry.value.is_number() && is_off(&entry.value, "") => Fate::NoEffect(NoEffect::Unset),
                 None => unknown(&key, &known),
             };
@@ -711,6 +725,8 @@ fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'stati
     (score(&best) > 0.9).then_some(best)
 }
 
+#[cfg(test)]
+mod beside_tests;
 #[cfg(test)]
 mod found;
 #[cfg(test)]

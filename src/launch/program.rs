@@ -15,9 +15,33 @@ pub const PROGRAMS: [&str; 9] = [
 
 /// Programs that start the command behind them in the same process or as one other.
 const RUNNERS: [&str; 27] = [
-    "nohup", "time", "exec", "sudo", "env", "nice", "taskset", "numactl", "uv", "uvx", "poetry", "pdm", "pixi", "conda",
-    "mamba", "micromamba", "timeout", "stdbuf", "setsid", "ionice", "command", "builtin", "singularity", "apptainer",
-    "xvfb-run", "nsys", "py-spy",
+    "nohup",
+    "time",
+    "exec",
+    "sudo",
+    "env",
+    "nice",
+    "taskset",
+    "numactl",
+    "uv",
+    "uvx",
+    "poetry",
+    "pdm",
+    "pixi",
+    "conda",
+    "mamba",
+    "micromamba",
+    "timeout",
+    "stdbuf",
+    "setsid",
+    "ionice",
+    "command",
+    "builtin",
+    "singularity",
+    "apptainer",
+    "xvfb-run",
+    "nsys",
+    "py-spy",
 ];
 
 /// Programs that start the command behind them once for each of several processes.

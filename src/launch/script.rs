@@ -25,10 +25,13 @@ pub(crate) fn facts(sources: &[Source<'_>], parsed: &mut Numbered) -> Result<Opt
         match started {
             Started::Run(facts) => return Ok(Some((at, facts))),
             Started::Command(line) => {
-                let command = parse(Source {
-                    name: "command.sh",
-                    text: &line,
-                }, sources)
+                let command = parse(
+                    Source {
+                        name: "command.sh",
+                        text: &line,
+                    },
+                    sources,
+                )
                 .map_err(|error| match error {
                     LaunchError::Unreadable { reason, .. } => unreadable(sources, number, reason),
                     other => other,

@@ -198,7 +198,14 @@ impl Tool {
                 "main_training_function",
             ],
             // Their commands are told apart in `author`.
-            Self::Qwen | Self::QwenVl | Self::InternVl | Self::MiniCpmV | Self::PeftSft | Self::Llava | Self::QwenVlSeries | Self::ShowUi => &[],
+            Self::Qwen
+            | Self::QwenVl
+            | Self::InternVl
+            | Self::MiniCpmV
+            | Self::PeftSft
+            | Self::Llava
+            | Self::QwenVlSeries
+            | Self::ShowUi => &[],
         }
     }
 
@@ -265,7 +272,13 @@ impl Tool {
     pub(crate) const fn trainer(self) -> Self {
         match self {
             Self::PeftSft => Self::TrlSft,
-            Self::Qwen | Self::QwenVl | Self::InternVl | Self::MiniCpmV | Self::Llava | Self::QwenVlSeries | Self::ShowUi => Self::Transformers,
+            Self::Qwen
+            | Self::QwenVl
+            | Self::InternVl
+            | Self::MiniCpmV
+            | Self::Llava
+            | Self::QwenVlSeries
+            | Self::ShowUi => Self::Transformers,
             other => other,
         }
     }

@@ -45,7 +45,11 @@ fn folders(given: &[Source]) -> Vec<PathBuf> {
         let Source::File(path) = source else { continue };
         let own = path.parent().unwrap_or(Path::new(""));
         out.push(own.to_owned());
-        let Ok(absolute) = fs::canonicalize(if own.as_os_str().is_empty() { Path::new(".") } else { own }) else {
+        let Ok(absolute) = fs::canonicalize(if own.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            own
+        }) else {
             continue;
         };
         for folder in absolute.ancestors().take(MOST_ABOVE) {
@@ -64,7 +68,8 @@ fn find(path: &str, folders: &[PathBuf]) -> Option<(String, String)> {
     let shortest = parts.len().min(2);
     let ends = (0..=parts.len() - shortest).map(|at| parts[at..].join("/"));
     let mut candidates = ends.flat_map(|end| folders.iter().map(move |folder| folder.join(&end)));
-    let file = candidates.find(|file| fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= MOST_BYTES as u64))?;
+    let file = candidates
+        .find(|file| fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= MOST_BYTES as u64))?;
     let text = fs::read(&file).ok()?;
     Some((file.display().to_string(), String::from_utf8_lossy(&text).into_owned()))
 }

@@ -175,7 +175,10 @@ impl Reader<'_> {
             }
             return value;
         }
-        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         self.rest = rest.trim_start();
         match digits.strip_prefix("0x") {

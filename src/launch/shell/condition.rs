@@ -1,9 +1,9 @@
 //! Conditions: `[ … ]`, `test` and `[[ … ]]`.
 
 use super::interpret::Shell;
+use super::pattern::fits;
 use super::state::State;
 use super::{is_open, open_word};
-use super::pattern::fits;
 
 /// Brackets within each other that are followed.
 const MOST_NESTED: usize = 30;
@@ -126,7 +126,11 @@ impl Reader<'_> {
             if is_open(left) || is_open(right) {
                 return None;
             }
-            let is_same = if self.is_extended { fits(right, left) } else { left == right };
+            let is_same = if self.is_extended {
+                fits(right, left)
+            } else {
+                left == right
+            };
             return Some(is_same != (sign == "!="));
         }
         let number = |text: &str| text.trim().parse::<i64>().ok();
@@ -154,7 +158,10 @@ impl Reader<'_> {
 }
 
 fn is_comparison(sign: &str) -> bool {
-    ["=", "==", "!=", "=~", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"].contains(&sign)
+    [
+        "=", "==", "!=", "=~", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef",
+    ]
+    .contains(&sign)
 }
 
 /// Whether a text has characters, if that is known.

@@ -261,8 +261,12 @@ fn braces(raw: &str) -> Vec<String> {
     if raw.contains(['\'', '"', '\\', '$', '`']) {
         return whole();
     }
-    let Some((before, rest)) = raw.split_once('{') else { return whole() };
-    let Some((inner, after)) = rest.split_once('}') else { return whole() };
+    let Some((before, rest)) = raw.split_once('{') else {
+        return whole();
+    };
+    let Some((inner, after)) = rest.split_once('}') else {
+        return whole();
+    };
     if inner.contains('{') || after.contains('{') {
         return whole();
     }

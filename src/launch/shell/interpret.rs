@@ -123,7 +123,10 @@ impl<'a> Shell<'a> {
     /// Follows the text of a script.
     pub fn script(&mut self, name: &str, text: &str, state: &mut State) {
         let text = text.replace("\r\n", "\n");
-        let text: String = text.chars().filter(|c| !('\u{e000}'..='\u{e002}').contains(c)).collect();
+        let text: String = text
+            .chars()
+            .filter(|c| !('\u{e000}'..='\u{e002}').contains(c))
+            .collect();
         let text = translate::to_shell(name, &text).unwrap_or(text);
         if !self.spend(text.len() / 64) {
             return;
@@ -424,7 +427,9 @@ impl<'a> Shell<'a> {
         if !is_quoted {
             return text;
         }
-        let escaped = text.chars().flat_map(|c| "*?[\\".contains(c).then_some('\\').into_iter().chain([c]));
+        let escaped = text
+            .chars()
+            .flat_map(|c| "*?[\\".contains(c).then_some('\\').into_iter().chain([c]));
         escaped.collect()
     }
 
@@ -499,10 +504,15 @@ impl<'a> Shell<'a> {
     fn simple(&mut self, simple: &Simple, state: &mut State) -> Status {
         if let Some(word) = simple.words.iter().find(|word| !word.is_closed) {
             let line = word.line;
-            self.fault.get_or_insert_with(|| format!("quotes do not end, from line {line} on"));
+            self.fault
+                .get_or_insert_with(|| format!("quotes do not end, from line {line} on"));
             return Status::Ran;
         }
-        let count = simple.words.iter().take_while(|word| assigned(&word.raw).is_some()).count();
+        let count = simple
+            .words
+            .iter()
+            .take_while(|word| assigned(&word.raw).is_some())
+            .count();
         let (assignments, words) = simple.words.split_at(count);
         let fields: Vec<String> = words.iter().flat_map(|word| self.fields(&word.raw, state)).collect();
         if fields.is_empty() {
@@ -524,7 +534,9 @@ impl<'a> Shell<'a> {
 
     /// Assigns `NAME=value`, `NAME+=value`, `NAME[i]=value` or `NAME=(…)`.
     pub fn assign(&mut self, raw: &str, state: &mut State) {
-        let Some((name, index, is_added, value)) = assigned(raw) else { return };
+        let Some((name, index, is_added, value)) = assigned(raw) else {
+            return;
+        };
         if let Some(items) = value.strip_prefix('(').and_then(|value| value.strip_suffix(')')) {
             return self.assign_items(name, is_added, items, state);
         }
@@ -578,7 +590,9 @@ impl<'a> Shell<'a> {
         };
         self.spend(list.len() / 8);
         for token in super::lexer::tokens(items) {
-            let super::lexer::Token::Word(word) = token else { continue };
+            let super::lexer::Token::Word(word) = token else {
+                continue;
+            };
             let keyed = word.raw.strip_prefix('[').and_then(|rest| rest.split_once("]="));
             match (keyed, &mut map) {
                 (Some((key, value)), Some(map)) => {
@@ -589,7 +603,10 @@ impl<'a> Shell<'a> {
                 (None, _) => list.extend(self.fields(&word.raw, state)),
             }
         }
-        state.set(name, map.map_or_else(|| Value::List(list.into()), |map| Value::Map(map.into())));
+        state.set(
+            name,
+            map.map_or_else(|| Value::List(list.into()), |map| Value::Map(map.into())),
+        );
     }
 
     /// Text of a file that was written or is given, and the name of its source.

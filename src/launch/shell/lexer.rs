@@ -126,7 +126,11 @@ impl<'a> Lexer<'a> {
                 let line = self.rest().split_inclusive('\n').next().unwrap_or_default();
                 self.at += line.len();
                 self.line += 1;
-                let plain = if strips_tabs { line.trim_start_matches('\t') } else { line };
+                let plain = if strips_tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    line
+                };
                 if plain.trim() == end {
                     break;
                 }
@@ -244,7 +248,9 @@ pub(super) fn word_end(text: &str, depth: usize) -> (usize, bool) {
 
 /// True for `NAME=` or `NAME+=`, behind which a list may stand.
 fn is_assignment_head(text: &str) -> bool {
-    let name = text.strip_suffix('=').map(|name| name.strip_suffix('+').unwrap_or(name));
+    let name = text
+        .strip_suffix('=')
+        .map(|name| name.strip_suffix('+').unwrap_or(name));
     name.is_some_and(super::is_name)
 }
 

@@ -137,3 +137,5 @@ pub(crate) fn is_translated(name: &str, text: &str) -> bool {
     translate::kind(name, text).is_some()
 }
 
+#[cfg(test)]
+mod tests;

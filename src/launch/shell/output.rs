@@ -11,7 +11,7 @@ pub(super) fn printed(words: &[String], input: Option<&str>, state: &State) -> O
     let last = arguments.last().copied().unwrap_or_default();
     let line = |text: &str| Some(format!("{text}\n"));
     match file_name(&words[0]) {
-        "pwd" => line(&format!("./{}", state.folder)),
+        "pwd" => line(&state.place()),
         "dirname" => line(&folder(last)),
         "basename" => {
             let name = file_name(arguments.first()?);
@@ -75,7 +75,9 @@ fn counted_by_torch(arguments: &[&str], visible: Option<usize>) -> Option<String
     let code = arguments.get(code + 1)?;
     let is_count = code.contains("device_count()") && code.contains("print");
     let is_plain = !code.contains(['+', '*', '/', '-']);
-    (is_count && is_plain).then_some(visible?).map(|count| format!("{count}\n"))
+    (is_count && is_plain)
+        .then_some(visible?)
+        .map(|count| format!("{count}\n"))
 }
 
 /// What a filter leaves of lines.
@@ -83,7 +85,11 @@ fn filtered(name: &str, arguments: &[&str], input: &str) -> Option<String> {
     let option = |wanted: &str| -> Option<&str> {
         let at = arguments.iter().position(|word| word.starts_with(wanted))?;
         let inside = &arguments[at][wanted.len()..];
-        if inside.is_empty() { arguments.get(at + 1).copied() } else { Some(inside) }
+        if inside.is_empty() {
+            arguments.get(at + 1).copied()
+        } else {
+            Some(inside)
+        }
     };
     let lines = || input.lines();
     let joined = |lines: Vec<&str>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
@@ -92,7 +98,9 @@ fn filtered(name: &str, arguments: &[&str], input: &str) -> Option<String> {
         "wc" if arguments.contains(&"-l") => Some(format!("{}\n", input.matches('\n').count())),
         "wc" if arguments.contains(&"-w") => Some(format!("{}\n", input.split_whitespace().count())),
         "head" | "tail" => {
-            let count = arguments.iter().find_map(|word| word.trim_start_matches(['-', 'n']).parse::<usize>().ok());
+            let count = arguments
+                .iter()
+                .find_map(|word| word.trim_start_matches(['-', 'n']).parse::<usize>().ok());
             let count = count.unwrap_or(10);
             let all: Vec<&str> = lines().collect();
             let taken = match name {
@@ -109,7 +117,11 @@ fn filtered(name: &str, arguments: &[&str], input: &str) -> Option<String> {
             [from, to] if !from.contains(['[', '-']) => {
                 let (from, to) = (super::expand::unescaped(from), super::expand::unescaped(to));
                 let last = to.chars().last()?;
-                let change = |c: char| from.chars().position(|own| own == c).map(|at| to.chars().nth(at).unwrap_or(last));
+                let change = |c: char| {
+                    from.chars()
+                        .position(|own| own == c)
+                        .map(|at| to.chars().nth(at).unwrap_or(last))
+                };
                 Some(input.chars().map(|c| change(c).unwrap_or(c)).collect())
             }
             _ => None,
@@ -121,7 +133,11 @@ fn filtered(name: &str, arguments: &[&str], input: &str) -> Option<String> {
             let cut: Vec<String> = lines().map(|line| cut(line).unwrap_or_default()).collect();
             Some(cut.iter().map(|line| format!("{line}\n")).collect())
         }
-        "awk" if arguments.last().is_some_and(|code| code.replace(' ', "") == "{printNF}") => {
+        "awk"
+            if arguments
+                .last()
+                .is_some_and(|code| code.replace(' ', "") == "{printNF}") =>
+        {
             let separator = option("-F").map(|text| text.trim_matches(['\'', '"']).to_owned());
             let count = |line: &str| match &separator {
                 Some(separator) if !separator.is_empty() => line.split(separator.as_str()).count(),

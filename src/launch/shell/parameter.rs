@@ -68,7 +68,7 @@ impl Shell<'_> {
         self.read.insert(name.to_owned());
         let Some(value) = state.get(name).cloned() else {
             return match name {
-                "PWD" => Held::one(format!("./{}", state.folder)),
+                "PWD" => Held::one(state.place()),
                 "BASH_SOURCE" => Held::one(&*state.script),
                 "HOME" | "USER" | "HOSTNAME" | "RANDOM" | "SECONDS" | "UID" | "LINENO" => {
                     Held::Open(open(&format!("${name}")))
@@ -114,7 +114,9 @@ impl Shell<'_> {
             return Held::Open(open(&format!("${name}")));
         };
         match name.parse::<usize>() {
-            Ok(at) => arguments.get(at.wrapping_sub(1)).map_or(Held::Unset, |text| Held::one(text.as_str())),
+            Ok(at) => arguments
+                .get(at.wrapping_sub(1))
+                .map_or(Held::Unset, |text| Held::one(text.as_str())),
             Err(_) => Held::one(arguments.len().to_string()),
         }
     }
@@ -125,7 +127,9 @@ impl Shell<'_> {
             let (name, index, _) = taken_apart(named);
             let length = match self.held(name, index, state) {
                 Held::Texts(texts, _) if texts.iter().any(|text| is_open(text)) => None,
-                Held::Texts(texts, _) if matches!(index, Some("@" | "*")) || matches!(name, "@" | "*") => Some(texts.len()),
+                Held::Texts(texts, _) if matches!(index, Some("@" | "*")) || matches!(name, "@" | "*") => {
+                    Some(texts.len())
+                }
                 Held::Texts(texts, _) => Some(texts[0].chars().count()),
                 Held::Unset => Some(0),
                 Held::Open(_) => None,
@@ -241,7 +245,13 @@ impl Shell<'_> {
                 ',' if doubled => text.to_lowercase(),
                 '^' | ',' => {
                     let mut chars = text.chars();
-                    let first = chars.next().map(|c| if sign == '^' { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+                    let first = chars.next().map(|c| {
+                        if sign == '^' {
+                            c.to_ascii_uppercase()
+                        } else {
+                            c.to_ascii_lowercase()
+                        }
+                    });
                     first.into_iter().chain(chars).collect()
                 }
                 _ => text.clone(),
@@ -256,10 +266,18 @@ impl Shell<'_> {
             None => (range, None),
         };
         let is_of_arguments = inner.starts_with(['@', '*']);
-        let count = if is_several || is_of_arguments { texts.len() } else { texts[0].chars().count() };
+        let count = if is_several || is_of_arguments {
+            texts.len()
+        } else {
+            texts[0].chars().count()
+        };
         let place = |number: Option<i64>| {
             let number = number?;
-            let number = if number < 0 { number.saturating_add(count as i64) } else { number };
+            let number = if number < 0 {
+                number.saturating_add(count as i64)
+            } else {
+                number
+            };
             usize::try_from(number).ok()
         };
         let Some(from) = place(self.number(from, state)) else {

@@ -115,7 +115,10 @@ impl Shell<'_> {
                 }
             }
             "shift" => {
-                let count = arguments.first().and_then(|count| count.parse().ok()).unwrap_or(1_usize);
+                let count = arguments
+                    .first()
+                    .and_then(|count| count.parse().ok())
+                    .unwrap_or(1_usize);
                 if let Some(own) = &state.arguments {
                     state.arguments = Some(Rc::new(own.iter().skip(count).cloned().collect()));
                 }
@@ -127,7 +130,7 @@ impl Shell<'_> {
             }
             "popd" => state.folder = String::new(),
             "read" | "mapfile" | "readarray" => {
-                self.take_line(name, arguments, state);
+                self.take_line(name, started, state);
                 return Some(Status::Unknown);
             }
             "eval" => {
@@ -150,14 +153,19 @@ impl Shell<'_> {
                 });
             }
             "echo" | "printf" => self.say(name, arguments),
-            "trap" | "alias" | "shopt" | "ulimit" | "umask" | "wait" | "sleep" | "set -x" | "module" | "mkdir" | "rm" => {}
+            "trap" | "alias" | "shopt" | "ulimit" | "umask" | "wait" | "sleep" | "set -x" | "module" | "mkdir"
+            | "rm" => {}
             _ => return None,
         }
         Some(Status::Ran)
     }
 
     fn declare(&mut self, name: &str, arguments: &[String], state: &mut State) {
-        let flags: String = arguments.iter().filter(|word| word.starts_with('-')).map(String::as_str).collect();
+        let flags: String = arguments
+            .iter()
+            .filter(|word| word.starts_with('-'))
+            .map(String::as_str)
+            .collect();
         let is_exported = name == "export" || flags.contains('x');
         for word in arguments.iter().filter(|word| !word.starts_with('-')) {
             let name = match word.split_once('=') {
@@ -194,7 +202,10 @@ impl Shell<'_> {
             let text = output::formatted(arguments);
             return self.print(text.as_deref());
         }
-        let flags = arguments.iter().take_while(|word| matches!(word.as_str(), "-n" | "-e" | "-ne" | "-en")).count();
+        let flags = arguments
+            .iter()
+            .take_while(|word| matches!(word.as_str(), "-n" | "-e" | "-ne" | "-en"))
+            .count();
         let text = arguments[flags..].join(" ");
         let escapes = arguments[..flags].iter().any(|flag| flag.contains('e'));
         let text = if escapes { super::expand::unescaped(&text) } else { text };
@@ -203,12 +214,22 @@ impl Shell<'_> {
     }
 
     /// `read`, whose line is known in a here-string.
-    fn take_line(&mut self, name: &str, arguments: &[String], state: &mut State) {
+    fn take_line(&mut self, name: &str, started: &Started, state: &mut State) {
+        let arguments = &started.words[1..];
         let mut names: Vec<&String> = arguments.iter().filter(|word| is_name(word)).collect();
         let is_array = name != "read" || arguments.iter().any(|word| word.starts_with('-') && word.contains('a'));
-        let line = self.input.as_ref().and_then(|input| input.lines().next().map(str::to_owned));
-        let separators = match state.get("IFS") {
-            Some(Value::Text(text)) => text.to_string(),
+        let line = self
+            .input
+            .as_ref()
+            .and_then(|input| input.lines().next().map(str::to_owned));
+        let own = started
+            .own
+            .iter()
+            .find(|(name, _)| name == "IFS")
+            .map(|(_, text)| text.clone());
+        let separators = match (own, state.get("IFS")) {
+            (Some(text), _) => text,
+            (None, Some(Value::Text(text))) => text.to_string(),
             _ => " \t".to_owned(),
         };
         let Some(line) = line.filter(|line| name == "read" && !is_open(line)) else {
@@ -217,7 +238,11 @@ impl Shell<'_> {
             }
             return;
         };
-        let parts: Vec<String> = line.split(|c| separators.contains(c)).filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let parts: Vec<String> = line
+            .split(|c| separators.contains(c))
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
         if is_array {
             if let Some(name) = names.pop() {
                 state.set(name, Value::List(parts.into()));
@@ -226,14 +251,20 @@ impl Shell<'_> {
         }
         let count = names.len();
         for (at, name) in names.into_iter().enumerate() {
-            let text = if at + 1 == count { parts.get(at..).unwrap_or_default().join(" ") } else { parts.get(at).cloned().unwrap_or_default() };
+            let text = if at + 1 == count {
+                parts.get(at..).unwrap_or_default().join(" ")
+            } else {
+                parts.get(at).cloned().unwrap_or_default()
+            };
             state.set_text(name, &text);
         }
     }
 
     /// `getopts`: takes the next option of the arguments.
     fn option(&mut self, arguments: &[String], state: &mut State) -> Status {
-        let [letters, name, ..] = arguments else { return Status::Is(false) };
+        let [letters, name, ..] = arguments else {
+            return Status::Is(false);
+        };
         let Some(given) = state.arguments.clone() else {
             self.asked_arguments = true;
             return Status::Unknown;
@@ -242,7 +273,10 @@ impl Shell<'_> {
             Some(Value::Text(text)) => text.parse().unwrap_or(1),
             _ => 1_usize,
         };
-        let Some(word) = given.get(at - 1).filter(|word| word.len() > 1 && word.starts_with('-') && *word != "--") else {
+        let Some(word) = given
+            .get(at - 1)
+            .filter(|word| word.len() > 1 && word.starts_with('-') && *word != "--")
+        else {
             return Status::Is(false);
         };
         let letter = word.chars().nth(1).unwrap_or_default();
@@ -273,7 +307,9 @@ impl Shell<'_> {
             self.shell(started, matches!(first, "source" | "."), state);
             return Status::Ran;
         }
-        let is_script = [".sh", ".bash", ".slurm", ".sbatch"].iter().any(|ending| first.ends_with(ending))
+        let is_script = [".sh", ".bash", ".slurm", ".sbatch"]
+            .iter()
+            .any(|ending| first.ends_with(ending))
             || first.starts_with("./") && self.file(first, state).is_some_and(|(text, _)| text.starts_with("#!"));
         if is_script {
             self.start(first, arguments, started, state);
@@ -339,7 +375,9 @@ impl Shell<'_> {
     fn shell(&mut self, started: &Started, is_same_shell: bool, state: &mut State) {
         let arguments = &started.words[1..];
         let flags = arguments.iter().take_while(|word| word.starts_with(['-', '+'])).count();
-        let is_text = arguments[..flags].iter().any(|flag| !flag.starts_with("--") && flag.contains('c'));
+        let is_text = arguments[..flags]
+            .iter()
+            .any(|flag| !flag.starts_with("--") && flag.contains('c'));
         match arguments.get(flags) {
             Some(text) if is_text => {
                 let mut child = self.child(started, state);
@@ -407,7 +445,9 @@ impl Shell<'_> {
         let Some((text, source)) = self.file(path, state) else {
             // What sets up an environment starts nothing.
             let name = file_name(path);
-            let is_set_up = ["activate", "rc", "profile", "conda", "bashrc", "setvars", "setup", "venv"];
+            let is_set_up = [
+                "activate", "rc", "profile", "conda", "bashrc", "setvars", "setup", "venv",
+            ];
             if name.ends_with(".sh") && !is_set_up.iter().any(|part| name.contains(part)) {
                 self.absent.push(plain(path));
             }
@@ -416,7 +456,11 @@ impl Shell<'_> {
         if state.calls >= MOST_CALLS {
             return;
         }
-        let own = (Rc::clone(&state.script), Rc::clone(&state.source), state.arguments.clone());
+        let own = (
+            Rc::clone(&state.script),
+            Rc::clone(&state.source),
+            state.arguments.clone(),
+        );
         if let Some(source) = source {
             self.started.insert(source.clone());
             state.source = source.into();
@@ -447,8 +491,10 @@ impl Shell<'_> {
             let mut with = started.clone();
             let mut asked = State::default();
             header_options(options, &mut asked);
-            let told: Vec<(String, String)> =
-                asked.exported().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let told: Vec<(String, String)> = asked
+                .exported()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect();
             with.own.extend(told);
             self.start(&arguments[at], &arguments[at + 1..], &with, state);
         } else if let Some(text) = self.input.clone() {
@@ -462,10 +508,22 @@ impl Shell<'_> {
     /// `docker run`: what runs in the image, with the GPUs and the variables that it is given.
     fn contained(&mut self, started: &Started, state: &mut State) {
         let words = &started.words;
-        let Some(at) = words.iter().position(|word| matches!(word.as_str(), "run" | "exec")) else { return };
+        let Some(at) = words.iter().position(|word| matches!(word.as_str(), "run" | "exec")) else {
+            return;
+        };
         const WITHOUT_VALUE: [&str; 12] = [
-            "--rm", "--privileged", "--init", "--interactive", "--tty", "--detach", "--read-only", "--no-healthcheck",
-            "--oom-kill-disable", "--publish-all", "--quiet", "--sig-proxy",
+            "--rm",
+            "--privileged",
+            "--init",
+            "--interactive",
+            "--tty",
+            "--detach",
+            "--read-only",
+            "--no-healthcheck",
+            "--oom-kill-disable",
+            "--publish-all",
+            "--quiet",
+            "--sig-proxy",
         ];
         let mut inner = started.clone();
         let mut place = at + 1;
@@ -499,7 +557,11 @@ impl Shell<'_> {
             Some(input) => Some(input.to_string()),
             None => started.words[1..].iter().rev().find(|word| word.contains(' ')).cloned(),
         };
-        let at = started.words.iter().skip(1).position(|word| PROGRAMS.contains(&word.as_str()) || SHELLS.contains(&word.as_str()));
+        let at = started
+            .words
+            .iter()
+            .skip(1)
+            .position(|word| PROGRAMS.contains(&word.as_str()) || SHELLS.contains(&word.as_str()));
         match (text, at) {
             (_, Some(at)) => _ = self.invoke(started.from(at + 1), state),
             (Some(text), None) => {
@@ -513,14 +575,22 @@ impl Shell<'_> {
 
     /// `make target`: the commands of a makefile beside.
     fn make(&mut self, arguments: &[String], started: &Started, state: &mut State) {
-        let named = arguments.iter().position(|word| word == "-f").and_then(|at| arguments.get(at + 1)).cloned();
+        let named = arguments
+            .iter()
+            .position(|word| word == "-f")
+            .and_then(|at| arguments.get(at + 1))
+            .cloned();
         let path = named.unwrap_or_else(|| "Makefile".to_owned());
         let Some((text, source)) = self.file(&path, state) else {
             self.absent.push(path);
             return;
         };
-        let target = arguments.iter().find(|word| !word.starts_with('-') && !word.contains('=') && **word != path);
-        let Some(text) = super::translate::makefile(&text, target.map(String::as_str)) else { return };
+        let target = arguments
+            .iter()
+            .find(|word| !word.starts_with('-') && !word.contains('=') && **word != path);
+        let Some(text) = super::translate::makefile(&text, target.map(String::as_str)) else {
+            return;
+        };
         let mut child = self.child(started, state);
         for (name, value) in arguments.iter().filter_map(|word| word.split_once('=')) {
             child.set_text(name, value);
@@ -536,7 +606,9 @@ impl Shell<'_> {
     /// `srun`, `mpirun`: how many processes they start of a command.
     fn scheduled(&mut self, started: &Started, state: &mut State) -> Status {
         let words = &started.words;
-        let Some(at) = behind_runner(words) else { return Status::Ran };
+        let Some(at) = behind_runner(words) else {
+            return Status::Ran;
+        };
         let scheduler = file_name(&words[0]).to_owned();
         let mut asked = state.clone();
         let mut inner = started.from(at);
@@ -560,7 +632,12 @@ impl Shell<'_> {
                  runs, with torchrun and --nproc_per_node"
             )
         }));
-        for name in ["CUDA_VISIBLE_DEVICES", "SLURM_NNODES", "SLURM_NTASKS", "SLURM_GPUS_ON_NODE"] {
+        for name in [
+            "CUDA_VISIBLE_DEVICES",
+            "SLURM_NNODES",
+            "SLURM_NTASKS",
+            "SLURM_GPUS_ON_NODE",
+        ] {
             if let Some(Value::Text(text)) = asked.get(name) {
                 state.set_text(name, &text.to_string());
                 state.export(name);
@@ -573,7 +650,9 @@ impl Shell<'_> {
     fn record(&mut self, started: &Started, state: &State) {
         // What Slurm tells is used by scripts, and by no trainer.
         let exported = state.exported().filter(|(name, _)| !name.starts_with("SLURM_"));
-        let mut settings: Vec<(String, String)> = exported.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut settings: Vec<(String, String)> = exported
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
         settings.extend(started.own.iter().cloned());
         let program = started_name(&started.words).unwrap_or_default();
         let words = std::iter::once(program.to_owned()).chain(started.words[1..].iter().cloned());
@@ -609,14 +688,23 @@ impl Shell<'_> {
                 run.words.splice(at..at, ["--num_gpus".to_owned(), gpus.to_string()]);
             }
             if hosts.len() > 1 {
-                run.words.splice(at..at, ["--num_nodes".to_owned(), hosts.len().to_string()]);
+                run.words
+                    .splice(at..at, ["--num_nodes".to_owned(), hosts.len().to_string()]);
             }
             return;
         }
-        let Some(path) = told(&["-H", "--hostfile"]) else { return };
-        let Some((text, _)) = self.file(&path, state) else { return };
-        let lines = text.lines().filter_map(|line| Some((line.split('#').next()?, line.split_once("slots=")?.1)));
-        let slots: Vec<u64> = lines.filter_map(|(_, slots)| slots.split_whitespace().next()?.parse().ok()).collect();
+        let Some(path) = told(&["-H", "--hostfile"]) else {
+            return;
+        };
+        let Some((text, _)) = self.file(&path, state) else {
+            return;
+        };
+        let lines = text
+            .lines()
+            .filter_map(|line| Some((line.split('#').next()?, line.split_once("slots=")?.1)));
+        let slots: Vec<u64> = lines
+            .filter_map(|(_, slots)| slots.split_whitespace().next()?.parse().ok())
+            .collect();
         if let Some(most) = slots.iter().max() {
             let words = ["--num_nodes", &slots.len().to_string(), "--num_gpus", &most.to_string()].map(str::to_owned);
             let is_told = told(&["--num_gpus"]).is_some() || told(&["--num_nodes"]).is_some();
@@ -630,12 +718,17 @@ impl Shell<'_> {
 /// Gives a run the number of processes that a scheduler starts of it.
 fn apply(tasks: &Result<u64, String>, run: &mut Run) {
     // What starts processes itself is started once on each machine.
-    if !matches!(run.words[0].as_str(), "python" | "python3") || run.words.iter().any(|word| word.starts_with("torch.distributed")) {
+    if !matches!(run.words[0].as_str(), "python" | "python3")
+        || run.words.iter().any(|word| word.starts_with("torch.distributed"))
+    {
         return;
     }
     match tasks {
         Ok(1) => {}
-        Ok(tasks) => run.words.splice(1..1, ["--nproc_per_node".to_owned(), tasks.to_string()]).for_each(drop),
+        Ok(tasks) => run
+            .words
+            .splice(1..1, ["--nproc_per_node".to_owned(), tasks.to_string()])
+            .for_each(drop),
         Err(why) => run.fault = Some(why.clone()),
     }
 }
@@ -657,7 +750,9 @@ fn behind_runner(words: &[String]) -> Option<usize> {
     };
     let candidates = || (1..words.len()).filter(|at| is_command(&words[*at]));
     // Behind an option may be its value, such as an environment or a package of a program's name.
-    candidates().find(|at| !words[at - 1].starts_with('-')).or_else(|| candidates().next())
+    candidates()
+        .find(|at| !words[at - 1].starts_with('-'))
+        .or_else(|| candidates().next())
 }
 
 /// Value of an option among some words.
@@ -665,7 +760,10 @@ fn option(words: &[String], names: &[&str]) -> Option<String> {
     words.iter().enumerate().find_map(|(at, word)| {
         names.iter().find_map(|name| match word.strip_prefix(name)? {
             "" => words.get(at + 1).cloned(),
-            rest => rest.strip_prefix('=').map(str::to_owned).or_else(|| (name.len() == 2).then(|| rest.to_owned())),
+            rest => rest
+                .strip_prefix('=')
+                .map(str::to_owned)
+                .or_else(|| (name.len() == 2).then(|| rest.to_owned())),
         })
     })
 }
@@ -688,7 +786,9 @@ fn first_of(count: u64) -> String {
 
 /// Reads the lines of Slurm at the head of a script: they decide what the environment says.
 pub(super) fn headers(text: &str, state: &mut State) {
-    let lines = text.lines().take_while(|line| line.trim().is_empty() || line.starts_with('#'));
+    let lines = text
+        .lines()
+        .take_while(|line| line.trim().is_empty() || line.starts_with('#'));
     let told = lines.filter_map(|line| line.strip_prefix("#SBATCH"));
     let words: Vec<String> = told
         .flat_map(|line| {
@@ -710,12 +810,12 @@ fn header_options(words: &[String], state: &mut State) {
     let nodes = option(words, &["-N", "--nodes"]).and_then(|nodes| nodes.rsplit('-').next()?.parse::<u64>().ok());
     let tasks_per_node = number(&["--ntasks-per-node"]);
     let tasks = number(&["-n", "--ntasks"]).or(tasks_per_node.map(|tasks| tasks * nodes.unwrap_or(1)));
-    let of_resources = option(words, &["--gres"]).filter(|text| text.starts_with("gpu")).and_then(|text| {
-        match text.rsplit(':').next()?.split(['(', ',']).next()? {
+    let of_resources = option(words, &["--gres"])
+        .filter(|text| text.starts_with("gpu"))
+        .and_then(|text| match text.rsplit(':').next()?.split(['(', ',']).next()? {
             "gpu" => Some(1),
             count => count.parse().ok(),
-        }
-    });
+        });
     let of_task = number(&["--gpus-per-task"]).map(|gpus| gpus * tasks_per_node.unwrap_or(1));
     let of_all = number(&["-G", "--gpus"]).map(|gpus| gpus / nodes.unwrap_or(1).max(1));
     let gpus = number(&["--gpus-per-node"]).or(of_resources).or(of_task).or(of_all);

@@ -66,6 +66,14 @@ impl State {
         }
     }
 
+    /// The folder as a path.
+    pub fn place(&self) -> String {
+        match self.folder.as_str() {
+            "" => ".".to_owned(),
+            folder => format!("./{folder}"),
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.variables.len()
     }
@@ -81,7 +89,11 @@ impl State {
             Value::List(items) => items.iter().map(String::len).sum::<usize>() > MOST_BYTES,
             Value::Map(items) => items.values().map(String::len).sum::<usize>() > MOST_BYTES,
         };
-        let value = if is_too_long { Value::Text(open(&format!("${name}")).into()) } else { value };
+        let value = if is_too_long {
+            Value::Text(open(&format!("${name}")).into())
+        } else {
+            value
+        };
         let is_exported = self.variables.get(name).is_some_and(|variable| variable.is_exported);
         self.variables.insert(name.into(), Variable { value, is_exported });
     }
@@ -102,17 +114,21 @@ impl State {
 
     /// Variables of the environment that programs see.
     pub fn exported(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.variables.iter().filter_map(|(name, variable)| match &variable.value {
-            Value::Text(text) if variable.is_exported => Some((&**name, &**text)),
-            _ => None,
-        })
+        self.variables
+            .iter()
+            .filter_map(|(name, variable)| match &variable.value {
+                Value::Text(text) if variable.is_exported => Some((&**name, &**text)),
+                _ => None,
+            })
     }
 
     /// The state of a script that is started from here: it has the environment alone.
     pub fn of_child(&self) -> Self {
         let variables = self.variables.iter().filter(|(_, variable)| variable.is_exported);
         Self {
-            variables: variables.map(|(name, variable)| (name.clone(), variable.clone())).collect(),
+            variables: variables
+                .map(|(name, variable)| (name.clone(), variable.clone()))
+                .collect(),
             functions: BTreeMap::new(),
             flow: Flow::Go,
             calls: self.calls + 1,

@@ -15,7 +15,12 @@ pub(super) enum Kind {
 pub(super) fn kind(name: &str, text: &str) -> Option<Kind> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    let first = text.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
+    let first = text
+        .trim_start()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     if name == "makefile" || name == "gnumakefile" || ends(&[".mk", ".make"]) {
         return Some(Kind::Makefile);
     }
@@ -68,7 +73,9 @@ pub(super) fn makefile(text: &str, wanted: Option<&str>) -> Option<String> {
     for line in text.lines() {
         let is_joined = std::mem::replace(&mut is_continued, line.ends_with('\\'));
         let is_recipe = line.starts_with('\t') || is_joined;
-        let target = line.split_once(':').filter(|(_, rest)| !is_recipe && !rest.starts_with('='));
+        let target = line
+            .split_once(':')
+            .filter(|(_, rest)| !is_recipe && !rest.starts_with('='));
         let assignment = ["?=", ":=", "+=", "="].iter().find_map(|sign| {
             let (name, value) = line.split_once(sign)?;
             let name = name.trim().trim_start_matches("export ");
@@ -136,7 +143,10 @@ fn batch(text: &str) -> String {
                 _ => String::new(),
             };
         }
-        let plain = plain.strip_prefix("call ").or_else(|| plain.strip_prefix("start ")).unwrap_or(plain);
+        let plain = plain
+            .strip_prefix("call ")
+            .or_else(|| plain.strip_prefix("start "))
+            .unwrap_or(plain);
         let (body, end) = match plain.strip_suffix('^') {
             Some(body) => (body, "\\"),
             None => (plain, ""),
