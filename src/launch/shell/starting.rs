@@ -626,9 +626,11 @@ impl Shell<'_> {
             }
             _ => number(&["-np", "-n", "--np"]),
         };
+        // Python alone does not know of Slurm: each process would train for itself, unless it is told its rank.
+        let told = told.filter(|tasks| scheduler != "srun" || *tasks == 1);
         inner.tasks = Some(told.ok_or_else(|| {
             format!(
-                "`{scheduler}` decides how many processes run, and no line says how many it starts; give the command that it \
+                "`{scheduler}` decides how many processes run, which is not read; give the command that it \
                  runs, with torchrun and --nproc_per_node"
             )
         }));

@@ -33,7 +33,6 @@ fn variables_parameters_and_sums_are_expanded_as_bash_does() {
             "A=(x \"y z\")\nA+=(w)\npython t.py \"${A[@]}\" ${#A[@]}",
             "python t.py x y z w 3",
         ),
-        ("declare -A M=([a]=1 [b]=2)\npython t.py ${M[b]}", "python t.py 2"),
         (
             "ARGS=\"\n  --a 1 \\\n  --b 2\n\"\npython t.py $ARGS",
             "python t.py --a 1 --b 2",
