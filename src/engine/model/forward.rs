@@ -1,6 +1,7 @@
 //! The forward of each family, as transformers 5.17 runs it, written in the operations of the tape.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use crate::dtype::DType;
 use crate::nn::{KvCache, TokenScores, ids, position_ids};
@@ -132,6 +133,15 @@ impl Run {
     /// Returns true if blocks of the part of the model that is running are checkpointed.
     pub fn checkpoints(&self, t: &Tape) -> bool {
         self.checkpoints_in(t.component_now())
+    }
+
+    /// Runs a block on its input, checkpointed if those of the part of the model that is running are
+    /// (`GradientCheckpointingLayer.__call__`).
+    pub fn checkpointed(&self, t: &Tape, input: Tensor, block: impl Fn(&Tape, Tensor) -> Tensor + 'static) -> Tensor {
+        match self.checkpoints(t) {
+            true => t.checkpoint(input, Rc::new(block)),
+            false => block(t, input),
+        }
     }
 
     /// Returns true if blocks of a part of the model are checkpointed.

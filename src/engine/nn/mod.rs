@@ -23,6 +23,7 @@ mod mrope;
 mod multihead;
 mod nf4;
 mod norm;
+mod numbered;
 mod rope;
 mod token_scores;
 mod wrapped;
@@ -49,6 +50,7 @@ pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;
 pub use nf4::quantised_once;
 pub use norm::{GatedRmsNorm, LayerNorm, Norm, NormKind, PowerRmsNorm, RmsNorm, RmsScale, T5LayerNorm};
+pub use numbered::Numbered;
 pub use rope::{
     Frequencies, Rotary, Waves, apply_partial_rotary, apply_partial_rotary_in_turn, apply_rotary, apply_rotary_back,
     apply_rotary_to_pairs, apply_rotary_to_part, inverse_frequencies, inverse_frequencies_again, rotate_half,

@@ -179,6 +179,25 @@ pub(crate) struct GemmaModules {
 }
 
 impl DecoderFamily {
+    /// What most families have, for a row to be a difference to. A row states its `model_type`, `defaults` and `biases`.
+    pub(crate) const USUAL: Self = Self {
+        model_type: ModelType { name: "", classes: &[] },
+        catalogue: &[],
+        defaults: DecoderDefaults::LLAMA,
+        heads: HeadRule::Free,
+        biases: Biases::of_attention,
+        windows: Windows::NEVER,
+        qk_norm: false,
+        newer_activation_key: None,
+        residual_dropout: None,
+        soft_caps: SoftCaps::None,
+        modules: Modules::Llama(LlamaModules::LLAMA),
+        stands_in: false,
+        tensor_parallel: false,
+        pipeline: false,
+        liger: Liger::Unknown,
+    };
+
     /// Value of `model_type`.
     pub const fn name(&self) -> &'static str {
         self.model_type.name

@@ -8,7 +8,9 @@ use super::head::{Logits, formed_last_logits, formed_logits_and_loss, head_for};
 use super::mlp::Mlp;
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, Pattern, RmsNorm, RmsScale, Rotary, ScaledEmbedding};
+use crate::nn::{
+    self, AttentionCall, Builder, KvCache, Linear, Numbered, Pattern, RmsNorm, RmsScale, Rotary, ScaledEmbedding,
+};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Module, Tape, Tensor};
 
@@ -22,7 +24,7 @@ pub struct GemmaLm {
 /// `GemmaModel`, `Gemma2Model`, `Gemma3TextModel`.
 pub struct GemmaText {
     embed_tokens: ScaledEmbedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     norm: RmsNorm,
     /// One for all blocks, or one for each kind of block (Gemma 3).
     rotary: Vec<Rotary>,
@@ -152,7 +154,7 @@ impl GemmaText {
         Self {
             embed_tokens: ScaledEmbedding::new(b, "embed_tokens", c.vocab, c.hidden),
             layers: (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c, c.windows[i].is_some()))))
+                .map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c, c.windows[i].is_some()))))
                 .collect(),
             norm: norm(b, "norm", c.hidden),
             rotary: {
@@ -209,16 +211,10 @@ impl GemmaText {
         };
         let kinds = [shared(false, &masks.full), shared(true, &masks.sliding)];
         let mut h = embeds.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, shared) = (layer.clone(), kinds[usize::from(layer.slides)].clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            h = t.layer("layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
-            });
+        for layer in &self.layers {
+            let (block, shared) = (layer.clone(), kinds[usize::from(layer.slides)].clone());
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
+            h = layer.enter(t, || run.checkpointed(t, h, forward));
         }
         let out = self.norm.call(t, &h);
         drop(embeds);

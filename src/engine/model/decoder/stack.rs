@@ -14,7 +14,7 @@ use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
-use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Pattern, Rotary};
+use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Numbered, Pattern, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor};
 
@@ -27,9 +27,7 @@ pub struct Decoder {
     embed_tokens: Option<Embedding>,
     /// Factor of the token embedding, in a family that keeps it as a buffer.
     embed_scale: Option<Tensor>,
-    layers: Vec<Rc<dyn Block>>,
-    /// Index of the first of these blocks in the whole model.
-    first: usize,
+    layers: Vec<Numbered<dyn Block>>,
     /// Number of positions that each block sees; `None` if it sees all.
     windows: Vec<Option<u64>>,
     /// True for each block with experts in place of its MLP.
@@ -84,14 +82,16 @@ impl Decoder {
             let dtype = if is_whole { DType::I64 } else { b.dtype() };
             t.scope("embed_tokens", || b.buffer("embed_scale", [], dtype))
         });
-        let layers = range.clone().map(|i| t.layer("layers", i, || block(i))).collect();
+        let layers = range
+            .clone()
+            .map(|i| Numbered::new(b, "layers", i, || block(i)))
+            .collect();
         let norm = stage.is_last().then(|| Norm::new(b, "norm", c.hidden, c.norm));
         let (rotary, sliding_rotary) = rotaries(b, c);
         Self {
             scales_first: c.family.block().scales_stream && embed_scale.is_none() && !c.scales_late,
             embed_tokens,
             embed_scale,
-            first: range.start,
             windows: c.windows[range.clone()].to_vec(),
             sparse: range.map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
             layers,
@@ -335,13 +335,7 @@ impl Decoder {
             let Some(input) = h.take() else {
                 unreachable!("each block has an input")
             };
-            let output = t.layer("layers", self.first + i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(input, Rc::new(forward))
-                } else {
-                    forward(t, input)
-                }
-            });
+            let output = self.layers[i].enter(t, || run.checkpointed(t, input, forward));
             // A block's output has a variable of its own, which lives until the next one replaces it.
             _block_output = output.clone();
             h = Some(after(t, i, output));

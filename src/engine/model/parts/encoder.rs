@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::dtype::DType;
 use crate::model::config::{Activation, EncoderShape};
 use crate::model::forward::Run;
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
@@ -88,32 +88,25 @@ pub type SharedMask = Option<Rc<Mask>>;
 pub fn run_blocks(
     t: &Tape,
     run: &Run,
-    name: &'static str,
-    blocks: &[Rc<Block>],
+    blocks: &[Numbered<Block>],
     mask: &SharedMask,
     mut h: Tensor,
     mut see: impl FnMut(&Tensor),
 ) -> Tensor {
-    for (i, block) in blocks.iter().enumerate() {
-        let (block, mask, attn) = (block.clone(), mask.clone(), run.attn);
-        let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, mask.as_deref(), x);
+    for block in blocks {
+        let (called, mask, attn) = (block.clone(), mask.clone(), run.attn);
+        let forward = move |t: &Tape, x: Tensor| called.forward(t, attn, mask.as_deref(), x);
         // The caller of a block holds its input until the block returns.
-        h = t.layer(name, i, || {
-            if run.checkpoints(t) {
-                t.checkpoint(h.clone(), Rc::new(forward))
-            } else {
-                forward(t, h.clone())
-            }
-        });
+        h = block.enter(t, || run.checkpointed(t, h.clone(), forward));
         see(&h);
     }
     h
 }
 
 /// Makes the blocks of a tower as the modules `name.0`, `name.1`, ….
-pub fn make_blocks(b: &Builder, name: &'static str, c: &BlockConfig) -> Vec<Rc<Block>> {
+pub fn make_blocks(b: &Builder, name: &'static str, c: &BlockConfig) -> Vec<Numbered<Block>> {
     (0..c.shape.layers as usize)
-        .map(|i| b.tape().layer(name, i, || Rc::new(Block::new(b, c))))
+        .map(|i| Numbered::new(b, name, i, || Rc::new(Block::new(b, c))))
         .collect()
 }
 

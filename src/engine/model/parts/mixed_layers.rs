@@ -8,7 +8,7 @@ use crate::model::config::section::Section;
 use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{Linear, RmsNorm};
+use crate::nn::{Linear, Numbered, RmsNorm};
 use crate::tape::{Component, Tape, Tensor};
 
 /// State that layers of one kind share in one forward.
@@ -35,7 +35,7 @@ pub trait MixedLayer {
 pub fn run_layers<L: MixedLayer + 'static>(
     t: &Tape,
     run: &Run,
-    (layers, is_recurrent): (&[Rc<L>], &[bool]),
+    (layers, is_recurrent): (&[Numbered<L>], &[bool]),
     norm: &RmsNorm,
     shared: LayerContext,
     embeds: Tensor,
@@ -63,10 +63,7 @@ pub fn run_layers<L: MixedLayer + 'static>(
         let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
         // The caller's variable holds a layer's input until the layer returns.
         let input = h.clone();
-        h = t.layer("layers", i, || match run.checkpoints(t) {
-            true => t.checkpoint(input, Rc::new(forward)),
-            false => forward(t, input),
-        });
+        h = layers[i].enter(t, || run.checkpointed(t, input, forward));
     });
     let out = norm.call(t, &h);
     // Masks and rotary tables are locals of the model's forward, and live as long.

@@ -7,7 +7,7 @@ use super::forms::{EmbeddingNorm, Form, PositionTable, Scale};
 use crate::model::forward::Run;
 use crate::model::parts::bart::{BlockContext, Layer};
 use crate::model::parts::text::{Stack, run_blocks};
-use crate::nn::{self, Builder, Embedding, LayerNorm};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -16,7 +16,7 @@ pub(super) struct Decoder {
     form: &'static Form,
     embed_tokens: Embedding,
     embed_positions: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     embedding_norm: Option<LayerNorm>,
     final_norm: Option<LayerNorm>,
     dropout: f64,
@@ -24,7 +24,7 @@ pub(super) struct Decoder {
 
 impl Decoder {
     pub fn new(b: &Builder, c: &BartConfig) -> Self {
-        let (t, form) = (b.tape(), c.form);
+        let form = c.form;
         let table = match form.positions {
             PositionTable::Frozen => Embedding::frozen,
             _ => Embedding::new,
@@ -34,7 +34,7 @@ impl Decoder {
         let embed_positions = table(b, "embed_positions", c.position_entries(), c.block.hidden);
         let embedding_norm = || c.norms_embeddings.then(|| norm("layernorm_embedding"));
         let first = form.norm_made_first.then(embedding_norm);
-        let layers = (0..c.layers as usize).map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, &c.block))));
+        let layers = (0..c.layers as usize).map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, &c.block))));
         Self {
             form,
             embed_tokens,
@@ -124,7 +124,7 @@ impl Stack for Decoder {
             cache,
             _position_ids: None,
         });
-        h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
+        h = run_blocks(t, run, (&self.layers, &shared), h, Layer::forward);
         if let Some(norm) = &self.final_norm {
             h = norm.call(t, &h);
         }

@@ -8,7 +8,7 @@ use super::embeddings::Embeddings;
 use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::model::parts::text::{Stack, run_blocks, run_blocks_with_weights};
-use crate::nn::{self, Builder, LayerNorm, Linear};
+use crate::nn::{self, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -17,7 +17,7 @@ pub(super) struct BertStack {
     embeddings: Embeddings,
     /// `embeddings_project`.
     project: Option<Linear>,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     /// Norm at the end.
     norm: Option<LayerNorm>,
     is_causal: bool,
@@ -40,7 +40,7 @@ impl BertStack {
         let (inside, layers, within) = t.scope("encoder", || {
             let inside = in_encoder.then(|| map("embedding_hidden_mapping_in"));
             let layers = (0..c.layers as usize)
-                .map(|i| t.layer("layer", i, || Rc::new(Block::new(b, c))))
+                .map(|i| Numbered::new(b, "layer", i, || Rc::new(Block::new(b, c))))
                 .collect();
             let ends = norms.ends_encoder();
             let within = ends.then(|| LayerNorm::new(b, norms.before_mlp(), c.hidden));
@@ -96,10 +96,10 @@ impl Stack for BertStack {
         let (last, held) = t.scope("encoder", || {
             let blocks = (&self.layers[..], &shared);
             if self.eager {
-                return run_blocks_with_weights(t, run, "layer", blocks, embedded.clone(), Block::forward);
+                return run_blocks_with_weights(t, run, blocks, embedded.clone(), Block::forward);
             }
             let forward = |block: &Block, t: &Tape, shared: &BlockContext, x| block.forward(t, shared, x).0;
-            (run_blocks(t, run, "layer", blocks, embedded.clone(), forward), None)
+            (run_blocks(t, run, blocks, embedded.clone(), forward), None)
         });
         let out = match &self.norm {
             Some(norm) => {

@@ -6,7 +6,7 @@ use super::BioGptConfig;
 use crate::model::forward::Run;
 use crate::model::parts::bart::{BlockContext, Layer};
 use crate::model::parts::text::{Stack, run_blocks};
-use crate::nn::{self, Builder, Embedding, LayerNorm};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Numbered};
 use crate::tape::{Tape, Tensor};
 
 /// Entries of the position embedding before the first position.
@@ -16,19 +16,19 @@ const OFFSET: u64 = 2;
 pub(super) struct Decoder {
     embed_tokens: Embedding,
     embed_positions: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     layer_norm: LayerNorm,
     dropout: f64,
 }
 
 impl Decoder {
     pub fn new(b: &Builder, c: &BioGptConfig) -> Self {
-        let (t, hidden) = (b.tape(), c.block.hidden);
+        let hidden = c.block.hidden;
         Self {
             embed_tokens: Embedding::new(b, "embed_tokens", c.vocab, hidden),
             embed_positions: Embedding::new(b, "embed_positions", c.positions + OFFSET, hidden),
             layers: (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, &c.block))))
+                .map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, &c.block))))
                 .collect(),
             layer_norm: LayerNorm::new(b, "layer_norm", hidden),
             dropout: c.block.dropout,
@@ -57,7 +57,7 @@ impl Stack for Decoder {
             cache,
             _position_ids: Some(position_ids),
         });
-        h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
+        h = run_blocks(t, run, (&self.layers, &shared), h, Layer::forward);
         let out = self.layer_norm.call(t, &h);
         drop((shared, positions, embeds));
         out

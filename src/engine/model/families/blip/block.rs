@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::model::families::blip2::{FeedForward, Output, QFormerConfig};
 use crate::model::forward::Run;
 use crate::model::parts::text::run_blocks;
-use crate::nn::{Builder, Embedding, LayerNorm, Linear};
+use crate::nn::{Builder, Embedding, LayerNorm, Linear, Numbered};
 use crate::tape::{Failure, Mask, Module, Tape, Tensor};
 
 /// Differences between the blocks of BLIP and GIT.
@@ -33,7 +33,7 @@ pub(crate) struct BlipTextEmbeddings {
 
 /// `BlipTextEncoder`, `GitEncoder`.
 pub(crate) struct BlipTextEncoder {
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
 }
 
 struct Layer {
@@ -106,7 +106,7 @@ impl BlipTextEncoder {
     pub fn new(b: &Builder, c: &QFormerConfig, form: BlipTextForm) -> Self {
         Self {
             layers: (0..c.shape.layers as usize)
-                .map(|i| b.tape().layer("encoder.layer", i, || Rc::new(Layer::new(b, c, form))))
+                .map(|i| Numbered::new(b, "encoder.layer", i, || Rc::new(Layer::new(b, c, form))))
                 .collect(),
         }
     }
@@ -120,14 +120,7 @@ impl BlipTextEncoder {
         (mask, image): (Option<Mask>, Option<Tensor>),
     ) -> Tensor {
         let shared = Rc::new(BlockContext { mask, image });
-        let h = run_blocks(
-            t,
-            run,
-            "encoder.layer",
-            (&self.layers, &shared),
-            embeds.clone(),
-            Layer::forward,
-        );
+        let h = run_blocks(t, run, (&self.layers, &shared), embeds.clone(), Layer::forward);
         drop(embeds);
         h
     }

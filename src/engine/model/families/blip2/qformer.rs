@@ -6,7 +6,7 @@ use super::config::QFormerConfig;
 use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
@@ -20,7 +20,7 @@ pub struct QFormer {
 
 /// `Blip2QFormerEncoder`, which InstructBLIP has too.
 pub(crate) struct QFormerBlocks {
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
 }
 
 struct Layer {
@@ -100,10 +100,7 @@ impl QFormerBlocks {
     pub fn new(b: &Builder, c: &QFormerConfig) -> Self {
         Self {
             layers: (0..c.shape.layers)
-                .map(|i| {
-                    b.tape()
-                        .layer("encoder.layer", i as usize, || Rc::new(Layer::new(b, c, i)))
-                })
+                .map(|i| Numbered::new(b, "encoder.layer", i as usize, || Rc::new(Layer::new(b, c, i))))
                 .collect(),
         }
     }
@@ -117,16 +114,10 @@ impl QFormerBlocks {
             queries,
         });
         let mut h = embedding.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, shared) = (layer.clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            h = t.layer("encoder.layer", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
-            });
+        for layer in &self.layers {
+            let (block, shared) = (layer.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
+            h = layer.enter(t, || run.checkpointed(t, h, forward));
         }
         drop(embedding);
         h

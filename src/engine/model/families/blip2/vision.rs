@@ -5,14 +5,14 @@ use std::rc::Rc;
 use super::config::Blip2VisionConfig;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
 /// `Blip2VisionModel`.
 pub struct Blip2Vision {
     embeddings: Embeddings,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     post_layernorm: LayerNorm,
 }
 
@@ -61,7 +61,7 @@ impl Blip2Vision {
         Self {
             embeddings: t.scope("embeddings", || Embeddings::new(b, c)),
             layers: (0..c.shape.layers as usize)
-                .map(|i| t.layer("encoder.layers", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| Numbered::new(b, "encoder.layers", i, || Rc::new(Layer::new(b, c))))
                 .collect(),
             post_layernorm: LayerNorm::new(b, "post_layernorm", c.shape.hidden),
         }
@@ -71,16 +71,10 @@ impl Blip2Vision {
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Blip2VisionOutput {
         let embedded = self.embeddings.call(t, run, pixels);
         let mut h = embedded.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, attn) = (layer.clone(), run.attn);
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
-            h = t.layer("encoder.layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
-            });
+        for layer in &self.layers {
+            let (block, attn) = (layer.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x);
+            h = layer.enter(t, || run.checkpointed(t, h, forward));
         }
         let last = self.post_layernorm.call(t, &h);
         let class = t.select(&last, 1);

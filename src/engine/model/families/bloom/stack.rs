@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::model::parts::alibi::{linear_biases, merged};
 use crate::model::parts::text::{Outputs, Stack, run_blocks_with_weights};
-use crate::nn::{self, Builder, Embedding, KvCache, LayerNorm, Linear};
+use crate::nn::{self, Builder, Embedding, KvCache, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
@@ -15,7 +15,7 @@ use crate::tape::{Mask, Module, Tape, Tensor};
 pub(super) struct BloomStack {
     word_embeddings: Embedding,
     word_embeddings_layernorm: LayerNorm,
-    h: Vec<Rc<Block>>,
+    h: Vec<Numbered<Block>>,
     ln_f: LayerNorm,
     heads: u64,
 }
@@ -58,7 +58,7 @@ impl BloomStack {
             word_embeddings: Embedding::new(b, "word_embeddings", c.vocab, c.hidden),
             word_embeddings_layernorm: LayerNorm::new(b, "word_embeddings_layernorm", c.hidden),
             h: (0..c.layers as usize)
-                .map(|i| b.tape().layer("h", i, || Rc::new(Block::new(b, c))))
+                .map(|i| Numbered::new(b, "h", i, || Rc::new(Block::new(b, c))))
                 .collect(),
             ln_f: LayerNorm::new(b, "ln_f", c.hidden),
             heads: c.heads,
@@ -76,7 +76,7 @@ impl Stack for BloomStack {
         let alibi = linear_biases(t, ids, self.heads, false, h.dtype());
         let mask = nn::causal_mask(t, Attention::Eager, &embeds);
         let shared = Rc::new(Shared { alibi, mask, cache });
-        let (last, held) = run_blocks_with_weights(t, run, "h", (&self.h, &shared), h, Block::forward);
+        let (last, held) = run_blocks_with_weights(t, run, (&self.h, &shared), h, Block::forward);
         let out = self.ln_f.call(t, &last);
         drop((held, shared, embeds));
         out

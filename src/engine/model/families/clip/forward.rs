@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::clip_vision::{BLOCKS, ClipVision};
 use crate::model::parts::encoder::{Block, BlockConfig, make_blocks, run_blocks};
-use crate::nn::{self, Builder, Embedding, LayerNorm, Linear};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, Numbered};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `CLIPModel`.
@@ -27,7 +27,7 @@ struct TextModel {
     token_embedding: Embedding,
     position_embedding: Embedding,
     position_ids: Tensor,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     final_layer_norm: LayerNorm,
     ends_at_highest_id: bool,
 }
@@ -171,7 +171,7 @@ impl TextModel {
     fn forward(&self, t: &Tape, run: &Run, ids: &Tensor) -> (Tensor, Tensor) {
         let h = t.scope("embeddings", || self.embed(t, run, ids));
         let mask = nn::causal_mask(t, run.attn, &h).map(Rc::new);
-        let mut last = run_blocks(t, run, "encoder.layers", &self.layers, &mask, h.clone(), |_| ());
+        let mut last = run_blocks(t, run, &self.layers, &mask, h.clone(), |_| ());
         last = self.final_layer_norm.call(t, &last);
         let samples = nn::ids(t, &[ids.size(0)], "arange");
         let ends = self.ends(t, ids);

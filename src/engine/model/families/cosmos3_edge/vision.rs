@@ -7,7 +7,7 @@ use crate::model::config::EncoderShape;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::Mlp;
 use crate::model::parts::qwen_vl::{Attended, Layout, SegmentCall, Segments, attend_within, cu_seqlens};
-use crate::nn::{Builder, LayerNorm, Linear};
+use crate::nn::{Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
@@ -17,7 +17,7 @@ pub struct Tower {
     /// Weight of `position_embedding`, [side², width].
     positions: Tensor,
     side: u64,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     post_layernorm: LayerNorm,
 }
 
@@ -47,7 +47,7 @@ impl Tower {
             let positions = t.scope("position_embedding", || b.weight("weight", [c.side * c.side, c.width]));
             (patch, positions)
         });
-        let layer = |i| t.layer("encoder.layers", i, || Rc::new(Layer::new(b, c)));
+        let layer = |i| Numbered::new(b, "encoder.layers", i, || Rc::new(Layer::new(b, c)));
         Self {
             patch_embedding,
             positions,
@@ -73,10 +73,7 @@ impl Tower {
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, &segments, x);
             // The caller's variable holds a layer's input until the layer returns.
             let input = h.clone();
-            h = t.layer("encoder.layers", i, || match run.checkpoints(t) {
-                true => t.checkpoint(input, Rc::new(forward)),
-                false => forward(t, input),
-            });
+            h = self.layers[i].enter(t, || run.checkpointed(t, input, forward));
         });
         drop((embedded, segments));
         self.post_layernorm.call(t, &h)

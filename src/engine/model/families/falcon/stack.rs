@@ -9,13 +9,13 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::alibi::linear_biases;
 use crate::model::parts::text::{Outputs, Stack, run_blocks_with_weights};
-use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, Pattern, Rotary};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, Numbered, Pattern, Rotary};
 use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `FalconModel`.
 pub(super) struct FalconStack {
     word_embeddings: Embedding,
-    h: Vec<Rc<Block>>,
+    h: Vec<Numbered<Block>>,
     ln_f: LayerNorm,
     rotary: Rotary,
     heads: u64,
@@ -53,7 +53,7 @@ impl FalconStack {
         Self {
             word_embeddings: Embedding::new(b, "word_embeddings", c.vocab, c.hidden),
             h: (0..c.layers as usize)
-                .map(|i| t.layer("h", i, || Rc::new(Block::new(b, c))))
+                .map(|i| Numbered::new(b, "h", i, || Rc::new(Block::new(b, c))))
                 .collect(),
             ln_f: LayerNorm::new(b, "ln_f", c.hidden),
             rotary: Rotary::new(b, c.head_dim()).dynamic(c.rope.is_dynamic()).initialised(t),
@@ -115,7 +115,7 @@ impl Stack for FalconStack {
             _position_ids: position_ids,
         });
         let h = embeds.clone();
-        let (last, held) = run_blocks_with_weights(t, run, "h", (&self.h, &shared), h, Block::forward);
+        let (last, held) = run_blocks_with_weights(t, run, (&self.h, &shared), h, Block::forward);
         let out = self.ln_f.call(t, &last);
         drop((held, shared, embeds));
         out

@@ -6,7 +6,7 @@ use super::config::Gemma4TextConfig;
 use super::layer::{Layer, LayerContext, SharedStates};
 use crate::model::decoder::head::{Logits, formed_last_logits, formed_logits_and_loss, head_for};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, Builder, Linear, Pattern, PowerRmsNorm, Rotary, ScaledEmbedding};
+use crate::nn::{self, Builder, Linear, Numbered, Pattern, PowerRmsNorm, Rotary, ScaledEmbedding};
 use crate::tape::{Component, Mask, Tape, Tensor};
 
 /// `Gemma4ForCausalLM`, `Gemma4UnifiedForCausalLM`.
@@ -19,7 +19,7 @@ pub struct Gemma4Lm {
 /// `Gemma4TextModel`, `Gemma4UnifiedTextModel`.
 pub struct Gemma4Text {
     embed_tokens: ScaledEmbedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     norm: PowerRmsNorm,
     /// Of full, then of sliding layers.
     rotary: [Option<Rotary>; 2],
@@ -94,7 +94,7 @@ impl Gemma4Text {
     pub fn new(b: &Builder, c: &Gemma4TextConfig) -> Self {
         let t = b.tape();
         let embed_tokens = ScaledEmbedding::new(b, "embed_tokens", c.vocab, c.hidden);
-        let layers = (0..c.slides.len()).map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c, i))));
+        let layers = (0..c.slides.len()).map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c, i))));
         let layers = layers.collect();
         let norm = PowerRmsNorm::new(b, "norm", c.hidden);
         let rotary = [false, true].map(|slides| {
@@ -211,15 +211,9 @@ impl Gemma4Text {
                 unreachable!("every kind of layer has its rotary embedding")
             };
             let own_input = inputs.as_ref().map(|inputs| t.select(inputs, 2));
-            let layer = layer.clone();
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &context, x, own_input.as_ref());
-            h = t.layer("layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
-            });
+            let block = layer.clone();
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &context, x, own_input.as_ref());
+            h = layer.enter(t, || run.checkpointed(t, h, forward));
         }
         let out = self.norm.call(t, &h);
         drop((embeds, inputs));

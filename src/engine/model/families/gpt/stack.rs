@@ -7,7 +7,7 @@ use super::config::GptConfig;
 use super::window;
 use crate::model::forward::Run;
 use crate::model::parts::text::{MlpForm, Outputs, PlainMlp, Stack, run_blocks, run_blocks_with_weights};
-use crate::nn::{self, Builder, Embedding, LayerNorm};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -15,7 +15,7 @@ use crate::tape::{Tape, Tensor};
 pub(super) struct GptStack {
     wte: Embedding,
     wpe: Option<Embedding>,
-    blocks: Vec<Rc<Block>>,
+    blocks: Vec<Numbered<Block>>,
     ln_f: LayerNorm,
     dropout: f64,
     /// True if attention is always eager, and the blocks return its weights.
@@ -37,8 +37,8 @@ impl GptStack {
         let t = b.tape();
         let wte = Embedding::new(b, "wte", c.vocab, c.hidden);
         let wpe = (!c.is_parallel()).then(|| Embedding::new(b, "wpe", c.positions, c.hidden));
-        let blocks: Vec<Rc<Block>> = (0..c.layers as usize)
-            .map(|i| t.layer("h", i, || Rc::new(Block::new(b, c, i))))
+        let blocks: Vec<Numbered<Block>> = (0..c.layers as usize)
+            .map(|i| Numbered::new(b, "h", i, || Rc::new(Block::new(b, c, i))))
             .collect();
         let ln_f = LayerNorm::new(b, "ln_f", c.hidden);
         let bias = (!c.is_eager()).then(|| window::lower_triangle(b, c.positions, false));
@@ -80,10 +80,10 @@ impl Stack for GptStack {
             position_ids,
         });
         let (last, held) = if self.is_eager {
-            run_blocks_with_weights(t, run, "h", (&self.blocks, &shared), h, Block::forward)
+            run_blocks_with_weights(t, run, (&self.blocks, &shared), h, Block::forward)
         } else {
             let forward = |block: &Block, t: &Tape, shared: &BlockContext, x| block.forward(t, shared, x).0;
-            (run_blocks(t, run, "h", (&self.blocks, &shared), h, forward), None)
+            (run_blocks(t, run, (&self.blocks, &shared), h, forward), None)
         };
         let out = self.ln_f.call(t, &last);
         drop((held, shared, positions, embeds));

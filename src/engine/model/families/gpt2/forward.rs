@@ -6,7 +6,7 @@ use super::config::Gpt2Config;
 use crate::model::config::Activation;
 use crate::model::decoder::head::{last_logits, logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, AttentionCall, Builder, Conv1d, Embedding, KvCache, LayerNorm, Linear, Pattern};
+use crate::nn::{self, AttentionCall, Builder, Conv1d, Embedding, KvCache, LayerNorm, Linear, Numbered, Pattern};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Module, SdpaInputs, Tape, Tensor};
 
@@ -14,7 +14,7 @@ use crate::tape::{Component, Mask, Module, SdpaInputs, Tape, Tensor};
 pub struct Gpt2 {
     wte: Embedding,
     wpe: Embedding,
-    blocks: Vec<Rc<Block>>,
+    blocks: Vec<Numbered<Block>>,
     ln_f: LayerNorm,
     lm_head: Linear,
     embedding_dropout: f64,
@@ -58,7 +58,7 @@ impl Gpt2 {
             let wte = Embedding::new(b, "wte", c.vocab, c.hidden);
             let wpe = Embedding::new(b, "wpe", c.positions, c.hidden);
             let blocks = (0..c.layers as usize)
-                .map(|i| t.layer("h", i, || Rc::new(Block::new(b, c))))
+                .map(|i| Numbered::new(b, "h", i, || Rc::new(Block::new(b, c))))
                 .collect();
             (wte, wpe, blocks, LayerNorm::new(b, "ln_f", c.hidden))
         });
@@ -91,16 +91,10 @@ impl Gpt2 {
             cache,
         });
         h = t.watched("drop", || t.dropout(&h, self.embedding_dropout));
-        for (i, block) in self.blocks.iter().enumerate() {
-            let (block, shared) = (block.clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
-            h = t.layer("h", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
-            });
+        for block in &self.blocks {
+            let (called, shared) = (block.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| called.forward(t, &shared, x);
+            h = block.enter(t, || run.checkpointed(t, h, forward));
         }
         self.ln_f.call(t, &h)
     }

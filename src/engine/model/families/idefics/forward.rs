@@ -9,15 +9,15 @@ use crate::model::config::PatchGrid;
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::clip_vision::ClipVision;
-use crate::nn::{self, Builder, Embedding, Linear, T5LayerNorm};
+use crate::nn::{self, Builder, Embedding, Linear, Numbered, T5LayerNorm};
 use crate::tape::{Component, Kind, Mask, Tape, Tensor};
 
 /// `IdeficsForVisionText2Text`.
 pub struct Idefics {
     embed_tokens: Embedding,
     vision_model: ClipVision,
-    layers: Vec<Rc<Layer>>,
-    gated_cross_attn_layers: Vec<Rc<CrossLayer>>,
+    layers: Vec<Numbered<Layer>>,
+    gated_cross_attn_layers: Vec<Numbered<CrossLayer>>,
     cross_interval: usize,
     norm: T5LayerNorm,
     lm_head: Linear,
@@ -37,9 +37,9 @@ impl Idefics {
             })
         });
         let (layers, gated_cross_attn_layers, norm) = t.component("model", Component::LanguageModel, || {
-            let layer = |i| t.layer("layers", i, || Rc::new(Layer::new(b, c)));
+            let layer = |i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c)));
             let layers = b.frozen(c.frozen.text, || (0..c.layers as usize).map(layer).collect());
-            let cross = |i| t.layer("gated_cross_attn_layers", i, || Rc::new(CrossLayer::new(b, c)));
+            let cross = |i| Numbered::new(b, "gated_cross_attn_layers", i, || Rc::new(CrossLayer::new(b, c)));
             let cross = (0..(c.layers / c.cross_interval) as usize).map(cross).collect();
             let norm = b.frozen(c.frozen.text, || T5LayerNorm::new(b, "norm", c.hidden));
             (layers, cross, norm)
@@ -89,16 +89,17 @@ impl Idefics {
         for (i, layer) in self.layers.iter().enumerate() {
             if i % self.cross_interval == 0 {
                 let index = i / self.cross_interval;
-                let (cross, shared) = (self.gated_cross_attn_layers[index].clone(), images.clone());
-                let forward = move |t: &Tape, x: Tensor| cross.forward(t, &shared, x);
-                h = t.layer("gated_cross_attn_layers", index, || match run.checkpoints(t) {
+                let cross = &self.gated_cross_attn_layers[index];
+                let (called, shared) = (cross.clone(), images.clone());
+                let forward = move |t: &Tape, x: Tensor| called.forward(t, &shared, x);
+                h = cross.enter(t, || match run.checkpoints(t) {
                     true => t.checkpoint(h, Rc::new(forward)),
                     false => forward(t, h.clone()),
                 });
             }
-            let (layer, shared) = (layer.clone(), text.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            h = t.layer("layers", i, || match run.checkpoints(t) {
+            let (called, shared) = (layer.clone(), text.clone());
+            let forward = move |t: &Tape, x: Tensor| called.forward(t, &shared, x);
+            h = layer.enter(t, || match run.checkpoints(t) {
                 true => t.checkpoint(h, Rc::new(forward)),
                 false => forward(t, h.clone()),
             });

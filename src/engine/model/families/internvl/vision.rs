@@ -5,18 +5,16 @@ use std::rc::Rc;
 use super::config::{InternVlVisionConfig, VisionForm};
 use crate::model::config::Activation;
 use crate::model::forward::Run;
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, RmsNorm};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered, RmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
 /// `InternVLVisionModel`.
 pub struct InternVlVision {
     embeddings: Embeddings,
-    /// Name of the blocks.
-    name: &'static str,
     /// True in Qianfan-OCR.
     is_qianfan: bool,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     /// Last norm; `None` if the configuration pools by the mean.
     layernorm: Option<LayerNorm>,
 }
@@ -79,7 +77,7 @@ impl InternVlVision {
             VisionForm::Qianfan(_) => ("layers", norm()),
         };
         let layers = (0..c.shape.layers as usize)
-            .map(|i| t.layer(name, i, || Rc::new(Layer::new(b, c, i))))
+            .map(|i| Numbered::new(b, name, i, || Rc::new(Layer::new(b, c, i))))
             .collect();
         let layernorm = match c.form {
             VisionForm::InternVl => norm(),
@@ -87,7 +85,6 @@ impl InternVlVision {
         };
         Self {
             embeddings,
-            name,
             is_qianfan: matches!(c.form, VisionForm::Qianfan(_)),
             layers,
             layernorm,
@@ -99,16 +96,10 @@ impl InternVlVision {
         let mut h = self.embeddings.call(t, run, pixels);
         // The encoder of InternVL is a module, whose caller holds what it is given.
         let _embedded = (!self.is_qianfan).then(|| h.clone());
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, attn) = (layer.clone(), run.attn);
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
-            h = t.layer(self.name, i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h.clone(), Rc::new(forward))
-                } else {
-                    forward(t, h.clone())
-                }
-            });
+        for layer in &self.layers {
+            let (block, attn) = (layer.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x);
+            h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
         }
         match &self.layernorm {
             Some(norm) => norm.call(t, &h),

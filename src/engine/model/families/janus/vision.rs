@@ -1,12 +1,10 @@
 //! Janus' vision tower (`transformers/models/janus/modeling_janus.py`).
 
-use std::rc::Rc;
-
 use super::config::JanusVisionConfig;
 use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::{Block, BlockConfig, BlockForm, BlockOrder, make_blocks, run_blocks};
-use crate::nn::{Builder, Embedding, LayerNorm};
+use crate::nn::{Builder, Embedding, LayerNorm, Numbered};
 use crate::tape::{Tape, Tensor};
 
 /// Form of the blocks of the tower.
@@ -26,7 +24,7 @@ pub struct JanusVision {
     patch_bias: Tensor,
     position_embedding: Embedding,
     position_ids: Tensor,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     post_layernorm: LayerNorm,
 }
 
@@ -63,7 +61,7 @@ impl JanusVision {
     /// of each.
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Tensor) {
         let embedded = t.scope("embeddings", || run.embedded(t, self.embed(t, pixels)));
-        let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| {});
+        let encoded = run_blocks(t, run, &self.layers, &None, embedded.clone(), |_| {});
         let last = self.post_layernorm.call(t, &encoded);
         let first = t.select(&last, 1);
         let pooled = self.post_layernorm.call(t, &first);

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::text::run_blocks;
-use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, T5LayerNorm};
+use crate::nn::{self, AttentionCall, Builder, Embedding, Linear, Numbered, T5LayerNorm};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
@@ -20,7 +20,7 @@ pub struct PatchesVision {
     row_embedder: Embedding,
     column_embedder: Embedding,
     dropout: f64,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     layernorm: T5LayerNorm,
 }
 
@@ -62,7 +62,7 @@ impl PatchesVision {
             )
         });
         let layers = (0..c.layers as usize)
-            .map(|i| t.layer("encoder.layer", i, || Rc::new(Layer::new(b, c))))
+            .map(|i| Numbered::new(b, "encoder.layer", i, || Rc::new(Layer::new(b, c))))
             .collect();
         Self {
             patch_projection,
@@ -84,14 +84,7 @@ impl PatchesVision {
         };
         let embedded = t.scope("embeddings", || self.embed(t, run, flat));
         let mask = Rc::new(Mask::Bias(expanded(t, &marks, embedded.dtype())));
-        let h = run_blocks(
-            t,
-            run,
-            "encoder.layer",
-            (&self.layers, &mask),
-            embedded.clone(),
-            Layer::forward,
-        );
+        let h = run_blocks(t, run, (&self.layers, &mask), embedded.clone(), Layer::forward);
         drop(mask);
         let out = self.layernorm.call(t, &h);
         drop((h, embedded, marks));

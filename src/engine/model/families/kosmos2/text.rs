@@ -8,7 +8,7 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::sinusoids::sinusoids;
 use crate::model::parts::text::run_blocks;
-use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Failure, Mask, Module, Tape, Tensor};
 
@@ -22,7 +22,7 @@ pub struct Decoder {
     embed_positions: Tensor,
     /// Embedding of text and image positions (KOSMOS-2.5).
     segment_emb: Option<Embedding>,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     layer_norm: LayerNorm,
     dropout: f64,
 }
@@ -75,7 +75,7 @@ impl Decoder {
         });
         let segment_emb = c.is_kosmos2_5.then(|| Embedding::new(b, "segment_emb", 2, c.hidden));
         let layers = (0..c.layers as usize)
-            .map(|i| t.layer("layers", i, || Rc::new(Block::new(b, c))))
+            .map(|i| Numbered::new(b, "layers", i, || Rc::new(Block::new(b, c))))
             .collect();
         let layer_norm = LayerNorm::new(b, "layer_norm", c.hidden);
         // `_init_weights` makes the table once more and copies it.
@@ -132,7 +132,7 @@ impl Decoder {
     fn blocks(&self, t: &Tape, run: &Run, mask: Option<Mask>, mut h: Tensor) -> Tensor {
         h = t.functional_dropout(&h, self.dropout);
         let shared = Rc::new(Shared { attn: run.attn, mask });
-        h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Block::forward);
+        h = run_blocks(t, run, (&self.layers, &shared), h, Block::forward);
         let out = self.layer_norm.call(t, &h);
         drop((h, shared));
         out

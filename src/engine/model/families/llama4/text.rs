@@ -9,14 +9,14 @@ use crate::dtype::DType;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
 use crate::model::parts::text::{Stack, run_each_block};
-use crate::nn::{self, AttentionCall, Builder, ComplexRotary, Embedding, KvCache, Linear, Pattern};
+use crate::nn::{self, AttentionCall, Builder, ComplexRotary, Embedding, KvCache, Linear, Numbered, Pattern};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `Llama4TextModel`.
 pub struct Decoder {
     embed_tokens: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     norm: TextNorm,
     rotary: ComplexRotary,
     chunk: u64,
@@ -62,13 +62,12 @@ struct SelfAttention {
 
 impl Decoder {
     pub fn new(b: &Builder, c: &Llama4TextConfig) -> Self {
-        let t = b.tape();
         let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
         let layers = c
             .blocks
             .iter()
             .enumerate()
-            .map(|(i, &kind)| t.layer("layers", i, || Rc::new(Layer::new(b, c, kind))))
+            .map(|(i, &kind)| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c, kind))))
             .collect();
         Self {
             embed_tokens,
@@ -106,7 +105,7 @@ impl Decoder {
         let shared = [full, chunked].map(Rc::new);
         let blocks = self.layers.iter();
         let blocks = blocks.map(|layer| (layer.clone(), shared[usize::from(layer.kind.is_chunked)].clone()));
-        let h = run_each_block(t, run, "layers", blocks, embeds.clone(), (Layer::forward, |_| {}));
+        let h = run_each_block(t, run, blocks, embeds.clone(), (Layer::forward, |_| {}));
         let out = self.norm.call(t, &h);
         drop(shared);
         out

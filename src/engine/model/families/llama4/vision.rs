@@ -8,7 +8,7 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::pixel_shuffle::pixel_shuffle;
 use crate::model::parts::text::{MlpForm, PlainMlp, run_blocks};
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
@@ -26,7 +26,7 @@ pub struct Vision {
     freqs_ci: Tensor,
     layernorm_pre: LayerNorm,
     layernorm_post: LayerNorm,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     /// The adapter's maps.
     adapter: [Linear; 2],
     config: Llama4VisionConfig,
@@ -72,7 +72,7 @@ impl Vision {
         let norm = |name| LayerNorm::new(b, name, hidden);
         let (layernorm_pre, layernorm_post) = (norm("layernorm_pre"), norm("layernorm_post"));
         let layers = (0..c.shape.layers as usize)
-            .map(|i| t.layer("model.layers", i, || Rc::new(Layer::new(b, c))))
+            .map(|i| Numbered::new(b, "model.layers", i, || Rc::new(Layer::new(b, c))))
             .collect();
         let adapter = t.scope("vision_adapter.mlp", || {
             [
@@ -100,14 +100,7 @@ impl Vision {
             attn: run.attn,
             freqs_cis: self.freqs_ci.clone(),
         });
-        let mut h = run_blocks(
-            t,
-            run,
-            "model.layers",
-            (&self.layers, &shared),
-            embedded.clone(),
-            Layer::forward,
-        );
+        let mut h = run_blocks(t, run, (&self.layers, &shared), embedded.clone(), Layer::forward);
         let last = h.clone();
         drop(embedded);
         h = self.layernorm_post.call(t, &h);

@@ -8,13 +8,13 @@ use super::mixer2::Mixer2;
 use crate::dtype::DType;
 use crate::model::decoder::head::head_for;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, Builder, Embedding, Linear, RmsNorm};
+use crate::nn::{self, Builder, Embedding, Linear, Numbered, RmsNorm};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `MambaForCausalLM`.
 pub struct Mamba {
     embeddings: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     norm_f: RmsNorm,
     lm_head: Linear,
     dtype: DType,
@@ -40,7 +40,7 @@ impl Mamba {
         let t = b.tape();
         let (embeddings, layers, norm_f) = t.component("backbone", Component::LanguageModel, || {
             let embeddings = Embedding::new(b, "embeddings", c.vocab, c.hidden);
-            let layer = |i: u64| t.layer("layers", i as usize, || Rc::new(Layer::new(b, c)));
+            let layer = |i: u64| Numbered::new(b, "layers", i as usize, || Rc::new(Layer::new(b, c)));
             let layers = (0..c.layers).map(layer).collect();
             (embeddings, layers, RmsNorm::new(b, "norm_f", c.hidden))
         });
@@ -68,10 +68,7 @@ impl Mamba {
             let (layer, mask) = (self.layers[i].clone(), mask.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, mask.as_ref(), &x);
             let input = h.clone();
-            h = t.layer("layers", i, || match run.checkpoints(t) {
-                true => t.checkpoint(input, Rc::new(forward)),
-                false => forward(t, input),
-            });
+            h = self.layers[i].enter(t, || run.checkpointed(t, input, forward));
         });
         let out = self.norm_f.call(t, &h);
         drop((h, embeds));

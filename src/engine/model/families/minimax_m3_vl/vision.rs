@@ -8,7 +8,7 @@ use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::Mlp;
 use crate::model::parts::qwen_vl::{Layout, PatchEmbed, Positions, VisionRotary, position_ids_in_time};
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
@@ -16,7 +16,7 @@ use crate::tape::{Module, Tape, Tensor};
 pub struct M3Vision {
     embeddings: PatchEmbed,
     pre_layrnorm: LayerNorm,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     rotary: VisionRotary,
     dtype: DType,
 }
@@ -51,7 +51,7 @@ pub struct Projector {
 impl M3Vision {
     pub fn new(b: &Builder, c: &M3VisionConfig) -> Self {
         let (t, width) = (b.tape(), c.shape.hidden);
-        let block = |i| t.layer("layers", i, || Rc::new(Block::new(b, c)));
+        let block = |i| Numbered::new(b, "layers", i, || Rc::new(Block::new(b, c)));
         let tower = Self {
             embeddings: t.scope("embeddings", || PatchEmbed::named(b, "proj", &c.patches, width, false)),
             pre_layrnorm: LayerNorm::new(b, "pre_layrnorm", width),
@@ -74,13 +74,10 @@ impl M3Vision {
         let positions = Rc::new(positions);
         let mut h = t.unsqueeze(&self.pre_layrnorm.call(t, &embeds), 0);
         let attn = run.attn;
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, positions) = (layer.clone(), positions.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, &positions, x);
-            h = t.layer("layers", i, || match run.checkpoints(t) {
-                true => t.checkpoint(h, Rc::new(forward)),
-                false => forward(t, h),
-            });
+        for layer in &self.layers {
+            let (block, positions) = (layer.clone(), positions.clone());
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &positions, x);
+            h = layer.enter(t, || run.checkpointed(t, h, forward));
         }
         drop((position_ids, embeds));
         h

@@ -10,13 +10,13 @@ use crate::model::decoder::block::{Block, BlockContext};
 use crate::model::decoder::layer::Layer;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
-use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, RmsNorm, Rotary};
+use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, Linear, Numbered, RmsNorm, Rotary};
 use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `MllamaTextModel`.
 pub struct MllamaText {
     embed_tokens: Embedding,
-    layers: Vec<Rc<TextLayer>>,
+    layers: Vec<Numbered<TextLayer>>,
     norm: RmsNorm,
     rotary: Rotary,
     /// True if there is never an image: cross-attention layers are left out.
@@ -87,7 +87,7 @@ impl MllamaText {
         Self {
             embed_tokens: Embedding::new(b, "embed_tokens", text.vocab + EXTRA_TOKENS, text.hidden),
             layers: (0..text.layers)
-                .map(|i| t.layer("layers", i as usize, || Rc::new(layer(i))))
+                .map(|i| Numbered::new(b, "layers", i as usize, || Rc::new(layer(i))))
                 .collect(),
             norm: RmsNorm::new(b, "norm", text.hidden),
             rotary: Rotary::new(b, text.head_dim)
@@ -126,19 +126,13 @@ impl MllamaText {
         };
         let context = Rc::new(Context { own, image });
         let mut h = embeds.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
+        for layer in &self.layers {
             if self.is_alone && matches!(**layer, TextLayer::CrossAttention(_)) {
                 continue;
             }
-            let (layer, context) = (layer.clone(), context.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &context, x);
-            h = t.layer("layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
-            });
+            let (block, context) = (layer.clone(), context.clone());
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &context, x);
+            h = layer.enter(t, || run.checkpointed(t, h, forward));
         }
         let out = self.norm.call(t, &h);
         drop((context, embeds));

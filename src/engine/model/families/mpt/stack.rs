@@ -7,14 +7,14 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::text::{Outputs, Stack, run_blocks_with_weights};
-use crate::nn::{self, Builder, Embedding, KvCache, LayerNorm, Linear};
+use crate::nn::{self, Builder, Embedding, KvCache, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// `MptModel`.
 pub(super) struct MptStack {
     wte: Embedding,
-    blocks: Vec<Rc<Block>>,
+    blocks: Vec<Numbered<Block>>,
     norm_f: LayerNorm,
     heads: u64,
     positions: u64,
@@ -57,7 +57,7 @@ impl MptStack {
         Self {
             wte: Embedding::new(b, "wte", c.vocab, c.hidden),
             blocks: (0..c.layers as usize)
-                .map(|i| b.tape().layer("blocks", i, || Rc::new(Block::new(b, c))))
+                .map(|i| Numbered::new(b, "blocks", i, || Rc::new(Block::new(b, c))))
                 .collect(),
             norm_f: LayerNorm::with_removed_bias(b, "norm_f", c.hidden),
             heads: c.heads,
@@ -110,7 +110,7 @@ impl Stack for MptStack {
         };
         let shared = Rc::new(Shared { alibi, mask, cache });
         let h = embeds.clone();
-        let (last, held) = run_blocks_with_weights(t, run, "blocks", (&self.blocks, &shared), h, Block::forward);
+        let (last, held) = run_blocks_with_weights(t, run, (&self.blocks, &shared), h, Block::forward);
         let out = self.norm_f.call(t, &last);
         drop((held, shared, embeds));
         out

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::decoder::head::{last_logits, logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, Embedding, KvCache, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Component, Mask, Module, Tape, Tensor};
 
@@ -25,7 +25,7 @@ struct OptDecoder {
     project_out: Option<Linear>,
     project_in: Option<Linear>,
     final_layer_norm: Option<LayerNorm>,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
 }
 
 struct Layer {
@@ -121,7 +121,6 @@ impl Forward for Opt {
 
 impl OptDecoder {
     fn new(b: &Builder, c: &OptConfig) -> Self {
-        let t = b.tape();
         let projected = c.embedding != c.hidden;
         Self {
             module: b.module(),
@@ -131,7 +130,7 @@ impl OptDecoder {
             project_in: projected.then(|| Linear::new(b, "project_in", c.embedding, c.hidden, false)),
             final_layer_norm: c.final_norm.then(|| norm(b, c, "final_layer_norm")),
             layers: (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c))))
                 .collect(),
         }
     }
@@ -158,16 +157,10 @@ impl OptDecoder {
                 cache,
                 _position_ids: position_ids,
             });
-            for (i, layer) in self.layers.iter().enumerate() {
-                let (layer, shared) = (layer.clone(), shared.clone());
-                let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-                h = t.layer("layers", i, || {
-                    if run.checkpoints(t) {
-                        t.checkpoint(h, Rc::new(forward))
-                    } else {
-                        forward(t, h)
-                    }
-                });
+            for layer in &self.layers {
+                let (block, shared) = (layer.clone(), shared.clone());
+                let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
+                h = layer.enter(t, || run.checkpointed(t, h, forward));
             }
             if let Some(norm) = &self.final_layer_norm {
                 h = norm.call(t, &h);

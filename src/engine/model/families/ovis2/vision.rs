@@ -6,14 +6,14 @@ use super::config::Ovis2VisionConfig;
 use crate::dtype::DType;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
-use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, RmsNorm};
+use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, Numbered, RmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
 /// `Ovis2VisionModel`.
 pub struct Ovis2Vision {
     embeddings: Embeddings,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     rms_norm: RmsNorm,
     head_linear: Linear,
     head_norm: LayerNorm,
@@ -54,7 +54,7 @@ impl Ovis2Vision {
         let (embeddings, layers, rms_norm) = t.scope("transformer", || {
             let embeddings = t.scope("embeddings", || Embeddings::new(b, c));
             let layers = (0..c.shape.layers as usize)
-                .map(|i| t.layer("encoder.layers", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| Numbered::new(b, "encoder.layers", i, || Rc::new(Layer::new(b, c))))
                 .collect();
             (embeddings, layers, RmsNorm::new(b, "rms_norm", hidden))
         });
@@ -84,16 +84,10 @@ impl Ovis2Vision {
     fn transform(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let embedded = self.embeddings.call(t, pixels);
         let mut h = embedded.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, attn) = (layer.clone(), run.attn);
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
-            h = t.layer("encoder.layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h.clone(), Rc::new(forward))
-                } else {
-                    forward(t, h.clone())
-                }
-            });
+        for layer in &self.layers {
+            let (block, attn) = (layer.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x);
+            h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
         }
         let out = self.rms_norm.call(t, &h);
         drop((h, embedded));

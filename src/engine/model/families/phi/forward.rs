@@ -8,13 +8,13 @@ use crate::model::config::Activation;
 use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::{last_logits, logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, Pattern, Rotary};
+use crate::nn::{self, AttentionCall, Builder, Embedding, LayerNorm, Linear, Numbered, Pattern, Rotary};
 use crate::tape::{Component, Module, Tape, Tensor};
 
 /// `PhiForCausalLM`.
 pub struct Phi {
     embed_tokens: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     rotary: Rotary,
     final_layernorm: LayerNorm,
     lm_head: Linear,
@@ -56,7 +56,7 @@ impl Phi {
         let (embed_tokens, layers, rotary, final_layernorm) = t.component("model", Component::LanguageModel, || {
             let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
             let layers = (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c))))
                 .collect();
             let rotary = Rotary::new(b, c.rope.rotated(c.head_dim())).dynamic(c.rope.is_dynamic());
             let final_layernorm = LayerNorm::new(b, "final_layernorm", c.hidden);
@@ -96,16 +96,10 @@ impl Phi {
             cache,
         });
         let mut h = embeds.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, shared) = (layer.clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            h = t.layer("layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h, Rc::new(forward))
-                } else {
-                    forward(t, h)
-                }
-            });
+        for layer in &self.layers {
+            let (block, shared) = (layer.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
+            h = layer.enter(t, || run.checkpointed(t, h, forward));
         }
         let out = self.final_layernorm.call(t, &h);
         drop((shared, embeds));

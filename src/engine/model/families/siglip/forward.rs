@@ -1,14 +1,12 @@
 //! SigLIP with its sigmoid loss (`transformers/models/siglip/modeling_siglip.py`).
 
-use std::rc::Rc;
-
 use super::config::{SiglipConfig, SiglipTextConfig};
 use crate::dtype::DType;
 use crate::model::config::PatchGrid;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::encoder::{Block, BlockConfig, make_blocks, run_blocks};
 use crate::model::parts::siglip_vision::{BLOCKS, SiglipVision};
-use crate::nn::{Builder, Embedding, LayerNorm, Linear};
+use crate::nn::{Builder, Embedding, LayerNorm, Linear, Numbered};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `SiglipModel`.
@@ -26,7 +24,7 @@ struct TextModel {
     token_embedding: Embedding,
     position_embedding: Embedding,
     position_ids: Tensor,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     final_layer_norm: LayerNorm,
     head: Linear,
 }
@@ -159,7 +157,7 @@ impl TextModel {
     /// Ids [batch, positions] → last hidden states, and the head's output for the last position.
     fn forward(&self, t: &Tape, run: &Run, ids: &Tensor) -> (Tensor, Tensor) {
         let h = t.scope("embeddings", || self.embed(t, run, ids));
-        let mut last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), |_| ());
+        let mut last = run_blocks(t, run, &self.layers, &None, h.clone(), |_| ());
         last = self.final_layer_norm.call(t, &last);
         let pooled = t.select(&last, 1);
         let pooled = self.head.call(t, &pooled);

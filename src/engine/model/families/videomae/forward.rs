@@ -5,14 +5,14 @@ use std::rc::Rc;
 use super::config::VideoMaeConfig;
 use crate::model::config::Activation;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear};
+use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Component, Module, Tape, Tensor};
 
 /// `VideoMAEForVideoClassification`.
 pub struct VideoMae {
     patch_embeddings: PatchEmbeddings,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     /// Last norm of the model; `None` with mean pooling.
     layernorm: Option<LayerNorm>,
     /// Norm of the head; `None` without mean pooling.
@@ -60,7 +60,7 @@ impl VideoMae {
                 bias: b.weight("bias", [hidden]),
             });
             let layers = (0..c.shape.layers as usize)
-                .map(|i| t.layer("encoder.layer", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| Numbered::new(b, "encoder.layer", i, || Rc::new(Layer::new(b, c))))
                 .collect();
             let norm = (!c.mean_pooling).then(|| LayerNorm::new(b, "layernorm", hidden));
             (patches, layers, norm)
@@ -83,16 +83,10 @@ impl VideoMae {
     fn hidden(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let embedded = t.scope("embeddings", || self.embed(t, pixels));
         let mut h = embedded.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, attn) = (layer.clone(), run.attn);
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, x);
-            h = t.layer("encoder.layer", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h.clone(), Rc::new(forward))
-                } else {
-                    forward(t, h.clone())
-                }
-            });
+        for layer in &self.layers {
+            let (block, attn) = (layer.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x);
+            h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
         }
         match &self.layernorm {
             Some(norm) => norm.call(t, &h),

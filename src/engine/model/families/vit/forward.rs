@@ -1,12 +1,10 @@
 //! ViT for image classification (`transformers/models/vit/modeling_vit.py`).
 
-use std::rc::Rc;
-
 use super::config::VitConfig;
 use crate::model::config::PatchGrid;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::encoder::{Block, BlockConfig, BlockForm, BlockOrder, make_blocks, run_blocks};
-use crate::nn::{self, Builder, LayerNorm, Linear};
+use crate::nn::{self, Builder, LayerNorm, Linear, Numbered};
 use crate::tape::{Component, Module, Tape, Tensor};
 
 /// Form of ViT's blocks.
@@ -23,7 +21,7 @@ const BLOCKS: BlockForm = BlockForm {
 /// `ViTForImageClassification`.
 pub struct Vit {
     embeddings: Embeddings,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     layernorm: LayerNorm,
     classifier: Linear,
     grid: PatchGrid,
@@ -70,7 +68,7 @@ impl Vit {
     /// Pixels [batch, channels, side, side] → [batch, positions, hidden].
     fn hidden(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
         let embedded = self.embeddings.call(t, pixels);
-        let h = run_blocks(t, run, "layers", &self.layers, &None, embedded.clone(), |_| ());
+        let h = run_blocks(t, run, &self.layers, &None, embedded.clone(), |_| ());
         self.layernorm.call(t, &h)
     }
 }

@@ -7,7 +7,7 @@ use crate::model::forward::Run;
 use crate::model::parts::bart::{BlockContext, Layer};
 use crate::model::parts::sinusoids::sinusoids;
 use crate::model::parts::text::{Stack, run_blocks};
-use crate::nn::{self, Builder, Embedding, LayerNorm};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -19,7 +19,7 @@ pub(super) struct Decoder {
     embed_tokens: Embedding,
     /// Sines and cosines, [entries, hidden].
     embed_positions: Tensor,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     layer_norm: LayerNorm,
     dropout: f64,
 }
@@ -33,7 +33,7 @@ impl Decoder {
             sinusoids(t, b.dtype(), shape, || b.buffer("weights", shape, b.dtype()))
         });
         let layers = (0..c.layers as usize)
-            .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, &c.block))))
+            .map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, &c.block))))
             .collect();
         let layer_norm = LayerNorm::new(b, "layer_norm", hidden);
         // `_init_weights` makes the table once more and copies it.
@@ -74,7 +74,7 @@ impl Stack for Decoder {
             cache,
             _position_ids: None,
         });
-        h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
+        h = run_blocks(t, run, (&self.layers, &shared), h, Layer::forward);
         let out = self.layer_norm.call(t, &h);
         drop((shared, position_ids, embeds));
         out

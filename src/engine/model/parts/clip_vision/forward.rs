@@ -1,13 +1,11 @@
 //! CLIP's vision tower (`transformers/models/clip/modeling_clip.py`).
 
-use std::rc::Rc;
-
 use super::config::ClipVisionConfig;
 use crate::dtype::DType;
 use crate::model::config::EncoderShape;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::{Block, BlockConfig, BlockForm, BlockOrder, make_blocks, run_blocks};
-use crate::nn::{Builder, Embedding, LayerNorm};
+use crate::nn::{Builder, Embedding, LayerNorm, Numbered};
 use crate::tape::{Tape, Tensor};
 
 /// Form of the blocks of CLIP's towers.
@@ -28,7 +26,7 @@ pub struct ClipVision {
     position_embedding: Embedding,
     position_ids: Tensor,
     pre_layrnorm: LayerNorm,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     post_layernorm: LayerNorm,
     /// True if it is a model of its own, whose embeddings can be made to require gradients.
     is_model: bool,
@@ -120,7 +118,7 @@ impl ClipVision {
         let h = self.pre_layrnorm.call(t, &embedded);
         drop(embedded);
         see(&h);
-        let last = run_blocks(t, run, "encoder.layers", &self.layers, &None, h.clone(), see);
+        let last = run_blocks(t, run, &self.layers, &None, h.clone(), see);
         (last, h)
     }
 

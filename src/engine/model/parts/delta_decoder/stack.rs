@@ -9,13 +9,13 @@ use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
 use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
 use crate::model::parts::qwen_vl::{Deepstack, LanguageModel, MropePositions};
-use crate::nn::{self, AXES, Builder, Embedding, Linear, MropeLayout, Pattern, RmsNorm, Rotary};
+use crate::nn::{self, AXES, Builder, Embedding, Linear, MropeLayout, Numbered, Pattern, RmsNorm, Rotary};
 use crate::tape::{Tape, Tensor};
 
 /// `Qwen3_5TextModel`: embeddings, layers, last norm.
 pub struct DeltaDecoder {
     embed_tokens: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     /// For each layer, true if it is gated DeltaNet.
     is_linear: Vec<bool>,
     norm: RmsNorm,
@@ -61,8 +61,8 @@ impl DeltaDecoder {
     pub fn new(b: &Builder, c: &DeltaDecoderConfig) -> Self {
         let t = b.tape();
         let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
-        let layer = |i| t.layer("layers", i, || Rc::new(Layer::new(b, c, i)));
-        let layers: Vec<Rc<Layer>> = (0..c.is_linear.len()).map(layer).collect();
+        let layer = |i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c, i)));
+        let layers: Vec<Numbered<Layer>> = (0..c.is_linear.len()).map(layer).collect();
         let norm = norm(b, "norm", c.hidden);
         let rotary = Rotary::new(b, c.rope.rotated(c.head_dim)).dynamic(c.rope.is_dynamic());
         layers.iter().for_each(|layer| layer.initialise(t));

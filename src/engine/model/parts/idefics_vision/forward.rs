@@ -1,13 +1,11 @@
 //! The vision tower of Idefics2, Idefics3 and SmolVLM (`transformers/models/{idefics2,idefics3,smolvlm}/modeling_*.py`).
 
-use std::rc::Rc;
-
 use super::config::IdeficsVisionConfig;
 use crate::dtype::DType;
 use crate::model::config::PatchGrid;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::{Block, BlockConfig, BlockForm, BlockOrder, make_blocks, run_blocks};
-use crate::nn::{self, Builder, Embedding, LayerNorm};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Numbered};
 use crate::tape::{Module, Tape, Tensor};
 
 /// Form of the blocks of the tower.
@@ -24,7 +22,7 @@ const BLOCKS: BlockForm = BlockForm {
 /// `Idefics3VisionTransformer`.
 pub struct IdeficsVision {
     embeddings: Embeddings,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     post_layernorm: LayerNorm,
 }
 
@@ -59,7 +57,7 @@ impl IdeficsVision {
         let embedded = self.embeddings.call(t, run, pixels, patches);
         // `create_bidirectional_mask` finds no padding.
         drop(t.empty([], DType::Bool, "all"));
-        let h = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| ());
+        let h = run_blocks(t, run, &self.layers, &None, embedded.clone(), |_| ());
         self.post_layernorm.call(t, &h)
     }
 }

@@ -8,13 +8,13 @@ use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
 use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
-use crate::nn::{self, Builder, Embedding, Linear, Pattern, RmsNorm, Rotary};
+use crate::nn::{self, Builder, Embedding, Linear, Numbered, Pattern, RmsNorm, Rotary};
 use crate::tape::{Tape, Tensor};
 
 /// `Lfm2Model`: embeddings, layers, last norm.
 pub struct Lfm2Decoder {
     embed_tokens: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     /// For each layer, true if it is a short convolution.
     is_conv: Vec<bool>,
     rotary: Rotary,
@@ -25,7 +25,8 @@ impl Lfm2Decoder {
     pub fn new(b: &Builder, c: &Lfm2Config) -> Self {
         let t = b.tape();
         let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
-        let layer = |(i, &is_conv): (usize, &bool)| t.layer("layers", i, || Rc::new(Layer::new(b, c, is_conv)));
+        let layer =
+            |(i, &is_conv): (usize, &bool)| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c, is_conv)));
         let layers = c.is_conv.iter().enumerate().map(layer).collect();
         let rotary = Rotary::new(b, c.head_dim);
         let embedding_norm = RmsNorm::new(b, "embedding_norm", c.hidden);

@@ -7,7 +7,7 @@ use super::config::PackedVisionConfig;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::Mlp;
 use crate::model::parts::qwen_vl::{Positions, Segments};
-use crate::nn::{Builder, LayerNorm};
+use crate::nn::{Builder, LayerNorm, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -58,12 +58,12 @@ impl PackedBlock {
 }
 
 /// The blocks of a tower (`encoder.layers`).
-pub struct PackedBlocks(Vec<Rc<PackedBlock>>);
+pub struct PackedBlocks(Vec<Numbered<PackedBlock>>);
 
 impl PackedBlocks {
     /// Makes the blocks.
     pub fn new(b: &Builder, c: &PackedVisionConfig) -> Self {
-        let block = |i| b.tape().layer("encoder.layers", i, || Rc::new(PackedBlock::new(b, c)));
+        let block = |i| Numbered::new(b, "encoder.layers", i, || Rc::new(PackedBlock::new(b, c)));
         Self((0..c.shape.layers as usize).map(block).collect())
     }
 
@@ -78,13 +78,10 @@ impl PackedBlocks {
         mut after: impl FnMut(usize, Tensor, &mut Rc<Segments>) -> Tensor,
     ) -> (Tensor, Rc<Segments>) {
         for (i, block) in self.0.iter().enumerate() {
-            let (block, of_block, positions, attn) = (block.clone(), segments.clone(), positions.clone(), run.attn);
-            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &of_block, positions.as_deref(), x);
+            let (called, of_block, positions, attn) = (block.clone(), segments.clone(), positions.clone(), run.attn);
+            let forward = move |t: &Tape, x: Tensor| called.forward(t, attn, &of_block, positions.as_deref(), x);
             // The caller of a block holds its input until the block returns.
-            h = t.layer("encoder.layers", i, || match run.checkpoints(t) {
-                true => t.checkpoint(h.clone(), Rc::new(forward)),
-                false => forward(t, h.clone()),
-            });
+            h = block.enter(t, || run.checkpointed(t, h.clone(), forward));
             h = after(i, h, &mut segments);
         }
         (h, segments)

@@ -7,7 +7,7 @@ use super::positions::{PatchRotary, position_ids};
 use crate::dtype::DType;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
-use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
+use crate::nn::{self, AttentionCall, Builder, Linear, Numbered, RmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
@@ -15,7 +15,7 @@ use crate::tape::{Mask, Module, Tape, Tensor};
 pub struct PixtralVision {
     patch_conv: Tensor,
     ln_pre: RmsNorm,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     rotary: PatchRotary,
     patch: u64,
 }
@@ -62,7 +62,7 @@ impl PixtralVision {
             patch_conv,
             ln_pre: RmsNorm::new(b, "ln_pre", hidden),
             layers: (0..c.shape.layers as usize)
-                .map(|i| t.layer("transformer.layers", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| Numbered::new(b, "transformer.layers", i, || Rc::new(Layer::new(b, c))))
                 .collect(),
             rotary: PatchRotary::new(b, c.shape.head_dim()).initialised(t),
             patch: c.grid.patch,
@@ -95,16 +95,10 @@ impl PixtralVision {
         });
         see(&embeds);
         let mut h = embeds.clone();
-        for (i, layer) in self.layers.iter().enumerate() {
-            let (layer, shared) = (layer.clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
-            h = t.layer("transformer.layers", i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(h.clone(), Rc::new(forward))
-                } else {
-                    forward(t, h.clone())
-                }
-            });
+        for layer in &self.layers {
+            let (block, shared) = (layer.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
+            h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
             see(&h);
         }
         drop((embeds, embeds_of_images, axes));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::attention::{Segments, VisionAttention};
 use super::patches::QwenPatches;
 use crate::model::forward::Run;
-use crate::nn::{Builder, LayerNorm, RmsNorm};
+use crate::nn::{Builder, LayerNorm, Numbered, RmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
@@ -100,10 +100,7 @@ impl<N: Map, M: Map> VisionBlock<N, M> {
 }
 
 /// The blocks of a tower.
-pub struct VisionBlocks<N, M> {
-    name: &'static str,
-    blocks: Vec<Rc<VisionBlock<N, M>>>,
-}
+pub struct VisionBlocks<N, M>(Vec<Numbered<VisionBlock<N, M>>>);
 
 impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
     /// Makes `layers` blocks.
@@ -113,9 +110,8 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
 
     /// Makes `layers` blocks as the modules `name.0`, `name.1`, ….
     pub fn named(b: &Builder, name: &'static str, layers: u64, make: impl Fn() -> VisionBlock<N, M>) -> Self {
-        let block = |i| b.tape().layer(name, i, || Rc::new(make()));
-        let blocks = (0..layers as usize).map(block).collect();
-        Self { name, blocks }
+        let block = |i| Numbered::new(b, name, i, || Rc::new(make()));
+        Self((0..layers as usize).map(block).collect())
     }
 
     /// [patches, width] → [patches, width]. `segments` returns the segments of each block; `after` is called with each
@@ -135,20 +131,14 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
             Some(at) => 2 + at as u64,
             None => u64::from(Rc::ptr_eq(&segments(i), &first)),
         };
-        let kinds: Vec<u64> = (0..self.blocks.len()).map(kind).collect();
+        let kinds: Vec<u64> = (0..self.0.len()).map(kind).collect();
         let mut h = Some(h);
         t.stack(&kinds, &mut |i| {
-            let (block, positions, segments) = (self.blocks[i].clone(), positions.clone(), segments(i));
+            let (block, positions, segments) = (self.0[i].clone(), positions.clone(), segments(i));
             let attn = run.attn;
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &segments, &positions, &x);
             let Some(x) = h.take() else { return };
-            let out = t.layer(self.name, i, || {
-                if run.checkpoints(t) {
-                    t.checkpoint(x, Rc::new(forward))
-                } else {
-                    forward(t, x)
-                }
-            });
+            let out = self.0[i].enter(t, || run.checkpointed(t, x, forward));
             after(t, i, &out);
             h = Some(out);
         });

@@ -8,7 +8,7 @@ use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
 use crate::model::parts::text::{PlainMlp, Stack, run_blocks};
-use crate::nn::{self, Builder, Embedding, LayerNorm, Pattern, Rotary};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Numbered, Pattern, Rotary};
 use crate::tape::{Tape, Tensor};
 
 /// Names of a block's norms, before attention and before the MLP.
@@ -17,7 +17,7 @@ const NORMS: [&str; 2] = ["input_layernorm", "post_attention_layernorm"];
 /// A decoder without its head.
 pub(crate) struct RotaryDecoder {
     embedding: Embedding,
-    layers: Vec<Rc<Layer>>,
+    layers: Vec<Numbered<Layer>>,
     final_norm: LayerNorm,
     rotary: Rotary,
     /// Dropout of embeddings.
@@ -53,7 +53,7 @@ impl RotaryDecoder {
         Self {
             embedding: Embedding::new(b, c.form.embedding, c.vocab, c.hidden),
             layers: (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || Rc::new(Layer::new(b, c))))
+                .map(|i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c))))
                 .collect(),
             final_norm: LayerNorm::new(b, c.form.final_norm, c.hidden),
             rotary: Rotary::new(b, c.rope.rotated(c.head_dim()))
@@ -88,7 +88,7 @@ impl RotaryDecoder {
             _position_ids: Some(position_ids),
             cache,
         });
-        let h = run_blocks(t, run, "layers", (&self.layers, &shared), h, Layer::forward);
+        let h = run_blocks(t, run, (&self.layers, &shared), h, Layer::forward);
         let out = self.final_norm.call(t, &h);
         drop((shared, embeds));
         out

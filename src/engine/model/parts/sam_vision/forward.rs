@@ -7,7 +7,7 @@ use super::config::SamVisionConfig;
 use super::neck::Neck;
 use crate::model::forward::Run;
 use crate::model::parts::text::run_blocks_seen;
-use crate::nn::Builder;
+use crate::nn::{Builder, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -16,7 +16,7 @@ pub(crate) struct SamVision {
     patch_weight: Tensor,
     patch_bias: Tensor,
     pos_embed: Option<Tensor>,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     neck: Neck,
 }
 
@@ -35,7 +35,7 @@ impl SamVision {
                 .has_positions
                 .then(|| b.weight("pos_embed", [1, side, side, c.hidden])),
             layers: (0..c.layers as usize)
-                .map(|i| t.layer("layers", i, || Rc::new(Block::new(b, c, i))))
+                .map(|i| Numbered::new(b, "layers", i, || Rc::new(Block::new(b, c, i))))
                 .collect(),
             neck: t.scope("neck", || Neck::new(b, c)),
         }
@@ -63,7 +63,7 @@ impl SamVision {
         see(&h);
         let forward = |block: &Block, t: &Tape, attn: &Attention, x: Tensor| block.forward(t, *attn, &x);
         let blocks = (&self.layers[..], &Rc::new(implementation));
-        let h = run_blocks_seen(t, run, "layers", blocks, h, (forward, see));
+        let h = run_blocks_seen(t, run, blocks, h, (forward, see));
         self.neck.call(t, &h)
     }
 }

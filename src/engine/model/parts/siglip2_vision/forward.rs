@@ -1,20 +1,18 @@
 //! SigLIP 2's vision tower (`transformers/models/siglip2/modeling_siglip2.py`).
 
-use std::rc::Rc;
-
 use super::config::Siglip2VisionConfig;
 use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::{Block, BlockConfig, make_blocks, run_blocks};
 use crate::model::parts::siglip_vision::{BLOCKS, PoolingHead};
-use crate::nn::{Builder, Embedding, LayerNorm, Linear};
+use crate::nn::{Builder, Embedding, LayerNorm, Linear, Numbered};
 use crate::tape::{Tape, Tensor};
 
 /// `Siglip2VisionModel`.
 pub struct Siglip2Vision {
     patch_embedding: Linear,
     position_embedding: Embedding,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     post_layernorm: LayerNorm,
     head: Option<PoolingHead>,
     side: u64,
@@ -53,7 +51,7 @@ impl Siglip2Vision {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels, grid));
         let shape = [embedded.size(0), embedded.size(1)];
         look_for_padding(t, shape);
-        let h = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), |_| ());
+        let h = run_blocks(t, run, &self.layers, &None, embedded.clone(), |_| ());
         let last = self.post_layernorm.call(t, &h);
         let pool = |head: &PoolingHead| head.call_masked(t, &last, || look_for_padding(t, shape));
         let pooled = self.head.as_ref().map(pool);

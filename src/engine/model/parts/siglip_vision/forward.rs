@@ -1,13 +1,11 @@
 //! SigLIP's vision tower (`transformers/models/siglip/modeling_siglip.py`).
 
-use std::rc::Rc;
-
 use super::config::SiglipVisionConfig;
 use super::head::PoolingHead;
 use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::model::parts::encoder::{Block, BlockConfig, BlockForm, BlockOrder, make_blocks, run_blocks};
-use crate::nn::{Builder, Embedding, LayerNorm};
+use crate::nn::{Builder, Embedding, LayerNorm, Numbered};
 use crate::tape::{Tape, Tensor};
 
 /// Form of the blocks of SigLIP's towers.
@@ -27,7 +25,7 @@ pub struct SiglipVision {
     patch_bias: Tensor,
     position_embedding: Embedding,
     position_ids: Tensor,
-    layers: Vec<Rc<Block>>,
+    layers: Vec<Numbered<Block>>,
     post_layernorm: LayerNorm,
     head: Option<PoolingHead>,
 }
@@ -73,7 +71,7 @@ impl SiglipVision {
     ) -> (Tensor, Option<Tensor>) {
         let embedded = t.scope("embeddings", || self.embed(t, run, pixels));
         see(&embedded);
-        let encoded = run_blocks(t, run, "encoder.layers", &self.layers, &None, embedded.clone(), see);
+        let encoded = run_blocks(t, run, &self.layers, &None, embedded.clone(), see);
         let last = self.post_layernorm.call(t, &encoded);
         let pooled = self.head.as_ref().map(|head| head.call(t, &last));
         drop(embedded);

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::model::forward::Run;
+use crate::nn::Numbered;
 use crate::tape::{Tape, Tensor};
 
 /// Forward of a block, which gets what all blocks of a forward share.
@@ -14,39 +15,37 @@ type BlockForward<B, S> = fn(&B, &Tape, &S, Tensor) -> Tensor;
 pub(crate) fn run_blocks<B: 'static, S: 'static>(
     t: &Tape,
     run: &Run,
-    name: &'static str,
-    blocks: (&[Rc<B>], &Rc<S>),
+    blocks: (&[Numbered<B>], &Rc<S>),
     h: Tensor,
     forward: BlockForward<B, S>,
 ) -> Tensor {
-    run_blocks_seen(t, run, name, blocks, h, (forward, |_| {}))
+    run_blocks_seen(t, run, blocks, h, (forward, |_| {}))
 }
 
 /// Runs blocks as [`run_blocks`] does; `see` gets the output of each.
 pub(crate) fn run_blocks_seen<B: 'static, S: 'static>(
     t: &Tape,
     run: &Run,
-    name: &'static str,
-    (blocks, shared): (&[Rc<B>], &Rc<S>),
+    (blocks, shared): (&[Numbered<B>], &Rc<S>),
     h: Tensor,
     forward: (BlockForward<B, S>, impl FnMut(&Tensor)),
 ) -> Tensor {
     let blocks = blocks.iter().map(|block| (block.clone(), shared.clone()));
-    run_each_block(t, run, name, blocks, h, forward)
+    run_each_block(t, run, blocks, h, forward)
 }
 
 /// Runs blocks as [`run_blocks`] does, where each comes with what it gets.
 pub(crate) fn run_each_block<B: 'static, S: 'static>(
     t: &Tape,
     run: &Run,
-    name: &'static str,
-    blocks: impl Iterator<Item = (Rc<B>, Rc<S>)>,
+    blocks: impl Iterator<Item = (Numbered<B>, Rc<S>)>,
     mut h: Tensor,
     (forward, mut see): (BlockForward<B, S>, impl FnMut(&Tensor)),
 ) -> Tensor {
-    for (i, (block, shared)) in blocks.enumerate() {
-        let forward = move |t: &Tape, x: Tensor| forward(&block, t, &shared, x);
-        h = t.layer(name, i, || {
+    for (block, shared) in blocks {
+        let called = block.clone();
+        let forward = move |t: &Tape, x: Tensor| forward(&called, t, &shared, x);
+        h = block.enter(t, || {
             if run.checkpoints(t) {
                 t.checkpoint(h, Rc::new(forward))
             } else {
@@ -74,29 +73,24 @@ struct Returned {
 pub(crate) fn run_blocks_with_weights<B: 'static, S: 'static>(
     t: &Tape,
     run: &Run,
-    name: &'static str,
-    (blocks, shared): (&[Rc<B>], &Rc<S>),
+    (blocks, shared): (&[Numbered<B>], &Rc<S>),
     mut h: Tensor,
     forward: fn(&B, &Tape, &S, Tensor) -> Outputs,
 ) -> Outputs {
     let mut held = None;
-    for (i, block) in blocks.iter().enumerate() {
+    for block in blocks {
         let returned = Rc::new(Returned::default());
-        let (block, shared, slot) = (block.clone(), shared.clone(), returned.clone());
+        let (called, shared, slot) = (block.clone(), shared.clone(), returned.clone());
         let forward = move |t: &Tape, x: Tensor| {
-            let (out, weights) = forward(&block, t, &shared, x);
+            let (out, weights) = forward(&called, t, &shared, x);
             if !slot.is_over.get() {
                 slot.weights.set(weights);
             }
             out
         };
-        let out = t.layer(name, i, || {
+        let out = block.enter(t, || {
             let input = h.clone();
-            if run.checkpoints(t) {
-                t.checkpoint(input, Rc::new(forward))
-            } else {
-                forward(t, input)
-            }
+            run.checkpointed(t, input, forward)
         });
         returned.is_over.set(true);
         drop(std::mem::replace(&mut held, returned.weights.take()));

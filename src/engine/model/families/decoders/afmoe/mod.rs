@@ -7,12 +7,10 @@ pub(crate) use block::Layer;
 
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LateScale,
-    LlamaBlock, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows, not_null,
-    slides_with_a_number, some_slide,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LateScale, LlamaBlock,
+    LlamaModules, Modules, OfDense, SharedKeys, WindowLength, Windows, not_null, slides_with_a_number, some_slide,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
 /// `afmoe`.
@@ -21,7 +19,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "afmoe",
         classes: &["AfmoeForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 200_192,
         hidden: 2048,
@@ -31,7 +28,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         max_positions: 16_384,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         some_slide(s)?;
         slides_with_a_number(s)?;
@@ -56,9 +52,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         both_masks: true,
         late_scale: LateScale::Beside("mup_enabled"),
@@ -78,8 +71,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

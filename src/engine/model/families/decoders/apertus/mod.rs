@@ -3,10 +3,9 @@
 use crate::model::config::Activation;
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, NormPlacement,
-    QueryNorms, SoftCaps, Windows,
+    QueryNorms,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `apertus`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -14,7 +13,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "apertus",
         classes: &["ApertusForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 131_072,
         intermediate: 14_336,
@@ -25,11 +23,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     heads: HeadRule::Floors,
     biases: Biases::of_attention,
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             placement: NormPlacement::BeforeAs(["attention_layernorm", "feedforward_layernorm"]),
@@ -39,8 +33,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

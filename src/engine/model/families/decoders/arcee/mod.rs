@@ -2,10 +2,9 @@
 
 use crate::model::config::Activation;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, SoftCaps, Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `arcee`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -13,7 +12,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "arcee",
         classes: &["ArceeForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         hidden: 2560,
         intermediate: 18_432,
@@ -23,11 +21,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     heads: HeadRule::Divides,
     biases: Biases::of_attention_and_mlp,
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             mlp: MlpKind::Plain(["up_proj", "down_proj"]),
@@ -35,8 +28,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

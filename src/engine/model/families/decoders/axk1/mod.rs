@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LatentKeys, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LatentKeys,
+    LlamaModules, Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `axk1`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "axk1",
         classes: &["AXK1ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 163_840,
         hidden: 7168,
@@ -26,7 +24,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         max_positions: 32_768,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         let keys = [
             "num_experts_per_tok",
@@ -40,11 +37,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         not_null(s, &keys)?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["n_routed_experts", "num_local_experts"], 192),
@@ -64,8 +56,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         latent: Some(&LatentKeys::DEEPSEEK_V3),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -1,11 +1,8 @@
 //! BitNet: Llama with norms before the last projections of attention and of the MLP (`transformers/models/bitnet`).
 
 use crate::model::config::Activation;
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules};
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `bitnet`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -13,7 +10,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "bitnet",
         classes: &["BitNetForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 128_256,
         hidden: 2560,
@@ -27,11 +23,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     heads: HeadRule::Fills,
     biases: Biases::of_attention,
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             sub_norms: true,
@@ -39,8 +30,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

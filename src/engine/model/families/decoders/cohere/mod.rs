@@ -1,11 +1,9 @@
 //! Cohere: attention and MLP side by side (`transformers/models/cohere`).
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, Rotation,
-    SoftCaps, Windows,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, NormPlacement, Rotation,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `cohere`.
@@ -25,7 +23,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         tie: true,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         s.only(
             "use_qk_norm",
@@ -34,11 +31,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         )?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             norm: NormKind::PlainLayer,
@@ -49,8 +41,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

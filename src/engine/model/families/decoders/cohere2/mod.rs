@@ -3,10 +3,9 @@
 use crate::model::config::limits;
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, Rotation,
-    SoftCaps, WindowLength, Windows, slides_with_a_number, some_slide,
+    WindowLength, Windows, slides_with_a_number, some_slide,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `cohere2`.
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "cohere2",
         classes: &["Cohere2ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 256_000,
         hidden: 8192,
@@ -40,10 +38,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             Ok((layer + 1) % pattern != 0)
         },
     },
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             norm: NormKind::PlainLayer,
@@ -55,8 +49,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -4,12 +4,10 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, NormPlacement, OfDense, Rotation, SharedKeys, SoftCaps, WindowLength, Windows,
-    slides_with_a_number, some_slide,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaBlock, LlamaModules,
+    Modules, NormPlacement, OfDense, Rotation, SharedKeys, WindowLength, Windows, slides_with_a_number, some_slide,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// Key of the pattern in which the first layers, which have MLPs, slide.
@@ -21,7 +19,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "cohere2_moe",
         classes: &["Cohere2MoeForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 256_000,
         hidden: 8192,
@@ -33,7 +30,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         tie: true,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         some_slide(s)?;
         slides_with_a_number(s)?;
@@ -51,10 +47,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             Ok((place + 1) % pattern != 0)
         },
     },
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         rms_key: Some("rms_norm_eps"),
         experts: Some(&ExpertKeys {
@@ -77,8 +69,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

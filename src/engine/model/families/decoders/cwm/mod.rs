@@ -1,8 +1,6 @@
 //! CWM: Llama with sliding windows in three of four blocks.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, HeadRule, WindowLength, Windows};
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
 
@@ -12,7 +10,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "cwm",
         classes: &["CwmForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 128_256,
         hidden: 6144,
@@ -37,13 +34,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         length: WindowLength::Or(8192),
         slides: |_, _, layer| Ok(!layer.is_multiple_of(4)),
     },
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -4,10 +4,9 @@ pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LatentKeys,
-    LatentRotation, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
+    LatentRotation, LlamaModules, Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `deepseek_v2`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -27,11 +26,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         not_null(s, &["topk_method"])?;
         Biases::of_attention_and_mlp(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["n_routed_experts", "num_experts"], 64),
@@ -49,8 +43,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LatentKeys, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LatentKeys,
+    LlamaModules, Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `deepseek_v3`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "deepseek_v3",
         classes: &["DeepseekV3ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 129_280,
         hidden: 7168,
@@ -26,7 +24,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         max_positions: 4096,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         not_null(
             s,
@@ -40,11 +37,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         )?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["n_routed_experts", "num_local_experts"], 256),
@@ -64,8 +56,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         latent: Some(&LatentKeys::DEEPSEEK_V3),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -5,11 +5,8 @@ mod block;
 pub(crate) use block::Layer;
 
 use crate::model::config::limits;
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, HeadRule};
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `diffllama`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -17,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "diffllama",
         classes: &["DiffLlamaForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         hidden: 2048,
         intermediate: 8192,
@@ -36,14 +32,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

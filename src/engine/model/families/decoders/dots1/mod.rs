@@ -4,10 +4,9 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows, not_null,
+    LlamaModules, Modules, OfDense, SharedKeys, WindowLength, Windows, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `dots1`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "dots1",
         classes: &["Dots1ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 152_064,
         hidden: 4608,
@@ -48,9 +46,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         slides: Windows::past_full_layers,
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["n_routed_experts", "num_local_experts"], 128),
@@ -69,8 +64,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -2,11 +2,8 @@
 //! to the residual stream (`transformers/models/emu3`).
 
 use crate::model::config::{Activation, limits};
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules};
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `emu3`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -14,7 +11,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "emu3",
         classes: &["Emu3ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 184_622,
         intermediate: 14_336,
@@ -25,7 +21,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         attention_dropout: 0.1,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         let vocab = s.size("vocab_size", 184_622, limits::VOCAB)?;
         if !s.has("pad_token_id") && vocab <= 151_643 {
@@ -34,11 +29,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }
         Biases::of_attention_and_mlp(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
     residual_dropout: Some(("attention_dropout", 0.1)),
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             keeps_undropped: true,
@@ -46,8 +37,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

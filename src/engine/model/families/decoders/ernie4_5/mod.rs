@@ -1,8 +1,6 @@
 //! ERNIE 4.5: Llama's parameters; queries and keys are rotated in fp32.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily};
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
 
@@ -12,7 +10,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "ernie4_5",
         classes: &["Ernie4_5ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 103_424,
         hidden: 1024,
@@ -26,7 +23,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 5e5,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         let all = s.flag("use_bias", false)?;
         Ok(Biases {
@@ -35,14 +31,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             mlp: all,
         })
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
     stands_in: true,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -4,10 +4,9 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock, LlamaModules,
-    Modules, OfDense, Rotation, SharedKeys, SoftCaps, Windows, not_null,
+    Modules, OfDense, Rotation, SharedKeys, not_null,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `ernie4_5_moe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -47,11 +46,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             mlp: all,
         })
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         head_bias_key: Some("use_bias"),
         experts: Some(&ExpertKeys {
@@ -70,8 +64,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

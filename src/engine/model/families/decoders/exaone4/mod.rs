@@ -3,11 +3,10 @@
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
-    SoftCaps, WindowLength, Windows, some_slide,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms, WindowLength,
+    Windows, some_slide,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `exaone4`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -15,14 +14,12 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "exaone4",
         classes: &["Exaone4ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 102_400,
         intermediate: 16_384,
         kv_heads: Some(32),
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         some_slide(s)?;
         Ok(Biases::NONE)
@@ -36,9 +33,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             placement: NormPlacement::After,
@@ -48,8 +42,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

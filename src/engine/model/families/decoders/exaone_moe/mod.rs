@@ -5,11 +5,10 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, SoftCaps, WindowLength, Windows, some_slide,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LlamaBlock,
+    LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, WindowLength, Windows, some_slide,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `exaone_moe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -17,14 +16,12 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "exaone_moe",
         classes: &["ExaoneMoeForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 102_400,
         intermediate: 16_384,
         kv_heads: Some(32),
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         some_slide(s)?;
         Ok(Biases::NONE)
@@ -38,9 +35,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["num_experts"; 2], 64),
@@ -64,8 +58,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

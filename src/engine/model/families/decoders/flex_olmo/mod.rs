@@ -5,10 +5,9 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 use crate::model::config::limits;
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, NormPlacement, OfDense, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows,
+    LlamaModules, Modules, NormPlacement, OfDense, QueryNorms, Rotation, SharedKeys,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
 /// `flex_olmo`.
@@ -17,7 +16,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "flex_olmo",
         classes: &["FlexOlmoForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 100_352,
         max_positions: 4096,
@@ -35,11 +33,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 7),
@@ -60,8 +54,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

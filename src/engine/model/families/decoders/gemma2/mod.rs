@@ -21,9 +21,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         length: WindowLength::Or(4096),
         slides: |_, _, layer| Ok(layer.is_multiple_of(2)),
     },
-    qk_norm: false,
     newer_activation_key: Some("hidden_activation"),
-    residual_dropout: None,
     soft_caps: SoftCaps::Default,
     modules: Modules::Gemma(GemmaModules {
         second_norm: "post_attention_layernorm",
@@ -31,8 +29,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         rotary_by_kind: false,
         caps_scores: true,
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -32,7 +32,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     qk_norm: true,
     newer_activation_key: Some("hidden_activation"),
-    residual_dropout: None,
     soft_caps: SoftCaps::Given,
     modules: Modules::Gemma(GemmaModules {
         second_norm: "post_attention_layernorm",
@@ -41,8 +40,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         // The attention ignores its soft cap.
         caps_scores: false,
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -2,11 +2,9 @@
 
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, Rotation, SoftCaps,
-    Windows,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, MlpKind, Modules, Rotation,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `glm`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -25,7 +23,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         partial_rotary: 0.5,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         let vocab = s.size("vocab_size", 151_552, limits::VOCAB)?;
         if !s.has("pad_token_id") && vocab <= 151_329 {
@@ -44,11 +41,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             mlp: false,
         })
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         partial_rotary: true,
         block: LlamaBlock {
@@ -58,8 +50,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -4,10 +4,9 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, Rotation, SharedKeys, SoftCaps, Windows, not_null,
+    LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, Rotation, SharedKeys, not_null,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// Experts of GLM-4.5 and GLM-4.5V.
 pub(crate) const EXPERTS: ExpertKeys = ExpertKeys {
@@ -59,11 +58,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             ..Biases::NONE
         })
     },
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         partial_rotary: true,
         query_norms_key: Some("use_qk_norm"),
@@ -75,8 +70,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

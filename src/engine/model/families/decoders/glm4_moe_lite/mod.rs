@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LatentKeys, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LatentKeys,
+    LlamaModules, Modules, OfDense, SharedKeys,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `glm4_moe_lite`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -26,13 +25,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         max_positions: 202_752,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: Biases::of_attention,
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["n_routed_experts", "num_local_experts"], 64),
@@ -57,8 +50,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -5,9 +5,8 @@ mod block;
 pub(crate) use block::Layer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, OfDense, Rotation, SharedKeys, SoftCaps, WindowLength, Windows, not_null,
-    slides_with_a_number,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaBlock, LlamaModules,
+    Modules, OfDense, Rotation, SharedKeys, WindowLength, Windows, not_null, slides_with_a_number,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -32,7 +31,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 150_000.0,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         slides_with_a_number(s)?;
         not_null(s, &["num_key_value_heads", "head_dim"])?;
@@ -48,10 +46,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         length: WindowLength::Or(128),
         slides: |_, _, layer| Ok(layer % 2 == 0),
     },
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         both_masks: true,
         experts: Some(&ExpertKeys {
@@ -71,8 +65,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::NotSimulated,
+    ..DecoderFamily::USUAL
 };

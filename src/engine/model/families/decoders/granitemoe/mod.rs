@@ -6,10 +6,9 @@ pub(crate) use block::Layer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LateScale,
-    LlamaBlock, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
+    LlamaBlock, LlamaModules, Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `granitemoe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -17,7 +16,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "granitemoe",
         classes: &["GraniteMoeForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults::LLAMA,
     heads: HeadRule::Floors,
     biases: |s| {
@@ -33,11 +31,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         )?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         late_scale: LateScale::Replaces,
         experts: Some(&ExpertKeys {
@@ -57,8 +50,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

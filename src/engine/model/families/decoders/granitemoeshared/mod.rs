@@ -4,10 +4,9 @@ pub(crate) use super::granitemoe::Layer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LateScale,
-    LlamaBlock, LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
+    LlamaBlock, LlamaModules, Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `granitemoeshared`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "granitemoeshared",
         classes: &["GraniteMoeSharedForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults::LLAMA,
     heads: HeadRule::Floors,
     biases: |s| {
@@ -31,11 +29,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         )?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         late_scale: LateScale::Replaces,
         experts: Some(&ExpertKeys {
@@ -55,8 +48,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -1,8 +1,6 @@
 //! Helium: Llama's parameters; neighbouring elements of a head are rotated together.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, HeadRule};
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
 
@@ -12,7 +10,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "helium",
         classes: &["HeliumForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 48_000,
         hidden: 2560,
@@ -33,14 +30,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             mlp: s.flag("mlp_bias", false)?,
         })
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
     stands_in: true,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -2,11 +2,8 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, QueryNorms, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, QueryNorms};
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `hunyuan_v1_dense`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -14,18 +11,12 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "hunyuan_v1_dense",
         classes: &["HunYuanDenseV1ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 290_943,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: checked_biases,
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             query_norms: QueryNorms::TurnedHeads(["query_layernorm", "key_layernorm"]),
@@ -33,10 +24,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };
 
 /// Reads the biases, and checks what HunYuan's attention and positions take.

@@ -4,11 +4,10 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use super::hunyuan_v1_dense;
 use crate::model::decoder::{
-    ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock, LlamaModules,
-    Modules, OfDense, QueryNorms, SharedKeys, SoftCaps, Windows, not_null,
+    ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaBlock, LlamaModules, Modules, OfDense,
+    QueryNorms, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `hunyuan_v1_moe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -16,21 +15,15 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "hunyuan_v1_moe",
         classes: &["HunYuanMoEV1ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 290_943,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         not_null(s, &["num_experts", "moe_topk"])?;
         hunyuan_v1_dense::checked_biases(s)
     },
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 1),
@@ -48,8 +41,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

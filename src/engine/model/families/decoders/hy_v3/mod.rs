@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, SigmoidForm, SoftCaps, Windows, not_null,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaBlock, LlamaModules,
+    Modules, OfDense, QueryNorms, SharedKeys, SigmoidForm, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `hy_v3`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "hy_v3",
         classes: &["HYV3ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 120_832,
         intermediate: 13_312,
@@ -27,7 +25,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 11_158_840.0,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         let numbers = [
             "num_key_value_heads",
@@ -39,11 +36,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         not_null(s, &numbers)?;
         Biases::of_attention_and_mlp(s)
     },
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 192),
@@ -65,8 +58,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

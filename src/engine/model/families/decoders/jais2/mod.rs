@@ -2,10 +2,9 @@
 
 use crate::model::config::Activation;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, SoftCaps, Windows,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `jais2`.
@@ -14,7 +13,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "jais2",
         classes: &["Jais2ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 150_272,
         hidden: 3328,
@@ -33,11 +31,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             mlp: s.flag("mlp_bias", true)?,
         })
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             norm: NormKind::Layer,
@@ -46,8 +39,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -1,8 +1,6 @@
 //! Llama 1 to 3.3, and models of other names like it: Vicuna, TinyLlama, SmolLM.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, HeadRule};
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
@@ -48,14 +46,8 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     defaults: DecoderDefaults::LLAMA,
     heads: HeadRule::Divides,
     biases: Biases::of_attention_and_mlp,
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
-    stands_in: false,
     tensor_parallel: true,
     pipeline: true,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

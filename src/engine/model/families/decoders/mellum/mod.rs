@@ -7,11 +7,10 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
-    Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows, rope_tables, slides_with_a_number,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaModules, Modules,
+    OfDense, SharedKeys, WindowLength, Windows, rope_tables, slides_with_a_number,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `mellum`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -19,7 +18,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "mellum",
         classes: &["MellumForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 98_304,
         hidden: 2304,
@@ -32,7 +30,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 500_000.0,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         check(s)?;
         Biases::of_attention(s)
@@ -43,9 +40,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         slides: |_, _, _| Ok(false),
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         rotary_by_kind: true,
         experts: Some(&ExpertKeys {
@@ -60,10 +54,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };
 
 /// Refuses what is not simulated.

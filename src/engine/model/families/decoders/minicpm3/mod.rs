@@ -5,10 +5,8 @@ pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LatentKeys, LatentRotation, LlamaBlock, LlamaModules, Modules,
-    SoftCaps, Windows,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `minicpm3`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -16,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "minicpm3",
         classes: &["MiniCPM3ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 73_448,
         hidden: 2560,
@@ -30,11 +27,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     heads: HeadRule::Divides,
     biases: Biases::of_attention_and_mlp,
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         embed_scale_key: Some(("scale_emb", true)),
         latent: Some(&LatentKeys {
@@ -52,8 +44,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, OfDense, QueryNorms, Rotation, SharedKeys, SigmoidForm, SoftCaps, Windows, not_null,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaBlock, LlamaModules,
+    Modules, OfDense, QueryNorms, Rotation, SharedKeys, SigmoidForm, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `minimax_m2`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "minimax_m2",
         classes: &["MiniMaxM2ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 200_064,
         hidden: 3072,
@@ -28,7 +26,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 5e6,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         let numbers = [
             "num_key_value_heads",
@@ -39,11 +36,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         not_null(s, &numbers)?;
         Ok(Biases::NONE)
     },
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         partial_rotary: true,
         experts: Some(&ExpertKeys {
@@ -67,8 +60,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

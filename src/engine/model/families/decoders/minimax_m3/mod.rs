@@ -7,11 +7,10 @@ pub(crate) use block::ClampedExpertLayer;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderConfig, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule,
-    LlamaBlock, LlamaModules, Modules, OfDense, Rotation, SharedKeys, SigmoidForm, SoftCaps, Windows, not_null,
+    Biases, CHOSEN, ChosenWeights, DecoderConfig, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaBlock,
+    LlamaModules, Modules, OfDense, Rotation, SharedKeys, SigmoidForm, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
 /// `minimax_m3_vl_text`.
@@ -20,7 +19,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "minimax_m3_vl_text",
         classes: &["MiniMaxM3VLForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 200_064,
         hidden: 6144,
@@ -33,17 +31,12 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 5e6,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         only_full_attention(s)?;
         not_null(s, &["num_experts_per_tok", "num_key_value_heads", "head_dim"])?;
         Ok(Biases::NONE)
     },
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         partial_rotary: true,
         has_own_activation: true,
@@ -70,10 +63,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };
 
 /// Refuses layers that choose blocks of keys, and lists of earlier files.

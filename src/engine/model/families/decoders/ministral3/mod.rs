@@ -1,8 +1,6 @@
 //! Ministral 3: Mistral's parameters; queries are scaled by position.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, LlamaModules, Modules, WindowLength, Windows};
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
 
@@ -12,7 +10,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "ministral3",
         classes: &["Ministral3ForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 131_072,
         intermediate: 14_336,
@@ -23,19 +20,13 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 1e6,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |_| Ok(Biases::NONE),
     windows: Windows::of_every_layer(WindowLength::Given),
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         ..LlamaModules::LLAMA
     }),
     stands_in: true,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

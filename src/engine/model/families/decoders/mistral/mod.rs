@@ -1,8 +1,6 @@
 //! Mistral: Llama with a sliding window.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, LlamaModules, Modules, WindowLength, Windows};
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
@@ -26,19 +24,13 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         max_positions: 131_072,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |_| Ok(Biases::NONE),
     windows: Windows::of_every_layer(WindowLength::Or(4096)),
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
     tensor_parallel: true,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

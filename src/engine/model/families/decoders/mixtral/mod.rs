@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
-    Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaModules, Modules,
+    OfDense, SharedKeys, WindowLength, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `mixtral`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -22,13 +21,8 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         max_positions: 131_072,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |_| Ok(Biases::NONE),
     windows: Windows::of_every_layer(WindowLength::Given),
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         experts: Some(&ExpertKeys {
@@ -43,8 +37,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -3,10 +3,9 @@
 use crate::model::config::Activation;
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, QueryNorms, Rotation,
-    SoftCaps, Windows,
+    SoftCaps,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `nanochat`.
@@ -15,7 +14,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "nanochat",
         classes: &["NanoChatForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 50_304,
         hidden: 768,
@@ -27,10 +25,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     heads: HeadRule::Floors,
     biases: Biases::of_attention,
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
     soft_caps: SoftCaps::Default,
     modules: Modules::Llama(LlamaModules {
         norm_first: true,
@@ -43,8 +38,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -2,11 +2,9 @@
 
 use crate::model::config::Activation;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, Rotation, SoftCaps,
-    Windows,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, MlpKind, Modules, Rotation,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `nemotron`.
@@ -15,7 +13,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "nemotron",
         classes: &["NemotronForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 256_000,
         hidden: 6144,
@@ -26,16 +23,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         partial_rotary: 0.5,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         s.required("num_key_value_heads", "a number: transformers 5.17 fails without one")?;
         Biases::of_attention_and_mlp(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         partial_rotary: true,
         block: LlamaBlock {
@@ -46,8 +37,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -1,11 +1,9 @@
 //! OLMo: layer norms without parameters (`transformers/models/olmo`).
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, QueryNorms, Rotation,
-    SoftCaps, Windows,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, QueryNorms, Rotation,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `olmo`.
@@ -14,12 +12,10 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "olmo",
         classes: &["OlmoForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 50_304,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         s.only(
             "clip_qkv",
@@ -28,11 +24,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         )?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             norm: NormKind::WideLayer,
@@ -42,8 +33,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

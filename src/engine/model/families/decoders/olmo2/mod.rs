@@ -2,10 +2,9 @@
 
 use crate::model::decoder::{
     Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
-    Rotation, SoftCaps, Windows,
+    Rotation,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
 /// `olmo2`.
@@ -21,11 +20,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     heads: HeadRule::Divides,
     biases: Biases::of_attention,
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::WeightFirst),
@@ -36,8 +31,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -1,11 +1,10 @@
 //! OLMo 3: OLMo 2 with sliding blocks, whose rotary embedding is their own (`transformers/models/olmo3`).
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
-    Rotation, SoftCaps, WindowLength, Windows, rope_tables, slides_with_a_number, some_slide,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms, Rotation,
+    WindowLength, Windows, rope_tables, slides_with_a_number, some_slide,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 use crate::nn::{NormKind, RmsScale};
 
 /// `olmo3`.
@@ -20,7 +19,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 500_000.0,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         some_slide(s)?;
         slides_with_a_number(s)?;
@@ -33,9 +31,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         slides: |_, _, layer| Ok((layer + 1) % 4 != 0),
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         rotary_by_kind: true,
         block: LlamaBlock {
@@ -47,8 +42,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

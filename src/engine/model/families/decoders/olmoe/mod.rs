@@ -4,10 +4,9 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, SoftCaps, Windows,
+    LlamaModules, Modules, OfDense, QueryNorms, SharedKeys,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `olmoe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -34,11 +33,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         )?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["num_experts", "num_local_experts"], 64),
@@ -56,8 +51,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -5,8 +5,7 @@ mod block;
 pub(crate) use block::Layer;
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, SoftCaps,
-    WindowLength, Windows,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, MlpKind, Modules, WindowLength, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
@@ -29,13 +28,9 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         max_positions: 4096,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |_| Ok(Biases::NONE),
     windows: Windows::of_every_layer(WindowLength::Given),
-    qk_norm: false,
-    newer_activation_key: None,
     residual_dropout: Some(("resid_pdrop", 0.0)),
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         partial_rotary: true,
@@ -45,8 +40,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -6,10 +6,9 @@ pub(crate) use moe::ExpertLayer;
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaBlock,
-    LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows, not_null,
+    LlamaModules, Modules, OfDense, SharedKeys, WindowLength, Windows, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `phimoe`.
@@ -18,7 +17,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "phimoe",
         classes: &["PhimoeForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 32_064,
         intermediate: 6400,
@@ -35,10 +33,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         Biases::of_attention(s)
     },
     windows: Windows::of_every_layer(WindowLength::Given),
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         recomputes_rotary: true,
@@ -59,8 +53,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -1,8 +1,6 @@
 //! Qwen2 and Qwen2.5: Llama with query, key and value biases.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, WindowLength, Windows};
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
@@ -37,7 +35,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B",
     ],
     defaults: DecoderDefaults::QWEN2,
-    heads: HeadRule::Free,
     biases: |_| {
         Ok(Biases {
             qkv: true,
@@ -49,13 +46,8 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         length: WindowLength::Or(4096),
         slides: Windows::past_full_layers,
     },
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
-    stands_in: false,
     tensor_parallel: true,
     pipeline: true,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
-    Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaModules, Modules,
+    OfDense, SharedKeys, WindowLength, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `qwen2_moe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -24,7 +23,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         kv_heads: Some(16),
         ..DecoderDefaults::QWEN2
     },
-    heads: HeadRule::Free,
     biases: |s| {
         Ok(Biases {
             qkv: s.flag("qkv_bias", true)?,
@@ -36,10 +34,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         length: WindowLength::Or(4096),
         slides: |s, defaults, layer| Ok((layer + 1) % 2 != 0 && !Windows::past_full_layers(s, defaults, layer)?),
     },
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         both_masks: true,
         experts: Some(&ExpertKeys {
@@ -54,8 +48,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -1,8 +1,6 @@
 //! Qwen3: Llama with normalised queries and keys.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, WindowLength, Windows};
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
@@ -29,7 +27,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         head_dim: Some(128),
         ..DecoderDefaults::QWEN2
     },
-    heads: HeadRule::Free,
     biases: Biases::of_attention,
     windows: Windows {
         switch: Some("use_sliding_window"),
@@ -37,12 +34,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         slides: Windows::past_full_layers,
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

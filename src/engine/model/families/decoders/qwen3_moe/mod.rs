@@ -3,11 +3,10 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules,
-    Modules, OfDense, SharedKeys, SoftCaps, WindowLength, Windows,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaModules, Modules,
+    OfDense, SharedKeys, WindowLength, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 
 /// `qwen3_moe`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -29,16 +28,12 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         kv_heads: Some(4),
         ..DecoderDefaults::QWEN2
     },
-    heads: HeadRule::Free,
     biases: Biases::of_attention,
     windows: Windows {
         switch: Some("use_sliding_window"),
         ..Windows::of_every_layer(WindowLength::Or(4096))
     },
     qk_norm: true,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         experts: Some(&ExpertKeys {
@@ -53,8 +48,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

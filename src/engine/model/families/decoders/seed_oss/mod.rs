@@ -1,8 +1,6 @@
 //! Seed-OSS: Llama with biases on queries, keys and values, and dropout after attention and MLP.
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily};
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
@@ -24,7 +22,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         attention_dropout: 0.1,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         Ok(Biases {
             qkv: s.flag("attention_bias", true)?,
@@ -32,14 +29,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             mlp: s.flag("mlp_bias", false)?,
         })
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
     residual_dropout: Some(("residual_dropout", 0.1)),
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -1,9 +1,7 @@
 //! SmolLM3: Llama's parameters; every fourth block has no rotary positions.
 
 use crate::model::config::limits;
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaModules, Modules, SoftCaps, WindowLength, Windows,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, WindowLength, Windows};
 use crate::model::facts::{ModelType, catalogue};
 use crate::model::libraries::Liger;
 
@@ -25,7 +23,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 2e6,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: Biases::of_attention_and_mlp,
     windows: Windows {
         switch: Some("use_sliding_window"),
@@ -35,13 +32,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             Ok((layer + 1).is_multiple_of(every))
         },
     },
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
-    modules: Modules::Llama(LlamaModules::LLAMA),
     stands_in: true,
-    tensor_parallel: false,
-    pipeline: false,
     liger: Liger::Replaces,
+    ..DecoderFamily::USUAL
 };

@@ -4,11 +4,10 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::rope_tables::rotates_whole_heads;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
-    LlamaModules, Modules, OfDense, SharedKeys, SoftCaps, Windows, not_null,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LlamaModules,
+    Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `solar_open`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -16,7 +15,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "solar_open",
         classes: &["SolarOpenForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 196_608,
         layers: 48,
@@ -27,7 +25,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         theta: 1e6,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         not_null(
             s,
@@ -44,11 +41,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             ..Biases::NONE
         })
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["n_routed_experts", "num_local_experts"], 128),
@@ -67,8 +59,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

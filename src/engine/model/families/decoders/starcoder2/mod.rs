@@ -2,11 +2,9 @@
 
 use crate::model::config::Activation;
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LlamaBlock, LlamaModules, MlpKind, Modules, SoftCaps,
-    WindowLength, Windows,
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, MlpKind, Modules, WindowLength, Windows,
 };
 use crate::model::facts::{ModelType, catalogue};
-use crate::model::libraries::Liger;
 use crate::nn::NormKind;
 
 /// `starcoder2`.
@@ -28,7 +26,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         activation: Activation::GeluTanh,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         s.only("embedding_dropout", "0: dropout of embeddings is not simulated", |v| {
             v.as_f64() == Some(0.0)
@@ -46,10 +43,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         })
     },
     windows: Windows::of_every_layer(WindowLength::Given),
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
         block: LlamaBlock {
@@ -59,8 +52,5 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };

@@ -2,11 +2,8 @@
 
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
-use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LatentKeys, LlamaModules, Modules, SoftCaps, Windows, not_null,
-};
+use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, LatentKeys, LlamaModules, Modules, not_null};
 use crate::model::facts::ModelType;
-use crate::model::libraries::Liger;
 
 /// `youtu`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -14,7 +11,6 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         name: "youtu",
         classes: &["YoutuForCausalLM"],
     },
-    catalogue: &[],
     defaults: DecoderDefaults {
         vocab: 128_256,
         hidden: 2048,
@@ -25,22 +21,13 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         tie: true,
         ..DecoderDefaults::LLAMA
     },
-    heads: HeadRule::Free,
     biases: |s| {
         not_null(s, &["v_head_dim"])?;
         Biases::of_attention(s)
     },
-    windows: Windows::NEVER,
-    qk_norm: false,
-    newer_activation_key: None,
-    residual_dropout: None,
-    soft_caps: SoftCaps::None,
     modules: Modules::Llama(LlamaModules {
         latent: Some(&LatentKeys::DEEPSEEK_V3),
         ..LlamaModules::LLAMA
     }),
-    stands_in: false,
-    tensor_parallel: false,
-    pipeline: false,
-    liger: Liger::Unknown,
+    ..DecoderFamily::USUAL
 };
