@@ -204,7 +204,7 @@ class DryRuns(unittest.TestCase):
         self.assertGreaterEqual(len(found), 50)
         for tool in ("ms-swift", "LLaMA-Factory", "TRL", "DeepSpeed", "accelerate", "transformers"):
             self.assertGreaterEqual(sum(run.tool == tool for run in found), 3, tool)
-        for method in ("LoRA", "full", "DPO", "packing", "Liger", "FSDP2", "ZeRO"):
+        for method in ("LoRA", "full", "DPO", "GRPO", "packing", "Liger", "FSDP2", "ZeRO"):
             self.assertTrue(any(method in run.kind for run in found), method)
 
     def test_each_launch_file_is_kept(self) -> None:
