@@ -85,7 +85,7 @@ fn with_ways(i18n: Words, message: String, reason: String, ways: &[Change]) -> S
         return reason;
     }
     let ways: Vec<String> = ways.iter().map(|way| change(i18n, way)).collect();
-    let ways = ways.join(t_string!(i18n, refusal.or).as_str());
+    let ways = ways.join(t_string!(i18n, refusal.or));
     t_string!(i18n, refusal.ways_out, message, reason, ways)
 }
 
@@ -108,7 +108,7 @@ fn change(i18n: Words, change: &Change) -> String {
             t_string!(i18n, refusal.leave_out, each)
         }),
     };
-    whole(i18n, each.join(t_string!(i18n, refusal.and).as_str()))
+    whole(i18n, each.join(t_string!(i18n, refusal.and)))
 }
 
 /// Explains a number that is beyond its limit.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use vramscope_engine::report::Phase;
 use vramscope_engine::simulate::{ORDERS, SimulateError, Trial};
 use vramscope_engine::units::Bytes;
-use vramscope_engine::verdict::Room;
 use vramscope_plan::{Batches, End, MaxBatch};
 
 use super::coded::Coded;

@@ -15,7 +15,7 @@ use vramscope_launch::{Grade, LeftOut};
 use vramscope_plan::{Now, Refusal};
 
 use super::run::Ran;
-use crate::state::{Draft, Key};
+use crate::state::Draft;
 
 /// Maximum number of columns; more would not be visible on any screen.
 const COLUMNS: usize = 900;
