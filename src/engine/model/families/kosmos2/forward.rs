@@ -30,7 +30,7 @@ pub struct Kosmos2 {
 /// The vision tower.
 enum Vision {
     Clip(Box<ClipVision>),
-    Patches(PatchesVision),
+    Patches(Box<PatchesVision>),
 }
 
 /// `Kosmos2ImageToTextProjection`.
@@ -60,7 +60,10 @@ impl Kosmos2 {
             }
             VisionConfig::Patches(vision) => {
                 let tower = t.component("vision_model", Component::VisionTower, || PatchesVision::new(b, vision));
-                (Vision::Patches(tower), vec![vision.patches, PLACES + vision.patch])
+                (
+                    Vision::Patches(Box::new(tower)),
+                    vec![vision.patches, PLACES + vision.patch],
+                )
             }
         };
         let width = match &c.vision {

@@ -22,7 +22,7 @@ pub struct Layer {
 
 /// The part of a layer that mixes positions.
 enum Mixer {
-    LinearAttention(GatedDeltaNet),
+    LinearAttention(Box<GatedDeltaNet>),
     SelfAttention(Box<GatedAttention>),
 }
 
@@ -43,7 +43,7 @@ impl Layer {
         };
         Self {
             mixer: match c.is_linear[index] {
-                true => Mixer::LinearAttention(t.scope("linear_attn", || GatedDeltaNet::new(b, c))),
+                true => Mixer::LinearAttention(Box::new(t.scope("linear_attn", || GatedDeltaNet::new(b, c)))),
                 false => Mixer::SelfAttention(Box::new(t.scope("self_attn", || GatedAttention::new(b, c)))),
             },
             mlp: t.scope("mlp", mlp),

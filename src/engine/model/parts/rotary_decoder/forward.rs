@@ -34,8 +34,8 @@ struct Layer {
 }
 
 enum FeedForward {
-    Gated(Mlp),
-    Plain(PlainMlp),
+    Gated(Box<Mlp>),
+    Plain(Box<PlainMlp>),
 }
 
 impl FeedForward {
@@ -119,8 +119,10 @@ impl Layer {
             let attention = t.scope(form.attention, || SelfAttention::new(b, c));
             let widths = [c.hidden, c.intermediate];
             let mlp = t.scope("mlp", || match form.mlp {
-                FeedForwardForm::Gated => FeedForward::Gated(Mlp::of(b, widths, false, c.activation)),
-                FeedForwardForm::Plain(mlp) => FeedForward::Plain(PlainMlp::new(b, mlp, widths, c.activation)),
+                FeedForwardForm::Gated => FeedForward::Gated(Box::new(Mlp::of(b, widths, false, c.activation))),
+                FeedForwardForm::Plain(mlp) => {
+                    FeedForward::Plain(Box::new(PlainMlp::new(b, mlp, widths, c.activation)))
+                }
             });
             (attention, mlp)
         };
