@@ -219,7 +219,7 @@ type Essence = (Vec<String>, Vec<String>, Vec<(String, Value)>);
 impl Command {
     /// The command as a source that is read.
     pub fn parsed(mut self) -> Parsed {
-        let tool = Tool::of_command(&self);
+        let tool = Tool::of_command(&self.program, &self.entries);
         let module = self.program.iter().skip_while(|word| *word != "-m").nth(1);
         let script = self.program.iter().rev().find(|word| word.ends_with(".py")).or(module);
         self.way.script = script.cloned();
@@ -242,7 +242,7 @@ impl Command {
     }
 
     fn essence(&self) -> Essence {
-        let known = keys(Tool::of_command(self).unwrap_or(Tool::Transformers));
+        let known = keys(Tool::of_command(&self.program, &self.entries).unwrap_or(Tool::Transformers));
         let decides = |entry: &&Entry| match find(&known, &entry.key.replace('-', "_")) {
             Some(Meaning::NoEffect(_)) => false,
             Some(_) => true,

@@ -1,7 +1,9 @@
 //! Tools that start runs, and how their files are told apart.
 
+<<<<<<< HEAD
 use crate::author::program_of;
-use crate::command::Command;
+=======
+>>>>>>> 14740e53 (launch: tell a command's tool by its words alone)
 use crate::entry::Entry;
 
 /// A tool whose files are read, at the version named.
@@ -238,14 +240,14 @@ impl Tool {
     }
 
     /// Finds the tool of a command by its program, or else by its options.
-    pub(crate) fn of_command(command: &Command) -> Option<Self> {
-        let words: Vec<&str> = command.program.iter().map(String::as_str).collect();
+    pub(crate) fn of_command(program: &[String], entries: &[Entry]) -> Option<Self> {
+        let words: Vec<&str> = program.iter().map(String::as_str).collect();
         let starts_script = words.iter().any(|word| word.ends_with(".py") || *word == "-m");
-        if let Some(tool) = program_of(&words, &command.entries).filter(|_| starts_script) {
+        if let Some(tool) = program_of(&words, entries).filter(|_| starts_script) {
             return Some(tool);
         }
         match words.as_slice() {
-            ["swift", ..] => Some(Self::swift(command)),
+            ["swift", ..] => Some(Self::swift(entries)),
             ["llamafactory-cli", ..] => Some(Self::LlamaFactory),
             ["axolotl", ..] => Some(Self::Axolotl),
             ["trl", "sft", ..] => Some(Self::TrlSft),
@@ -254,7 +256,7 @@ impl Tool {
             ["trl", ..] => None,
             // `accelerate launch $(which llamafactory-cli) train`.
             words if words.iter().any(|word| word.ends_with("llamafactory-cli")) => Some(Self::LlamaFactory),
-            words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::swift(command)),
+            words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::swift(entries)),
             words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
             // TRL's scripts: sft.py, sft_vlm.py and so on.
             words if is_script(words, "sft") => Some(Self::TrlSft),
@@ -263,7 +265,7 @@ impl Tool {
             // The options of a launcher are accelerate's and DeepSpeed's, and what it starts is another program.
             _ => {
                 let tools: Vec<Self> = Self::ALL.iter().copied().filter(|tool| !tool.is_addition()).collect();
-                Self::among(&tools, &command.entries).or(Some(Self::Transformers))
+                Self::among(&tools, entries).or(Some(Self::Transformers))
             }
         }
     }
@@ -284,8 +286,8 @@ impl Tool {
     }
 
     /// ms-swift of the version whose options a command has.
-    fn swift(command: &Command) -> Self {
-        let has = |names: &[&str]| command.entries.iter().any(|entry| names.contains(&entry.key.as_str()));
+    fn swift(entries: &[Entry]) -> Self {
+        let has = |names: &[&str]| entries.iter().any(|entry| names.contains(&entry.key.as_str()));
         match has(Self::MsSwift2.marks()) && !has(&["model", "train_type", "tuner_type"]) {
             true => Self::MsSwift2,
             false => Self::MsSwift,
