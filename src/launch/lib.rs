@@ -512,38 +512,18 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
     }
     let (scripts, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, parsed)| parsed.script.is_some());
     for (number, parsed) in scripts.into_iter().chain(files).chain(commands) {
-        let own = parsed.tool.filter(|of| of.is_addition()).unwrap_or(tool);
         reading.draft.launcher = parsed.launcher.or(reading.draft.launcher);
-        remarks.extend(parsed.remarks);
+        remarks.extend(parsed.remarks.iter().cloned());
         // What the program of a command's own does with its options is not known, unless the program is here.
         if parsed.tool == Some(Tool::Transformers) && facts.is_none() {
-            let script = parsed
-                .way
-                .script
-                .map(|script| Note::OwnProgram.with([("script", script)]));
+            let script = parsed.way.script.clone();
+            let script = script.map(|script| Note::OwnProgram.with([("script", script)]));
             own_program = script.or(own_program);
         }
-        let is_script = parsed.script.is_some();
-        if let (true, Some(facts)) = (is_script && parsed.tool.is_some(), &facts) {
-            reading.take(number, tool, parsed.entries);
-            reading.take(number, Tool::DeepSpeed, facts.deepspeed.clone());
-            reading.take_open(number, &facts.open);
-            continue;
-        }
-        let options = facts.as_ref().filter(|_| own == tool);
-        let is_option =
-            |entry: &Entry| options.is_some_and(|facts| script::is_of_script(facts, &entry.key.replace('-', "_")));
-        let (options, entries): (Vec<_>, Vec<_>) = parsed.entries.into_iter().partition(is_option);
-        reading.take_options(number, options);
-        reading.take(number, own, entries);
+        reading.take_source(number, parsed, facts.as_ref());
     }
     if let Some(facts) = &facts {
-        if facts.is_unlimited {
-            reading.take_no_length();
-        }
-        if facts.took_defaults {
-            remarks.push(Note::ScriptDefaults.into());
-        }
+        remarks.extend(reading.take_rest(facts));
     }
     Ok(Launch {
         absent,
@@ -570,6 +550,32 @@ impl Reading {
             lines: Vec::new(),
             set: BTreeMap::new(),
         }
+    }
+
+    /// Takes a source: its entries, and for a script what else its lines say.
+    fn take_source(&mut self, source: usize, parsed: Parsed, facts: Option<&python::Facts>) {
+        let tool = parsed.tool.filter(|of| of.is_addition()).unwrap_or(self.tool);
+        let is_script = parsed.script.is_some() && parsed.tool.is_some();
+        if let (true, Some(facts)) = (is_script, facts) {
+            self.take(source, tool, parsed.entries);
+            self.take(source, Tool::DeepSpeed, facts.deepspeed.clone());
+            self.take_open(source, &facts.open);
+            return;
+        }
+        let of_script = facts.filter(|_| tool == self.tool);
+        let is_option =
+            |entry: &Entry| of_script.is_some_and(|facts| script::is_of_script(facts, &entry.key.replace('-', "_")));
+        let (options, entries): (Vec<_>, Vec<_>) = parsed.entries.into_iter().partition(is_option);
+        self.take_options(source, options);
+        self.take(source, tool, entries);
+    }
+
+    /// Takes what a script says of the run as a whole. Returns what it leaves to its defaults.
+    fn take_rest(&mut self, facts: &python::Facts) -> Option<Remark> {
+        if facts.is_unlimited {
+            self.take_no_length();
+        }
+        facts.took_defaults.then(|| Note::ScriptDefaults.into())
     }
 
     /// Takes the entries of a source.

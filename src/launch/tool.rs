@@ -1,9 +1,6 @@
 //! Tools that start runs, and how their files are told apart.
 
-<<<<<<< HEAD
 use crate::author::program_of;
-=======
->>>>>>> 14740e53 (launch: tell a command's tool by its words alone)
 use crate::entry::Entry;
 
 /// A tool whose files are read, at the version named.

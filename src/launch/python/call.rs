@@ -112,6 +112,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Calls a value with arguments.
+    #[expect(clippy::too_many_lines, reason = "one arm for each function or kind of value")]
     pub(super) fn call(&mut self, callee: Value, arguments: Arguments, place: Place) -> Value {
         match &callee {
             Value::Function(id) => match self.clicked(*id, &arguments) {
@@ -258,6 +259,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Calls a method of a text, a list or a dictionary; `None` for other values.
+    #[expect(clippy::too_many_lines, reason = "one arm for each function or kind of value")]
     pub(super) fn method_of_plain(&mut self, owner: &Value, name: &str, arguments: &Arguments) -> Option<Value> {
         let first = arguments.places.first();
         Some(match owner {
@@ -359,6 +361,7 @@ impl<'a> Machine<'a> {
         })
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each function or kind of value")]
     fn method_of_text(&mut self, text: &str, name: &str, arguments: &Arguments) -> Value {
         let first = match arguments.places.first() {
             Some(Value::Str(first)) => Some(first.to_string()),
@@ -440,6 +443,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Calls what Python itself brings, or what says something of the machine; `None` for all else.
+    #[expect(clippy::too_many_lines, reason = "one arm for each function or kind of value")]
     fn builtin(&mut self, path: &str, arguments: &Arguments) -> Option<Value> {
         let first = arguments.places.first().cloned();
         let second = arguments.places.get(1).cloned();

@@ -62,6 +62,7 @@ impl<'a> Machine<'a> {
         value
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of expression")]
     fn value_of(&mut self, of: &'a Expr, scope: Id) -> Value {
         match of {
             Expr::NoneLiteral(_) => Value::None,
@@ -351,7 +352,7 @@ impl<'a> Machine<'a> {
             items.push(machine.expression(element, inner))
         });
         // Of elements that are not known one stands for all.
-        match (is_whole, &generators[..], items.first()) {
+        match (is_whole, generators, items.first()) {
             (false, [_], Some(first)) => {
                 let first = first.clone();
                 self.heap.list(vec![first], true)
@@ -561,6 +562,7 @@ impl<'a> Machine<'a> {
         })
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of expression")]
     pub(super) fn binary(&mut self, op: Operator, left: &Value, right: &Value) -> Value {
         use Operator::{Add, BitAnd, BitOr, BitXor, Div, FloorDiv, LShift, Mod, Mult, Pow, RShift, Sub};
         match (op, left, right) {

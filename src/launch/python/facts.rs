@@ -331,6 +331,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         None
     }
 
+    #[expect(clippy::too_many_lines, reason = "one step for each argument that decides")]
     fn of_trainer(&mut self, trainer: &Trainer) {
         let object = self.machine.heap.objects[trainer.id].clone();
         let path = self.machine.path(&object.callee).unwrap_or_default();
@@ -601,6 +602,7 @@ impl<'m, 'a> Finder<'m, 'a> {
     }
 
     /// What the call that loads a model says.
+    #[expect(clippy::too_many_lines, reason = "one step for each argument that decides")]
     fn loaded(&mut self, base: Id, model: &Model) {
         let object = self.machine.heap.objects[base].clone();
         let (path, place) = (self.machine.path(&object.callee).unwrap_or_default(), object.place);
@@ -666,6 +668,7 @@ impl<'m, 'a> Finder<'m, 'a> {
     }
 
     /// What unsloth makes of a model, and leaves to no line (`unsloth/models`, 2025 and 2026).
+    #[expect(clippy::too_many_lines, reason = "one step for each argument that decides")]
     fn unsloth(&mut self, class: &str, arguments: &Arguments, place: Place, model: &Model) {
         let get = |name: &str| arguments.named(name).cloned();
         self.model_limit = get("max_seq_length");
@@ -851,9 +854,7 @@ impl<'m, 'a> Finder<'m, 'a> {
                     );
                 }
             }
-            None if is_four_bit && self.facts.tool == Tool::Transformers
-                || is_four_bit && self.facts.tool == Tool::Loop =>
-            {
+            None if is_four_bit && matches!(self.facts.tool, Tool::Transformers | Tool::Loop) => {
                 let why = "weights that are not in 4 bits stay as they are: they are simulated in fp32";
                 let place = model
                     .base
@@ -929,6 +930,7 @@ impl<'m, 'a> Finder<'m, 'a> {
     }
 
     /// Modules that unsloth adds adapters to: names, or all linear maps of the parts that it is told (`get_peft_regex`).
+    #[expect(clippy::too_many_lines, reason = "one step for each argument that decides")]
     fn unsloth_targets(&mut self, told: &[(String, Value)], place: Place) {
         let get = |name: &str| told.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
         let named = get("target_modules").filter(|value| !matches!(value, Value::None));
@@ -994,6 +996,7 @@ impl<'m, 'a> Finder<'m, 'a> {
     }
 
     /// Methods that are called on the model, and attributes of its configuration.
+    #[expect(clippy::too_many_lines, reason = "one step for each argument that decides")]
     fn methods(&mut self, model: &Model) {
         let events = self.machine.events.clone();
         for event in &events {

@@ -385,6 +385,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of statement")]
     fn statement(&mut self, statement: &'a Stmt, scope: Id) -> Flow {
         match statement {
             Stmt::Expr(of) => {

@@ -87,6 +87,7 @@ impl Machine<'_> {
     }
 
     /// What a call took to make a model; `None` where it loaded it, or nothing is known of it.
+    #[expect(clippy::too_many_lines, reason = "one arm for each call that gives back a model")]
     fn trace_call(&self, id: Id, out: &mut Model) -> Option<Value> {
         let object = &self.heap.objects[id];
         let first = object.arguments.places.first();
@@ -205,13 +206,11 @@ impl Machine<'_> {
                     owner
                 }
                 // `model.get_base_model()`, `model.parameters()`.
-                Value::Object(id) => self.owner(id).map(|owner| {
-                    path.push(format!(
-                        "{}()",
-                        self.last_name(&self.heap.objects[id].callee).unwrap_or_default()
-                    ));
-                    owner
-                })?,
+                Value::Object(id) => {
+                    let name = self.last_name(&self.heap.objects[id].callee).unwrap_or_default();
+                    path.push(format!("{name}()"));
+                    self.owner(id)?
+                }
                 _ => return None,
             };
         }

@@ -105,6 +105,7 @@ impl Notebook {
         Ok(out)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one pass over the lines of a cell")]
     fn cell(&mut self, number: usize, source: &str) {
         let source = source.replace("\r\n", "\n");
         let mut lines = source.lines().peekable();
