@@ -72,7 +72,7 @@ pub(crate) fn program_of(words: &[&str], entries: &[Entry]) -> Option<Tool> {
     let by_script = MARKS
         .iter()
         .find(|(_, _, parts)| parts.iter().any(|part| script.contains(part)));
-    let by_options = || MARKS.iter().find(|(_, keys, _)| keys.iter().any(|key| has(&key)));
+    let by_options = || MARKS.iter().find(|(_, keys, _)| keys.iter().any(&has));
     by_script.or_else(by_options).map(|(tool, ..)| *tool)
 }
 

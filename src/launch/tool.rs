@@ -46,6 +46,30 @@ pub enum Tool {
     ShowUi,
 }
 
+/// Keys that only the files of TRL's SFT have.
+const SFT_MARKS: &[&str] = &[
+    "use_peft",
+    "lora_r",
+    "max_length",
+    "load_in_4bit",
+    "assistant_only_loss",
+    "completion_only_loss",
+];
+
+/// Keys that only the files of TRL's DPO have.
+const DPO_MARKS: &[&str] = &[
+    "use_peft",
+    "lora_r",
+    "max_length",
+    "load_in_4bit",
+    "precompute_ref_log_probs",
+    "disable_dropout",
+    "sync_ref_model",
+    "f_divergence_type",
+    "loss_weights",
+    "beta",
+];
+
 /// Keys that only the files of TRL's GRPO have.
 const GRPO_MARKS: &[&str] = &[
     "use_peft",
@@ -140,26 +164,8 @@ impl Tool {
             Self::Transformers => &["per_device_train_batch_size", "output_dir"],
             // Nothing but its own code tells it.
             Self::Loop => &[],
-            Self::TrlSft => &[
-                "use_peft",
-                "lora_r",
-                "max_length",
-                "load_in_4bit",
-                "assistant_only_loss",
-                "completion_only_loss",
-            ],
-            Self::TrlDpo => &[
-                "use_peft",
-                "lora_r",
-                "max_length",
-                "load_in_4bit",
-                "precompute_ref_log_probs",
-                "disable_dropout",
-                "sync_ref_model",
-                "f_divergence_type",
-                "loss_weights",
-                "beta",
-            ],
+            Self::TrlSft => SFT_MARKS,
+            Self::TrlDpo => DPO_MARKS,
             Self::TrlGrpo => GRPO_MARKS,
             Self::LlamaFactory => &["stage", "finetuning_type", "cutoff_len", "template", "lora_target"],
             Self::MsSwift => &[

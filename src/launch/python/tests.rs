@@ -337,6 +337,10 @@ fn what_is_not_known_is_said_and_never_guessed() {
     }
     // The collator of the script makes the batches: no line says how long they are.
     assert_eq!(case(&script(&of(plain, ""))).get("seq"), None);
+}
+
+#[test]
+fn a_script_that_starts_no_run_of_its_own_says_why() {
     for (text, words) in [
         (
             "from maestro.trainer import train\ntrain({'batch_size': 4})\n",

@@ -80,87 +80,31 @@ fn counted_by_torch(arguments: &[&str], visible: Option<usize>) -> Option<String
         .map(|count| format!("{count}\n"))
 }
 
+/// Characters that mean more than themselves in a pattern of grep or sed.
+const OF_PATTERNS: [char; 9] = ['*', '.', '[', '\\', '^', '$', '+', '?', '|'];
+
 /// What a filter leaves of lines.
 fn filtered(name: &str, arguments: &[&str], input: &str) -> Option<String> {
-    let option = |wanted: &str| -> Option<&str> {
-        let at = arguments.iter().position(|word| word.starts_with(wanted))?;
-        let inside = &arguments[at][wanted.len()..];
-        if inside.is_empty() {
-            arguments.get(at + 1).copied()
-        } else {
-            Some(inside)
-        }
-    };
-    let lines = || input.lines();
-    let joined = |lines: Vec<&str>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     match name {
         "cat" | "tee" if arguments.is_empty() => Some(input.to_owned()),
         "wc" if arguments.contains(&"-l") => Some(format!("{}\n", input.matches('\n').count())),
         "wc" if arguments.contains(&"-w") => Some(format!("{}\n", input.split_whitespace().count())),
-        "head" | "tail" => {
-            let count = arguments
-                .iter()
-                .find_map(|word| word.trim_start_matches(['-', 'n']).parse::<usize>().ok());
-            let count = count.unwrap_or(10);
-            let all: Vec<&str> = lines().collect();
-            let taken = match name {
-                "head" => &all[..count.min(all.len())],
-                _ => &all[all.len().saturating_sub(count)..],
-            };
-            Some(joined(taken.to_vec()))
-        }
-        "tr" => match arguments {
-            ["-d", set] => {
-                let set = super::expand::unescaped(set);
-                Some(input.replace(|c| set.contains(c), ""))
-            }
-            [from, to] if !from.contains(['[', '-']) => {
-                let (from, to) = (super::expand::unescaped(from), super::expand::unescaped(to));
-                let last = to.chars().last()?;
-                let change = |c: char| {
-                    from.chars()
-                        .position(|own| own == c)
-                        .map(|at| to.chars().nth(at).unwrap_or(last))
-                };
-                Some(input.chars().map(|c| change(c).unwrap_or(c)).collect())
-            }
-            _ => None,
-        },
+        "head" | "tail" => Some(end_of(name, arguments, input)),
+        "tr" => translated(arguments, input),
         "cut" => {
-            let separator = option("-d")?.chars().next()?;
-            let field: usize = option("-f")?.parse().ok()?;
+            let separator = option(arguments, "-d")?.chars().next()?;
+            let field: usize = option(arguments, "-f")?.parse().ok()?;
             let cut = |line: &str| line.split(separator).nth(field.checked_sub(1)?).map(str::to_owned);
-            let cut: Vec<String> = lines().map(|line| cut(line).unwrap_or_default()).collect();
-            Some(cut.iter().map(|line| format!("{line}\n")).collect())
+            let cut: Vec<String> = input.lines().map(|line| cut(line).unwrap_or_default()).collect();
+            Some(joined(&cut))
         }
-        "awk"
-            if arguments
-                .last()
-                .is_some_and(|code| code.replace(' ', "") == "{printNF}") =>
-        {
-            let separator = option("-F").map(|text| text.trim_matches(['\'', '"']).to_owned());
-            let count = |line: &str| match &separator {
-                Some(separator) if !separator.is_empty() => line.split(separator.as_str()).count(),
-                _ => line.split_whitespace().count(),
-            };
-            Some(lines().map(|line| format!("{}\n", count(line))).collect())
-        }
-        "grep" => {
-            let pattern = arguments.last()?;
-            let is_plain = !pattern.is_empty() && !pattern.contains(['*', '.', '[', '\\', '^', '$', '+', '?', '|']);
-            let found: Vec<&str> = lines().filter(|line| line.contains(*pattern)).collect();
-            match (is_plain, arguments.first().copied()) {
-                (true, Some("-o")) => Some(format!("{pattern}\n").repeat(input.matches(*pattern).count().min(1000))),
-                (true, Some("-c")) => Some(format!("{}\n", found.len())),
-                (true, Some(first)) if first == *pattern => Some(joined(found)),
-                _ => None,
-            }
-        }
+        "awk" => counted_fields(arguments, input),
+        "grep" => matching(arguments, input),
         "sed" => {
             let code = arguments.last()?.strip_prefix('s')?;
             let mut parts = code.get(1..)?.split(code.chars().next()?);
             let (from, to, flags) = (parts.next()?, parts.next()?, parts.next()?);
-            let is_plain = !from.contains(['*', '.', '[', '\\', '^', '$', '+', '?', '|']) && !from.is_empty();
+            let is_plain = !from.contains(OF_PATTERNS) && !from.is_empty();
             let to = super::expand::unescaped(to);
             (is_plain && flags == "g").then(|| input.replace(from, &to))
         }
@@ -168,10 +112,85 @@ fn filtered(name: &str, arguments: &[&str], input: &str) -> Option<String> {
             Some(format!("{}\n", input.split_whitespace().collect::<Vec<_>>().join(" ")))
         }
         "sort" if arguments.is_empty() => {
-            let mut all: Vec<&str> = lines().collect();
+            let mut all: Vec<&str> = input.lines().collect();
             all.sort_unstable();
-            Some(joined(all))
+            Some(joined(&all))
         }
+        _ => None,
+    }
+}
+
+/// Value of an option, behind it or in the next word.
+fn option<'a>(arguments: &[&'a str], wanted: &str) -> Option<&'a str> {
+    let at = arguments.iter().position(|word| word.starts_with(wanted))?;
+    match &arguments[at][wanted.len()..] {
+        "" => arguments.get(at + 1).copied(),
+        inside => Some(inside),
+    }
+}
+
+fn joined<S: std::fmt::Display>(lines: &[S]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// What `head` and `tail` leave.
+fn end_of(name: &str, arguments: &[&str], input: &str) -> String {
+    let count = arguments
+        .iter()
+        .find_map(|word| word.trim_start_matches(['-', 'n']).parse::<usize>().ok());
+    let count = count.unwrap_or(10);
+    let all: Vec<&str> = input.lines().collect();
+    match name {
+        "head" => joined(&all[..count.min(all.len())]),
+        _ => joined(&all[all.len().saturating_sub(count)..]),
+    }
+}
+
+/// What `tr` makes of a text.
+fn translated(arguments: &[&str], input: &str) -> Option<String> {
+    match arguments {
+        ["-d", set] => {
+            let set = super::expand::unescaped(set);
+            Some(input.replace(|c| set.contains(c), ""))
+        }
+        [from, to] if !from.contains(['[', '-']) => {
+            let (from, to) = (super::expand::unescaped(from), super::expand::unescaped(to));
+            let last = to.chars().last()?;
+            let change = |c: char| {
+                let at = from.chars().position(|own| own == c)?;
+                Some(to.chars().nth(at).unwrap_or(last))
+            };
+            Some(input.chars().map(|c| change(c).unwrap_or(c)).collect())
+        }
+        _ => None,
+    }
+}
+
+/// What `awk '{print NF}'` counts.
+fn counted_fields(arguments: &[&str], input: &str) -> Option<String> {
+    let code = arguments.last()?;
+    if code.replace(' ', "") != "{printNF}" {
+        return None;
+    }
+    let separator = option(arguments, "-F").map(|text| text.trim_matches(['\'', '"']).to_owned());
+    let count = |line: &str| match &separator {
+        Some(separator) if !separator.is_empty() => line.split(separator.as_str()).count(),
+        _ => line.split_whitespace().count(),
+    };
+    Some(joined(&input.lines().map(count).collect::<Vec<_>>()))
+}
+
+/// What `grep` finds of a plain text.
+fn matching(arguments: &[&str], input: &str) -> Option<String> {
+    let pattern = *arguments.last()?;
+    if pattern.is_empty() || pattern.contains(OF_PATTERNS) {
+        return None;
+    }
+    let found: Vec<&str> = input.lines().filter(|line| line.contains(pattern)).collect();
+    match arguments.first().copied()? {
+        "-o" => Some(format!("{pattern}\n").repeat(input.matches(pattern).count().min(1000))),
+        "-c" => Some(format!("{}\n", found.len())),
+        first if first == pattern => Some(joined(&found)),
         _ => None,
     }
 }

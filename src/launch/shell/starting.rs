@@ -141,23 +141,26 @@ impl Shell<'_> {
                 state.calls -= 1;
                 return Some(status);
             }
-            "test" | "[" | "[[" => {
-                let words: Vec<String> = arguments.iter().filter(|word| *word != "]").cloned().collect();
-                // Its words were expanded outside of a test, so that what nobody sets is seen.
-                let is_assumed = words.iter().any(|word| word.contains(super::UNSET));
-                let words: Vec<String> = words.iter().map(|word| without_unset(word)).collect();
-                return Some(match self.holds(&words, false, state) {
-                    Some(value) if is_assumed => Status::Assumed(value),
-                    Some(value) => Status::Is(value),
-                    None => Status::Unknown,
-                });
-            }
+            "test" | "[" | "[[" => return Some(self.test_command(arguments, state)),
             "echo" | "printf" => self.say(name, arguments),
             "trap" | "alias" | "shopt" | "ulimit" | "umask" | "wait" | "sleep" | "set -x" | "module" | "mkdir"
             | "rm" => {}
             _ => return None,
         }
         Some(Status::Ran)
+    }
+
+    /// Status of a test.
+    fn test_command(&mut self, arguments: &[String], state: &mut State) -> Status {
+        let words: Vec<String> = arguments.iter().filter(|word| *word != "]").cloned().collect();
+        // Its words were expanded outside of a test, so that what nobody sets is seen.
+        let is_assumed = words.iter().any(|word| word.contains(super::UNSET));
+        let words: Vec<String> = words.iter().map(|word| without_unset(word)).collect();
+        match self.holds(&words, false, state) {
+            Some(value) if is_assumed => Status::Assumed(value),
+            Some(value) => Status::Is(value),
+            None => Status::Unknown,
+        }
     }
 
     fn declare(&mut self, name: &str, arguments: &[String], state: &mut State) {
@@ -641,7 +644,7 @@ impl Shell<'_> {
             "SLURM_GPUS_ON_NODE",
         ] {
             if let Some(Value::Text(text)) = asked.get(name) {
-                state.set_text(name, &text.to_string());
+                state.set_text(name, text.as_ref());
                 state.export(name);
             }
         }
