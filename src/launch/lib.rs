@@ -439,7 +439,10 @@ fn parse_all(sources: &[Source<'_>]) -> Result<Vec<Numbered>, LaunchError> {
 fn without_others(parsed: Vec<Numbered>, sources: &[Source<'_>]) -> Vec<Numbered> {
     let names: Vec<String> = parsed.iter().flat_map(|(_, parsed)| parsed.names()).collect();
     let is_named = |at: usize| shell::fitting(names.iter().map(String::as_str), sources[at].name).is_some();
-    let kind = |parsed: &Parsed| (!parsed.is_command).then(|| parsed.tool.filter(|tool| tool.is_addition()));
+    let kind = |parsed: &Parsed| {
+        let is_file = !parsed.is_command && parsed.script.is_none();
+        is_file.then(|| parsed.tool.filter(|tool| tool.is_addition()))
+    };
     let named: Vec<_> = parsed
         .iter()
         .filter(|(at, parsed)| !parsed.is_command && is_named(*at))
