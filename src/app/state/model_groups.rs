@@ -164,6 +164,7 @@ mod tests {
         groups.dedup();
         assert_eq!(groups.len(), count);
         assert!(all.iter().any(|one| one.group == "Qwen · < 4B"));
-        assert_eq!(all[0].name, "llava-1.5-7b");
+        // By size within a vendor.
+        assert_eq!(all[0].name, "tinyllava-1.5b");
     }
 }

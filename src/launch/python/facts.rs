@@ -90,6 +90,8 @@ pub(super) struct Finder<'m, 'a> {
     /// The longest sample that unsloth's model is loaded for.
     model_limit: Option<Value>,
     is_unsloth: bool,
+    /// Where it names a class that transformers 5 has no more.
+    older: Option<Place>,
 }
 
 /// A trainer that is made and trains.
@@ -118,6 +120,7 @@ impl<'m, 'a> Finder<'m, 'a> {
             has_bf16,
             model_limit: None,
             is_unsloth: false,
+            older: None,
         }
     }
 
@@ -148,6 +151,7 @@ impl<'m, 'a> Finder<'m, 'a> {
             return Ok(None);
         }
         self.environment();
+        self.of_older_trl();
         if self.machine.is_spent() {
             self.open(
                 "script",
@@ -160,6 +164,22 @@ impl<'m, 'a> Finder<'m, 'a> {
         self.facts.taken.extend(std::mem::take(&mut self.machine.taken));
         self.facts.took_defaults = self.machine.took_defaults;
         Ok(Some(self.facts))
+    }
+
+    /// Says what the version decides of a script that names what transformers 5 has no more (`AutoModelForVision2Seq`):
+    /// TRL before 0.20 made no checkpoints of activations unless it was told to.
+    fn of_older_trl(&mut self) {
+        let is_told = self.facts.entries.iter().any(|entry| entry.key.ends_with("gradient_checkpointing"));
+        let Some(place) = self.older.filter(|_| self.facts.tool.is_trl() && !is_told) else {
+            return;
+        };
+        self.open(
+            "gradient_checkpointing",
+            &Json::Null,
+            place,
+            "it is on by itself since TRL 0.20, and this script is of a transformers before 5",
+            (Aspect::Checkpointing, Direction::Unknown),
+        );
     }
 
     fn use_tool(&mut self, tool: Tool) {
@@ -626,6 +646,9 @@ impl<'m, 'a> Finder<'m, 'a> {
                 why,
                 (Aspect::Model, Direction::Unknown),
             );
+        }
+        if path.contains("AutoModelForVision2Seq") {
+            self.older = Some(place);
         }
         if let Some(name) = is_unsloth {
             return self.unsloth(name, &object.arguments, place, model);
