@@ -1,6 +1,6 @@
 //! Checks a setup against a model before anything is simulated.
 
-use super::ways_out::Refused;
+use super::way_out::Refused;
 use super::{NoFlash, SimulateError, batching, grid, options};
 use crate::setup::{Attention, Precision, Setting};
 use crate::{Model, Setup};

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::change::{Change, behind};
 use super::unshared::Unshared;
-use super::ways_out::{Change, behind};
 use crate::allocator::OutOfMemory;
 use crate::model::NoFlash;
 use crate::tape::Failure;

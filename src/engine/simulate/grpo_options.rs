@@ -1,7 +1,7 @@
 //! Checks of what TRL's GRPO takes.
 
 use super::sampling::MOST_NEW_TOKENS;
-use super::ways_out::{Refused, ways};
+use super::way_out::{Refused, ways};
 use crate::setup::{Generation, Reference, TrainerKind};
 use crate::{Model, Setup};
 

@@ -3,6 +3,7 @@
 mod around;
 mod batching;
 mod build;
+mod change;
 mod check;
 mod concurrent;
 mod count;
@@ -38,6 +39,7 @@ mod trl;
 mod unrolled;
 mod unshared;
 mod warnings;
+mod way_out;
 mod ways_out;
 mod work;
 mod wrapper;
@@ -57,6 +59,7 @@ pub use inference::{Inference, InferenceAnswer, Passed, evaluate, generate};
 pub use parallel::units::{ROOT, Unit, Units};
 pub use sampling::MOST_NEW_TOKENS;
 
+pub use change::Change;
 pub use parallel::{
     base_of_parts, can_share, can_train, distinct_stages, own as own_parameters, pipeline_stages,
     record_parallel_notes, shard, share, tensor_parts, work_of_one as parallel_work,
@@ -73,7 +76,8 @@ pub use trial::{
 };
 pub use unshared::Unshared;
 pub use warnings::of_report as report_warnings;
-pub use ways_out::{Change, WayOut, ways_out};
+pub use way_out::WayOut;
+pub use ways_out::ways_out;
 pub use work::Work;
 
 /// Checks a setup and records its run, which must not fail for another reason than memory.

@@ -1,6 +1,6 @@
 //! Checks that the options of a setup apply to a model.
 
-use super::ways_out::{Refused, WayOut, ways};
+use super::way_out::{Refused, WayOut, ways};
 use super::{Missing, SimulateError, grpo_options};
 use crate::dtype::DType;
 use crate::model::Stored;

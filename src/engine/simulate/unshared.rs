@@ -6,7 +6,7 @@ use std::fmt::{self, Display};
 use serde::{Deserialize, Serialize};
 
 use super::SimulateError;
-use super::ways_out::{Change, behind};
+use super::change::{Change, behind};
 
 /// Reason that GPUs cannot share a run as the setup asks. Frontends in other languages find their own text by its code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,174 +1,13 @@
-//! Ways out of a refusal: changes of the setup, of which each is tried before it is named.
-
-use std::borrow::Cow;
-use std::fmt::{self, Display};
-
-use serde::{Deserialize, Serialize};
+//! Ways out of a refusal on several GPUs: changes of the setup, of which each is tried before it is named.
 
 use super::parallel::can_train;
+use super::way_out::{WayOut, tried, ways};
 use super::{SimulateError, Unshared};
 use crate::setup::{
     ExpertAdapters, Freeze, Loss, Offload, Optimizer, Parallel, Precision, Strategy, Targets, TrainerKind, Zero,
     ZeroGrad,
 };
 use crate::{Model, Setup};
-
-/// What to change in a setup, by the names of its settings. Its `Display` is English: "set `loss` to full".
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
-    /// Settings, each with the value to give it.
-    Set(Vec<(Cow<'static, str>, Cow<'static, str>)>),
-    /// Settings that stay at what they are without being named.
-    LeaveOut(Vec<Cow<'static, str>>),
-}
-
-impl Change {
-    /// One setting with the value to give it.
-    pub fn set(name: &'static str, value: &'static str) -> Self {
-        Self::Set(vec![(Cow::Borrowed(name), Cow::Borrowed(value))])
-    }
-
-    /// One setting that is not named.
-    pub fn leave_out(name: &'static str) -> Self {
-        Self::LeaveOut(vec![Cow::Borrowed(name)])
-    }
-}
-
-impl Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Set(all) => {
-                let each: Vec<String> = all.iter().map(|(name, value)| format!("`{name}` to {value}")).collect();
-                write!(f, "set {}", listed(&each))
-            }
-            Self::LeaveOut(all) => {
-                let each: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
-                write!(f, "leave {} out", listed(&each))
-            }
-        }
-    }
-}
-
-/// "a", "a and b", "a, b and c".
-fn listed(all: &[String]) -> String {
-    match all {
-        [] => String::new(),
-        [one] => one.clone(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
-/// Changes behind a reason, of which each ends it: "; set `loss` to full, or leave `compile` out".
-pub(super) fn behind(ways: &[Change]) -> String {
-    let each: Vec<String> = ways.iter().map(Change::to_string).collect();
-    if each.is_empty() {
-        return String::new();
-    }
-    format!("; {}", each.join(", or "))
-}
-
-/// A change that may end a refusal.
-#[derive(Debug, Clone, Copy)]
-pub struct WayOut {
-    set: &'static [(&'static str, &'static str)],
-    leave: &'static [&'static str],
-    change: fn(&mut Setup, &mut Parallel),
-}
-
-impl WayOut {
-    /// A way out that sets these settings, or leaves those out.
-    pub(super) const fn new(
-        set: &'static [(&'static str, &'static str)],
-        leave: &'static [&'static str],
-        change: fn(&mut Setup, &mut Parallel),
-    ) -> Self {
-        Self { set, leave, change }
-    }
-
-    /// What to change.
-    #[must_use]
-    pub fn change(&self) -> Change {
-        if self.set.is_empty() {
-            return Change::LeaveOut(self.leave.iter().copied().map(Cow::Borrowed).collect());
-        }
-        let each = self.set.iter();
-        Change::Set(
-            each.map(|(name, value)| (Cow::Borrowed(*name), Cow::Borrowed(*value)))
-                .collect(),
-        )
-    }
-
-    /// The setup with the change.
-    #[must_use]
-    pub fn of(&self, setup: &Setup, parallel: &Parallel) -> (Setup, Parallel) {
-        let (mut setup, mut parallel) = (setup.clone(), *parallel);
-        (self.change)(&mut setup, &mut parallel);
-        (setup, parallel)
-    }
-
-    /// True if the other changes the same, and more.
-    fn is_part_of(&self, other: &Self) -> bool {
-        let [sets, leaves] = [
-            self.set.iter().all(|one| other.set.contains(one)),
-            self.leave.iter().all(|one| other.leave.contains(one)),
-        ];
-        sets && leaves
-    }
-}
-
-/// What the checks of a setup refuse.
-pub(super) enum Refused {
-    /// For a reason that says by itself what to do.
-    Plainly(SimulateError),
-    /// Since it is not simulated; the ways out are not tried yet.
-    NotSimulated {
-        /// Setting and value given.
-        given: String,
-        /// Changes that may end it.
-        ways: &'static [WayOut],
-    },
-}
-
-impl From<SimulateError> for Refused {
-    fn from(why: SimulateError) -> Self {
-        Self::Plainly(why)
-    }
-}
-
-impl Refused {
-    /// The refusal of a setup on one GPU, with those of its ways out after which the setup `answers`.
-    pub fn told(self, model: &Model, setup: &Setup, answers: impl Fn(&Setup) -> bool) -> SimulateError {
-        match self {
-            Self::Plainly(why) => why,
-            Self::NotSimulated { given, ways } => {
-                let ways = tried(ways, (setup, &Parallel::default()), |setup, _| answers(setup));
-                SimulateError::NotSimulated {
-                    model: model.name.clone(),
-                    given,
-                    ways: ways.iter().map(WayOut::change).collect(),
-                }
-            }
-        }
-    }
-}
-
-/// Ways out of a refusal: `set "NAME" = "VALUE", …` or `leave "NAME", …`, each with the change that it stands for.
-macro_rules! ways {
-    (@ [$($done:expr,)*]) => {
-        {
-            const ALL: &[$crate::simulate::WayOut] = &[$($done),*];
-            ALL
-        }
-    };
-    (@ [$($done:expr,)*] set $($name:literal = $value:literal),+ => $change:expr, $($rest:tt)*) => {
-        ways!(@ [$($done,)* $crate::simulate::WayOut::new(&[$(($name, $value)),+], &[], $change),] $($rest)*)
-    };
-    (@ [$($done:expr,)*] leave $($name:literal),+ => $change:expr, $($rest:tt)*) => {
-        ways!(@ [$($done,)* $crate::simulate::WayOut::new(&[], &[$($name),+], $change),] $($rest)*)
-    };
-    ($($ways:tt)*) => { ways!(@ [] $($ways)*) };
-}
-pub(super) use ways;
 
 /// Codes of refusals, and changes that end them if nothing else stands in their way.
 const CANDIDATES: &[(&[&str], &[WayOut])] = &[
@@ -365,23 +204,6 @@ pub fn ways_out(model: &Model, run: (&Setup, &Parallel), why: &Unshared) -> Vec<
     tried(candidates(&why.code), run, |setup, parallel| {
         can_train(model, setup, parallel).is_ok()
     })
-}
-
-/// Those of some ways out after which the setup answers.
-pub(super) fn tried(
-    candidates: &[WayOut],
-    (setup, parallel): (&Setup, &Parallel),
-    answers: impl Fn(&Setup, &Parallel) -> bool,
-) -> Vec<WayOut> {
-    let mut out: Vec<WayOut> = Vec::new();
-    for way in candidates {
-        let (setup, parallel) = way.of(setup, parallel);
-        let says_more = out.iter().any(|shorter| shorter.is_part_of(way));
-        if !says_more && answers(&setup, &parallel) {
-            out.push(*way);
-        }
-    }
-    out
 }
 
 /// The refusal with its ways out.

@@ -169,7 +169,11 @@ impl<'m, 'a> Finder<'m, 'a> {
     /// Says what the version decides of a script that names what transformers 5 has no more (`AutoModelForVision2Seq`):
     /// TRL before 0.20 made no checkpoints of activations unless it was told to.
     fn of_older_trl(&mut self) {
-        let is_told = self.facts.entries.iter().any(|entry| entry.key.ends_with("gradient_checkpointing"));
+        let is_told = self
+            .facts
+            .entries
+            .iter()
+            .any(|entry| entry.key.ends_with("gradient_checkpointing"));
         let Some(place) = self.older.filter(|_| self.facts.tool.is_trl() && !is_told) else {
             return;
         };
