@@ -405,11 +405,6 @@ async fn copies_adapters_and_files_for_inference_lead_to_their_model() {
             page.text("hub-said").contains("GGUF 文件仅供推理").await?;
             name_model(page, "unsloth/Qwen3-8B-FP8").await?;
             page.text("hub-error").contains("8 位浮点").await?;
-            name_model(page, "openbmb/MiniCPM-o-2_6").await?;
-            page.click("hub-get").await?;
-            page.text("hub-error").contains("自带代码").await?;
-            page.choose("language", "zh-TW").await?;
-            page.text("hub-error").contains("自帶程式碼").await?;
             Ok(())
         },
     )
