@@ -15,9 +15,10 @@ const SCRIPT: &str =
 fn what_is_named_and_not_given_is_said() {
     assert_eq!(named(&sources(&[("start.sh", "bash tune/a.sh")])), ["tune/a.sh"]);
     let with = [("start.sh", "bash tune/a.sh"), ("/home/me/tune/a.sh", SCRIPT)];
-    assert_eq!(named(&sources(&with)), ["src/conf/two.json"]);
+    assert_eq!(named(&sources(&with)), ["src/conf/two.json", "src/train.py"]);
     let all = [with[0], with[1], ("/home/me/src/conf/two.json", TWO)];
-    assert_eq!(named(&sources(&all)), Vec::<String>::new());
+    // The program that it starts would say what its options mean.
+    assert_eq!(named(&sources(&all)), ["src/train.py"]);
     let launch = read(&sources(&all)).unwrap();
     let case = launch.resolve(ModelFacts::UNKNOWN).case;
     assert_eq!((&case["strategy"], &case["world"]), (&"deepspeed2".into(), &2.into()));
@@ -100,4 +101,19 @@ fn names_say_what_cannot_change_memory() {
     let fate = |key: &str| &launch.lines.iter().find(|line| line.entry.key == key).unwrap().fate;
     assert_eq!(fate("wandb_key"), &Fate::NoEffect(NoEffect::Name));
     assert!(matches!(fate("max_pixls"), Fate::Unknown(_)));
+}
+
+/// The command's options alone would be TRL's, with defaults that its own script may not have.
+#[test]
+fn a_command_names_the_program_that_it_starts() {
+    let of = |script: &str| {
+        let text =
+            format!("accelerate launch {script} --use_peft --model_name_or_path x --per_device_train_batch_size 2\n");
+        crate::named(&[Source {
+            name: "go.sh",
+            text: &text,
+        }])
+    };
+    assert_eq!(of("tune/pictures.py"), ["tune/pictures.py"]);
+    assert_eq!(of("trl/scripts/sft.py"), Vec::<String>::new());
 }

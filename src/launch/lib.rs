@@ -293,10 +293,22 @@ impl Parsed {
         }
     }
 
+    /// Script or module of a command whose code decides what its options mean: no tool that is known brings it along.
+    fn own_program(&self) -> Option<&str> {
+        let is_open = self
+            .tool
+            .is_some_and(|tool| tool == Tool::Transformers || tool.is_trl());
+        self.way
+            .script
+            .as_deref()
+            .filter(|script| is_open && !tool::is_of_trl(script))
+    }
+
     /// Paths of the files that it names, from the folder in which its script is started.
     fn names(&self) -> Vec<String> {
         let of_entries = self.entries.iter().filter_map(named_file);
-        let all = of_entries.chain(self.files.iter().map(String::as_str));
+        let program = self.own_program().filter(|path| path.ends_with(".py"));
+        let all = of_entries.chain(self.files.iter().map(String::as_str)).chain(program);
         all.map(|path| shell::within(&self.way.folder, path)).collect()
     }
 
@@ -518,10 +530,8 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
         reading.draft.launcher = parsed.launcher.or(reading.draft.launcher);
         remarks.extend(parsed.remarks.iter().cloned());
         // What the program of a command's own does with its options is not known, unless the program is here.
-        if parsed.tool == Some(Tool::Transformers) && facts.is_none() {
-            let script = parsed.way.script.clone();
-            let script = script.map(|script| Note::OwnProgram.with([("script", script)]));
-            own_program = script.or(own_program);
+        if let Some(script) = parsed.own_program().filter(|_| facts.is_none()) {
+            own_program = Some(Note::OwnProgram.with([("script", script.to_owned())]));
         }
         reading.take_source(number, parsed, facts.as_ref());
     }

@@ -313,6 +313,11 @@ impl Tool {
     }
 }
 
+/// Returns true for the path of a script that TRL brings along: sft.py, sft_vlm.py and so on.
+pub(crate) fn is_of_trl(script: &str) -> bool {
+    ["sft", "dpo", "grpo"].iter().any(|stem| is_script(&[script], stem))
+}
+
 /// Returns true if one of some words is a script whose name begins with `stem`.
 fn is_script(words: &[&str], stem: &str) -> bool {
     let name = |word: &str| word.rsplit('/').next().is_some_and(|name| name.starts_with(stem));
