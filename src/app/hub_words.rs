@@ -1,67 +1,15 @@
-//! Phrases of models that are not built in. The part that shows them contains them, so that a first visit does not fetch
-//! them.
-
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
+//! Phrases of models that are not built in.
 
 use vramscope_hub::{HubError, MOST_BYTES, Remark, Repository, Trouble, Weights, Wrong};
-use vramscope_phrases::fill_by_name;
 
-use crate::languages::Locale;
+use crate::part_words::part_words;
 
-/// Files of a language.
-struct Files {
-    tag: &'static str,
-    /// Phrases by key.
-    words: &'static str,
-    /// Why models are not simulated, by the English text.
-    reasons: &'static str,
-}
-
-macro_rules! files {
-    ($($tag:literal),+) => {
-        [$( Files {
-            tag: $tag,
-            words: include_str!(concat!("locales/", $tag, "/hub/words.json")),
-            reasons: include_str!(concat!("locales/", $tag, "/hub/reasons.json")),
-        } ),+]
-    };
-}
-
-const FILES: [Files; Locale::TAGS.len()] = files!["en", "zh-CN", "zh-TW"];
-
-static READ: [OnceLock<HubWords>; Locale::TAGS.len()] = [const { OnceLock::new() }; Locale::TAGS.len()];
-
-/// Phrases of one language.
-#[derive(Debug, Default)]
-pub struct HubWords {
-    words: BTreeMap<String, String>,
-    reasons: BTreeMap<String, String>,
+part_words! {
+    /// Phrases of models that are not built in, and why models are not simulated.
+    HubWords of "hub" and "reasons"
 }
 
 impl HubWords {
-    /// Phrases of a language.
-    pub fn of(locale: Locale) -> &'static Self {
-        READ[locale.index()].get_or_init(|| {
-            let files = FILES.iter().find(|files| files.tag == locale.as_str());
-            let read = |text: &str| serde_json::from_str(text).unwrap_or_default();
-            files.map_or_else(Self::default, |files| Self {
-                words: read(files.words),
-                reasons: read(files.reasons),
-            })
-        })
-    }
-
-    /// Text of a phrase without gaps.
-    pub fn word(&self, key: &str) -> String {
-        self.say(key, &[])
-    }
-
-    /// Text of a phrase with values for its gaps, by name.
-    pub fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
-        fill_by_name(self.words.get(key).map_or(key, String::as_str), values)
-    }
-
     /// What a person has to know of a model.
     pub fn remark(&self, remark: &Remark) -> String {
         match remark {
@@ -147,7 +95,7 @@ impl HubWords {
                 self.say("e_wrong_answer", &[("host", host), ("file", file), ("what", &what)])
             }
             HubError::NotSimulated { id, why } => {
-                let why = self.reasons.get(*why).map_or(*why, String::as_str);
+                let why = self.text(why);
                 self.say("e_not_simulated", &[("id", id), ("why", why)])
             }
             HubError::Packed { id, of, weights } => self.say(
@@ -271,7 +219,7 @@ mod tests {
     fn what_is_known_and_not_simulated_has_its_reason_in_every_language() {
         for locale in Locale::all().skip(1) {
             for why in vramscope_hub::reasons() {
-                let has = HubWords::of(locale).reasons.contains_key(why);
+                let has = HubWords::of(locale).texts.contains_key(why);
                 assert!(
                     has,
                     "src/app/locales/{}/hub/reasons.json lacks `{why}`",

@@ -1,70 +1,18 @@
-//! Phrases of launches and of comparisons. The parts that show them contain them, so that a first visit does not fetch
-//! them.
+//! Phrases of launches and of comparisons.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
-use vramscope_phrases::fill_by_name;
-
-use crate::languages::Locale;
+use crate::part_words::part_words;
 use crate::worker::launched::Said;
 
-/// Files of a language.
-struct Files {
-    tag: &'static str,
-    /// Phrases by key.
-    words: &'static str,
-    /// The launch reader's reasons by their English text; those of English itself that name flags of the command line.
-    texts: &'static str,
-}
-
-macro_rules! files {
-    ($($tag:literal),+) => {
-        [$( Files {
-            tag: $tag,
-            words: include_str!(concat!("locales/", $tag, "/launch/words.json")),
-            texts: include_str!(concat!("locales/", $tag, "/launch/texts.json")),
-        } ),+]
-    };
-}
-
-const FILES: [Files; Locale::TAGS.len()] = files!["en", "zh-CN", "zh-TW"];
-
-static READ: [OnceLock<LaunchWords>; Locale::TAGS.len()] = [const { OnceLock::new() }; Locale::TAGS.len()];
-
-/// Phrases of one language.
-#[derive(Debug, Default)]
-pub struct LaunchWords {
-    words: BTreeMap<String, String>,
-    texts: BTreeMap<String, String>,
+part_words! {
+    /// Phrases of launches and of comparisons, and the launch reader's reasons; of English itself those that name flags of
+    /// the command line.
+    LaunchWords of "launch" and "texts"
 }
 
 impl LaunchWords {
-    /// Phrases of a language.
-    pub fn of(locale: Locale) -> &'static Self {
-        READ[locale.index()].get_or_init(|| {
-            let files = FILES.iter().find(|files| files.tag == locale.as_str());
-            let read = |text: &str| serde_json::from_str(text).unwrap_or_default();
-            files.map_or_else(Self::default, |files| Self {
-                words: read(files.words),
-                texts: read(files.texts),
-            })
-        })
-    }
-
-    /// Text of a phrase without gaps.
-    pub fn word(&self, key: &str) -> String {
-        self.say(key, &[])
-    }
-
-    /// Text of a phrase with values for its gaps, by name.
-    pub fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
-        fill_by_name(self.words.get(key).map_or(key, String::as_str), values)
-    }
-
     /// The launch reader's reason in this language; in English if it has none.
     pub fn reason(&self, english: &str) -> String {
-        self.texts.get(english).map_or(english, String::as_str).to_owned()
+        self.text(english).to_owned()
     }
 
     /// Text of a remark on a launch.

@@ -32,6 +32,7 @@ mod models;
 mod pages;
 #[cfg(target_arch = "wasm32")]
 mod part;
+mod part_words;
 #[cfg(target_arch = "wasm32")]
 mod shell;
 #[cfg(target_arch = "wasm32")]

@@ -18,7 +18,7 @@ use crate::shell::preferences;
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where this browser keeps what hubs answered, and whether they are asked at once.
+/// Keys of local storage: answers of hubs, and whether hubs are asked without a press.
 const KEPT: &str = "hub.kept";
 const AT_ONCE: &str = "hub.at_once";
 
@@ -72,7 +72,7 @@ pub fn paste(of: &Repository, text: &str) {
     });
 }
 
-/// What is known of a repository without asking: what was pasted, or what was answered before.
+/// Description of a repository that needs no request: pasted by the person, or kept from an earlier answer.
 pub fn kept(of: &Repository) -> Option<(Description, Origin)> {
     let pasted = PASTED.with_borrow(|all| all.iter().find(|known| is_of(known, of)).cloned());
     let given = pasted.map(|description| (description, Origin::Given));

@@ -9,7 +9,7 @@ use super::ask::{ask, kept};
 use crate::models::Models;
 use crate::state::Source;
 
-/// Where a name leads.
+/// Result of looking a name up.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// To a model, with what a person has to know of it.
@@ -48,7 +48,7 @@ pub async fn find(given: &str, models: Models, endpoint: Option<&str>) -> Outcom
                 Err(error) => Err(error),
             },
             (None, None) => {
-                // What is known of it is said before a hub is asked.
+                // A request would not help: no configuration makes this model simulated.
                 if let Some(why) = not_simulated(&name) {
                     return Outcome::None(why, Some(repository));
                 }

@@ -38,11 +38,11 @@ pub struct Taken {
     pub name: String,
     /// The configuration that was found for it; empty for a model that is built in.
     pub config: String,
-    /// Why that is of a larger model, if it is.
+    /// Reason that the figures are an upper bound, of a larger model; `None` if they are of the model itself.
     pub bound: Option<String>,
 }
 
-/// What is on screen.
+/// State of the part below the field of the name.
 #[derive(Debug, Clone, PartialEq)]
 enum State {
     /// Nothing.
@@ -130,7 +130,7 @@ impl Looking {
         });
     }
 
-    /// What is said of the model that is used: what was found of it, or of its configuration that a link brought.
+    /// Shows the remarks on the model in use, from the lookup or from the configuration that a link carries.
     fn tell_of(self, (name, has_config): (String, bool)) {
         let is_told = self
             .state
@@ -151,7 +151,7 @@ impl Looking {
     }
 }
 
-/// What is known of the name that [`Sought`] has, and what can be done.
+/// Part below the field of the name: the result of the lookup of [`Sought`], and the ways on.
 #[component]
 pub fn HubPart() -> impl IntoView {
     let i18n = use_i18n();
