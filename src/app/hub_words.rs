@@ -134,6 +134,7 @@ mod tests {
     use vramscope_phrases::gaps;
 
     use super::*;
+    use crate::languages::Locale;
 
     #[test]
     fn every_language_says_everything_with_the_same_gaps() {

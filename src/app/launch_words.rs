@@ -36,6 +36,7 @@ mod tests {
     use vramscope_phrases::gaps;
 
     use super::*;
+    use crate::languages::Locale;
 
     fn all() -> Vec<&'static LaunchWords> {
         Locale::all().map(LaunchWords::of).collect()
