@@ -39,8 +39,8 @@ mod tests {
             "openbmb/MiniCPM-V-4",
             "/models/MiniCPM-V-4_5-int4",
             "AIDC-AI/Ovis2.5-2B",
-            "unsloth/gemma-4-E2B-it-unsloth-bnb-4bit",
-            "google/gemma-4-E4B",
+            "unsloth/gemma-3n-E2B-it-unsloth-bnb-4bit",
+            "google/gemma-3n-E4B",
             "deepseek-ai/deepseek-vl2-tiny",
         ] {
             let why = not_simulated(given).unwrap_or_else(|| panic!("{given}")).to_string();

@@ -174,6 +174,22 @@ pub fn bidirectional_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<
     Some(as_mask(t, attn, allowed, embeds))
 }
 
+/// `create_bidirectional_mask` for patches of images, of which booleans of [images, patches] say which are no padding;
+/// `full` if all are none.
+pub fn patch_mask(t: &Tape, attn: Attention, embeds: &Tensor, valid: &Tensor, full: bool) -> Option<Mask> {
+    drop(t.all(valid));
+    if full || attn == Attention::FlashAttention2 {
+        return None;
+    }
+    let at = Positions {
+        batch: embeds.size(0),
+        seq: embeds.size(1),
+        vmap: false,
+    };
+    let allowed = allowed_positions(t, at, Rule::Any, Some(valid));
+    Some(as_mask(t, attn, allowed, embeds))
+}
+
 /// `create_recurrent_attention_mask`: the padding mask [batch, seq] if something is padded.
 pub fn recurrent_mask(t: &Tape, padding: &Tensor) -> Option<Tensor> {
     if padding.size(1) == 1 {

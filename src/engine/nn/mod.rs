@@ -43,8 +43,8 @@ pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, shifted_lm_loss, unshifted_lm_loss};
 pub use mask::{
-    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, made_mask, padding_mask, pattern_mask,
-    position_ids, recurrent_mask, text_mask,
+    Pattern, bidirectional_mask, causal_mask, counted_positions, ids, made_mask, padding_mask, patch_mask,
+    pattern_mask, position_ids, recurrent_mask, text_mask,
 };
 pub use mrope::{AXES, MropeLayout};
 pub use multihead::MultiheadAttention;

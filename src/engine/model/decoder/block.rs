@@ -23,5 +23,5 @@ pub struct BlockContext {
     /// Cache of keys and values for generation.
     pub cache: Option<KvCache>,
     /// Passed to every block, so a checkpointed block keeps it.
-    pub _position_ids: Option<Tensor>,
+    pub position_ids: Option<Tensor>,
 }

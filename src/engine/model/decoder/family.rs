@@ -155,6 +155,7 @@ impl LlamaModules {
             query_norms: QueryNorms::Heads,
             mlp: MlpKind::Gated,
             rotation: Rotation::Whole,
+            scales_queries: false,
             only_sliding_turn: false,
             scales_stream: false,
             scales_logits: false,

@@ -54,6 +54,8 @@ pub(crate) struct SelfAttention {
     sub_norm: Option<Norm>,
     /// Rotation by positions, if there is one.
     rotation: Option<Rotation>,
+    /// True if queries are then multiplied by a number that grows with their position (Ministral 3).
+    scales_queries: bool,
     head_dim: u64,
     dropout: f64,
 }
@@ -216,6 +218,7 @@ impl SelfAttention {
             place: block.query_norms,
             sub_norm: block.sub_norms.then(|| norm("attn_sub_norm", c.hidden)),
             rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
+            scales_queries: block.scales_queries,
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -259,6 +262,9 @@ impl Attend for SelfAttention {
             }
             q = norm(0, QueryNorms::TurnedHeads(names), q);
             k = norm(1, QueryNorms::TurnedHeads(names), k);
+            if let Some(position_ids) = shared.position_ids.as_ref().filter(|_| self.scales_queries) {
+                q = scaled_by_position(t, q, position_ids);
+            }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
             }
@@ -320,6 +326,18 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
         }
         Rotation::PairedPart => nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin),
     }
+}
+
+/// `q * get_llama_4_attn_scale(…)`: queries [batch, heads, seq, width] times a number for each position,
+/// `1 + beta * log(1 + floor(position / length))`.
+fn scaled_by_position(t: &Tape, q: Tensor, position_ids: &Tensor) -> Tensor {
+    let step = |x: &Tensor, name| t.compute(x, DType::F32, name);
+    let mut scale = step(position_ids, "position / length");
+    for name in ["floor", "1 + floor", "log", "beta * log", "1 + beta * log"] {
+        scale = step(&scale, name);
+    }
+    scale = t.to_dtype(&t.unsqueeze(&t.unsqueeze(&scale, 1), 3), q.dtype());
+    t.mul(&q, &scale)
 }
 
 /// ERNIE 4.5's rotation of queries or keys by cosines and sines, before the result is back in its own type.

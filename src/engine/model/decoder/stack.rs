@@ -197,7 +197,7 @@ impl Decoder {
             sin,
             splits_last: false,
             cache,
-            _position_ids: Some(position_ids),
+            position_ids: Some(position_ids),
         };
         let mut sliding = BlockContext {
             mask: sliding_mask,
@@ -233,7 +233,7 @@ impl Decoder {
             sin,
             splits_last: false,
             cache: run.cache(&self.windows),
-            _position_ids: Some(position_ids),
+            position_ids: Some(position_ids),
         };
         let sliding = shared.clone();
         self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h), Some(before))
@@ -261,7 +261,7 @@ impl Decoder {
             sin,
             splits_last: positions.layout == MropeLayout::Sections,
             cache,
-            _position_ids: positions.of_layers.cloned(),
+            position_ids: positions.of_layers.cloned(),
         };
         let sliding = BlockContext {
             mask: sliding_mask,

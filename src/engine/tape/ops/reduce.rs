@@ -178,6 +178,15 @@ impl Tape {
         })
     }
 
+    /// `x.all(dim)` of booleans, outside the graph.
+    pub fn all_of(&self, x: &Tensor, dim: usize) -> Tensor {
+        let reduced: Vec<bool> = (0..x.dim()).map(|i| i == dim).collect();
+        let out = self.empty(x.shape().removed(dim), DType::Bool, "all");
+        // Partial results are booleans too.
+        self.in_reduction(x, &reduced, 1);
+        out
+    }
+
     /// `x.any(dim=-1, keepdim=True)`, outside the graph.
     pub fn any_last(&self, x: &Tensor) -> Tensor {
         let mut reduced = vec![false; x.dim()];

@@ -51,6 +51,22 @@ impl Tape {
         })
     }
 
+    /// `torch.where(mask, 0.0, x)`: the number becomes a tensor.
+    pub fn zero_where(&self, mask: &Tensor, x: &Tensor) -> Tensor {
+        let mut rec = self.record("WhereBackward0", &[x]);
+        rec.save(self, mask);
+        let number = self.empty([], x.dtype(), "0");
+        let out = self.empty(*x.shape(), x.dtype(), "where");
+        drop(number);
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            let zero = t.empty([], g.dtype(), "0");
+            let out = t.empty_like(g, g.dtype(), "where backward");
+            drop(zero);
+            smallvec![Some(out)]
+        })
+    }
+
     /// `torch.clamp(x, min=number)`, or with `max` in its place.
     pub fn clamp(&self, x: &Tensor) -> Tensor {
         self.clamped(x, false)

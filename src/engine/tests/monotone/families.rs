@@ -153,6 +153,26 @@ pub const FAMILIES: &[Family] = &[
         "gpt2",
         |w| json!({"model_type": "gpt2", "vocab_size": 500, "n_positions": 1024, "n_embd": 64 * w, "n_layer": 2, "n_head": 4}),
     ),
+    beside_text("gemma4", true, |w| {
+        json!({"model_type": "gemma4", "image_token_id": 499, "text_config": gemma4("gemma4_text", w),
+            "vision_config": {"hidden_size": 64 * w, "intermediate_size": 128 * w, "num_hidden_layers": 2,
+                "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32 * w, "patch_size": 4,
+                "position_embedding_size": 64, "use_clipped_linears": true},
+            "audio_config": {"hidden_size": 64 * w, "num_hidden_layers": 2, "num_attention_heads": 2}})
+    }),
+    text("gemma4_text", |w| {
+        let mut config = gemma4("gemma4_text", w);
+        for (key, value) in [
+            ("num_experts", 4),
+            ("top_k_experts", 2),
+            ("moe_intermediate_size", 32 * w),
+        ] {
+            config[key] = value.into();
+        }
+        config["enable_moe_block"] = true.into();
+        config
+    }),
+    text("ministral3", |w| decoder("ministral3", w)),
     beside_text("gemma4_unified", true, |w| {
         json!({"model_type": "gemma4_unified", "image_token_id": 499, "text_config": gemma4("gemma4_unified_text", w),
             "vision_config": {"patch_size": 4, "mm_embed_dim": 64 * w, "output_proj_dims": 64 * w}})

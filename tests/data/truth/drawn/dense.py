@@ -39,6 +39,12 @@ def ministral():
     c = dense("ministral"); layers = c["num_hidden_layers"]
     return dict(c, **some(.6, sliding_window=[128, 512], layer_types=[[["sliding_attention", "full_attention"][i % 2] for i in range(layers)]]))
 
+def ministral3(vocab=None):
+    """Its class reads the rotary parameters for the number that queries are multiplied by."""
+    c = dict(dense("ministral3", kinds=False), **some(.4, sliding_window=[128, 512]))
+    if vocab: c["vocab_size"] = vocab
+    return dict(c, pad_token_id=11, rope_parameters=dict(rope_type="yarn", rope_theta=1e6, factor=16.0, original_max_position_embeddings=ch(64, 16384), beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=.1))
+
 def hunyuan(): return dict(dense("hunyuan_v1_dense"), **some(.3, attention_bias=[True]))
 
 def olmo(): return dict(dense("olmo"), **some(.3, attention_bias=[True]))
@@ -69,7 +75,7 @@ def emu3():
 
 TEXT = {"mellum": mellum, "emu3": emu3, **{t: (lambda t=t: bart(t)) for t in BARTS}, "olmo": olmo, "olmo3": olmo3, "olmo2": olmo2, "exaone4": exaone4, "arcee": arcee, "glm": lambda: glm("glm"), "glm4": lambda: glm("glm4"), "cohere": lambda: cohere("cohere"), "cohere2": lambda: cohere("cohere2"), "nemotron": nemotron,
         "granite": lambda: multiplied("granite"), "hyperclovax": lambda: multiplied("hyperclovax"),
-        "starcoder2": starcoder2, "jais2": jais2, "ministral": ministral, "hunyuan_v1_dense": hunyuan}
+        "starcoder2": starcoder2, "jais2": jais2, "ministral": ministral, "ministral3": ministral3, "hunyuan_v1_dense": hunyuan}
 
 # Families that transformers gives no SDPA.
 CASES = {t: dict(attn="eager") for t in ["bigbird_pegasus", "mvp", "trocr"]}

@@ -2,6 +2,7 @@
 import math
 
 from .common import R, V, ch, clip_vision, decoder, encoder, maybe, side, siglip_vision, some
+from .dense import ministral3
 
 GELUS = ("gelu", "relu", "silu")
 
@@ -68,6 +69,7 @@ def pixtral():
 
 def mistral3():
     v, m, pixels, per = pixtral(); t, n = decoder(ch("mistral", "mistral", "llama", "qwen2", "gemma"), V), ch(1, 1, 2)
+    if maybe(.4): t = ministral3(V)
     config = dict(vision_config=v, text_config=t, image_token_index=32000, spatial_merge_size=m, vision_feature_layer=ch(-1, -1, -2, [-1]), **projector(), **tied(t))
     if maybe(.4):  # images of several sizes, whose tokens are drawn as one run
         u = v["patch_size"] * m; sizes = [[u * R.randint(2, v["image_size"] // u) for _ in "hw"] for _ in range(n)]; per = sum(h * w for h, w in sizes) // u ** 2

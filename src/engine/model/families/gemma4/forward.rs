@@ -1,26 +1,34 @@
-//! Gemma 4 around its language model (`transformers/models/gemma4_unified/modeling_gemma4_unified.py`).
+//! Gemma 4 around its language model (`transformers/models/{gemma4,gemma4_unified}/modeling_*.py`).
 
-use super::config::{Gemma4Config, PatchEmbedding, SOFT_TOKENS};
-use super::vision::{Embedder, PatchEmbedder};
+use super::audio::AudioTower;
+use super::config::{Audio, Gemma4Config, SOFT_TOKENS, Vision};
+use super::patches::{Embedder, PatchEmbedder};
+use super::tower::VisionTower;
 use crate::dtype::DType;
 use crate::model::decoder::head::{Logits, formed_last_logits, formed_logits_and_loss, head_for};
 use crate::model::families::gemma4_text::forward::{Gemma4Text, Given};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{self, Builder, Linear};
+use crate::nn::{self, Builder, Linear, Pattern};
 use crate::tape::{Component, Kind, Mask, Tape, Tensor};
 
-/// `Gemma4ForConditionalGeneration` without towers, `Gemma4UnifiedForConditionalGeneration`.
+/// `Gemma4ForConditionalGeneration`, `Gemma4UnifiedForConditionalGeneration`.
 pub struct Gemma4 {
     language_model: Gemma4Text,
-    embed_vision: Option<PatchEmbedder>,
-    /// Runs only for audio, which no setup has.
-    _embed_audio: Option<Embedder>,
+    embed_vision: Option<EmbedVision>,
+    /// Run only for audio, which no setup has.
+    _audio: (Option<AudioTower>, Option<Embedder>),
     lm_head: Linear,
-    vision: Option<PatchEmbedding>,
+    vision: Option<Vision>,
     caps_logits: bool,
     /// True if the tokens of an image see each other both ways.
     joins_images: bool,
     unified: bool,
+}
+
+/// Modules that make features of images.
+enum EmbedVision {
+    Patches(PatchEmbedder),
+    Tower(VisionTower, Embedder),
 }
 
 /// Tensors that the model's forward holds until it returns.
@@ -32,28 +40,46 @@ struct Locals {
 impl Gemma4 {
     pub fn new(b: &Builder, c: &Gemma4Config) -> Self {
         let t = b.tape();
+        let connector =
+            |name, width| t.component(name, Component::Connector, || Embedder::new(b, width, c.text.hidden));
+        let tower = match &c.vision {
+            Some(Vision::Tower(tower)) => Some(t.component("model.vision_tower", Component::VisionTower, || {
+                (VisionTower::new(b, tower), tower.hidden)
+            })),
+            _ => None,
+        };
         let language_model = t.component("model.language_model", Component::LanguageModel, || {
             Gemma4Text::new(b, &c.text)
         });
-        let embed_vision = c.vision.map(|vision| {
-            t.component("model.embed_vision", Component::Connector, || {
-                PatchEmbedder::new(b, vision, c.text.hidden)
-            })
-        });
-        let _embed_audio = c.audio.map(|width| {
-            t.component("model.embed_audio", Component::Connector, || {
-                Embedder::new(b, width, c.text.hidden)
-            })
-        });
+        let (audio_tower, audio_width) = match c.audio {
+            None => (None, None),
+            Some(Audio::Frames(width)) => (None, Some(width)),
+            Some(Audio::Tower(tower)) => {
+                let made = t.component("model.audio_tower", Component::VisionTower, || {
+                    AudioTower::new(b, &tower)
+                });
+                (Some(made), Some(tower.output))
+            }
+        };
+        let embed_vision = match (&c.vision, tower) {
+            (Some(Vision::Patches(patches)), _) => {
+                Some(t.component("model.embed_vision", Component::Connector, || {
+                    EmbedVision::Patches(PatchEmbedder::new(b, *patches, c.text.hidden))
+                }))
+            }
+            (_, Some((tower, width))) => Some(EmbedVision::Tower(tower, connector("model.embed_vision", width))),
+            _ => None,
+        };
+        let embed_audio = audio_width.map(|width| connector("model.embed_audio", width));
         let lm_head = head_for(b, language_model.weight(), c.text.tie_word_embeddings);
         Self {
             language_model,
             embed_vision,
-            _embed_audio,
+            _audio: (audio_tower, embed_audio),
             lm_head,
-            vision: c.vision,
+            vision: c.vision.clone(),
             caps_logits: c.text.caps_logits,
-            joins_images: c.text.joins_images && c.unified,
+            joins_images: c.text.joins_images,
             unified: c.unified,
         }
     }
@@ -93,37 +119,85 @@ impl Gemma4 {
 
     /// `create_masks_for_generate`, in which the tokens of an image may see each other both ways.
     fn masks(&self, t: &Tape, run: &Run, embeds: &Tensor, batch: &Batch) -> ([Option<Mask>; 2], Option<Tensor>) {
-        let blocks = self.joins_images.then(|| {
-            let none = nn::ids(t, &[embeds.size(0), embeds.size(1)], "blocks of tokens");
-            let blocks = match &batch.token_types {
-                Some(token_types) => image_blocks(t, token_types),
-                None => none.clone(),
-            };
-            drop(none);
-            blocks
-        });
-        let [full, sliding] = self.language_model.patterns(blocks.as_ref());
+        let blocks = match &batch.token_types {
+            _ if !self.joins_images => None,
+            Some(token_types) if !self.unified => Some(image_blocks(t, token_types)),
+            None if !self.unified => None,
+            token_types => {
+                let none = nn::ids(t, &[embeds.size(0), embeds.size(1)], "blocks of tokens");
+                Some(
+                    token_types
+                        .as_ref()
+                        .map_or(none, |token_types| image_blocks(t, token_types)),
+                )
+            }
+        };
+        let [full, sliding] = match &blocks {
+            Some(blocks) if !self.unified => [Pattern::Causal, Pattern::BlocksWithinWindow(blocks)],
+            _ => self.language_model.patterns(blocks.as_ref()),
+        };
         let mask = |pattern| nn::text_mask(t, run.attn, embeds, batch.positions.as_ref(), pattern);
         let full = mask(full);
-        // Only the masks of kinds of layers that there are; a full layer is always there.
-        let sliding = self.language_model.any_slides().then(|| mask(sliding)).flatten();
+        let joins = blocks.is_some() && !self.unified;
+        if joins {
+            // Only the length of keys is asked for (`_preprocess_mask_arguments`).
+            drop(nn::padding_mask(t, embeds.size(0), embeds.size(1)));
+        }
+        // Only the masks of kinds of layers that there are, but where images are joined; a full layer is always there.
+        let is_made = joins || self.language_model.any_slides();
+        let sliding = is_made.then(|| mask(sliding)).flatten();
         ([full, sliding], blocks)
+    }
+}
+
+impl EmbedVision {
+    /// `get_image_features`: patches [images, patches, elements] and their places [images, patches, 2] → the features of
+    /// each image, [tokens, hidden], of `valid` tokens in all.
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor, places: &Tensor, valid: u64) -> Vec<Tensor> {
+        let (tower, embedder) = match self {
+            Self::Patches(embedder) => {
+                return t.component("model.embed_vision", Component::Connector, || {
+                    embedder.image_features(t, pixels, places, valid)
+                });
+            }
+            Self::Tower(tower, embedder) => (tower, embedder),
+        };
+        let images = pixels.size(0);
+        let full = valid == images * SOFT_TOKENS;
+        let last = t.component("model.vision_tower", Component::VisionTower, || {
+            tower.call(t, run, pixels, places, (valid, full))
+        });
+        let pooled = t.component("model.embed_vision", Component::Connector, || embedder.call(t, &last));
+        t.component("model", Component::Connector, || {
+            let mask = {
+                let axes = t.compute(places, DType::Bool, "axes of valid patches");
+                let mask = t.all_of(&axes, 2);
+                drop(axes);
+                mask
+            };
+            {
+                let counts = t.empty([images], DType::I64, "valid patches of each image");
+                drop(t.compute(&mask, DType::I64, "mask as integers"));
+                drop(t.compute(&counts, DType::I64, "tokens of each image"));
+            }
+            let sizes: Vec<u64> = (0..images).map(|_| valid / images).collect();
+            t.split(&pooled, 0, &sizes)
+        })
     }
 }
 
 impl Forward for Gemma4 {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let batch = Batch::of_text(t, run);
-        let Some(vision) = self.vision else {
+        let Some(vision) = self.vision.as_ref().filter(|_| run.setup.images > 0) else {
             return batch;
         };
         let images = run.setup.batch * run.setup.images;
+        let [patches, elements] = vision.patches();
         let mut batch = batch.with_token_types(t, run);
-        let places = t.as_kind(Kind::Input, || {
-            nn::ids(t, &[images, SOFT_TOKENS, 2], "image_position_ids")
-        });
+        let places = t.as_kind(Kind::Input, || nn::ids(t, &[images, patches, 2], "image_position_ids"));
         batch.arrangements = Some(places);
-        batch.with_pixels(t, run, &[images, SOFT_TOKENS, vision.elements()])
+        batch.with_pixels(t, run, &[images, patches, elements])
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
@@ -140,12 +214,10 @@ impl Forward for Gemma4 {
         });
         let mut held = Vec::new();
         if let (Some(embedder), Some(vision), Some(pixels), Some(places)) =
-            (&self.embed_vision, self.vision, &batch.pixels, &batch.arrangements)
+            (&self.embed_vision, &self.vision, &batch.pixels, &batch.arrangements)
         {
             let tokens = super::tokens(vision, &run.setup);
-            let parts = t.component("model.embed_vision", Component::Connector, || {
-                embedder.image_features(t, pixels, places, run.setup.batch * tokens)
-            });
+            let parts = embedder.image_features(t, run, pixels, places, run.setup.batch * tokens);
             t.component("model", Component::Connector, || {
                 let all = t.cat(&parts.iter().collect::<Vec<_>>(), 0);
                 let features = t.to_dtype(&all, embeds.dtype());

@@ -1,15 +1,17 @@
 //! Gemma 4 around its language model.
 
+mod audio;
 mod config;
 mod forward;
-mod vision;
+mod patches;
+mod tower;
 
-pub use config::{Gemma4Config, PatchEmbedding};
+pub use config::{Gemma4Config, Vision};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
 use crate::model::config::section::Section;
-use crate::model::facts::{Facts, ModelType, UseCache};
+use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
@@ -31,15 +33,20 @@ static FACTS: Facts = Facts {
             classes: &["Gemma4UnifiedForConditionalGeneration"],
         },
     ],
-    catalogue: &[],
+    catalogue: catalogue![
+        "google/gemma-4-E2B-it",
+        "google/gemma-4-E4B-it",
+        "google/gemma-4-26B-A4B-it",
+        "google/gemma-4-31B-it",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };
 
 /// Tokens that the images of a sample take; those without a size are square.
-fn tokens(vision: PatchEmbedding, setup: &Setup) -> u64 {
+fn tokens(vision: &Vision, setup: &Setup) -> u64 {
     match setup.image_sizes.as_slice() {
-        [] => setup.images * vision.tokens([vision.patch, vision.patch]),
+        [] => setup.images * vision.tokens([vision.side(), vision.side()]),
         sizes => sizes.iter().map(|&size| vision.tokens(size)).sum(),
     }
 }
@@ -90,7 +97,7 @@ impl Family for Gemma4Config {
     }
 
     fn image_tokens(&self, setup: &Setup) -> u64 {
-        self.vision.map_or(0, |vision| tokens(vision, setup))
+        self.vision.as_ref().map_or(0, |vision| tokens(vision, setup))
     }
 
     fn image_form(&self) -> ImageForm<'_> {

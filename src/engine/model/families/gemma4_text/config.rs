@@ -33,6 +33,8 @@ pub struct Gemma4TextConfig {
     pub double_wide: bool,
     /// True if full layers have no projection of values, and take keys for them.
     pub keys_are_values: bool,
+    /// Experts beside the MLP of each layer.
+    pub experts: Option<ChosenExperts>,
     /// Embedding that gives each layer an input of its own.
     pub per_layer: Option<PerLayerInputs>,
     /// True if the projections of attention have biases.
@@ -49,6 +51,17 @@ pub struct Gemma4TextConfig {
     pub joins_images: bool,
     /// Longest sequence that the model was made for.
     pub max_positions: u64,
+}
+
+/// Experts of each layer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChosenExperts {
+    /// Experts.
+    pub count: u64,
+    /// Experts that a token is given to.
+    pub chosen: u64,
+    /// Width inside each.
+    pub intermediate: u64,
 }
 
 /// Heads of the layers of one kind.
@@ -81,9 +94,6 @@ impl Gemma4TextConfig {
 
     /// Reads `gemma4_text`, or `gemma4_unified_text`, which has no inputs of single layers.
     pub(crate) fn read(s: &Section, unified: bool) -> Result<Self, ModelError> {
-        if s.flag("enable_moe_block", false)? && !unified {
-            return Err(s.wrong("enable_moe_block", &true.into(), "false: its experts are not simulated"));
-        }
         let both_ways = match s.has("use_bidirectional_attention") {
             true => s.optional_text("use_bidirectional_attention")?,
             false => unified.then_some("vision"),
@@ -111,6 +121,7 @@ impl Gemma4TextConfig {
             shared_layers: shared_layers(s, &slides)?,
             double_wide: s.flag("use_double_wide_mlp", false)?,
             keys_are_values,
+            experts: if unified { None } else { experts(s)? },
             per_layer: if unified { None } else { per_layer(s)? },
             attention_bias: s.flag("attention_bias", false)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
@@ -169,6 +180,32 @@ fn shared_layers(s: &Section, slides: &[bool]) -> Result<u64, ModelError> {
         &shared.into(),
         "layers of each kind before those that share their keys and values",
     ))
+}
+
+/// Reads the experts; all their sizes have to be given, since the class has none.
+fn experts(s: &Section) -> Result<Option<ChosenExperts>, ModelError> {
+    if !s.flag("enable_moe_block", false)? {
+        return Ok(None);
+    }
+    let size = |key: &str, limit: u64, allowed: &str| {
+        let missing = || s.wrong(key, s.value(key).unwrap_or(&Value::Null), allowed);
+        s.optional_size(key, limit)?.ok_or_else(missing)
+    };
+    let count = size(
+        "num_experts",
+        limits::COUNT,
+        "the number of experts, which `enable_moe_block` asks for",
+    )?;
+    let key = "top_k_experts";
+    let chosen = size(key, limits::COUNT, "the number of experts that a token is given to")?;
+    if chosen > count {
+        return Err(s.wrong(key, &chosen.into(), "at most `num_experts`"));
+    }
+    Ok(Some(ChosenExperts {
+        count,
+        chosen,
+        intermediate: size("moe_intermediate_size", limits::WIDTH * 4, "the width inside an expert")?,
+    }))
 }
 
 /// Reads the table of inputs of single layers.

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::config::Gemma4TextConfig;
+use super::config::{ChosenExperts, Gemma4TextConfig};
 use crate::dtype::DType;
 use crate::model::config::Activation;
-use crate::nn::{self, AttentionCall, Builder, KvCache, Linear, PowerRmsNorm};
+use crate::nn::{self, AttentionCall, Builder, ExpertSizes, Experts, KvCache, Linear, PowerRmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
@@ -35,6 +35,33 @@ pub(super) struct Layer {
     post_feedforward_layernorm: PowerRmsNorm,
     layer_scalar: Tensor,
     per_layer: Option<PerLayer>,
+    moe: Option<Moe>,
+}
+
+/// Experts beside the MLP, whose sum with it is normalised.
+struct Moe {
+    router: Router,
+    experts: Experts,
+    post_feedforward_layernorm_1: PowerRmsNorm,
+    post_feedforward_layernorm_2: PowerRmsNorm,
+    pre_feedforward_layernorm_2: PowerRmsNorm,
+}
+
+/// `Gemma4TextRouter`.
+struct Router {
+    module: Module,
+    norm: PowerRmsNorm,
+    proj: Linear,
+    scale: Tensor,
+    per_expert_scale: Tensor,
+    chosen: u64,
+}
+
+/// What a router returns.
+struct Routes {
+    _probabilities: Tensor,
+    weights: Tensor,
+    experts: Tensor,
 }
 
 /// Contribution of the input that each layer has of its own.
@@ -94,6 +121,7 @@ impl Layer {
                 per_layer_projection: Linear::new(b, "per_layer_projection", inputs.width, c.hidden, false),
                 post_per_layer_input_norm: norm("post_per_layer_input_norm"),
             }),
+            moe: c.experts.map(|experts| Moe::new(b, c, experts)),
         }
     }
 
@@ -109,6 +137,11 @@ impl Layer {
         let mut residual = h.clone();
         h = self.pre_feedforward_layernorm.call(t, &h);
         h = self.mlp.call(t, &h);
+        let held;
+        (h, held) = match &self.moe {
+            Some(moe) => moe.forward(t, &residual, h),
+            None => (h, None),
+        };
         h = self.post_feedforward_layernorm.call(t, &h);
         h = t.add(&residual, &h);
         if let (Some(modules), Some(own_input)) = (&self.per_layer, own_input) {
@@ -117,8 +150,87 @@ impl Layer {
             h = t.add(&residual, &h);
         }
         h = t.mul_(h, &self.layer_scalar);
-        drop(residual);
+        drop((held, residual));
         h
+    }
+}
+
+impl Moe {
+    fn new(b: &Builder, c: &Gemma4TextConfig, experts: ChosenExperts) -> Self {
+        let norm = |name| PowerRmsNorm::new(b, name, c.hidden);
+        let sizes = ExpertSizes {
+            experts: experts.count,
+            hidden: c.hidden,
+            intermediate: experts.intermediate,
+        };
+        Self {
+            router: b.tape().scope("router", || Router::new(b, c.hidden, experts)),
+            experts: Experts::new(b, "experts", sizes, c.activation),
+            post_feedforward_layernorm_1: norm("post_feedforward_layernorm_1"),
+            post_feedforward_layernorm_2: norm("post_feedforward_layernorm_2"),
+            pre_feedforward_layernorm_2: norm("pre_feedforward_layernorm_2"),
+        }
+    }
+
+    /// Hidden states before the MLP and behind it, [batch, seq, hidden] → their sum with what the experts make of the
+    /// first, and what the layer's forward holds until it returns.
+    fn forward(&self, t: &Tape, before: &Tensor, behind: Tensor) -> (Tensor, Option<[Tensor; 5]>) {
+        let first = self.post_feedforward_layernorm_1.call(t, &behind);
+        let flat = t.reshape(before, [before.size(0) * before.size(1), before.last()]);
+        let routes = self.router.call(t, &flat);
+        let mut second = self.pre_feedforward_layernorm_2.call(t, &flat);
+        second = self.experts.call(t, &second, &routes.experts, &routes.weights);
+        second = t.reshape(&second, *before.shape());
+        second = self.post_feedforward_layernorm_2.call(t, &second);
+        let sum = t.add(&first, &second);
+        drop(behind);
+        let Routes {
+            _probabilities,
+            weights,
+            experts,
+        } = routes;
+        (sum, Some([first, second, _probabilities, weights, experts]))
+    }
+}
+
+impl Router {
+    fn new(b: &Builder, hidden: u64, experts: ChosenExperts) -> Self {
+        Self {
+            module: b.module(),
+            norm: PowerRmsNorm::plain("norm"),
+            proj: Linear::new(b, "proj", hidden, experts.count, false),
+            scale: b.weight("scale", [hidden]),
+            per_expert_scale: b.weight("per_expert_scale", [experts.count]),
+            chosen: experts.chosen,
+        }
+    }
+
+    /// Tokens [n, hidden] → the experts of each [n, chosen] and their weights.
+    fn call(&self, t: &Tape, x: &Tensor) -> Routes {
+        self.module.call(t, || {
+            let mut h = self.norm.call(t, x);
+            h = {
+                let scaled = t.mul(&h, &self.scale);
+                t.scale(&scaled)
+            };
+            let scores = self.proj.call(t, &h);
+            let probabilities = t.softmax(&scores, Some(DType::F32));
+            let [mut weights, experts] = t.topk(&probabilities, self.chosen);
+            weights = {
+                let sum = t.sum_last(&weights);
+                t.div_(weights, &sum)
+            };
+            weights = {
+                let scales = t.index_broadcast(&self.per_expert_scale, std::slice::from_ref(&experts));
+                t.mul(&weights, &scales)
+            };
+            drop((scores, h));
+            Routes {
+                _probabilities: probabilities,
+                weights,
+                experts,
+            }
+        })
     }
 }
 

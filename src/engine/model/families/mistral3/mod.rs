@@ -32,7 +32,12 @@ static FACTS: Facts = Facts {
             classes: &["LightOnOcrForConditionalGeneration"],
         },
     ],
-    catalogue: catalogue!["mistralai/Mistral-Small-3.1-24B-Instruct-2503",],
+    catalogue: catalogue![
+        "mistralai/Mistral-Small-3.1-24B-Instruct-2503",
+        "mistralai/Ministral-3-3B-Instruct-2512",
+        "mistralai/Ministral-3-8B-Instruct-2512",
+        "mistralai/Ministral-3-14B-Instruct-2512",
+    ],
     overrides: &[],
     use_cache: UseCache::OfText,
 };

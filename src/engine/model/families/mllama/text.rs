@@ -122,7 +122,7 @@ impl MllamaText {
             sin,
             splits_last: true,
             cache,
-            _position_ids: Some(position_ids),
+            position_ids: Some(position_ids),
         };
         let context = Rc::new(Context { own, image });
         let mut h = embeds.clone();

@@ -92,7 +92,7 @@ impl Phi {
             cos,
             sin,
             splits_last: false,
-            _position_ids: Some(position_ids),
+            position_ids: Some(position_ids),
             cache,
         });
         let mut h = embeds.clone();

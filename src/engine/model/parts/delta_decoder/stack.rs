@@ -120,7 +120,7 @@ impl DeltaDecoder {
                 sin,
                 splits_last: false,
                 cache,
-                _position_ids: text_ids,
+                position_ids: text_ids,
             },
             padding,
         };

@@ -71,7 +71,7 @@ impl MixedDecoder for Lfm2Decoder {
                 sin,
                 splits_last: false,
                 cache,
-                _position_ids: Some(position_ids),
+                position_ids: Some(position_ids),
             },
             padding,
         };

@@ -85,7 +85,7 @@ impl RotaryDecoder {
             cos,
             sin,
             splits_last: false,
-            _position_ids: Some(position_ids),
+            position_ids: Some(position_ids),
             cache,
         });
         let h = run_blocks(t, run, (&self.layers, &shared), h, Layer::forward);

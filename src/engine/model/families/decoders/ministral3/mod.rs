@@ -1,6 +1,8 @@
-//! Ministral 3: Mistral's parameters; queries are scaled by position.
+//! Ministral 3: Mistral's parameters; queries are scaled by position (`transformers/models/ministral3`).
 
-use crate::model::decoder::{Biases, DecoderDefaults, DecoderFamily, LlamaModules, Modules, WindowLength, Windows};
+use crate::model::decoder::{
+    Biases, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, WindowLength, Windows,
+};
 use crate::model::facts::ModelType;
 use crate::model::libraries::Liger;
 
@@ -24,9 +26,12 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     windows: Windows::of_every_layer(WindowLength::Given),
     modules: Modules::Llama(LlamaModules {
         one_mask: true,
+        block: LlamaBlock {
+            scales_queries: true,
+            ..LlamaModules::LLAMA.block
+        },
         ..LlamaModules::LLAMA
     }),
-    stands_in: true,
     liger: Liger::Replaces,
     ..DecoderFamily::USUAL
 };

@@ -15,7 +15,7 @@ pub struct PatchEmbedder {
     multimodal_embedder: Embedder,
 }
 
-/// `Gemma4UnifiedMultimodalEmbedder`.
+/// `Gemma4MultimodalEmbedder`, `Gemma4UnifiedMultimodalEmbedder`.
 pub struct Embedder {
     module: Module,
     embedding_projection: Linear,
@@ -31,7 +31,8 @@ impl Embedder {
         }
     }
 
-    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+    /// Features [tokens, width] → [tokens, hidden].
+    pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         self.module.call(t, move || {
             let normed = self.norm.call(t, x);
             self.embedding_projection.call(t, &normed)
