@@ -126,7 +126,7 @@ const EXAMPLES: &str = "  vramscope dry-run swift sft --model Qwen/Qwen3-VL-2B-I
   vramscope dry-run --with ms-swift==4.6 swift sft --config sft.yaml
   vramscope dry-run --with ms-swift --against ms-swift==4.4.2 swift sft sft.yaml
   vramscope dry-run --vary batch:1,2,4 trl sft --config sft.yaml
-  vramscope dry-run --data made-up:tokens=2048,images=1x1280x720 swift sft s.yaml
+  vramscope dry-run --data made-up:tokens=2048,images=1x640x480 swift sft s.yaml
 
 Exit codes with --gpu or --limit-gib: 0 fits, 5 tight, 3 does not, 4 not known; 1 the command failed, 2 bad input.";
 
