@@ -1,5 +1,5 @@
 //! Steps that were drawn afresh to look for faults, among them those that were once predicted badly, against measurements
-//! on an H100.
+//! on an H100 or an H200.
 
 use std::fmt::Write as _;
 
@@ -128,8 +128,8 @@ fn the_kept_table_of_draws_is_todays() {
 fn table(rows: &[Compared]) -> String {
     let mut out = String::from(
         "# Fresh draws against their prediction\n\nConfigurations and settings drawn by chance with seeds that nothing was \
-         looked at with before, each measured alone in its process on an H100 (PyTorch 2.11, transformers 5.17; \
-         `tests/data/truth/configurations.py`), and steps that were once predicted badly: `was` is their error then. Made by \
+         looked at with before, each measured alone in its process on an H100 or H200 (PyTorch 2.11, transformers \
+         5.17; `tests/data/truth/configurations.py`), and steps that were once predicted badly: `was` is their error then. Made by \
          `cargo xtask table`.\n\n| peak within | steps |\n| --- | --- |\n",
     );
     let errors: Vec<f64> = rows.iter().filter_map(|row| Some(row.errors()?[0].abs())).collect();

@@ -74,7 +74,12 @@ impl Family for Gemma4Config {
 
     fn takes(&self) -> Takes {
         match self.vision {
-            Some(_) => Takes::IMAGES,
+            // The tower is left out of a step without images.
+            Some(Vision::Tower(_)) => Takes {
+                text_alone: true,
+                ..Takes::IMAGES
+            },
+            Some(Vision::Patches(_)) => Takes::IMAGES,
             None => Takes::TEXT,
         }
     }
