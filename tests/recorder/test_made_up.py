@@ -125,6 +125,11 @@ class Words(unittest.TestCase):
         self.assertEqual(set(maker.row("lf preference", data.samples[0])), {"messages", "chosen", "rejected", "images"})
         self.assertEqual(set(maker.row("trl prompt", data.samples[0])), {"prompt", "images"})
         self.assertEqual(set(maker.row("trl preference", data.samples[0])), {"prompt", "chosen", "rejected", "images"})
+        told = maker.row("axolotl messages", data.samples[0])
+        self.assertEqual([len(told[name].split()) for name in ("instruction", "output", "text")], [7, 3, 10])
+        self.assertEqual([turn["from"] for turn in told["conversations"]], ["human", "gpt"])
+        preferred = maker.row("axolotl preference", data.samples[0])
+        self.assertEqual([len(preferred[name].split()) for name in ("prompt", "chosen", "rejected")], [7, 3, 3])
 
     @needs("PIL")
     def test_images_have_their_size(self) -> None:

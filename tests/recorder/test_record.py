@@ -59,6 +59,18 @@ def mlp(width: int = 64) -> nn.Module:
 class Values(unittest.TestCase):
     """Integers are known, floats are not; shapes follow from what is known."""
 
+    def test_what_torch_script_cannot_compile_runs_as_python(self) -> None:
+        """A function that calls one that is replaced, as those of `torch.distributed.optim` do when it is imported."""
+
+        def work() -> None:
+            @torch.jit.script
+            def doubled(x: torch.Tensor) -> torch.Tensor:
+                return x * torch.tensor(2.0, device=x.device)
+
+            doubled(torch.ones(1000, device="cuda"))
+
+        self.assertIn(("aten::mul.Tensor", [4000]), ops(recorded(work)))
+
     def test_integers_come_back_as_they_went(self) -> None:
         """`tolist`, `item`, `nonzero`, masks and splits see true values."""
         seen: dict[str, Any] = {}

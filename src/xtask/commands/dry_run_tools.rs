@@ -27,7 +27,7 @@ const DATA: &[&str] = &[
 const CASES: &[Case] = &[
     Case {
         name: "trl",
-        flags: &["--with", "trl"],
+        flags: &["--with", "trl[peft]"],
         words: &[
             "trl",
             "sft",

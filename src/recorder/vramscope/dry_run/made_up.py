@@ -246,7 +246,7 @@ class MadeUp:
         return [each[i % len(each)] for i in range(self.data.count)]
 
     def row(self, form: str, sample: Sample) -> dict[str, Any]:
-        """A sample as a tool asks for it: of ms-swift, LLaMA-Factory (`lf`), TRL, or a script."""
+        """A sample as a tool asks for it: of ms-swift, LLaMA-Factory (`lf`), axolotl, TRL, or a script."""
         question, answer, pictures = self.parts(sample)
         tool, _, kind = form.partition(" ")
         said = {"role": "user", "content": question}
@@ -271,7 +271,13 @@ class MadeUp:
             if kind == "text" and tool == "lf":
                 row = {"text": "<image>" * len(pictures) + question + " " + answer}
             return row | ({"images": pictures} if pictures else {})
+        if tool == "axolotl" and kind == "preference":
+            # Its templates take replies as text, and the question under any of these names.
+            asked = dict.fromkeys(("question", "instruction", "input", "prompt"), question)
+            return {"messages": [said], "system": "", "chosen": answer, "rejected": answer} | asked
         row = {}
+        if tool == "axolotl":
+            row = axolotl_columns(question, answer)
         if kind in ("messages", "anything"):
             row["messages"] = [said, reply]
         if kind in ("preference", "anything"):
@@ -331,6 +337,7 @@ class MadeUp:
             "swift.dataset.loader": lambda m: self.of_swift(m, patches),
             "swift.llm.dataset.loader": lambda m: self.of_swift(m, patches),
             "llamafactory.data.loader": lambda m: self.of_llama_factory(m, patches),
+            "axolotl.utils.data.shared": lambda m: self.of_axolotl(m, patches),
         }
 
     def of_datasets(self, module: ModuleType, patches: Patches) -> None:
@@ -389,6 +396,15 @@ class MadeUp:
 
         patches.set(module, "get_dataset_list", get_dataset_list)
 
+    def of_axolotl(self, module: ModuleType, patches: Patches) -> None:
+        """Its loader of one entry of `datasets`, which looks at the hub and at several clouds before it loads."""
+
+        def load_dataset_with_config(dataset_config: Any, use_auth_token: Any = None, streaming: bool = False) -> Any:
+            self.tell(str(dataset_config.path))
+            return self.dataset(f"axolotl {self.feed}", dataset_config.split or None, streaming)
+
+        patches.set_existing(module, load_dataset_with_config=load_dataset_with_config)
+
     def explain(self, error: BaseException) -> RecordingError | None:
         """Why a script's own columns are not there."""
         if not self.told or not isinstance(error, (KeyError, ValueError)):
@@ -401,6 +417,17 @@ class MadeUp:
             f'The command asks made-up samples for "{named[1]}"; they have {has}. Name the columns of its text, the '
             f"last of them the answer: --data made-up:{self.data.said},columns={named[1]}"
         )
+
+
+def axolotl_columns(question: str, answer: str) -> dict[str, Any]:
+    """Columns of axolotl's usual types beside `messages`: alpaca's, sharegpt's, and plain text."""
+    return {
+        "instruction": question,
+        "input": "",
+        "output": answer,
+        "conversations": [{"from": "human", "value": question}, {"from": "gpt", "value": answer}],
+        "text": question + " " + answer,
+    }
 
 
 def listed(datasets: Any) -> Any:

@@ -64,6 +64,17 @@ class Methods:
         self.real_tensor = torch.tensor
         self.real_as_tensor = torch.as_tensor
         self.real_data = T.data
+        self.real_script = torch.jit.script
+
+    def script(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """`torch.jit.script`, which cannot compile what calls a replaced function: that runs as Python.
+
+        `torch.distributed.optim` compiles its optimizers when it is imported.
+        """
+        try:
+            return self.real_script(obj, *args, **kwargs)
+        except (RuntimeError, torch.jit.frontend.FrontendError):
+            return obj
 
     def install(self) -> None:
         """Replaces them."""
@@ -98,6 +109,7 @@ class Methods:
         self.patches.set(torch, "tensor", lambda *a, **k: self.tensor(a, k, self.real_tensor))
         self.patches.set(torch, "as_tensor", lambda *a, **k: self.tensor(a, k, self.real_as_tensor))
         self.patches.set(torch, "Generator", _Generator)
+        self.patches.set(torch.jit, "script", self.script)
         kinds = [*foreach._foreach_supported_types, CudaTensor, HostTensor]
         self.patches.set(foreach, "_foreach_supported_types", kinds)
 
