@@ -69,7 +69,7 @@ class Values(unittest.TestCase):
 
             doubled(torch.ones(1000, device="cuda"))
 
-        self.assertIn(("aten::mul.Tensor", [4000]), ops(recorded(work)))
+        self.assertIn(("aten.mul.Tensor", [4000]), ops(recorded(work)))
 
     def test_integers_come_back_as_they_went(self) -> None:
         """`tolist`, `item`, `nonzero`, masks and splits see true values."""
