@@ -366,6 +366,52 @@ class World(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("CUDA_VISIBLE_DEVICES is empty", said)
 
+    def test_a_script_that_cannot_do_without_the_network_says_so(self) -> None:
+        """Which host it asked, and what to fetch first, in place of a time-out."""
+        script = "import urllib.request\nurllib.request.urlopen('https://data.example/train.json').read()\n"
+        with Folder(**{"a.py": script}) as f:
+            status, said = f.run("python", "a.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn("data.example was asked for", said)
+            self.assertIn("Fetch what it needs once", said)
+
+    def test_an_operation_of_an_extension_is_named_with_what_tells_its_outputs(self) -> None:
+        """It is in no library that the recorder knows, and has code for a card alone."""
+        script = TRAIN.replace(
+            "    model = nn",
+            """    library = torch.library.Library("of_mine", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CUDA")
+    model = nn""",
+        ).replace("model(torch.randn(8, 64", "torch.ops.of_mine.twice(torch.randn(8, 64")
+        with Folder(**{"train.py": script}) as f:
+            status, said = f.run("python", "train.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn("of_mine.twice", said)
+            self.assertIn("register_fake", said)
+            self.assertIn("train.py:", said)
+
+    def test_a_data_set_without_an_end_is_walked_as_far_as_asked(self) -> None:
+        """No sample is read that no step needs."""
+        script = """
+            import torch
+            from torch.utils.data import DataLoader, IterableDataset
+            class Endless(IterableDataset):
+                def __iter__(self):
+                    for i in range(10**12):
+                        assert i < 1000, "read on and on"
+                        yield torch.randn(64)
+            model = torch.nn.Linear(64, 64).cuda()
+            optimizer = torch.optim.AdamW(model.parameters())
+            for x in DataLoader(Endless(), batch_size=2):
+                model(x.cuda()).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+        with Folder(**{"train.py": script}) as f:
+            status, said = f.run("python", "train.py")
+            self.assertEqual(status, 0, said)
+
     def test_keep_going_shows_the_steps_before_a_failure(self) -> None:
         """One step, and why there is no second."""
         script = TRAIN.replace("for _ in range(9):", "for i in range(9):\n        assert i < 1, 'no more data'")
