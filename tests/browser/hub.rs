@@ -206,6 +206,33 @@ async fn a_press_gets_an_id_whose_link_needs_no_hub() {
     .await;
 }
 
+/// What stands in for a repository's own code: the same model in transformers' form, or a larger one.
+#[tokio::test]
+async fn a_model_whose_repository_brings_its_code_says_what_stands_in_for_it() {
+    const SAME: &str = include_str!("../../src/hub/own_code/OpenGVLab/InternVL2-2B.json");
+    const LARGER: &str = include_str!("../../src/hub/own_code/openbmb/MiniCPM-Llama3-V-2_5.json");
+    let repo = |text: &str| Repo::of_config(&serde_json::from_str(text).expect("a configuration"));
+    let repos = [
+        ("someone/tuned-internvl", repo(SAME)),
+        ("someone/tuned-minicpm", repo(LARGER)),
+    ];
+    with_hub("own-code", repos, "#/", async |page, _| {
+        for (id, part) in [
+            ("someone/tuned-internvl", "the same model in transformers’ form"),
+            ("someone/tuned-minicpm", "needs at most as much"),
+        ] {
+            name_model(page, id).await?;
+            page.click("hub-get").await?;
+            page.text("hub").named(id).contains(part).await?;
+            page.value("peak-allocated").named(id).present().await?;
+        }
+        // The bound goes with the figure.
+        page.text("not-this-run").contains("At most").await?;
+        Ok(())
+    })
+    .await;
+}
+
 /// Ids, how the hub answers for each, the kind of the error, and a part of what is said of it.
 fn bad_answers() -> [(&'static str, Repo, &'static str, &'static str); 12] {
     let away = "302 Found\r\nLocation: http://localhost:9/someone/away/resolve/main/config.json";
