@@ -227,7 +227,7 @@ async fn a_model_whose_repository_brings_its_code_says_what_stands_in_for_it() {
             page.value("peak-allocated").named(id).present().await?;
         }
         // The bound goes with the figure.
-        page.text("not-this-run").contains("At most").await?;
+        page.text("not-this-run").contains("at most as much").await?;
         Ok(())
     })
     .await;
