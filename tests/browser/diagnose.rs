@@ -44,6 +44,58 @@ async fn a_pasted_error_gives_its_cause() {
     .await;
 }
 
+/// Pastes a text where the focus is.
+const PASTE: &str = "const data = new DataTransfer(); data.setData('text/plain', arguments[0]); \
+    (document.activeElement ?? document.body).dispatchEvent( \
+        new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }))";
+
+/// A crash that is pasted on the planner, even into the field of the model, is diagnosed at once; Back returns.
+#[tokio::test]
+async fn a_crash_pasted_on_another_page_is_diagnosed() {
+    with_page("#/?model=gpt2", async |page| {
+        page.value("peak-allocated").present().await?;
+        page.find("model").await?.focus().await?;
+        page.run_with(PASTE, vec![OTHERS.into()]).await?;
+        let is_known = |all: &Vec<(String, String)>| all.first().is_some_and(|(name, _)| name == "other-processes");
+        findings(page).until(is_known).await?;
+        page.fragment().contains("#/diagnose").await?;
+        page.prop("diagnose-text", "value").holds(OTHERS).await?;
+        page.back().await?;
+        page.prop("model", "value").holds("gpt2").await?;
+        // Elsewhere on the page of the diagnosis too.
+        page.go("#/diagnose").await?;
+        page.find("diagnose-go").await?;
+        page.run("document.activeElement?.blur()").await?;
+        page.run_with(PASTE, vec![FULL.into()]).await?;
+        findings(page)
+            .until(|all| all.first().is_some_and(|(name, _)| name == "out-of-capacity"))
+            .await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Each text to try has a cause; what is copied of it has no line of the text.
+#[tokio::test]
+async fn examples_are_explained_and_shared_without_their_text() {
+    with_page("#/diagnose", async |page| {
+        page.run("window.copied = null; navigator.clipboard.writeText = async (text) => { window.copied = text }")
+            .await?;
+        for (name, part) in [("step", "logits"), ("host", "SIGKILL"), ("growth", "from step to step")] {
+            page.click_at(&format!("[data-testid=diagnose-example][data-name={name}]"))
+                .await?;
+            page.text("finding").named(name).contains(part).await?;
+        }
+        page.text("quotes").contains("total_loss += loss").await?;
+        page.click("diagnose-share").await?;
+        let shared = page.script::<Option<String>>("return window.copied").present().await?;
+        assert!(shared.contains("from step to step"), "{shared}");
+        assert!(!shared.contains("total_loss") && !shared.contains("21.4"), "{shared}");
+        Ok(())
+    })
+    .await;
+}
+
 /// Rows 9.8, 9.4 and 11.1 of the course, one after another on the same page.
 #[tokio::test]
 async fn the_course_s_logs_and_tables_give_their_causes() {

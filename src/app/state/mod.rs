@@ -1,6 +1,7 @@
 //! Entries of the user as text, and their encoding in the URL. Pure: tested without a browser.
 
 mod command;
+mod crash_text;
 mod draft;
 mod escape;
 mod form;
@@ -19,6 +20,7 @@ mod url;
 mod widget;
 
 pub use command::{command, recorded_command};
+pub use crash_text::is_crash;
 pub use draft::Draft;
 pub use escape::quote;
 pub use form::{Form, named_counts, named_text, named_texts};

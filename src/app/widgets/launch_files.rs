@@ -1,4 +1,4 @@
-//! Files and texts that start a run, dropped or pasted anywhere on a page.
+//! Files and texts that start a run, or tell of a crash, dropped or pasted anywhere on a page.
 
 use gloo_file::File;
 use gloo_file::futures::read_as_text;
@@ -10,8 +10,8 @@ use web_sys::{ClipboardEvent, DragEvent, Element, Event};
 use super::files::all;
 use crate::events::listen_first;
 use crate::i18n::{t, use_i18n};
-use crate::shell::{Given, LaunchUse, OpenLaunch};
-use crate::state::{is_launch, is_launch_name};
+use crate::shell::{Diagnosed, Given, LaunchUse, OpenLaunch, Store};
+use crate::state::{Route, is_crash, is_launch, is_launch_name};
 use crate::worker::launched::LaunchText;
 
 /// Opens files that start a run; they join those that are on screen.
@@ -69,16 +69,45 @@ pub fn take_launches(
     });
 }
 
-/// Takes what is pasted outside text fields, and what is dropped where nothing else takes it, until the page is left.
+/// Takes what is pasted outside text fields, and what is dropped where nothing else takes it, until the page is left:
+/// texts that start a run, and texts of a crash, which open the diagnosis.
 pub fn follow_launches(use_as: impl Fn() -> LaunchUse + 'static, dropped: Callback<Vec<File>>) {
-    let given = Given::get();
+    let (store, given) = (Store::get(), Given::get());
+    let take = move |text: String| {
+        if is_crash(&text) {
+            diagnose(store, given, Vec::new(), text);
+        } else if is_launch(&text) {
+            let name = String::new();
+            show(given, vec![LaunchText { name, text }], use_as());
+        } else {
+            return false;
+        }
+        true
+    };
+    follow_gifts(take, dropped);
+}
+
+/// Opens the diagnosis of files, or else of a text.
+pub fn diagnose(store: Store, given: Given, files: Vec<File>, text: String) {
+    given.log.set(text.clone());
+    given.diagnosed.set(Some(Diagnosed { files, text }));
+    store.route().set(Route::Diagnose);
+}
+
+/// Returns true for the name of a file that only the diagnosis reads: a log, or a snapshot of memory.
+pub fn is_for_diagnosis(name: &str) -> bool {
+    [".log", ".out", ".err", ".pickle"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+}
+
+/// Gives texts that are pasted outside text fields to `take`, which returns true for those that it takes, and files that
+/// are dropped where nothing else takes them to `dropped`, until the calling component is disposed of.
+pub fn follow_gifts(take: impl Fn(String) -> bool + 'static, dropped: Callback<Vec<File>>) {
     listen_first(&window(), "paste", move |event| {
-        let Some(text) = pasted(event).filter(|text| is_launch(text)) else {
-            return;
-        };
-        event.prevent_default();
-        let name = String::new();
-        show(given, vec![LaunchText { name, text }], use_as());
+        if pasted(event).is_some_and(&take) {
+            event.prevent_default();
+        }
     });
     // Without it the browser leaves the page for the file.
     listen_first(&window(), "dragover", |event| {

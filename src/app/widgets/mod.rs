@@ -18,7 +18,9 @@ pub use control::Control;
 pub use field::{ErrorText, Field, control_id, described_by, error_of};
 pub use files::{OpenFiles, dropped, read_text};
 pub use help::{Help, HelpButton, keep_help_aside};
-pub use launch_files::{LaunchButton, follow_launches, read_launch, take_launches};
+pub use launch_files::{
+    LaunchButton, diagnose, follow_gifts, follow_launches, is_for_diagnosis, read_launch, take_launches,
+};
 pub use number::{Entry, Number, stepped};
 pub use prefetch::is_typing;
 pub use progress::ProgressLine;

@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::recording::RecordingView;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
+use crate::shell::CopyButton;
 
 /// Shows the understood input, the recordings, all findings, and possible fixes.
 #[component]
@@ -19,6 +20,7 @@ pub fn AnswerView() -> impl IntoView {
             view! {
                 <Understood />
                 <Findings />
+                <Share />
                 <FixesView />
                 <Recordings />
             }
@@ -63,6 +65,37 @@ fn Understood() -> impl IntoView {
             </section>
         };
         Some(view.into_any())
+    })
+}
+
+/// Button that copies the findings without a line of the input: what was read may be a company's log.
+#[component]
+fn Share() -> impl IntoView {
+    let i18n = use_i18n();
+    let reader = Reader::get();
+    let shared = move || {
+        let findings = reader
+            .answer
+            .with_untracked(|answer| answer.as_ref().map(|answer| answer.findings.clone()));
+        let say = |said| reader.phrases.with_untracked(|phrases| phrases.say(said));
+        let each = findings.into_iter().flatten().map(|finding| finding.shared(i18n, &say));
+        each.collect::<Vec<_>>().join("\n\n")
+    };
+    let has_findings = move || {
+        reader
+            .answer
+            .with(|answer| answer.as_ref().is_some_and(|a| !a.findings.is_empty()))
+    };
+    part(move || {
+        has_findings().then(|| {
+            view! {
+                <p class="record-tools">
+                    <CopyButton text=shared label=|i18n| t_string!(i18n, diagnose.share) testid="diagnose-share" />
+                    <span class="muted small">{t!(i18n, diagnose.share_explain)}</span>
+                </p>
+            }
+            .into_any()
+        })
     })
 }
 

@@ -39,16 +39,7 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
         .collect();
     let label = {
         let confidence = confidence.clone();
-        move || {
-            match confidence.as_str() {
-                "cause" => t_string!(i18n, diagnose.cause),
-                "likely" => t_string!(i18n, diagnose.likely),
-                "possible" => t_string!(i18n, diagnose.possible),
-                "note" => t_string!(i18n, diagnose.note),
-                _ => t_string!(i18n, diagnose.ruled_out),
-            }
-            .to_string()
-        }
+        move || standing(i18n, &confidence)
     };
     let bar = gauge.filter(|(_, whole)| *whole > 0.0).map(|(part, whole)| {
         let share = (part / whole).clamp(0.0, 1.0);
@@ -73,6 +64,27 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
                 </a>
             </p>
         </section>
+    }
+}
+
+/// A finding's certainty in words.
+fn standing(i18n: Words, confidence: &str) -> &'static str {
+    match confidence {
+        "cause" => t_string!(i18n, diagnose.cause),
+        "likely" => t_string!(i18n, diagnose.likely),
+        "possible" => t_string!(i18n, diagnose.possible),
+        "note" => t_string!(i18n, diagnose.note),
+        _ => t_string!(i18n, diagnose.ruled_out),
+    }
+}
+
+impl Finding {
+    /// The finding as a text to share: certainty, conclusion and next steps. Numbers stay out with the quotes: those of
+    /// logs name files and lines of code.
+    pub fn shared(&self, i18n: Words, say: &dyn Fn(&Said) -> String) -> String {
+        let title = format!("{}: {}", standing(i18n, &self.confidence), say(&self.title));
+        let next = self.next.iter().map(|(_, said)| format!("- {}", say(said)));
+        std::iter::once(title).chain(next).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -4,11 +4,30 @@ use gloo_file::File;
 use leptos::prelude::*;
 
 use super::reader::Reader;
-use crate::i18n::{t, t_string, use_i18n};
+use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::shell::{Diagnosed, Given};
-use crate::widgets::{OpenFiles, dropped};
+use crate::widgets::{OpenFiles, dropped, follow_gifts};
 
-/// Text box, drop area and file button for the input.
+/// Texts to try: name, label, text.
+const EXAMPLES: [(&str, fn(Words) -> &'static str, &str); 3] = [
+    (
+        "step",
+        |i18n| t_string!(i18n, diagnose.example_step),
+        include_str!("examples/step.txt"),
+    ),
+    (
+        "host",
+        |i18n| t_string!(i18n, diagnose.example_host),
+        include_str!("examples/host.txt"),
+    ),
+    (
+        "growth",
+        |i18n| t_string!(i18n, diagnose.example_growth),
+        include_str!("examples/growth.txt"),
+    ),
+];
+
+/// Text box, drop area, file button and examples for the input. What is pasted or dropped anywhere on the page is read too.
 #[component]
 pub fn Input() -> impl IntoView {
     let i18n = use_i18n();
@@ -30,13 +49,33 @@ pub fn Input() -> impl IntoView {
             read(Diagnosed { files, text });
         }
     });
-    let go = move |_| {
+    let go = move || {
         let text = text.get_untracked();
-        if !text.trim().is_empty() {
+        let is_text = !text.trim().is_empty();
+        if is_text {
             let files = Vec::new();
             read(Diagnosed { files, text });
         }
+        is_text
     };
+    let take_text = move |given: String| {
+        text.set(given);
+        go()
+    };
+    follow_gifts(take_text, take);
+    let examples = EXAMPLES.map(|(name, label, example)| {
+        view! {
+            <button
+                type="button"
+                class="tool"
+                data-testid="diagnose-example"
+                data-name=name
+                on:click=move |_| _ = take_text(example.to_owned())
+            >
+                {move || label(i18n)}
+            </button>
+        }
+    });
     view! {
         <section class="card diagnose-input" {..dropped(take)}>
             <h2>{t!(i18n, diagnose.title)}</h2>
@@ -53,11 +92,15 @@ pub fn Input() -> impl IntoView {
                 on:input:target=move |ev| text.set(ev.target().value())
             ></textarea>
             <div class="record-tools">
-                <button type="button" class="tool" data-testid="diagnose-go" on:click=go>
+                <button type="button" class="tool" data-testid="diagnose-go" on:click=move |_| _ = go()>
                     {t!(i18n, diagnose.go)}
                 </button>
                 <OpenFiles label=t!(i18n, diagnose.open).into_any() testid="diagnose-files" multiple=true take />
             </div>
+            <p class="record-tools small">
+                <span class="muted">{t!(i18n, diagnose.examples)}</span>
+                {examples.collect_view()}
+            </p>
         </section>
     }
 }

@@ -78,7 +78,7 @@ pub use warnings::Warnings;
 pub use what_if::{Changed, Group, NoEffect, Trials, listed};
 pub use widget::PlanWidget;
 
-/// Takes files that are dropped anywhere: those that start a run, a dataset, a `config.json`, or else a recording.
+/// Takes files that are dropped anywhere: those that start a run, a dataset, a log, a `config.json`, or else a recording.
 pub fn taken() -> Callback<Vec<File>> {
     let (store, given) = (Store::get(), Given::get());
     Callback::new(move |files: Vec<File>| {
@@ -87,7 +87,13 @@ pub fn taken() -> Callback<Vec<File>> {
             given.dataset.set(dataset);
             return store.route().set(Route::Plan);
         }
+        if files.iter().any(|file| is_for_diagnosis(&file.name())) {
+            return diagnose(store, given, files, String::new());
+        }
         take_launches(given, files, LaunchUse::Plan, move |files, text| {
+            if is_crash(&text) {
+                return diagnose(store, given, files, String::new());
+            }
             let Some(file) = files.into_iter().next() else { return };
             if file.name().ends_with(".json") {
                 store.edit(|draft| draft.set_config(text));
