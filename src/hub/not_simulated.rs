@@ -36,8 +36,8 @@ mod tests {
     #[test]
     fn what_is_known_and_not_simulated_says_what_answers() {
         for given in [
-            "openbmb/MiniCPM-V-4",
-            "/models/MiniCPM-V-4_5-int4",
+            "openbmb/MiniCPM-o-2_6",
+            "/models/MiniCPM-o-2_6-int4",
             "AIDC-AI/Ovis2.5-2B",
             "unsloth/gemma-3n-E2B-it-unsloth-bnb-4bit",
             "google/gemma-3n-E4B",
