@@ -124,7 +124,7 @@ class Sizes(unittest.TestCase):
 
 
 RANK = """
-import os, sys, torch, torch.distributed as dist
+import os, sys, torch, torch.distributed as dist, torch.distributed.tensor
 from torch import nn
 from torch.distributed.fsdp import fully_shard
 
@@ -135,6 +135,9 @@ model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)).cuda()
 if sys.argv[1] == "ddp":
     model = nn.parallel.DistributedDataParallel(model, device_ids=[0])
 else:
+    # As accelerate loads a sharded model: rank 0 scatters its weights (`c10d::scatter_`).
+    mesh = dist.device_mesh.init_device_mesh("cuda", (4,))
+    dist.tensor.distribute_tensor(torch.randn(8, 4, device="cuda"), mesh, [dist.tensor.Shard(0)])
     fully_shard(model)
 optimizer = torch.optim.AdamW(model.parameters())
 for _ in range(2):

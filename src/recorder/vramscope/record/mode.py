@@ -106,7 +106,9 @@ class Recorder(TorchDispatchMode):
         named = self.names.get(func)
         if named is None:
             name = func._schema.name.split("::")[-1] if hasattr(func, "_schema") else str(func)
-            named = self.names[func] = (name, shaped.HANDLERS.get(name), name in indices.CHECKS)
+            # `c10d::scatter_` is another operation.
+            is_torch = hasattr(func, "_schema") and func._schema.name.startswith("aten::")
+            named = self.names[func] = (name, shaped.HANDLERS.get(name), is_torch and name in indices.CHECKS)
         name, handler, has_indices = named
         # Backward's indices are forward's.
         if has_indices and torch._C._current_graph_task_id() == -1:
