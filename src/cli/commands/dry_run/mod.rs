@@ -140,6 +140,18 @@ enum Data {
     Feed(Feed),
 }
 
+/// Returns this program's path as it stands now: Linux names a program that an upgrade replaced meanwhile
+/// "… (deleted)", and an environment may take a quarter of an hour to make.
+fn own_path() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let replaced = path
+        .to_str()
+        .and_then(|path| path.strip_suffix(" (deleted)"))
+        .map(PathBuf::from)
+        .filter(|replaced| replaced.exists() && !path.exists());
+    Ok(replaced.unwrap_or(path))
+}
+
 impl Data {
     fn read(text: &str) -> Result<Self, String> {
         match text.contains(':') || !text.contains('=') {
@@ -307,7 +319,7 @@ impl DryRun {
         }
         command.args(self.offline.then_some("--offline"));
         // It asks this program for the models that the command names by their ids.
-        command.env("VRAMSCOPE_PROGRAM", std::env::current_exe()?);
+        command.env("VRAMSCOPE_PROGRAM", own_path()?);
         if let Some((name, value)) = size {
             command.args(["--set".into(), format!("{name}={value}")]);
         }

@@ -59,9 +59,13 @@ class Hub:
         words = [program, "models", name, "--folder"]
         words += ["--modelscope"] * modelscope + ["--offline"] * self.offline
         env = {k: v for k, v in os.environ.items() if k not in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")}
-        process = Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env
-        )
+        try:
+            process = Popen(
+                words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env
+            )
+        except OSError as error:  # the program was taken away during the run
+            self.refused[name] = f"{program} does not start: {error.strerror}"
+            return None
         out, said = process.communicate()
         if process.returncode != 0:
             self.refused[name] = re.sub(r"^error: ", "", said.strip())
