@@ -65,6 +65,8 @@ pub(crate) struct Draft {
     pub use_cache: Option<bool>,
     /// Logits of positions without labels are made too.
     pub all_logits: Option<bool>,
+    /// Preferences are learnt with ms-swift's DPO.
+    pub is_dpo: Option<bool>,
     pub compile: Option<bool>,
     pub precomputed: Option<bool>,
     /// GRPO's weight of the divergence from the reference model.
@@ -178,6 +180,7 @@ impl Draft {
             liger_mlps: self.liger_mlps.or(other.liger_mlps),
             use_cache: self.use_cache.or(other.use_cache),
             all_logits: self.all_logits.or(other.all_logits),
+            is_dpo: self.is_dpo.or(other.is_dpo),
             compile: self.compile.or(other.compile),
             precomputed: self.precomputed.or(other.precomputed),
             beta: self.beta.or(other.beta),
@@ -242,6 +245,10 @@ impl Draft {
             "bucket" => self.bucket = Some(number(value)?),
             "clip" => self.clip = Some(number(value)? > 0.0),
             "use_deepspeed" => self.is_deepspeed = Some(truth(value)?),
+            "rlhf" => match value.as_str() {
+                Some("dpo") => self.is_dpo = Some(true),
+                _ => return Err(NotSimulated("of `swift rlhf` DPO alone is simulated")),
+            },
             "logits_to_keep" => self.all_logits = Some(!truth(value)?),
             "reentrant" => self.reentrant = Some(truth(value)?),
             "use_cache" => self.use_cache = Some(truth(value)?),

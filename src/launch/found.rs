@@ -151,15 +151,15 @@ fn of_llama_factory() -> [Found; 6] {
             &["llama_factory_qwen3_vl_lora.yaml"],
             true,
             json!({"model": "Qwen/Qwen3-VL-4B-Instruct", "batch": 1, "accum": 8, "seq": 2048, "rank": 8, "freeze": "lora",
-                "lora_targets": "language-model", "ckpt": "full", "precision": "bf16-amp", "trainer": "transformers",
+                "lora_targets": "language-model", "ckpt": "trained", "precision": "bf16-amp", "trainer": "transformers",
                 "use_cache": false, "clip": true}),
             &[],
         ),
         found(
             &["llama_factory_qwen3_vl_full.yaml", "llama_factory_zero3.json"],
             true,
-            json!({"batch": 1, "accum": 2, "strategy": "deepspeed3", "world": 1, "freeze": "vision"}),
-            &["connector", "reduce_bucket_size", "prefetch", "persistence"],
+            json!({"batch": 1, "accum": 2, "strategy": "deepspeed3", "world": 1, "freeze": "all-but-language"}),
+            &["reduce_bucket_size", "prefetch", "persistence"],
         ),
         found(
             &["llama_factory_qwen3_lora.sh"],

@@ -252,8 +252,6 @@ fn of_remark(remark: &Remark) -> Effect {
     match remark.note {
         Note::TrainerOnSeveralGpus => (Aspect::Loss, AnotherRun),
         Note::Vllm => (Aspect::Beside, AtLeast),
-        // All weights are taken as those that are trained.
-        Note::FrozenIn16Bits => (Aspect::Precision, AtMost),
         // Each keeps a part of what the model's own operations keep.
         Note::LigersOthers | Note::LigersLoss => (Aspect::Kernels, AtMost),
         Note::OtherOptimizer => (Aspect::Optimizer, Unknown),
@@ -385,7 +383,7 @@ mod tests {
         assert_eq!(both.resolve(TEXT).grade(), Grade::DryRun);
         // Of images whose sizes nobody tells there is no bound.
         assert_eq!(flash.resolve(ModelFacts::UNKNOWN).grade(), Grade::DryRun);
-        let parts = launch(&["swift sft --train_type full --max_length 512 --freeze_vit false --freeze_aligner true"]);
+        let parts = launch(&["swift sft --train_type full --max_length 512 --freeze_llm true"]);
         let parts = parts.resolve(ModelFacts {
             positions: Some(4096),
             ..ModelFacts::UNKNOWN

@@ -1,6 +1,6 @@
 //! Frozen parts and adapters of models with images and without.
 
-use vramscope_engine::setup::{Freeze, Targets};
+use vramscope_engine::setup::{Freeze, FrozenType, Targets, TrainerKind};
 
 use super::tests::{case, case_of, launch, open};
 use super::{ModelFacts, Note, Remark, Resolved};
@@ -14,10 +14,10 @@ const TEXT: ModelFacts = ModelFacts {
 #[test]
 fn a_text_model_has_no_tower_to_freeze() {
     let full = launch(&["stage: sft\nfinetuning_type: full\ncutoff_len: 512\nimage_max_pixels: 262144\nbf16: true\n"]);
-    assert!(!open(&full).is_empty());
+    assert_eq!(case(&full).setup.freeze, Freeze::ALL_BUT_LANGUAGE);
     let text = full.resolve(TEXT);
     assert_eq!(text.not_simulated, Vec::<Remark>::new());
-    assert_eq!(case_of(&text).setup.freeze, Freeze::None);
+    assert_eq!(case_of(&text).setup.freeze, Freeze::NONE);
     assert!(
         !text.missing.iter().any(|remark| remark.note == Note::MostPixels),
         "{:?}",
@@ -73,6 +73,32 @@ fn adapters_of_ms_swift_go_where_nothing_is_frozen() {
 }
 
 #[test]
+fn ms_swift_trains_any_parts() {
+    let of = |more: &str| launch(&[&format!("swift sft --tuner_type full --max_length 512 {more}")]);
+    for (more, freeze) in [
+        ("", Freeze::ALL_BUT_LANGUAGE),
+        ("--freeze_vit false", Freeze::CONNECTOR),
+        ("--freeze_aligner false", Freeze::VISION),
+        ("--freeze_vit false --freeze_aligner false", Freeze::NONE),
+        ("--freeze_llm true --freeze_aligner false", Freeze::ALL_BUT_CONNECTOR),
+        ("--freeze_llm true --freeze_vit false", Freeze::ALL_BUT_VISION),
+        (
+            "--freeze_llm true --freeze_vit false --freeze_aligner false",
+            Freeze::LANGUAGE,
+        ),
+    ] {
+        let launch = of(more);
+        let setup = case(&launch).setup;
+        assert_eq!((setup.freeze, setup.trainer), (freeze, TrainerKind::MsSwift), "{more}");
+        assert_eq!(setup.frozen_weights, FrozenType::AsTrained);
+    }
+    let nothing = of("--freeze_llm true");
+    assert!(open(&nothing)[0].contains("language model"), "{:?}", open(&nothing));
+    let all_logits = of("--use_logits_to_keep false");
+    assert_eq!(case(&all_logits).setup.trainer, TrainerKind::Transformers);
+}
+
+#[test]
 fn transformers_makes_deepspeeds_sizes_of_the_width() {
     let zero = |stage: u64, hidden_size| {
         let auto = r#""reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto""#;
@@ -101,4 +127,17 @@ fn transformers_makes_deepspeeds_sizes_of_the_width() {
         [open(&third), open(&second), open(&zero(3, None)), open(&zero(2, None))],
         [0, 0, 3, 1]
     );
+}
+
+#[test]
+fn preferences_of_ms_swift_are_learnt_by_its_own_trainer() {
+    let of = |more: &str| launch(&[&format!("swift rlhf --max_length 512 --tuner_type lora {more}")]);
+    for launch in [of(""), of("--rlhf_type dpo --rpo_alpha 0.1 --beta 0.1")] {
+        assert_eq!(open(&launch), Vec::<String>::new());
+        assert_eq!(case(&launch).setup.trainer, TrainerKind::MsSwiftDpo);
+    }
+    for more in ["--rlhf_type kto", "--rlhf_type dpo --ref_model a/b"] {
+        let resolved = of(more).resolve(TEXT);
+        assert!(resolved.another_run().next().is_some(), "{more}");
+    }
 }

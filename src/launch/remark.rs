@@ -61,7 +61,6 @@ notes! {
     OwnLoop = "own_loop", "a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs";
     ZeroDefaults = "zero_defaults", "DeepSpeed's buffers have its defaults where no size is given";
     Expandable = "expandable", "the allocator has expandable segments: add --expandable-segments";
-    FrozenIn16Bits = "frozen_in_16_bits", "frozen parts in 16 bits beside trained ones in fp32; take pure_bf16: true";
     LigersLoss = "ligers_loss", "Liger's fused loss under DeepSpeed's stage 3; all logits are simulated in its place";
     LigersOthers = "ligers_others", "Liger's {parts}; only its fused loss is simulated";
     OtherOptimizer = "other_optimizer", "optimizer {name}; take one of {known}, or give --optim";

@@ -1,7 +1,7 @@
 //! Turns what a tool was told into the setup that is simulated, and says what that rests on.
 
 use serde_json::{Map, Value, json};
-use vramscope_engine::setup::{Targets, TrainerKind};
+use vramscope_engine::setup::{Freeze, FrozenType, Parts, Targets, TrainerKind};
 use vramscope_plan::export::targets_in_language_model;
 
 use crate::ModelFacts;
@@ -61,7 +61,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     }
     batch(draft, tool, model, &mut out);
     optimizer(draft, &mut out);
-    checkpointing(draft, &mut out);
+    checkpointing(draft, tool, takes_images, &mut out);
     match draft.adapters {
         Some(true) => adapters(draft, tool, takes_images, &mut out),
         _ => trained_parts(draft, takes_images, &mut out),
@@ -70,11 +70,6 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     let has_engine = zero_stage(draft).is_some();
     if !has_engine {
         precision(draft, tool, &mut out);
-    }
-    let freezes_parts = takes_images && [draft.freeze_vision, draft.freeze_connector].contains(&Some(true));
-    let is_mixed = tool == Tool::LlamaFactory && freezes_parts && !has_engine;
-    if is_mixed && draft.adapters != Some(true) && draft.pure_bf16 != Some(true) {
-        out.not_simulated.push(Note::FrozenIn16Bits.into());
     }
     gpus(draft, tool, model.hidden_size, &mut out);
     liger(draft, tool, &mut out);
@@ -118,6 +113,10 @@ fn images(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
         Some(_) => Note::FilledWithImages,
         None => Note::ImageOfItsOwnSize,
     };
+    if let Some(seq) = seq.filter(|_| filling.is_some() && tool == Tool::MsSwift) {
+        // Another sample may be all text, and so have as many labels.
+        out.put("completion", seq.saturating_sub(1).max(1));
+    }
     match filling {
         Some(Filling::Count(count)) => out.put("images", count),
         Some(Filling::Sizes(sizes)) => out.put("image_sizes", json!(sizes)),
@@ -274,10 +273,11 @@ fn optimizer(draft: &Draft, out: &mut Resolved) {
     out.put("clip", draft.clip.unwrap_or(false));
 }
 
-fn checkpointing(draft: &Draft, out: &mut Resolved) {
+fn checkpointing(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     let language = draft.checkpoints.unwrap_or(false);
     let vision = draft.vision_checkpoints.unwrap_or(language);
     let word = match (language, vision) {
+        (true, true) if tool == Tool::LlamaFactory && takes_images => "trained",
         (true, true) => "full",
         (true, false) => "language",
         (false, true) => "vision",
@@ -352,27 +352,18 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
         out.not_simulated.push(Note::QuantizedInFull.into());
     }
     let parts = [draft.freeze_vision, draft.freeze_connector, draft.freeze_language];
-    match parts.map(|part| takes_images && part == Some(true)) {
-        [false, false, false] => out.put("freeze", "none"),
-        [true, false, false] => out.put("freeze", "vision"),
-        [true, false, true] => out.put("freeze", "all-but-connector"),
-        [vision, connector, language] => {
-            let names = [
-                (vision, "the vision tower"),
-                (connector, "the connector"),
-                (language, "the language model"),
-            ];
-            let frozen: Vec<&str> = names
-                .iter()
-                .filter(|(is_frozen, _)| *is_frozen)
-                .map(|(_, name)| *name)
-                .collect();
-            // More trains in its place than in the run.
-            out.put("freeze", if vision && !language { "vision" } else { "none" });
-            out.not_simulated
-                .push(Note::FreezingParts.with([("parts", frozen.join(" and "))]));
-        }
+    let [vision, connector, language] = parts.map(|part| takes_images && part == Some(true));
+    let freeze = Freeze::Parts(Parts {
+        vision,
+        connector,
+        language,
+    });
+    if Freeze::ALL.contains(&freeze) {
+        return out.put("freeze", freeze.name());
     }
+    out.put("freeze", Freeze::NONE.name());
+    let parts = "the vision tower, the connector and the language model".to_owned();
+    out.not_simulated.push(Note::FreezingParts.with([("parts", parts)]));
 }
 
 /// Autocast to bf16, and to fp16. ms-swift takes what its weights' type suggests (`_init_mixed_precision`).
@@ -392,7 +383,16 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let weights = match (tool, draft.weights) {
         (Tool::LlamaFactory, _) if draft.pure_bf16 == Some(true) => Weights::Bf16,
         // It loads weights in the type of compute, and then casts those that are trained to fp32.
-        (Tool::LlamaFactory, _) if !adapters => Weights::Fp32,
+        (Tool::LlamaFactory, _) if !adapters => {
+            if out
+                .case
+                .get("freeze")
+                .is_some_and(|freeze| freeze != Freeze::NONE.name())
+            {
+                out.put("frozen_weights", FrozenType::Autocast.name());
+            }
+            Weights::Fp32
+        }
         (Tool::LlamaFactory, _) if bf16 => Weights::Bf16,
         (Tool::LlamaFactory, _) if fp16 => Weights::Fp16,
         (_, Some(Weights::Auto) | None) => {
@@ -434,13 +434,13 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
     let trainer = trainer(draft, tool);
     let has_own_loop = match trainer {
         TrainerKind::TrlGrpo => is_several,
-        TrainerKind::TrlDpo => zero_stage == Some(3),
+        TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo => zero_stage == Some(3),
         // Files that name no program.
         _ => is_several && matches!(tool, Tool::DeepSpeed | Tool::Accelerate),
     };
     if has_own_loop {
         out.assumed.push(Note::OwnLoop.into());
-        if tool.is_trl() {
+        if tool.is_trl() || trainer.is_dpo() {
             out.not_simulated
                 .push(Note::TrainerOnSeveralGpus.with([("tool", tool.name().to_owned())]));
         }
@@ -469,6 +469,8 @@ fn trainer(draft: &Draft, tool: Tool) -> TrainerKind {
         Tool::Loop => TrainerKind::Loop,
         // TRL's own preparation of 4-bit weights is not simulated.
         _ if draft.bits.is_some() => TrainerKind::Transformers,
+        Tool::MsSwift if draft.is_dpo == Some(true) => TrainerKind::MsSwiftDpo,
+        Tool::MsSwift if draft.all_logits != Some(true) => TrainerKind::MsSwift,
         Tool::TrlSft => TrainerKind::TrlSft,
         Tool::TrlDpo => TrainerKind::TrlDpo,
         Tool::TrlGrpo => TrainerKind::TrlGrpo,

@@ -18,9 +18,9 @@ fn planned() -> impl proptest::strategy::Strategy<Value = Setup> {
         select(Precision::ALL),
         select(Optimizer::ALL),
         select(&[
-            Freeze::None,
-            Freeze::Vision,
-            Freeze::AllButConnector,
+            Freeze::NONE,
+            Freeze::VISION,
+            Freeze::ALL_BUT_CONNECTOR,
             Freeze::Lora,
             Freeze::Qlora,
         ]),
@@ -98,12 +98,18 @@ proptest! {
             _ if setup.freeze == Freeze::Qlora => prop_assert!(open[0].contains("QLoRA"), "{:?}", open),
             _ => prop_assert!(open.is_empty(), "{open:?}\n{text}"),
         }
+        // LLaMA-Factory checkpoints no frozen blocks of such a model.
+        let ckpt = match (form, setup.ckpt) {
+            (ExportFormat::LlamaFactory, Checkpointing::Full) => Checkpointing::Trained,
+            (_, ckpt) => ckpt,
+        };
+        let setup = Setup { ckpt, ..setup };
         let setup = match form {
             // TRL's own loss takes the place of Liger's, and lines for the script freeze parts.
             ExportFormat::Trl => Setup {
                 loss: Loss::default(),
                 freeze: match setup.freeze {
-                    Freeze::Vision | Freeze::AllButConnector => Freeze::None,
+                    Freeze::VISION | Freeze::ALL_BUT_CONNECTOR => Freeze::NONE,
                     adapters => adapters,
                 },
                 ..setup
@@ -113,6 +119,7 @@ proptest! {
         if open.is_empty() || form == ExportFormat::Trl || setup.freeze == Freeze::Qlora && form == ExportFormat::MsSwift {
             let trainer = match (form, setup.freeze) {
                 (ExportFormat::Trl, freeze) if freeze != Freeze::Qlora => TrainerKind::TrlSft,
+                (ExportFormat::MsSwift, freeze) if freeze != Freeze::Qlora => TrainerKind::MsSwift,
                 _ => TrainerKind::Transformers,
             };
             // Each of them switches `use_cache` off.

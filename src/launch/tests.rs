@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use vramscope_engine::Case;
-use vramscope_engine::setup::{Checkpointing, Freeze, Loss, Optimizer, Precision, Strategy, Targets};
+use vramscope_engine::setup::{Checkpointing, Freeze, FrozenType, Loss, Optimizer, Precision, Strategy, Targets};
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn a_file_of_llama_factory_is_lora_in_bf16_with_checkpoints() {
     assert_eq!((setup.batch, setup.accum, setup.seq, setup.rank), (1, 8, 2048, 8));
     assert_eq!(
         (setup.freeze, setup.ckpt, setup.precision),
-        (Freeze::Lora, Checkpointing::Full, Precision::Bf16Amp)
+        (Freeze::Lora, Checkpointing::Trained, Precision::Bf16Amp)
     );
     assert_eq!((setup.optim, setup.clip), (Optimizer::AdamwFused, true));
     // The frozen tower gets no adapters.
@@ -132,17 +132,20 @@ fn full_fine_tuning_in_llama_factory_trains_fp32_weights_unless_it_is_pure() {
     let read = launch(&[&unfrozen]);
     assert_eq!(
         (case(&read).setup.precision, case(&read).setup.freeze),
-        (Precision::AmpBf16, Freeze::None)
+        (Precision::AmpBf16, Freeze::NONE)
     );
     let pure = launch(&[&(unfrozen + "pure_bf16: true\n")]);
     assert_eq!(case(&pure).setup.precision, Precision::Bf16Amp);
-    // By default the tower and the connector are frozen, which is no choice of the engine.
+    // By default the tower and the connector are frozen, and stay in 16 bits.
     let frozen = launch(&[&full]);
-    assert!(
-        open(&frozen).iter().any(|text| text.contains("connector")),
-        "{:?}",
-        open(&frozen)
+    assert_eq!(open(&frozen), Vec::<String>::new());
+    let setup = case(&frozen).setup;
+    assert_eq!(
+        (setup.freeze, setup.precision, setup.frozen_weights),
+        (Freeze::ALL_BUT_LANGUAGE, Precision::AmpBf16, FrozenType::Autocast)
     );
+    let pure = launch(&[&(full + "pure_bf16: true\n")]);
+    assert_eq!(case(&pure).setup.frozen_weights, FrozenType::AsTrained);
 }
 
 const SWIFT: &str = "# 2 * 24GiB

@@ -40,7 +40,7 @@ fn smaller_images(setup: &Setup) -> Option<Change> {
 /// Other choices. Optimizers that take the same memory are represented by one; training on preferences or on rewards is
 /// another task, to or from which no trainer is changed, and so is a loss without a reference model.
 fn choices(setup: &Setup) -> impl Iterator<Item = Change> {
-    let has_task = |trainer: TrainerKind| matches!(trainer, TrainerKind::TrlDpo | TrainerKind::TrlGrpo);
+    let has_task = |trainer: TrainerKind| trainer.is_dpo() || trainer == TrainerKind::TrlGrpo;
     let (of_task, reference) = (has_task(setup.trainer), setup.reference);
     let is_other_task = move |change: &Change| match change {
         Change::Trainer(trainer) => of_task || has_task(*trainer),

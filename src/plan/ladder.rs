@@ -157,7 +157,7 @@ fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
     }
     all.push(Change::Optim(Optimizer::Adamw8bit));
     if takes.parts {
-        all.push(Change::Freeze(Freeze::Vision));
+        all.push(Change::Freeze(Freeze::VISION));
     }
     if takes.text {
         all.extend([Freeze::Lora, Freeze::Qlora].map(Change::Freeze));

@@ -153,7 +153,7 @@ fn more_work_is_never_faster() {
         assert!(changed(&|s| s.accum = 2) > base, "{json}: accumulation");
         assert!(changed(&|s| s.precision = Precision::Fp32) > base, "{json}: precision");
         if json.contains("llava") {
-            assert!(changed(&|s| s.freeze = Freeze::Vision) <= base, "{json}: freezing");
+            assert!(changed(&|s| s.freeze = Freeze::VISION) <= base, "{json}: freezing");
         }
     }
 }

@@ -266,7 +266,7 @@ mod tests {
         let given = json!({
             "batch": 4, "seq": 64, "lengths": [3, 4], "packing": "packed", "images": 2, "image": 448, "grid": [24, 36],
             "image_sizes": [[480, 640], [300, 200]], "frames": 8, "precision": "fp32", "optim": "sgd", "ckpt": "full",
-            "attn": "eager", "packages": "fla", "freeze": "lora", "rank": 8, "lora_dropout": 0.05,
+            "attn": "eager", "packages": "fla", "freeze": "lora", "frozen_weights": "autocast", "rank": 8, "lora_dropout": 0.05,
             "lora_targets": "q_proj,v_proj", "lora_experts": "all", "lora_dtype": "bf16", "accum": 3, "clip": true,
             "zero_grad": "to_zero", "autocast_cache": false, "ema": true, "loss": "fused_linear",
             "trainer": "transformers", "completion": 40, "reference": "precomputed", "generation": "vllm",

@@ -336,7 +336,7 @@ fn from_case(mut case: Case, found: &Found, flags: &SetupFlags, images: ImageRul
 /// Takes adapters for weights that are stored in 4 bits, beside which nothing else trains, unless a flag says what trains.
 fn train_adapters(model: &Model, setup: &mut Setup, flags: &SetupFlags) {
     let is_stored_in_4_bits = matches!(model.stored, Stored::Nf4(_));
-    let is_open = matches!(setup.freeze, Freeze::None | Freeze::Lora) && !flags.entries().contains(&Entry::Freeze);
+    let is_open = matches!(setup.freeze, Freeze::NONE | Freeze::Lora) && !flags.entries().contains(&Entry::Freeze);
     if is_stored_in_4_bits && is_open {
         setup.freeze = Freeze::Qlora;
         anstream::eprintln!(

@@ -81,13 +81,15 @@ impl Action {
         Some(match change {
             Change::Batch(_) => Self::SmallerBatch,
             Change::Seq(_) => Self::Shorter,
-            Change::Ckpt(Checkpointing::Full | Checkpointing::Language | Checkpointing::Vision) => Self::Checkpoint,
+            Change::Ckpt(
+                Checkpointing::Full | Checkpointing::Language | Checkpointing::Vision | Checkpointing::Trained,
+            ) => Self::Checkpoint,
             Change::Attn(Attention::Sdpa | Attention::FlashAttention2) => Self::FusedAttention,
             Change::Loss(Loss::FusedLinear) => Self::FusedLoss,
             Change::Optim(Optimizer::AdamwFused | Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit) => {
                 Self::SmallerOptimizer
             }
-            Change::Freeze(Freeze::Lora | Freeze::Qlora | Freeze::Vision) => Self::Adapters,
+            Change::Freeze(Freeze::Lora | Freeze::Qlora | Freeze::VISION) => Self::Adapters,
             _ => return None,
         })
     }

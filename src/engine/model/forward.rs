@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::dtype::DType;
 use crate::nn::{KvCache, TokenScores, ids, position_ids};
-use crate::setup::{Attention, Checkpointing, Freeze, Loss, Setup, TrainerKind};
+use crate::setup::{Attention, Checkpointing, Loss, Setup, Targets, TrainerKind};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kept, Kind, Tape, Tensor};
 
@@ -151,6 +151,17 @@ impl Run {
             Checkpointing::Full => true,
             Checkpointing::Vision => part == Component::VisionTower,
             Checkpointing::Language => part == Component::LanguageModel,
+            Checkpointing::Trained => self.trains(part),
+        }
+    }
+
+    /// Returns true if weights of a part of the model are trained, or adapters may be.
+    const fn trains(&self, part: Component) -> bool {
+        let is_adapted =
+            self.setup.freeze.is_adapted() && matches!(self.setup.lora_targets, Targets::AllLinear | Targets::Named(_));
+        match part {
+            Component::VisionTower => !self.setup.freeze.frozen().vision || is_adapted,
+            _ => !self.setup.freeze.frozen().language || self.setup.freeze.is_adapted(),
         }
     }
 
@@ -160,12 +171,19 @@ impl Run {
     /// which scripts that train adapters or a connector call for any model, turns the output of frozen embeddings into
     /// a leaf that requires gradients, so that checkpointed blocks of frozen weights pass gradients on.
     pub fn embedded(&self, t: &Tape, x: Tensor) -> Tensor {
-        let must = self.checkpoints(t)
-            && match self.ckpt.get() {
-                Checkpointing::Vision => self.tower_requires_grad,
-                Checkpointing::Full => self.whole_requires_grad,
-                Checkpointing::Language | Checkpointing::None => true,
-            };
+        let is_tower = t.component_now() == Component::VisionTower;
+        let must = match self.ckpt.get() {
+            Checkpointing::None => false,
+            Checkpointing::Trained => self.setup.freeze.is_adapted(),
+            // It runs frozen towers without a graph (`patch_frozen_module`), and calls `enable_input_require_grads` on
+            // the others.
+            _ if self.setup.trainer.is_swift() => {
+                self.checkpoints(t) && (!is_tower || self.trains(Component::VisionTower))
+            }
+            Checkpointing::Vision => self.checkpoints(t) && self.tower_requires_grad,
+            Checkpointing::Full => self.whole_requires_grad,
+            Checkpointing::Language => self.checkpoints(t),
+        };
         if must && !x.requires_grad() {
             t.require_grad_of_output(&x)
         } else {
@@ -173,10 +191,10 @@ impl Run {
         }
     }
 
-    /// `pixel_values.to(self.dtype)`, which most models begin with; TRL leaves pixel values in fp32.
+    /// `pixel_values.to(self.dtype)`, which most models begin with; TRL leaves pixel values in fp32, ms-swift patches.
     pub fn pixels_in_type_of_weights(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        match self.setup.trainer.is_trl() {
-            true => t.to_dtype(pixels, self.setup.precision.weights()),
+        match self.setup.trainer.is_trl() || self.setup.trainer.is_swift() {
+            true => t.to_dtype(pixels, self.setup.tower_dtype()),
             false => pixels.clone(),
         }
     }
@@ -190,17 +208,47 @@ impl Run {
         }
     }
 
+    /// Type in which patches come to the GPU: of Qwen-VL's images ms-swift casts them there, of others on the host.
+    pub fn patches_arrive_in(&self) -> DType {
+        match self.setup.trainer.is_swift() {
+            true => DType::F32,
+            false => self.pixels_arrive_in(),
+        }
+    }
+
     /// Returns true if pixel values are cast to the weights' type before forward.
     fn casts_pixels(&self) -> bool {
-        self.setup.precision.weights() == DType::Bf16 && !self.setup.trainer.is_trl()
+        self.setup.tower_dtype() == DType::Bf16 && !self.setup.trainer.is_trl()
     }
 }
 
 /// Returns true if the script calls `enable_input_require_grads` itself, as a loop of one's own beside frozen weights does,
 /// and TRL's trainers do for adapters; `Trainer` leaves it to `gradient_checkpointing_enable`.
 const fn enables_gradients(setup: &Setup) -> bool {
-    !matches!(setup.trainer, TrainerKind::Transformers)
-        && matches!(setup.freeze, Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora)
+    !matches!(setup.trainer, TrainerKind::Transformers) && setup.freeze.frozen().language
+}
+
+/// Positions whose logits are made (`logits_to_keep`), and labels of these alone.
+#[derive(Clone)]
+pub struct KeptLogits {
+    /// Marks of the positions, [seq]; without them they are the last ones of each row.
+    pub mask: Option<Tensor>,
+    /// Number of the positions in each row.
+    pub count: u64,
+    /// Labels, [batch, count] or one more where the first of them has none.
+    pub labels: Tensor,
+}
+
+impl KeptLogits {
+    /// `hidden_states[:, slice_indices, :]` of hidden states [batch, seq, width].
+    pub fn of(&self, t: &Tape, h: &Tensor) -> Tensor {
+        let Some(mask) = &self.mask else {
+            return t.slice(h, 1, self.count);
+        };
+        let rows = t.view(h, [h.size(1), h.size(2)]);
+        let kept = t.index_rows(&rows, mask, self.count);
+        t.view(&kept, [1, self.count, h.size(2)])
+    }
 }
 
 /// One batch of inputs.
@@ -224,6 +272,8 @@ pub struct Batch {
     pub loss: Loss,
     /// Figures of each token that TRL's head makes in place of logits.
     pub scores: Option<TokenScores>,
+    /// Positions whose logits are made, if not all (`logits_to_keep`).
+    pub kept: Option<KeptLogits>,
     /// Arrangement of the tiles of each image, [batch, images].
     pub arrangements: Option<Tensor>,
     /// Text that a querying transformer reads, and its mask, both [batch, length].
@@ -266,6 +316,7 @@ impl Batch {
             token_types: of(&self.token_types),
             loss: self.loss,
             scores: None,
+            kept: None,
             arrangements: of(&self.arrangements),
             qformer: self.qformer.as_ref().map(|[ids, mask]| [part(ids), part(mask)]),
             others: self.others.iter().map(part).collect(),

@@ -17,6 +17,8 @@ pub struct Trained {
     pub freeze: Freeze,
     /// Type of weights.
     pub dtype: DType,
+    /// Type of weights of frozen parts.
+    pub frozen: DType,
     /// Type in which 4-bit linear maps are multiplied; `None` if weights are not kept in 4 bits.
     pub nf4: Option<DType>,
     /// True if the package causal-conv1d runs convolutions along a sequence.
@@ -24,12 +26,20 @@ pub struct Trained {
 }
 
 impl Trained {
-    fn trains(self, component: Component) -> bool {
-        match self.freeze {
-            Freeze::None => true,
-            Freeze::Vision => component != Component::VisionTower,
-            Freeze::AllButConnector => component == Component::Connector,
-            Freeze::Lora | Freeze::Qlora => false,
+    const fn trains(self, component: Component) -> bool {
+        let frozen = self.freeze.frozen();
+        match component {
+            Component::VisionTower => !frozen.vision,
+            Component::Connector => !frozen.connector,
+            Component::LanguageModel | Component::Head | Component::Run => !frozen.language,
+        }
+    }
+
+    /// Type of the weights of a part of the model.
+    const fn dtype_of(self, component: Component) -> DType {
+        match self.trains(component) {
+            true => self.dtype,
+            false => self.frozen,
         }
     }
 }
@@ -91,9 +101,12 @@ impl Builder {
         self.tape.module()
     }
 
-    /// Type of weights.
+    /// Type of weights of the part of the model that is being made.
     pub fn dtype(&self) -> DType {
-        self.policy.dtype
+        match self.freezes.get() {
+            true => self.policy.frozen,
+            false => self.policy.dtype_of(self.tape.component_now()),
+        }
     }
 
     /// Type in which a linear map of this name is multiplied if its weight is kept in 4 bits: transformers excludes the
@@ -113,12 +126,12 @@ impl Builder {
 
     /// Makes a parameter of the module under construction.
     pub fn weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
-        self.weight_of(name, shape, self.policy.dtype)
+        self.weight_of(name, shape, self.dtype())
     }
 
     /// Makes a parameter that is never trained (`requires_grad=False`).
     pub fn frozen_weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
-        self.frozen_weight_of(name, shape, self.policy.dtype)
+        self.frozen_weight_of(name, shape, self.policy.frozen)
     }
 
     /// Makes a parameter in the given type that is never trained.
@@ -144,7 +157,7 @@ impl Builder {
         let shape = shape.into();
         let mut last = None;
         for _ in 0..before {
-            last = Some(self.tape.empty(shape, self.policy.dtype, "initial values"));
+            last = Some(self.tape.empty(shape, self.dtype(), "initial values"));
         }
         let weight = self.weight(name, shape);
         drop(last);
@@ -254,7 +267,7 @@ impl Builder {
         for parameters in [false, true] {
             for (target, maps) in found.iter().zip(&mut made) {
                 if matches!(target.slot, Slot::Parameter(_)) == parameters {
-                    *maps = Some([0, 1].map(|map| target.map(&self.tape, map, target.dtype(self.policy.dtype))));
+                    *maps = Some([0, 1].map(|map| target.map(&self.tape, map, target.dtype(self.policy.frozen))));
                 }
             }
         }

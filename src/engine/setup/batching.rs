@@ -18,7 +18,7 @@ impl Setup {
         self.lengths.iter().copied().max().unwrap_or(self.seq)
     }
 
-    /// Labels of a micro-batch that TRL's losses count: the last `completion` positions of each sample, but never its
+    /// Labels of a micro-batch that count: the last `completion` positions of each sample, but never its
     /// first, which follows nothing.
     pub fn counted_labels(&self) -> u64 {
         let counted = |length: u64| length.saturating_sub(1).min(self.completion.unwrap_or(length));
@@ -28,6 +28,16 @@ impl Setup {
                 .iter()
                 .fold(0, |sum, &length| sum.saturating_add(counted(length))),
         }
+    }
+
+    /// Positions of each row from the first one that has a label in any of them, and the one before it.
+    pub fn from_first_label(&self) -> u64 {
+        let first = |length: u64| length.saturating_sub(self.completion.unwrap_or(length)).max(1);
+        let earliest = match self.lengths.as_slice() {
+            [] => first(self.seq),
+            lengths => lengths.iter().map(|length| first(*length)).min().unwrap_or(1),
+        };
+        (self.seq + 1).saturating_sub(earliest)
     }
 
     /// Tokens of a sample's prompt and of its completion, which TRL's losses count.
@@ -92,6 +102,20 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logits_begin_before_the_first_label_of_the_batch() {
+        let mut setup = Setup {
+            seq: 900,
+            completion: Some(100),
+            ..Setup::default()
+        };
+        assert_eq!(setup.from_first_label(), 101);
+        setup.lengths = vec![900, 300];
+        assert_eq!(setup.from_first_label(), 701);
+        setup.completion = None;
+        assert_eq!(setup.from_first_label(), 900);
+    }
 
     #[test]
     fn the_longest_sample_decides_unless_they_are_packed() {

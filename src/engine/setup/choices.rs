@@ -70,6 +70,10 @@ choices! {
         Vision = "vision" needs Parts,
         /// Every block of the language model alone.
         Language = "language" needs Parts,
+        /// Every block with trained weights or adapters; frozen ones run as they are, in the graph beside adapters, for
+        /// which peft makes the outputs of all embeddings require gradients (LLaMA-Factory's
+        /// `get_custom_gradient_checkpointing_func`).
+        Trained = "trained" needs Parts,
     }
 
     /// transformers' `attn_implementation`.
@@ -83,23 +87,6 @@ choices! {
         /// The package `flash-attn`, version 2. Simulated from the source of transformers 5.17 and flash-attn 2.8: no
         /// run of it has been recorded.
         FlashAttention2 = "flash_attention_2" as "FlashAttention 2",
-    }
-
-    /// Parameters that are frozen.
-    #[derive(Default)]
-    pub enum Freeze {
-        /// All are trained.
-        #[default]
-        None = "none",
-        /// The vision tower is frozen.
-        Vision = "vision" needs Parts,
-        /// Only the connector is trained.
-        AllButConnector = "all-but-connector" needs Parts,
-        /// Only low-rank adapters are trained.
-        Lora = "lora" needs Text,
-        /// Only low-rank adapters are trained, on weights kept in 4 bits: NF4 with double quantisation by bitsandbytes,
-        /// after peft's `prepare_model_for_kbit_training`.
-        Qlora = "qlora" needs Text,
     }
 
     /// State of the gradients after `optimizer.zero_grad`.
@@ -120,6 +107,10 @@ choices! {
         Loop = "loop",
         /// `transformers.Trainer` (5.17) with accelerate.
         Transformers = "transformers" as "transformers.Trainer",
+        /// `swift.trainers.Seq2SeqTrainer` of ms-swift (4.6), which makes logits of labelled positions alone.
+        MsSwift = "ms_swift" as "ms-swift Seq2SeqTrainer",
+        /// `swift.rlhf_trainers.DPOTrainer` of ms-swift (4.6) on TRL 0.29.
+        MsSwiftDpo = "ms_swift_dpo" as "ms-swift DPOTrainer",
         /// `trl.SFTTrainer` (1.16).
         TrlSft = "trl_sft" as "TRL SFTTrainer",
         /// `trl.DPOTrainer` (1.16).
@@ -169,6 +160,18 @@ choices! {
         Padded = "padded",
         /// One after the other in a single row, separated by their position ids.
         Packed = "packed",
+    }
+
+    /// Type of frozen weights.
+    #[derive(Default)]
+    pub enum FrozenType {
+        /// That of `precision`, as for trained ones.
+        #[default]
+        AsTrained = "as_trained",
+        /// The type in which autocast computes: weights were loaded in it, and those that are trained cast to fp32
+        /// (LLaMA-Factory's `init_adapter` without `pure_bf16`), or adapters beside weights in fp16 (ms-swift's
+        /// `TunerMixin.prepare_model`).
+        Autocast = "autocast",
     }
 
     /// Type of the adapters' weights.
@@ -262,6 +265,26 @@ impl TrainerKind {
         !matches!(self, Self::Loop)
     }
 
+    /// Returns true for ms-swift's trainers.
+    pub const fn is_swift(self) -> bool {
+        matches!(self, Self::MsSwift | Self::MsSwiftDpo)
+    }
+
+    /// Returns true for trainers that put chosen and rejected samples into one batch.
+    pub const fn is_dpo(self) -> bool {
+        matches!(self, Self::MsSwiftDpo | Self::TrlDpo)
+    }
+
+    /// Returns true if positions without labels are left out of the logits.
+    pub const fn counts_labels(self) -> bool {
+        self.is_trl() || self.is_swift()
+    }
+
+    /// Returns true if accelerate wraps the model's forward and so converts its outputs to fp32 under autocast.
+    pub const fn converts_outputs(self) -> bool {
+        matches!(self, Self::Transformers) || self.is_swift()
+    }
+
     /// Returns true for TRL's trainers.
     pub const fn is_trl(self) -> bool {
         matches!(self, Self::TrlSft | Self::TrlDpo | Self::TrlGrpo)
@@ -277,6 +300,7 @@ impl Generation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Freeze;
     use super::*;
 
     /// Checks that a type is written and read by its words, among them these, which cases and links hold.
@@ -311,6 +335,7 @@ mod tests {
         follows_its_words::<Checkpointing>(&["none", "full", "vision", "language"]);
         follows_its_words::<Attention>(&["sdpa", "eager", "flash_attention_2"]);
         follows_its_words::<Freeze>(&["none", "vision", "all-but-connector", "lora", "qlora"]);
+        follows_its_words::<FrozenType>(&["as_trained", "autocast"]);
         follows_its_words::<ZeroGrad>(&["to_none", "to_zero"]);
         follows_its_words::<Loss>(&["full", "fused_linear"]);
         follows_its_words::<Packing>(&["padded", "packed"]);

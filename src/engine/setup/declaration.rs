@@ -1,6 +1,6 @@
 //! What a declaration says of a setting, and the macros that make types of declarations.
 
-use super::{Change, Freeze, Kind, Precision, Setting, Setup, TrainerKind};
+use super::{Change, Kind, Setting, Setup, TrainerKind};
 
 /// Declaration of one setting. Frontends, cases, URLs, sweeps and exports take all that they know of it from here.
 #[derive(Debug)]
@@ -148,8 +148,10 @@ pub enum Depends {
     Adapters,
     /// Autocast.
     Autocast,
-    /// A trainer of TRL.
-    Trl,
+    /// Frozen weights under autocast.
+    FrozenUnderAutocast,
+    /// A trainer that leaves out positions without labels.
+    CountedLabels,
     /// A trainer that compares the model with a reference model.
     Reference,
     /// A trainer that generates what it trains on.
@@ -162,11 +164,12 @@ impl Depends {
         match self {
             Self::Nothing => true,
             Self::Lengths => !setup.lengths.is_empty(),
-            Self::Adapters => matches!(setup.freeze, Freeze::Lora | Freeze::Qlora),
-            Self::Trl => setup.trainer.is_trl(),
-            Self::Reference => matches!(setup.trainer, TrainerKind::TrlDpo | TrainerKind::TrlGrpo),
+            Self::Adapters => setup.freeze.is_adapted(),
+            Self::CountedLabels => setup.trainer.counts_labels(),
+            Self::Reference => setup.trainer.is_dpo() || matches!(setup.trainer, TrainerKind::TrlGrpo),
             Self::Generation => matches!(setup.trainer, TrainerKind::TrlGrpo),
-            Self::Autocast => matches!(setup.precision, Precision::AmpBf16 | Precision::AmpFp16),
+            Self::Autocast => setup.casts_weights(),
+            Self::FrozenUnderAutocast => setup.casts_weights() && setup.has_frozen_weights(),
         }
     }
 }

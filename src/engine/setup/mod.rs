@@ -7,6 +7,7 @@ mod batching;
 mod choices;
 mod count;
 mod declaration;
+mod freeze;
 mod parallel;
 mod precision;
 mod settings;
@@ -17,11 +18,12 @@ pub use adapter_places::{AdapterPlaces, FormerNames};
 pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
-    AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, Generation, KernelPackages, Loss,
+    AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, FrozenType, Generation, KernelPackages, Loss,
     Optimizer, Packing, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
 };
 pub use count::{NotCount, Prefix, read_count, read_listed_count, read_number};
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
+pub use freeze::{Freeze, Parts};
 pub use parallel::Parallel;
 pub use settings::{Change, Setting, Setup};
 pub use value::{Choices, Kind, Value};

@@ -1,6 +1,6 @@
 //! Number formats of a precision.
 
-use super::Precision;
+use super::{Freeze, FrozenType, Precision, Setup};
 use crate::dtype::DType;
 
 impl Precision {
@@ -26,6 +26,46 @@ impl Precision {
         match self.autocast() {
             Some(low) => low,
             None => self.weights(),
+        }
+    }
+}
+
+impl Setup {
+    /// Returns true if weights are in fp32 and autocast computes in 16 bits.
+    pub const fn casts_weights(&self) -> bool {
+        matches!(self.precision, Precision::AmpBf16 | Precision::AmpFp16)
+    }
+
+    /// Returns true if weights stay frozen in the type of `frozen_weights`; QLoRA has types of its own.
+    pub const fn has_frozen_weights(&self) -> bool {
+        match self.freeze {
+            Freeze::Parts(frozen) => !frozen.is_empty(),
+            Freeze::Lora => true,
+            Freeze::Qlora => false,
+        }
+    }
+
+    /// Type of weights that are not trained.
+    pub const fn frozen_dtype(&self) -> DType {
+        match (self.frozen_weights, self.precision.autocast()) {
+            (FrozenType::Autocast, Some(low)) if self.has_frozen_weights() => low,
+            _ => self.precision.weights(),
+        }
+    }
+
+    /// Type of the vision tower's weights.
+    pub const fn tower_dtype(&self) -> DType {
+        match self.freeze.frozen().vision {
+            true => self.frozen_dtype(),
+            false => self.precision.weights(),
+        }
+    }
+
+    /// Type of the language model's weights.
+    pub const fn language_dtype(&self) -> DType {
+        match self.freeze.frozen().language {
+            true => self.frozen_dtype(),
+            false => self.precision.weights(),
         }
     }
 }

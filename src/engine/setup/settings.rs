@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::declaration::settings;
 use super::{
     AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze,
-    Generation, Group, KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets, TrainerKind,
-    Value, ZeroGrad,
+    FrozenType, Generation, Group, KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets,
+    TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -163,6 +163,15 @@ settings! {
         export: Export::Written,
     }
 
+    /// Type of frozen weights.
+    FrozenWeights(frozen_weights: FrozenType = FrozenType::default()) {
+        about: "Type of frozen weights beside trained ones in fp32: the same, or autocast's, as tools keep them",
+        group: Group::Finer,
+        depends: Depends::FrozenUnderAutocast,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+    }
+
     /// LoRA rank.
     Rank(rank: u64 = 16) {
         about: "LoRA rank",
@@ -265,20 +274,22 @@ settings! {
 
     /// Program that runs the training steps.
     Trainer(trainer: TrainerKind = TrainerKind::default()) {
-        about: "Program that runs the steps: a loop of one's own, transformers' Trainer, or a trainer of TRL",
+        about: "Program that runs the steps: a loop of one's own, transformers' Trainer, or a trainer of TRL or ms-swift",
         group: Group::Step,
         is_of_training: true,
         alternatives: Alternatives::Each,
     }
 
-    /// Text positions of each sample, from its end, that TRL's losses count; all but the first if absent.
+    /// Positions of each sample, from its end, that have labels, where the trainer leaves out the others (TRL, ms-swift); all
+    /// but the first if absent, under ms-swift all of text.
     Completion(completion: Option<u64> = None) {
-        about: "Text positions at the end of each sample that TRL's losses count: the completion, or an assistant's turns",
+        about: "Positions at the end of each sample that have labels, under TRL and ms-swift: the completion, or an \
+                assistant's turns",
         absent: "all but the first",
         example: "auto",
         group: Group::Loss,
         needs: Needs::Text,
-        depends: Depends::Trl,
+        depends: Depends::CountedLabels,
         is_of_training: true,
         most: Some(4_194_304),
         step: 256,

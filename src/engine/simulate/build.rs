@@ -20,7 +20,7 @@ pub(super) struct Making {
 impl Making {
     /// Returns the settings by which a setup makes its model.
     pub fn of(model: &Model, setup: &Setup) -> Self {
-        let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
+        let adapted = setup.freeze.is_adapted();
         Self {
             trained: trained(setup),
             adapters: adapted.then(|| adapters(model, setup)),
@@ -92,13 +92,14 @@ pub fn parameters(model: &Model) -> u64 {
 /// (`prepare_model_for_kbit_training`).
 fn trained(setup: &Setup) -> Trained {
     let quantised = setup.freeze == Freeze::Qlora;
+    let [dtype, frozen] = match quantised {
+        true => [DType::F32; 2],
+        false => [setup.precision.weights(), setup.frozen_dtype()],
+    };
     Trained {
         freeze: setup.freeze,
-        dtype: if quantised {
-            DType::F32
-        } else {
-            setup.precision.weights()
-        },
+        dtype,
+        frozen,
         nf4: quantised.then_some(setup.precision.products()),
         causal_conv1d: setup.packages.packages().contains(&CAUSAL_CONV1D),
     }

@@ -18,6 +18,8 @@ pub(super) struct Fetched {
     items: Option<Tensor>,
     /// True if the model's class takes that number.
     takes_items: bool,
+    /// True if Liger's forward of the model takes `logits_to_keep`: those of Qwen2-VL and Qwen2.5-VL do not (0.8).
+    pub cuts_fused: bool,
     /// `tr_loss_step`: the loss of the last micro-batch.
     loss: Option<Tensor>,
     /// `_tr_loss`: the sum of losses that are not logged yet, made before the first batch.
@@ -40,7 +42,12 @@ impl Trainer {
             TrainerKind::TrlGrpo => Vec::new(),
             _ => (0..count).map(|_| self.fetch(t)).collect(),
         };
-        let counts = self.fetched.takes_items && self.run.setup.trainer != TrainerKind::TrlDpo;
+        let counts = match self.run.setup.trainer {
+            TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo => false,
+            // `model_accepts_loss_kwargs = True`
+            TrainerKind::MsSwift => true,
+            _ => self.fetched.takes_items,
+        };
         self.fetched.items = counts.then(|| number_of_items(t, &batches)).flatten();
         self.fetched.batches = batches;
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
@@ -116,6 +123,7 @@ impl Fetched {
     pub fn of(model: &Model) -> Self {
         Self {
             takes_items: model.config.family().takes_item_count(),
+            cuts_fused: !matches!(model.model_type, "qwen2_vl" | "qwen2_5_vl"),
             ..Self::default()
         }
     }
@@ -133,6 +141,8 @@ impl Trainer {
                 let inputs = Inputs::Batch(&self.fetched.batches[number], self.fetched.items.as_ref());
                 self.trl_loss(t, &inputs)
             }
+            TrainerKind::MsSwift => self.swift_loss(t, &self.fetched.batches[number]),
+            TrainerKind::MsSwiftDpo => self.swift_dpo_loss(t, &self.fetched.batches[number]),
             TrainerKind::Loop | TrainerKind::Transformers => self.output(t, &self.fetched.batches[number]),
         }
     }

@@ -26,7 +26,7 @@ const fn tensors(setup: &Setup) -> u64 {
         _ => 1,
     };
     match setup.ckpt {
-        Checkpointing::Full | Checkpointing::Vision => 2 * kernel,
+        Checkpointing::Full | Checkpointing::Vision | Checkpointing::Trained => 2 * kernel,
         _ => kernel,
     }
 }

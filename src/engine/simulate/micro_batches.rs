@@ -237,7 +237,7 @@ mod tests {
                 precision: Precision::ALL[precision],
                 attn: [Attention::Sdpa, Attention::Eager, Attention::FlashAttention2][attn],
                 ckpt: [C::None, C::Full, C::Vision, C::Language][ckpt],
-                freeze: [Freeze::None, Freeze::Vision, Freeze::AllButConnector, Freeze::Lora, Freeze::Qlora][freeze],
+                freeze: [Freeze::NONE, Freeze::VISION, Freeze::ALL_BUT_CONNECTOR, Freeze::Lora, Freeze::Qlora][freeze],
                 lora_dropout: if fused { 0.1 } else { 0.0 },
                 optim: OPTIMIZERS[optim],
                 clip,

@@ -34,9 +34,9 @@ const fn not_simulated(given: String, ways: &'static [WayOut]) -> Result<(), Ref
 /// Checks that freezing leaves parameters for the optimizer, which refuses an empty list.
 fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), Refused> {
     let (possible, missing) = match setup.freeze {
-        Freeze::None => return Ok(()),
-        Freeze::Vision => (model.takes().parts, Missing::Tower),
-        Freeze::AllButConnector => (model.takes().parts, Missing::Connector),
+        Freeze::Parts(frozen) if frozen.is_empty() => return Ok(()),
+        Freeze::Parts(frozen) if !frozen.connector && frozen.language => (model.takes().parts, Missing::Connector),
+        Freeze::Parts(_) => (model.takes().parts, Missing::Tower),
         Freeze::Lora | Freeze::Qlora => (
             model.takes().text && has_targets(model, &setup.lora_targets),
             Missing::Maps,
@@ -66,12 +66,15 @@ fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> 
     if setup.images > 0 || !model.takes().text_alone {
         return Ok(());
     }
-    if setup.freeze == Freeze::AllButConnector {
+    if setup.freeze.frozen().language && !setup.freeze.is_adapted() {
         return not_simulated(
-            "`images` 0 and `freeze` all-but-connector, where the loss depends on no trained weight".into(),
+            format!(
+                "`images` 0 and `freeze` {}, where the loss depends on no trained weight",
+                setup.freeze.name()
+            ),
             ways![
                 set "images" = "1" => |s, _| s.images = 1,
-                set "freeze" = "vision" => |s, _| s.freeze = Freeze::Vision,
+                set "freeze" = "vision" => |s, _| s.freeze = Freeze::VISION,
             ],
         );
     }
@@ -276,6 +279,13 @@ const WITHOUT_FUSED_HEAD: [&str; 4] = ["idefics", "kosmos-2", "kosmos-2.5", "qwe
 /// Checks that DPO has a reference model.
 fn reference_fits(setup: &Setup) -> Result<(), Refused> {
     match (setup.trainer, setup.reference) {
+        (TrainerKind::MsSwiftDpo, Reference::None | Reference::Precomputed) => not_simulated(
+            format!(
+                "ms-swift's DPO and `reference` {}, which it refuses",
+                setup.reference.name()
+            ),
+            ways![set "reference" = "every_step" => |s, _| s.reference = Reference::EveryStep,],
+        ),
         (TrainerKind::TrlDpo, Reference::None) => not_simulated(
             "TRL's DPO and `reference` none, whose loss compares with a reference model".into(),
             ways![
@@ -291,10 +301,13 @@ const OTHER_TRAINER: &[WayOut] = ways![set "trainer" = "transformers" => |s, _| 
 
 /// Checks that TRL's trainers take the setup, and that what they make of it is simulated.
 fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
+    reference_fits(setup)?;
+    if setup.trainer == TrainerKind::MsSwiftDpo {
+        return swift_dpo_is_simulated(model, setup);
+    }
     if !setup.trainer.is_trl() {
         return Ok(());
     }
-    reference_fits(setup)?;
     grpo_options::check(model, setup)?;
     let is_dpo = setup.trainer == TrainerKind::TrlDpo;
     let named_head = matches!(&setup.lora_targets, Targets::Named(names) if names.iter().any(|name| name == "lm_head"));
@@ -339,6 +352,27 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
             is_dpo && images && setup.reference == Reference::Precomputed,
             "`reference` precomputed and images, which TRL refuses",
             ways![set "reference" = "every_step" => |s, _| s.reference = Reference::EveryStep,],
+        ),
+    ];
+    match reasons.into_iter().find(|(applies, ..)| *applies) {
+        None => Ok(()),
+        Some((_, given, ways)) => not_simulated(given.into(), ways),
+    }
+}
+
+/// Checks that what ms-swift's DPO makes of the setup is simulated.
+fn swift_dpo_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
+    let reasons: [(bool, &str, &[_]); 3] = [
+        (!model.takes().text, "ms-swift's DPO", OTHER_TRAINER),
+        (
+            setup.is_packed(),
+            "ms-swift's DPO and packed samples",
+            ways![set "packing" = "padded" => |s, _| s.packing = Packing::Padded,],
+        ),
+        (
+            setup.loss != Loss::Full,
+            "ms-swift's DPO and Liger's fused loss, which computes no loss there",
+            ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
         ),
     ];
     match reasons.into_iter().find(|(applies, ..)| *applies) {

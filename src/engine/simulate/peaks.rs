@@ -175,7 +175,7 @@ mod tests {
         for name in ["qwen2.5-vl-3b", "qwen2-vl-2b", "llava-1.5-7b", "gpt2-medium"] {
             let model = Model::from_catalogue(name).unwrap();
             // GPT-2 has no layers that the default adapters target.
-            let fit = |setup: &&Setup| name != "gpt2-medium" || setup.freeze == Freeze::None;
+            let fit = |setup: &&Setup| name != "gpt2-medium" || setup.freeze == Freeze::NONE;
             for setup in setups.iter().filter(fit) {
                 let setup = Setup {
                     seq: 700,

@@ -8,6 +8,7 @@ use super::check::check;
 use super::engine::Engine;
 use super::fetched::Fetched;
 use super::grpo_generation::Generations;
+use super::labels::labelled;
 use super::parts::{Parts, Passes};
 use super::schedule::Pipeline;
 use super::trl::{ReferenceModel, doubled};
@@ -225,8 +226,8 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
 
 /// Returns a setup as the model sees it, and passes the tape its own settings.
 fn prepared(model: &Model, setup: &Setup, tape: &Tape) -> Setup {
-    let setup = doubled(model.prepared(setup));
-    if setup.trainer == TrainerKind::TrlDpo {
+    let setup = labelled(model, doubled(model.prepared(setup)));
+    if setup.trainer.is_dpo() {
         tape.disable_dropout_modules();
     }
     tape.set_autocast_cache(setup.autocast_cache);
@@ -407,15 +408,26 @@ impl Trainer {
 
     /// Runs a forward and returns the loss, or a pipeline stage's output.
     pub fn output(&self, t: &Tape, batch: &Batch) -> Tensor {
+        let (loss, held) = self.outputs(t, batch);
+        drop(held);
+        self.run.drop_cache();
+        loss
+    }
+
+    /// Runs a forward and returns the loss, and the other outputs as whoever called the model gets them.
+    pub(super) fn outputs(&self, t: &Tape, batch: &Batch) -> (Tensor, Vec<Tensor>) {
         let Output { mut loss, held } = self.wrapped(t, || {
             t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch))
         });
-        let is_trainers = self.run.setup.trainer == TrainerKind::Transformers;
-        if is_trainers {
+        if self.run.setup.trainer == TrainerKind::Transformers {
             // A sum, divided by `num_items_in_batch` (`fixed_cross_entropy`).
             loss = t.scale(&loss);
         }
-        let is_converted = is_trainers && self.autocast.is_some();
+        let is_converted = self.run.setup.trainer.converts_outputs() && self.autocast.is_some();
+        if is_converted && batch.kept.is_some() && batch.labels.is_none() {
+            // Logits, of which the trainer computes the loss.
+            loss = t.to_dtype(&loss, DType::F32);
+        }
         let held: Vec<Tensor> = match is_converted {
             // accelerate's `convert_outputs_to_fp32`
             true => {
@@ -425,11 +437,10 @@ impl Trainer {
             }
             false => held,
         };
-        drop(match &self.wrapper {
+        let held = match &self.wrapper {
             Some(wrapper) => wrapper.handed_out(t, &loss, held),
             None => held,
-        });
-        self.run.drop_cache();
-        loss
+        };
+        (loss, held)
     }
 }

@@ -33,10 +33,10 @@ pub(super) const REFERENCE: TokenFigures = TokenFigures {
 
 /// Returns a prepared setup as the trainer's forwards see it: DPO puts chosen and rejected samples into one batch.
 pub(super) fn doubled(mut setup: Setup) -> Setup {
-    if setup.trainer.is_trl() {
+    if setup.trainer.is_trl() || setup.trainer.is_dpo() {
         setup.use_cache = Some(false);
     }
-    if setup.trainer == TrainerKind::TrlDpo {
+    if setup.trainer.is_dpo() {
         setup.batch = setup.batch.saturating_mul(2);
         setup.lengths = setup.lengths.repeat(2);
     }
@@ -55,11 +55,11 @@ impl ReferenceModel {
     /// instead.
     pub fn of(tape: &Tape, model: &Model, setup: &Setup) -> Option<Self> {
         let adapted = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
-        let compares = matches!(setup.trainer, TrainerKind::TrlDpo | TrainerKind::TrlGrpo);
+        let compares = setup.trainer.is_dpo() || setup.trainer == TrainerKind::TrlGrpo;
         let needed = compares && setup.reference == Reference::EveryStep && !adapted;
         needed.then(|| {
             let setup = Setup {
-                freeze: Freeze::None,
+                freeze: Freeze::NONE,
                 ckpt: Checkpointing::None,
                 ema: false,
                 ..setup.clone()

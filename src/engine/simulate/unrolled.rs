@@ -227,7 +227,7 @@ pub(super) mod tests {
                 batch: if trainer == T::TrlDpo { 2 * batch } else { batch },
                 precision: Precision::ALL[precision],
                 ckpt: [C::None, C::Full, C::Vision, C::Language][ckpt],
-                freeze: [Freeze::None, Freeze::Vision, Freeze::AllButConnector, Freeze::Lora, Freeze::Qlora][freeze],
+                freeze: [Freeze::NONE, Freeze::VISION, Freeze::ALL_BUT_CONNECTOR, Freeze::Lora, Freeze::Qlora][freeze],
                 trainer,
                 zero_grad: if to_zero { ZeroGrad::ToZero } else { ZeroGrad::ToNone },
                 clip,

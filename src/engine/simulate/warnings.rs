@@ -6,7 +6,7 @@ mod vllm;
 use crate::model::Stored;
 use crate::report::compiled::{self, MEASURED, Measured};
 use crate::report::{Held, Live, Phase, Report, Severity, Warning};
-use crate::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision};
+use crate::setup::{Attention, Checkpointing, Loss, Optimizer, Precision};
 use crate::tape::{Component, Kind, Why};
 use crate::units::Bytes;
 use crate::{Model, Setup};
@@ -304,9 +304,9 @@ impl WarningInputs<'_> {
     }
 
     fn frozen_is_not_free(&self) -> Option<Warning> {
-        let frozen = match self.setup.freeze {
-            Freeze::AllButConnector | Freeze::Lora | Freeze::Qlora => Component::LanguageModel,
-            _ => return None,
+        let frozen = match self.setup.freeze.frozen().language {
+            true => Component::LanguageModel,
+            false => return None,
         };
         let bytes = self.sum(|t| t.component == frozen && t.kind() == Kind::Activation);
         self.is_a_fifth(bytes).then(|| Warning {
@@ -321,7 +321,7 @@ impl WarningInputs<'_> {
     }
 
     fn frozen_tower_keeps_a_graph(&self) -> Option<Warning> {
-        let frozen = self.setup.ckpt != Checkpointing::None && self.setup.freeze != Freeze::None;
+        let frozen = self.setup.ckpt != Checkpointing::None && self.setup.freeze.frozen().vision;
         if !frozen {
             return None;
         }

@@ -151,7 +151,7 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (
         &["pipeline_freeze", "tensor_adapters"],
-        ways![set "freeze" = "none" => |s, _| s.freeze = Freeze::None,],
+        ways![set "freeze" = "none" => |s, _| s.freeze = Freeze::NONE,],
     ),
     (
         &["pipeline_loss", "tensor_loss"],

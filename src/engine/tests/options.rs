@@ -261,3 +261,75 @@ fn a_result_says_which_sizes_are_those_of_a_class() {
     assert_eq!(warned(LLAMA), None);
     assert_eq!(warned(LLAVA), None);
 }
+
+#[test]
+fn any_parts_are_frozen_and_each_trains_its_own() {
+    let trained = |freeze: &str| run(LLAVA, &format!(r#""freeze":"{freeze}""#)).trainable;
+    let all = trained("none");
+    let [vision, connector, language] =
+        ["vision", "connector", "language"].map(|part| (all - trained(part), trained(&format!("all-but-{part}"))));
+    for (frozen, alone) in [vision, connector, language] {
+        assert_eq!(frozen, alone);
+    }
+    assert_eq!(all, vision.0 + connector.0 + language.0);
+    // Nothing of a frozen tower and connector is kept for backward; a connector passes no gradient to a frozen tower.
+    let kept = |freeze: &str| activations(&setup(&format!(r#""freeze":"{freeze}""#)));
+    assert!(kept("all-but-language") < kept("vision") && kept("vision") < kept("none"));
+}
+
+#[test]
+fn frozen_weights_stay_in_the_type_of_autocast_beside_trained_ones_in_fp32() {
+    let of = |more: &str| run(LLAVA, &format!(r#""precision":"amp-bf16"{more}"#));
+    let frozen = |more: &str| of(&format!(r#","freeze":"all-but-language"{more}"#));
+    let (wide, narrow) = (frozen(""), frozen(r#","frozen_weights":"autocast""#));
+    let weights = |report: &Report| at_start(report, Kind::Weight);
+    let saved = 2 * (wide.params - wide.trainable);
+    let of_alignment = 512 * 200;
+    assert!(weights(&wide) - weights(&narrow) > saved - of_alignment && weights(&wide) - weights(&narrow) <= saved);
+    assert_eq!(
+        at_start(&wide, Kind::OptimizerState),
+        at_start(&narrow, Kind::OptimizerState)
+    );
+    // Without frozen weights, or without autocast, it says nothing.
+    assert_eq!(of("").steady, of(r#","frozen_weights":"autocast""#).steady);
+    let plain = |more: &str| run(LLAVA, &format!(r#""freeze":"vision"{more}"#)).steady;
+    assert_eq!(plain(""), plain(r#","frozen_weights":"autocast""#));
+}
+
+#[test]
+fn ms_swift_makes_logits_of_labelled_positions_alone() {
+    let peak = |more: &str| {
+        run(LLAMA, &format!(r#""trainer":"ms_swift"{more}"#))
+            .steady
+            .peak_forward
+    };
+    let whole = peak("");
+    assert!(peak(r#","completion":20"#) < whole);
+    assert_eq!(peak(r#","completion":127"#), whole);
+    // Of one sample, positions of images have no label.
+    let one = |more: &str| {
+        let keys =
+            format!(r#""lengths":[128],"precision":"bf16-amp","trainer":"ms_swift","freeze":"all-but-language"{more}"#);
+        run(LLAVA, &keys).steady
+    };
+    assert_eq!(one(""), one(r#","completion":111"#));
+    assert!(one("").peak_forward < one(r#","completion":127"#).peak_forward);
+}
+
+#[test]
+fn preferences_in_ms_swift_take_two_samples_and_a_reference() {
+    let of = |trainer: &str, more: &str| {
+        run(
+            LLAMA,
+            &format!(r#""trainer":"{trainer}","precision":"bf16-amp","completion":40{more}"#),
+        )
+    };
+    let lora = |trainer: &str| of(trainer, r#","freeze":"lora""#);
+    assert_eq!(lora("ms_swift_dpo").after_model, lora("ms_swift").after_model);
+    assert!(lora("ms_swift_dpo").peak_allocated > lora("ms_swift").peak_allocated);
+    // Another whole model stands beside one that trains in full.
+    let [alone, compared] = ["ms_swift", "ms_swift_dpo"].map(|trainer| at_start(&of(trainer, ""), Kind::Weight));
+    assert_eq!(compared, 2 * alone);
+    let refused = try_run(LLAMA, r#""trainer":"ms_swift_dpo","reference":"precomputed""#);
+    assert!(refused.is_err_and(|e| e.contains("precomputed")));
+}

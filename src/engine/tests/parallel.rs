@@ -386,7 +386,7 @@ prop_compose! {
         let setup = Setup {
             trainer: TRAINERS[trainer],
             precision: Precision::ALL[precision],
-            freeze: [Freeze::None, Freeze::Vision, Freeze::Lora, Freeze::Qlora][freeze],
+            freeze: [Freeze::NONE, Freeze::VISION, Freeze::Lora, Freeze::Qlora][freeze],
             ckpt: [Checkpointing::None, Checkpointing::Full][ckpt],
             seq: if name == "smolvlm-256m" { 1300 } else { 64 },
             loss: if fused { Loss::FusedLinear } else { Loss::Full },

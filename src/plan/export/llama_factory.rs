@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
 use vramscope_engine::dtype::DType;
-use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Setup, Targets};
+use vramscope_engine::setup::{Attention, Freeze, Loss, Setup, Targets};
 
 /// LLaMA-Factory's `lora_target`; its `all` is peft's `all-linear`.
 fn lora_target(names: &[String]) -> String {
@@ -14,10 +14,10 @@ fn lora_target(names: &[String]) -> String {
 /// Reason that LLaMA-Factory can't train the setup: it loads weights in 16 bits, and casts those that are trained to fp32
 /// unless training is pure bf16 (`init_adapter`).
 fn refusal(setup: &Setup) -> Option<&'static str> {
-    match (setup.freeze, setup.precision) {
-        (_, Precision::Bf16 | Precision::Bf16Amp) | (Freeze::None | Freeze::Qlora, _) => None,
-        _ => Some("LLaMA-Factory keeps frozen weights in 16 bits; plan with --precision bf16-amp"),
+    if setup.has_frozen_weights() && setup.frozen_dtype() == DType::F32 {
+        return Some("LLaMA-Factory keeps frozen weights in 16 bits; plan with --frozen-weights autocast");
     }
+    None
 }
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
@@ -81,20 +81,16 @@ fn freezing(setup: &Setup) -> Vec<(&'static str, Value)> {
         ("freeze_multi_modal_projector", json!(is_frozen)),
     ];
     match setup.freeze {
-        // Both are frozen by default.
-        Freeze::None => vec![
-            ("freeze_vision_tower", json!(false)),
-            ("freeze_multi_modal_projector", json!(false)),
-        ],
-        Freeze::AllButConnector => vec![
-            ("freeze_vision_tower", json!(true)),
-            ("freeze_multi_modal_projector", json!(false)),
-            ("freeze_language_model", json!(true)),
-        ],
-        Freeze::Vision => vec![
-            ("freeze_vision_tower", json!(true)),
-            ("freeze_multi_modal_projector", json!(false)),
-        ],
+        // Both are frozen by default, the language model is not.
+        Freeze::Parts(frozen) => [
+            ("freeze_vision_tower", frozen.vision),
+            ("freeze_multi_modal_projector", frozen.connector),
+            ("freeze_language_model", frozen.language),
+        ]
+        .into_iter()
+        .filter(|(key, is_frozen)| *is_frozen || *key != "freeze_language_model")
+        .map(|(key, is_frozen)| (key, json!(is_frozen)))
+        .collect(),
         Freeze::Lora => parts.to_vec(),
         Freeze::Qlora => {
             let quantized = [

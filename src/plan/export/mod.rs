@@ -259,7 +259,7 @@ impl Exported<'_> {
                 self.attn()
             ));
             match setup.freeze {
-                Freeze::None | Freeze::Vision | Freeze::AllButConnector => {}
+                Freeze::Parts(_) => {}
                 Freeze::Lora => notes.push(format!("LoRA of rank {}, {}", setup.rank, self.adapted_modules())),
                 Freeze::Qlora => notes.push(format!(
                     "weights in 4 bits (NF4, double quantisation), LoRA of rank {}, {}",

@@ -7,6 +7,12 @@ use vramscope_engine::setup::{Freeze, Loss, Targets};
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
+    if setup.frozen_dtype() != setup.precision.weights() {
+        return Err(
+            "ms-swift keeps frozen weights in the type of trained ones; plan with --frozen-weights as_trained"
+                .to_owned(),
+        );
+    }
     let [bf16, fp16] = of.autocast();
     let mut entries = vec![
         ("model", json!(of.model_id())),
@@ -36,9 +42,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let frozen = match setup.freeze {
         // A frozen tower, as it is by default, gets no adapters from `all-linear`.
         Freeze::Lora | Freeze::Qlora if setup.lora_targets == Targets::AllLinear => Some([false, false, false]),
-        Freeze::None => Some([false, false, false]),
-        Freeze::Vision => Some([false, true, false]),
-        Freeze::AllButConnector => Some([true, true, false]),
+        Freeze::Parts(frozen) => Some([frozen.language, frozen.vision, frozen.connector]),
         Freeze::Lora | Freeze::Qlora => None,
     };
     if let Some([llm, vit, aligner]) = frozen {

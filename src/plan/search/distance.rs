@@ -36,10 +36,13 @@ fn of_precision(asked: Precision, now: Precision) -> u32 {
 /// Penalty for training fewer parameters than all of them.
 pub(super) const fn learned_less(freeze: Freeze) -> u32 {
     match freeze {
-        Freeze::None => 0,
-        Freeze::Vision => 2,
+        // Most of a model's parameters are the language model's; the fewest are the connector's.
+        Freeze::Parts(frozen) => match (frozen.vision, frozen.language) {
+            (vision, false) => vision as u32 * 2 + frozen.connector as u32,
+            (false, true) => 6 + frozen.connector as u32,
+            (true, true) => 8,
+        },
         Freeze::Lora => 4,
         Freeze::Qlora => 5,
-        Freeze::AllButConnector => 8,
     }
 }

@@ -348,15 +348,15 @@ fn ckpts(takes: Takes) -> Vec<Checkpointing> {
 
 /// Parts to train: at most what was asked, never more.
 fn freezes(takes: Takes, asked: Freeze) -> Vec<Freeze> {
-    let mut all = vec![Freeze::None];
+    let mut all = vec![Freeze::NONE];
     if takes.parts {
-        all.push(Freeze::Vision);
+        all.push(Freeze::VISION);
     }
     if takes.text {
         all.extend([Freeze::Lora, Freeze::Qlora]);
     }
     if takes.parts {
-        all.push(Freeze::AllButConnector);
+        all.push(Freeze::ALL_BUT_CONNECTOR);
     }
     all.retain(|freeze| learned_less(*freeze) >= learned_less(asked));
     all

@@ -75,7 +75,7 @@ fn sums_of_segments_count_as_what_they_stand_for() {
         },
         Setup {
             batch: 3,
-            freeze: Freeze::Vision,
+            freeze: Freeze::VISION,
             attn: Attention::Eager,
             ..Setup::default()
         },

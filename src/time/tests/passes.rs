@@ -36,13 +36,13 @@ fn setups() -> Vec<Setup> {
         base.clone(),
         with(|s| (s.batch, s.accum, s.ckpt) = (2, 4, Checkpointing::Full)),
         with(|s| (s.accum, s.ckpt, s.freeze) = (2, Checkpointing::Vision, Freeze::Lora)),
-        with(|s| (s.accum, s.ckpt, s.freeze) = (2, Checkpointing::Language, Freeze::Vision)),
+        with(|s| (s.accum, s.ckpt, s.freeze) = (2, Checkpointing::Language, Freeze::VISION)),
         with(|s| (s.precision, s.accum, s.loss) = (Precision::AmpBf16, 3, Loss::FusedLinear)),
         with(|s| (s.precision, s.ckpt, s.batch) = (Precision::AmpFp16, Checkpointing::Full, 3)),
         with(|s| (s.freeze, s.ckpt) = (Freeze::Qlora, Checkpointing::Full)),
         with(|s| (s.freeze, s.accum, s.precision) = (Freeze::Qlora, 3, Precision::AmpBf16)),
         with(|s| (s.freeze, s.accum, s.ckpt) = (Freeze::Qlora, 2, Checkpointing::Full)),
-        with(|s| (s.freeze, s.ckpt, s.use_cache) = (Freeze::AllButConnector, Checkpointing::Vision, Some(true))),
+        with(|s| (s.freeze, s.ckpt, s.use_cache) = (Freeze::ALL_BUT_CONNECTOR, Checkpointing::Vision, Some(true))),
         with(|s| (s.zero_grad, s.optim) = (ZeroGrad::ToZero, Optimizer::Adamw)),
     ]
 }
@@ -54,7 +54,7 @@ fn each(mut check: impl FnMut(&Model, &Setup)) {
         for setup in setups() {
             let text = !model.takes().parts;
             let fits = |freeze| match freeze {
-                Freeze::None => true,
+                Freeze::NONE => true,
                 Freeze::Lora | Freeze::Qlora => name != "gpt2-medium",
                 _ => !text,
             };

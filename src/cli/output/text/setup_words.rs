@@ -64,7 +64,7 @@ mod tests {
         let setup = Setup {
             batch: 4,
             grid: Some([24, 32]),
-            freeze: Freeze::Vision,
+            freeze: Freeze::VISION,
             clip: true,
             ..Setup::default()
         };

@@ -80,7 +80,10 @@ pub fn formed_last_logits(t: &Tape, lm_head: &Linear, h: &Tensor, form: Logits) 
 pub fn formed_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Batch, form: Logits) -> Output {
     let Some(labels) = &batch.labels else {
         return Output {
-            loss: formed_last_logits(t, lm_head, &h, form),
+            loss: match &batch.kept {
+                Some(kept) => t.component("", Component::Head, || form.of(t, lm_head.call(t, &kept.of(t, &h)))),
+                None => formed_last_logits(t, lm_head, &h, form),
+            },
             held: Vec::new(),
         };
     };
@@ -90,18 +93,22 @@ pub fn formed_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
             held: Vec::new(),
         });
     }
+    // The hidden states are a local of the model's forward, freed when it returns.
+    let (states, labels) = match &batch.kept {
+        Some(kept) => (kept.of(t, &h), &kept.labels),
+        None => (h.clone(), labels),
+    };
     if batch.loss == Loss::FusedLinear {
         return t.component("", Component::Head, || Output {
-            loss: t.scope("loss", || nn::fused_causal_lm_loss(t, &h, lm_head, labels)),
+            loss: t.scope("loss", || nn::fused_causal_lm_loss(t, &states, lm_head, labels)),
             held: Vec::new(),
         });
     }
     t.component("", Component::Head, || {
-        let mut logits = lm_head.call(t, &h);
+        let mut logits = lm_head.call(t, &states);
         logits = form.of(t, logits);
         let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
-        // The hidden states are a local of the model's forward, freed when it returns.
-        drop(h);
+        drop((h, states));
         Output {
             loss,
             held: vec![logits],

@@ -61,8 +61,9 @@ impl Made {
     pub fn new(run: &Run<'_>, dtype: DType) -> Self {
         let tape = Tape::new(run.gpu);
         let policy = Trained {
-            freeze: Freeze::None,
+            freeze: Freeze::NONE,
             dtype,
+            frozen: dtype,
             nf4: None,
             causal_conv1d: run.setup.packages.packages().contains(&CAUSAL_CONV1D),
         };

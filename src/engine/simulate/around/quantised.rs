@@ -29,6 +29,7 @@ impl Loaded {
         let policy = Trained {
             freeze: Freeze::Qlora,
             dtype: products,
+            frozen: products,
             nf4: Some(products),
             causal_conv1d: run.setup.packages.packages().contains(&CAUSAL_CONV1D),
         };

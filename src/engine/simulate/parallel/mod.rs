@@ -284,8 +284,10 @@ fn refuse_trainer(setup: &Setup, strategy: Strategy) -> Result<(), SimulateError
         TrainerKind::Loop => Ok(()),
         TrainerKind::TrlGrpo => Err(why::grpo_alone()),
         // The forward of the reference model is none of the order of modules that stage 3 knows.
-        TrainerKind::TrlDpo if strategy == Strategy::Deepspeed3 => Err(why::deepspeed_preferences()),
-        TrainerKind::Transformers if strategy.shards_parameters() => fsdp::hooks::refuse(setup),
+        TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo if strategy == Strategy::Deepspeed3 => {
+            Err(why::deepspeed_preferences())
+        }
+        TrainerKind::Transformers | TrainerKind::MsSwift if strategy.shards_parameters() => fsdp::hooks::refuse(setup),
         _ if strategy.is_deepspeeds() || matches!(strategy, Strategy::Ddp | Strategy::DdpView) => Ok(()),
         _ => Err(why::loop_alone()),
     }

@@ -128,7 +128,7 @@ pub(super) fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateE
         why::pipeline_accum(&setup.accum, &world)
     } else if !simulated {
         why::pipeline_optim()
-    } else if !matches!(setup.freeze, Freeze::None | Freeze::Vision) {
+    } else if !matches!(setup.freeze, Freeze::NONE | Freeze::VISION) {
         why::pipeline_freeze()
     } else if setup.precision == Precision::AmpFp16 {
         why::pipeline_scaler()

@@ -63,6 +63,29 @@ impl Tape {
         })
     }
 
+    /// `x.logsumexp(-1)` of [rows, n] in fp32 (`logsumexp_out_impl` in `aten/src/ATen/native/ReduceOps.cpp`); backward makes
+    /// the softmax anew (`logsumexp_backward` in `FunctionsManual.cpp`).
+    pub fn logsumexp(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("LogsumexpBackward0", &[x]);
+        rec.save(self, x);
+        let out = self.empty([x.size(0)], x.dtype(), "logsumexp");
+        let maxes = self.empty([x.size(0), 1], x.dtype(), "amax");
+        let shifted = self.empty(*x.shape(), x.dtype(), "exp(x - max)");
+        self.reads(&shifted, &[x]);
+        drop((shifted, maxes));
+        rec.save(self, &out);
+        let shape = *x.shape();
+        rec.finish(self, out, move |t, bw| {
+            let dtype = bw.grad().dtype();
+            let difference = t.empty(shape, dtype, "x - logsumexp");
+            let softmax = t.empty(shape, dtype, "exp");
+            let gradient = t.empty(shape, dtype, "logsumexp backward");
+            t.reads(&gradient, &[&difference, &softmax]);
+            drop((softmax, difference));
+            smallvec![Some(gradient)]
+        })
+    }
+
     /// `torch.sort(ids)` of int64 in one dimension: sorted ids, and the order that sorts them.
     pub fn sort_ids(&self, ids: &Tensor) -> [Tensor; 2] {
         let sorted = self.empty(*ids.shape(), DType::I64, "sorted");

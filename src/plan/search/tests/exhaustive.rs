@@ -67,20 +67,20 @@ fn finds_what_looking_at_every_setup_finds(
 #[test]
 fn a_search_over_gpt2_finds_what_looking_at_every_setup_finds() {
     let samples = Samples::Effective(12);
-    finds_what_looking_at_every_setup_finds("gpt2", [256, 2], Freeze::None, samples, &[Entry::Attn]);
+    finds_what_looking_at_every_setup_finds("gpt2", [256, 2], Freeze::NONE, samples, &[Entry::Attn]);
 }
 
 #[test]
 fn a_search_for_as_many_as_fit_finds_what_looking_at_every_setup_finds() {
     let samples = Samples::AsManyAsFit(6);
-    finds_what_looking_at_every_setup_finds("gpt2", [256, 3], Freeze::None, samples, &[Entry::Precision]);
+    finds_what_looking_at_every_setup_finds("gpt2", [256, 3], Freeze::NONE, samples, &[Entry::Precision]);
 }
 
 /// The larger micro-batch has no gradients beside it, and fits where the smaller one does not.
 #[test]
 fn a_search_over_one_micro_batch_finds_what_looking_at_every_setup_finds() {
     let samples = Samples::Effective(2);
-    finds_what_looking_at_every_setup_finds("gpt2", [64, 1], Freeze::None, samples, &[]);
+    finds_what_looking_at_every_setup_finds("gpt2", [64, 1], Freeze::NONE, samples, &[]);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_search_with_adapters_finds_what_looking_at_every_setup_finds() {
 #[test]
 fn a_search_over_images_finds_what_looking_at_every_setup_finds() {
     let kept = [Entry::Attn, Entry::Freeze];
-    finds_what_looking_at_every_setup_finds("smolvlm-256m", [1300, 4], Freeze::None, Samples::Effective(4), &kept);
+    finds_what_looking_at_every_setup_finds("smolvlm-256m", [1300, 4], Freeze::NONE, Samples::Effective(4), &kept);
 }
 
 /// Returns true if two setups differ only in the micro-batch.

@@ -18,12 +18,15 @@ pub fn batch_of_patches<Others: IntoIterator<Item = Tensor>>(
     let mut batch = Batch::of_text(t, run);
     t.as_kind(Kind::Input, || {
         let shape = [layout.patches(), patches.patch_elements()];
-        let pixels = t.empty(shape, run.pixels_arrive_in(), "pixel_values");
+        let pixels = t.empty(shape, run.patches_arrive_in(), "pixel_values");
         batch
             .others
             .push(ids(t, &[layout.images().len() as u64, 3], "image_grid_thw"));
         batch.others.extend(others(&layout));
-        batch.pixels = Some(cast_pixels(t, run, pixels));
+        batch.pixels = Some(match run.setup.trainer.is_swift() {
+            true => pixels,
+            false => cast_pixels(t, run, pixels),
+        });
     });
     batch
 }
