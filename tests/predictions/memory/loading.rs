@@ -60,7 +60,7 @@ impl Case {
             freeze: match way {
                 "merged" => Freeze::Lora,
                 "nf4" | "merged_nf4" => Freeze::Qlora,
-                _ => Freeze::None,
+                _ => Freeze::NONE,
             },
             rank: 16,
             ..Setup::default()

@@ -4,5 +4,6 @@ mod deepspeed;
 mod events;
 mod marks;
 mod passes;
+mod tools;
 mod two_gpus;
 mod without_gpu;
