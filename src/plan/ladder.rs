@@ -145,7 +145,7 @@ fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
     match asked.precision {
         Precision::Fp32 => all.extend([Precision::AmpBf16, Precision::Bf16].map(Change::Precision)),
         Precision::Bf16Amp | Precision::AmpBf16 | Precision::AmpFp16 => all.push(Change::Precision(Precision::Bf16)),
-        Precision::Bf16 => {}
+        Precision::Bf16 | Precision::Fp16 | Precision::Fp16Amp => {}
     }
     if takes.parts {
         all.push(Change::Ckpt(Checkpointing::Language));

@@ -137,6 +137,11 @@ impl Device {
         ALL
     }
 
+    /// Returns true if it computes in bf16, as NVIDIA's cards do since Ampere; `None` if its capability is not known.
+    pub fn has_bf16(&self) -> Option<bool> {
+        self.compute_capability.map(|capability| capability.major >= 8)
+    }
+
     /// Properties that the simulation needs; `None` if a figure is missing or CUDA does not drive the card.
     pub fn gpu(&self) -> Option<Gpu> {
         let capability = self.compute_capability?;

@@ -203,7 +203,7 @@ impl Run {
     /// has cast them on the host.
     pub fn pixels_arrive_in(&self) -> DType {
         match self.casts_pixels() && self.setup.trainer.is_derived() {
-            true => DType::Bf16,
+            true => self.setup.tower_dtype(),
             false => DType::F32,
         }
     }
@@ -218,7 +218,7 @@ impl Run {
 
     /// Returns true if pixel values are cast to the weights' type before forward.
     fn casts_pixels(&self) -> bool {
-        self.setup.tower_dtype() == DType::Bf16 && !self.setup.trainer.is_trl()
+        self.setup.tower_dtype().is_half() && !self.setup.trainer.is_trl()
     }
 }
 

@@ -195,6 +195,11 @@ impl Model {
         self.config.family().fidelity() == Fidelity::WithoutPartialSums
     }
 
+    /// Returns true if FlashAttention runs the model in its libraries, and is not simulated for it.
+    pub fn lacks_flash_attention(&self) -> bool {
+        self.config.family().support().no_flash == Some(NoFlash::NotSimulated)
+    }
+
     /// Returns true if the model's forward can be simulated; otherwise only its configuration is read.
     pub fn has_forward(&self) -> bool {
         self.config.family().fidelity() != Fidelity::ReadOnly

@@ -20,6 +20,11 @@ choices! {
         AmpBf16 = "amp-bf16",
         /// fp32 weights under `torch.autocast(dtype=float16)` with a `GradScaler`.
         AmpFp16 = "amp-fp16",
+        /// Weights, gradients and optimizer states in fp16.
+        Fp16 = "fp16",
+        /// fp16 weights under `torch.autocast(dtype=float16)` with a `GradScaler`, which takes no gradients in fp16: what is
+        /// trained is in fp32, as adapters are.
+        Fp16Amp = "fp16-amp",
     }
 
     /// Optimizer and the form of its step.

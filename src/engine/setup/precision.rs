@@ -8,6 +8,7 @@ impl Precision {
     pub const fn weights(self) -> DType {
         match self {
             Self::Bf16 | Self::Bf16Amp => DType::Bf16,
+            Self::Fp16 | Self::Fp16Amp => DType::F16,
             Self::Fp32 | Self::AmpBf16 | Self::AmpFp16 => DType::F32,
         }
     }
@@ -15,10 +16,15 @@ impl Precision {
     /// Type in which autocast computes; `None` without autocast.
     pub const fn autocast(self) -> Option<DType> {
         match self {
-            Self::Fp32 | Self::Bf16 => None,
+            Self::Fp32 | Self::Bf16 | Self::Fp16 => None,
             Self::Bf16Amp | Self::AmpBf16 => Some(DType::Bf16),
-            Self::AmpFp16 => Some(DType::F16),
+            Self::AmpFp16 | Self::Fp16Amp => Some(DType::F16),
         }
+    }
+
+    /// Returns true if a `GradScaler` scales the loss: autocast to fp16 comes with one.
+    pub fn has_scaler(self) -> bool {
+        self.autocast() == Some(DType::F16)
     }
 
     /// Type of the matrix products.

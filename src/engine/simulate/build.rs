@@ -88,6 +88,27 @@ pub fn parameters(model: &Model) -> u64 {
     built.params.iter().map(elements).sum()
 }
 
+/// Numbers of the model's own parameters that bitsandbytes keeps in 4 bits, and of the others.
+pub fn parameters_in_4_bits(model: &Model) -> [u64; 2] {
+    let tape = Tape::new(Gpu::default());
+    let setup = Setup {
+        freeze: Freeze::Qlora,
+        ..Setup::default()
+    };
+    let builder = Builder::new(&tape, trained(&setup));
+    let forward = model.build(&builder);
+    let count = |is_packed: bool| {
+        let of = builder
+            .made()
+            .into_iter()
+            .filter(|p| (p.dtype() == DType::U8) == is_packed);
+        of.map(|p| elements(&p)).sum()
+    };
+    let counts = [count(true), count(false)];
+    drop(forward);
+    counts
+}
+
 /// Returns the trained parts and the types of weights. Weights that QLoRA does not quantise are widened to fp32
 /// (`prepare_model_for_kbit_training`).
 fn trained(setup: &Setup) -> Trained {

@@ -23,6 +23,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), Refused> {
     loss_is_fused(model, setup)?;
     trl_is_simulated(model, setup)?;
     muon_runs(setup)?;
+    gradients_are_scaled(setup)?;
     compiled_was_measured(setup)?;
     convolution_is_known(model, setup)
 }
@@ -395,13 +396,32 @@ fn muon_runs(setup: &Setup) -> Result<(), Refused> {
             ],
         );
     }
-    if setup.precision == Precision::AmpFp16 {
+    if setup.precision.has_scaler() {
         return not_simulated(
-            "`optim` muon and `precision` amp-fp16, whose GradScaler would step two optimizers".into(),
+            "`optim` muon and autocast to fp16, whose GradScaler would step two optimizers".into(),
             ways![set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,],
         );
     }
     Ok(())
+}
+
+/// Refuses trained weights in fp16 beside a GradScaler, which raises for their gradients (`_unscale_grads_` in
+/// `torch/amp/grad_scaler.py`).
+fn gradients_are_scaled(setup: &Setup) -> Result<(), Refused> {
+    let adapts = matches!(setup.freeze, Freeze::Lora | Freeze::Qlora);
+    if setup.precision != Precision::Fp16Amp || adapts {
+        return Ok(());
+    }
+    not_simulated(
+        format!(
+            "`precision` fp16-amp and `freeze` {}, whose gradients in fp16 GradScaler refuses",
+            setup.freeze.name()
+        ),
+        ways![
+            set "precision" = "amp-fp16" => |s, _| s.precision = Precision::AmpFp16,
+            set "precision" = "bf16-amp" => |s, _| s.precision = Precision::Bf16Amp,
+        ],
+    )
 }
 
 /// Refuses `compile` with settings under which no compiled step was measured: the range that is told would be of others.
@@ -427,11 +447,11 @@ fn compiled_was_measured(setup: &Setup) -> Result<(), Refused> {
 /// unknown (`use_cudnn_depthwise` in `aten/src/ATen/native/Convolution.cpp`).
 fn convolution_is_known(model: &Model, setup: &Setup) -> Result<(), Refused> {
     let installed = setup.packages.packages().contains(&CAUSAL_CONV1D);
-    if setup.precision != Precision::AmpFp16 || installed || !model.absent_packages().contains(&CAUSAL_CONV1D) {
+    if setup.precision.products() != DType::F16 || installed || !model.absent_packages().contains(&CAUSAL_CONV1D) {
         return Ok(());
     }
     not_simulated(
-        "`precision` amp-fp16".into(),
+        "products in fp16".into(),
         ways![set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,],
     )
 }

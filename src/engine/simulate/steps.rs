@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::Builder;
 use crate::optim::{Ema, GradScaler, Optimizer, clip_grad_norm};
-use crate::setup::{Precision, Setup, TrainerKind, ZeroGrad};
+use crate::setup::{Setup, TrainerKind, ZeroGrad};
 use crate::tape::log::{Event, Log, StorageId};
 use crate::tape::{Failure, Gpu, Mark, Stage, Tape, Tensor};
 use crate::units::Bytes;
@@ -236,7 +236,7 @@ fn prepared(model: &Model, setup: &Setup, tape: &Tape) -> Setup {
 }
 
 fn scaler(setup: &Setup) -> GradScaler {
-    GradScaler::new(setup.precision == Precision::AmpFp16)
+    GradScaler::new(setup.precision.has_scaler())
 }
 
 /// A model on the tape, with its optimizer and scaler.

@@ -353,7 +353,7 @@ impl WarningInputs<'_> {
 
     fn scaler_skips(&self) -> Option<Warning> {
         let states = self.sum(|t| t.kind() == Kind::OptimizerState);
-        (self.setup.precision == Precision::AmpFp16 && states > Bytes::mib(1)).then(|| Warning {
+        (self.setup.precision.has_scaler() && states > Bytes::mib(1)).then(|| Warning {
             code: "scaler-skips".into(),
             severity: Severity::Note,
             message: format!(

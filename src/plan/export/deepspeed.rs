@@ -36,7 +36,8 @@ pub(super) fn json(of: &Exported<'_>) -> Result<String, String> {
         Precision::Bf16Amp | Precision::AmpBf16 => {
             out["torch_autocast"] = json!({"enabled": true, "dtype": "bfloat16"});
         }
-        Precision::AmpFp16 => out["torch_autocast"] = json!({"enabled": true, "dtype": "float16"}),
+        Precision::Fp16 => out["fp16"] = json!({"enabled": true}),
+        Precision::AmpFp16 | Precision::Fp16Amp => out["torch_autocast"] = json!({"enabled": true, "dtype": "float16"}),
     }
     if setup.ckpt == Checkpointing::Full {
         out["activation_checkpointing"] = Value::Object(serde_json::Map::new());

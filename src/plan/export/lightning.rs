@@ -11,7 +11,8 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         Precision::Fp32 => "32-true",
         Precision::Bf16 => "bf16-true",
         Precision::Bf16Amp | Precision::AmpBf16 => "bf16-mixed",
-        Precision::AmpFp16 => "16-mixed",
+        Precision::AmpFp16 | Precision::Fp16Amp => "16-mixed",
+        Precision::Fp16 => "16-true",
     };
     let strategy = match of.parallel().map(|parallel| parallel.strategy) {
         None => "auto",

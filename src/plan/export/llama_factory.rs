@@ -17,7 +17,13 @@ fn refusal(setup: &Setup) -> Option<&'static str> {
     if setup.has_frozen_weights() && setup.frozen_dtype() == DType::F32 {
         return Some("LLaMA-Factory keeps frozen weights in 16 bits; plan with --frozen-weights autocast");
     }
-    None
+    match setup.precision {
+        Precision::Fp16 => Some("LLaMA-Factory trains in fp16 under autocast alone; plan with --precision amp-fp16"),
+        Precision::Fp16Amp if !matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) => {
+            Some("LLaMA-Factory trains in fp16 with fp32 weights; plan with --precision amp-fp16")
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {

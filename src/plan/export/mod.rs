@@ -185,6 +185,7 @@ impl Exported<'_> {
     fn weights(&self) -> &'static str {
         match self.setup().precision.weights() {
             DType::Bf16 => "bfloat16",
+            DType::F16 => "float16",
             _ => "float32",
         }
     }

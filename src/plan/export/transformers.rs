@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
-use vramscope_engine::setup::{Checkpointing, ExpertAdapters, Freeze, Loss, Parallel, Precision, Strategy};
+use vramscope_engine::dtype::DType;
+use vramscope_engine::setup::{Checkpointing, ExpertAdapters, Freeze, Loss, Parallel, Strategy};
 
 /// Arguments in the order of their documentation.
 pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>, String> {
@@ -60,10 +61,10 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
         of.attn()
     );
     if setup.freeze == Freeze::Qlora {
-        let compute = if setup.precision == Precision::Fp32 {
-            "float32"
-        } else {
-            "bfloat16"
+        let compute = match setup.precision.products() {
+            DType::F32 => "float32",
+            DType::F16 => "float16",
+            _ => "bfloat16",
         };
         out += &format!(
             "quantization = dict(load_in_4bit=True, bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True, \

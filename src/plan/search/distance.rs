@@ -24,7 +24,7 @@ fn of_precision(asked: Precision, now: Precision) -> u32 {
     let exact = |precision| match precision {
         Precision::Fp32 => 0,
         Precision::AmpBf16 | Precision::AmpFp16 => 1,
-        Precision::Bf16 | Precision::Bf16Amp => 2,
+        Precision::Bf16 | Precision::Bf16Amp | Precision::Fp16 | Precision::Fp16Amp => 2,
     };
     if asked == now {
         0

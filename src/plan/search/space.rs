@@ -329,6 +329,8 @@ fn batches(asked: &Setup, samples: Samples, world: u64, open: bool) -> Vec<u64> 
 fn precisions(asked: &Setup) -> Vec<Precision> {
     match asked.precision {
         Precision::AmpFp16 => vec![Precision::AmpFp16, Precision::Fp32],
+        Precision::Fp16 => vec![Precision::Fp16, Precision::AmpFp16, Precision::Fp32],
+        Precision::Fp16Amp => vec![Precision::Fp16Amp, Precision::AmpFp16, Precision::Fp32],
         Precision::Bf16Amp => vec![Precision::Bf16Amp, Precision::Bf16, Precision::AmpBf16, Precision::Fp32],
         _ => vec![Precision::Bf16, Precision::AmpBf16, Precision::Fp32],
     }

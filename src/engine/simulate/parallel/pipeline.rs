@@ -30,7 +30,7 @@ use super::super::count::count;
 use super::super::steps::{Notes, record_shared};
 use super::super::unshared as why;
 use crate::order::sort_by_key;
-use crate::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
+use crate::setup::{Freeze, Loss, Optimizer, Parallel, Strategy, ZeroGrad};
 use crate::tape::{Gpu, Stage};
 use crate::units::Bytes;
 use crate::{Model, Setup};
@@ -130,7 +130,7 @@ pub(super) fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateE
         why::pipeline_optim()
     } else if !matches!(setup.freeze, Freeze::NONE | Freeze::VISION) {
         why::pipeline_freeze()
-    } else if setup.precision == Precision::AmpFp16 {
+    } else if setup.precision.has_scaler() {
         why::pipeline_scaler()
     } else if setup.loss != Loss::Full {
         why::pipeline_loss()

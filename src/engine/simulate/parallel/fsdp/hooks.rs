@@ -35,9 +35,9 @@ pub(in super::super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
     if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) {
         return Err(why::fsdp_adapters());
     }
-    match setup.precision {
-        Precision::AmpFp16 => Err(why::fsdp_precision()),
-        _ => Ok(()),
+    match setup.precision.has_scaler() {
+        true => Err(why::fsdp_precision()),
+        false => Ok(()),
     }
 }
 
