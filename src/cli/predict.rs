@@ -23,6 +23,28 @@ pub fn predict(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: G
     })
 }
 
+/// The same; `None` if PyTorch's address space has no room for the run.
+///
+/// # Errors
+/// Those of [`predict`], but for that.
+pub fn predict_if_there_is_room(
+    model: &Model,
+    setup: &Setup,
+    parallel: Option<&Parallel>,
+    gpu: Gpu,
+) -> Result<Option<Report>, Failure> {
+    guarded(|| {
+        let report = match parallel {
+            None => simulate_on(model, setup, gpu),
+            Some(parallel) => simulate_parallel(model, setup, parallel, gpu),
+        };
+        match report {
+            Err(SimulateError::OutOfMemory(_)) => Ok(None),
+            report => report.map(Some),
+        }
+    })
+}
+
 /// Simulates a setup and computes the time of its step from the same recording.
 ///
 /// # Errors

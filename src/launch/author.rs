@@ -1,6 +1,7 @@
 //! Programs of models' authors: how their commands are told apart, and what they train beside what their options say.
 
-use crate::draft::Draft;
+use crate::Parsed;
+use crate::draft::{Draft, PROJECTIONS, Targets};
 use crate::entry::Entry;
 use crate::remark::{Note, Remark};
 use crate::tool::Tool;
@@ -76,6 +77,70 @@ pub(crate) fn program_of(words: &[&str], entries: &[Entry]) -> Option<Tool> {
     by_script.or_else(by_options).map(|(tool, ..)| *tool)
 }
 
+/// Settings of GLM-4's finetune.py by the names of the classes that take them; its command names the data, and then the model.
+pub(crate) fn adopt_glm(parsed: &mut Parsed) {
+    for entry in &mut parsed.entries {
+        let groups = ["training_args.", "peft_config.", "data_config."];
+        if let Some(key) = groups.iter().find_map(|group| entry.key.strip_prefix(group)) {
+            entry.key = key.to_owned();
+        }
+    }
+    let script = parsed.words.iter().position(|word| word.ends_with(".py"));
+    if let Some(model) = script.and_then(|at| parsed.words.get(at + 2)) {
+        parsed.entries.push(Entry {
+            key: "model_name_or_path".to_owned(),
+            value: model.as_str().into(),
+            line: 1,
+            cell: None,
+        });
+    }
+}
+
+/// What LLaVA's program makes of what it is told: a model of its own of a language model and a tower, adapters on all maps of
+/// the language model (`find_all_linear_names`).
+pub(crate) fn compose_llava(draft: &mut Draft) {
+    if let Some(name) = draft
+        .model
+        .as_deref()
+        .and_then(|model| composed(model, draft.tower.as_deref()))
+    {
+        draft.model = Some(name.to_owned());
+    }
+    if draft.adapters == Some(true) && draft.targets.is_none() {
+        draft.targets = Some(Targets::InLanguageModel(PROJECTIONS.map(str::to_owned).into()));
+    }
+}
+
+/// True for programs that name a transformers up to 4.47 as theirs (requirements of InternVL: 4.37.2, MiniCPM-V: 4.40, LLaVA:
+/// 4.37.2), and for GLM-4's, whose model brings its own code: they cast all logits to fp32 and copy them for the loss.
+pub(crate) const fn has_old_loss(tool: Tool) -> bool {
+    matches!(tool, Tool::InternVl | Tool::MiniCpmV | Tool::Llava | Tool::Glm4)
+}
+
+/// LLaVA 1.5 by the language model and the tower that it was made of.
+fn composed(model: &str, tower: Option<&str>) -> Option<&'static str> {
+    match (last_part(model), last_part(tower?)) {
+        ("vicuna-7b-v1.5", TOWER) => Some("llava-hf/llava-1.5-7b-hf"),
+        ("vicuna-13b-v1.5", TOWER) => Some("llava-hf/llava-1.5-13b-hf"),
+        _ => None,
+    }
+}
+
+const TOWER: &str = "clip-vit-large-patch14-336";
+
+fn last_part(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)
+}
+
+/// A tower beside a language model that no model known by name is made of.
+pub(crate) fn other_tower(draft: &Draft) -> Option<Remark> {
+    let model = draft.model.as_deref().unwrap_or_default().to_ascii_lowercase();
+    let tower = draft.tower.as_deref()?;
+    let is_known = model.contains("llava-1.5") || model.contains("llava-v1.5");
+    let values = [("tower", tower.to_owned())];
+    (!is_known || last_part(tower) != TOWER).then(|| Note::OtherTower.with(values))
+}
+
 /// What an author's program trains in full beside adapters, which is not simulated.
 pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Option<Remark> {
     if draft.adapters != Some(true) {
@@ -94,6 +159,7 @@ pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Option<Remark> {
         .into_iter()
         .filter_map(|(is_frozen, part)| (is_frozen != Some(true)).then_some(part))
         .collect(),
+        Tool::Llava if draft.freeze_connector != Some(true) => vec!["the connector"],
         Tool::MiniCpmV => vec!["the embeddings", "what is not frozen of tower and resampler"],
         _ => Vec::new(),
     };
@@ -189,6 +255,61 @@ mod tests {
                 "{command}: {open:?}"
             );
         }
+    }
+
+    #[test]
+    fn llava_is_a_language_model_and_a_tower_whose_parts_train_as_they_are_told() {
+        let of = |more: &str| {
+            launch(&[&format!(
+                "deepspeed llava/train/train_mem.py --model_name_or_path lmsys/vicuna-7b-v1.5 --bf16 True \
+                 --vision_tower openai/clip-vit-large-patch14-336 --model_max_length 2048 {more}"
+            )])
+        };
+        for (more, freeze) in [
+            ("", "vision"),
+            ("--tune_mm_mlp_adapter True", "all-but-connector"),
+            (
+                "--mm_tunable_parts mm_vision_tower,mm_mlp_adapter,mm_language_model",
+                "none",
+            ),
+        ] {
+            let launch = of(more);
+            assert_eq!(launch.model(), Some("llava-hf/llava-1.5-7b-hf"));
+            assert_eq!(launch.resolve(ModelFacts::UNKNOWN).case["freeze"], freeze, "{more}");
+        }
+        let adapters = of("--lora_enable True");
+        assert_eq!(
+            adapters.resolve(ModelFacts::UNKNOWN).case["lora_targets"],
+            "projections"
+        );
+        assert!(open(&adapters).iter().any(|text| text.contains("the connector")));
+        // No model that is known is made of another tower.
+        let other = of("--vision_tower google/siglip-so400m-patch14-384");
+        assert!(other.resolve(ModelFacts::UNKNOWN).another_run().next().is_some());
+    }
+
+    #[test]
+    fn settings_of_glm_stand_in_groups_beside_a_command_that_names_the_model() {
+        let file = "max_input_length: 512\nmax_output_length: 256\ntraining_args:\n  per_device_train_batch_size: 3\n  \
+                    generation_config:\n    max_new_tokens: 9\npeft_config:\n  peft_type: LORA\n  r: 16\n  \
+                    target_modules: [\"query_key_value\"]\n";
+        let launch = launch(&["python finetune.py data/ THUDM/glm-4-9b-chat lora.yaml", file]);
+        let resolved = launch.resolve(ModelFacts {
+            takes_images: false,
+            ..ModelFacts::UNKNOWN
+        });
+        assert_eq!((launch.tool, launch.model()), (Tool::Glm4, Some("THUDM/glm-4-9b-chat")));
+        let case = &resolved.case;
+        assert_eq!(
+            (&case["batch"], &case["seq"], &case["rank"]),
+            (&json!(3), &json!(769), &json!(16))
+        );
+        assert_eq!(
+            (&case["ckpt"], &case["lora_targets"]),
+            (&json!("full"), &json!("q_proj,k_proj,v_proj"))
+        );
+        assert_eq!(case["loss"], "shifted");
+        assert_eq!(open(&launch), Vec::<String>::new());
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::values::{
-    attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, nodes, number, targets, text,
-    trl_option, truth, visible, weights, whole,
+    attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, nodes, number, stand_in,
+    targets, text, trl_option, truth, visible, weights, whole,
 };
 use crate::processes::Launcher;
 
@@ -44,6 +44,8 @@ pub(crate) struct Draft {
     pub vision_checkpoints: Option<bool>,
     pub reentrant: Option<bool>,
     pub attention: Option<&'static str>,
+    /// FlexAttention, in whose place another is simulated.
+    pub flex_attention: Option<bool>,
     pub bf16: Option<bool>,
     pub fp16: Option<bool>,
     pub weights: Option<Weights>,
@@ -51,6 +53,14 @@ pub(crate) struct Draft {
     pub adapters: Option<bool>,
     pub bits: Option<u64>,
     pub double_quant: Option<bool>,
+    /// Type in which 4-bit weights are multiplied.
+    pub compute: Option<Weights>,
+    /// peft casts what is not in 4 bits to fp32, as a script asks it to.
+    pub prepared: Option<bool>,
+    /// The program was written for transformers up to 4.47, whose models copy logits for the loss.
+    pub old_loss: Option<bool>,
+    /// unsloth patches the model.
+    pub unsloth: Option<bool>,
     pub rank: Option<u64>,
     pub dropout: Option<f64>,
     pub targets: Option<Targets>,
@@ -58,6 +68,10 @@ pub(crate) struct Draft {
     pub freeze_vision: Option<bool>,
     pub freeze_connector: Option<bool>,
     pub freeze_language: Option<bool>,
+    /// The talker of a model that speaks is loaded too.
+    pub talker: Option<bool>,
+    /// Vision tower that a program puts before a language model.
+    pub tower: Option<String>,
     pub liger: Option<bool>,
     pub liger_rope: Option<bool>,
     pub liger_norms: Option<bool>,
@@ -119,7 +133,7 @@ pub(crate) const SIZES_OF_TRAINER: [&str; 3] = [
 ];
 
 /// Projections of a decoder like Llama's.
-const PROJECTIONS: [&str; 7] = [
+pub(crate) const PROJECTIONS: [&str; 7] = [
     "q_proj",
     "k_proj",
     "v_proj",
@@ -130,6 +144,24 @@ const PROJECTIONS: [&str; 7] = [
 ];
 /// Maps of Qwen's own code.
 const FUSED: [&str; 4] = ["c_attn", "c_proj", "w1", "w2"];
+
+/// Maps of transformers' GLM that stand for maps of its authors' own code: one of which holds queries, keys and values.
+fn of_glm(names: &[String]) -> Vec<String> {
+    let of = |name: &str| -> &[&str] {
+        match name {
+            "query_key_value" => &["q_proj", "k_proj", "v_proj"],
+            "dense" => &["o_proj"],
+            "dense_h_to_4h" => &["gate_up_proj"],
+            "dense_4h_to_h" => &["down_proj"],
+            _ => &[],
+        }
+    };
+    let own = |name: &String| match of(name) {
+        [] => vec![name.clone()],
+        all => all.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    names.iter().flat_map(own).collect()
+}
 
 /// Result of setting a value.
 pub(crate) type Set = Result<(), Fault>;
@@ -147,6 +179,7 @@ use Fault::{NotSimulated, Wrong};
 
 impl Draft {
     /// Returns these settings, and those of `other` where nothing is said here.
+    #[expect(clippy::too_many_lines, reason = "one line for each setting")]
     pub fn over(self, other: Self) -> Self {
         Self {
             model: self.model.or(other.model),
@@ -160,6 +193,7 @@ impl Draft {
             vision_checkpoints: self.vision_checkpoints.or(other.vision_checkpoints),
             reentrant: self.reentrant.or(other.reentrant),
             attention: self.attention.or(other.attention),
+            flex_attention: self.flex_attention.or(other.flex_attention),
             bf16: self.bf16.or(other.bf16),
             fp16: self.fp16.or(other.fp16),
             weights: self.weights.or(other.weights),
@@ -167,6 +201,10 @@ impl Draft {
             adapters: self.adapters.or(other.adapters),
             bits: self.bits.or(other.bits),
             double_quant: self.double_quant.or(other.double_quant),
+            compute: self.compute.or(other.compute),
+            prepared: self.prepared.or(other.prepared),
+            old_loss: self.old_loss.or(other.old_loss),
+            unsloth: self.unsloth.or(other.unsloth),
             rank: self.rank.or(other.rank),
             dropout: self.dropout.or(other.dropout),
             targets: self.targets.or(other.targets),
@@ -174,6 +212,8 @@ impl Draft {
             freeze_vision: self.freeze_vision.or(other.freeze_vision),
             freeze_connector: self.freeze_connector.or(other.freeze_connector),
             freeze_language: self.freeze_language.or(other.freeze_language),
+            talker: self.talker.or(other.talker),
+            tower: self.tower.or(other.tower),
             liger: self.liger.or(other.liger),
             liger_rope: self.liger_rope.or(other.liger_rope),
             liger_norms: self.liger_norms.or(other.liger_norms),
@@ -268,6 +308,7 @@ impl Draft {
     }
 
     /// Sets what has words of its own.
+    #[expect(clippy::too_many_lines, reason = "one arm for each setting")]
     fn set_word(&mut self, knob: &str, value: &Value) -> Set {
         if let Some(key) = knob.strip_prefix("zero.") {
             self.zero.insert(key.to_owned(), value.clone());
@@ -282,7 +323,15 @@ impl Draft {
             "ds_optim" => self.optim = Some(deepspeed_optimizer(value)?.to_owned()),
             "checkpointing" => self.checkpoints = Some(checkpoints(value)?),
             "no_checkpointing" => self.checkpoints = Some(!truth(value)?),
-            "attention" => self.attention = attention(value)?,
+            "attention" => {
+                self.flex_attention = (*value == "flex_attention").then_some(true);
+                self.attention = attention(value).inspect_err(|_| self.attention = stand_in(value))?;
+            }
+            "flex_attention" if truth(value)? => {
+                (self.flex_attention, self.attention) = (Some(true), Some("sdpa"));
+                return Err(NotSimulated("sdpa, eager and flash_attention_2 are simulated"));
+            }
+            "flex_attention" => {}
             "flash_attention" if truth(value)? => self.attention = Some("flash_attention_2"),
             "sdp_attention" if truth(value)? => self.attention = Some("sdpa"),
             "eager_attention" if truth(value)? => self.attention = Some("eager"),
@@ -328,7 +377,7 @@ impl Draft {
     /// Sets adapters, what they are added to, and what is frozen.
     fn set_adapters(&mut self, knob: &str, value: &Value) -> Set {
         match knob {
-            "adapter" => self.adapter(&text(value)?)?,
+            "adapter" => self.adapter(&text(value)?.to_ascii_lowercase())?,
             "use_peft" => self.adapters = Some(truth(value)?),
             "load_in_4bit" => self.bits = truth(value)?.then_some(4),
             "quant_method" if !matches!(text(value)?.as_str(), "bnb" | "bitsandbytes") => {
@@ -337,6 +386,9 @@ impl Draft {
             "quant_type" if text(value)? != "nf4" => return Err(NotSimulated("only NF4 is simulated")),
             "quant_method" | "quant_type" => {}
             "double_quant" => self.double_quant = Some(truth(value)?),
+            "compute" => self.compute = Some(weights(value)?),
+            "prepared" => self.prepared = Some(truth(value)?),
+            "unsloth" => self.unsloth = Some(truth(value)?),
             "targets" => self.targets = Some(targets(value)?),
             "target_linear" if truth(value)? => self.targets = Some(Targets::AllLinear),
             "target_linear" => {}
@@ -350,11 +402,17 @@ impl Draft {
     }
 
     /// Sets what only programs of models' authors have.
+    #[expect(clippy::too_many_lines, reason = "one arm for each setting")]
     fn set_author(&mut self, knob: &str, value: &Value) -> Set {
         match knob {
             "tune_vision" => self.freeze_vision = Some(!truth(value)?),
             "tune_connector" => self.freeze_connector = Some(!truth(value)?),
             "tune_language" => self.freeze_language = Some(!truth(value)?),
+            "talker" => self.talker = Some(truth(value)?),
+            "tower" => self.tower = Some(text(value)?),
+            "connector_alone" if truth(value)? => self.freeze_all_but(&["mm_mlp_adapter"]),
+            "connector_alone" => {}
+            "tunable_parts" => self.freeze_all_but(&text(value)?.split(',').map(str::trim).collect::<Vec<_>>()),
             // A rank, or 0 for none.
             "llm_lora" => {
                 let rank = whole(value)?;
@@ -386,6 +444,16 @@ impl Draft {
             }
             // Tiles of an image, and a thumbnail, of 256 positions each.
             "tiles" => self.image_tokens = Some(count(value)?.saturating_add(1).saturating_mul(256)),
+            // What goes in, what comes out, and a token that ends it.
+            "input_length" | "output_length" => {
+                self.seq = Some(count(value)?.saturating_add(self.seq.unwrap_or(1)));
+            }
+            "glm_targets" => {
+                self.targets = Some(match targets(value)? {
+                    Targets::Named(names) => Targets::Named(of_glm(&names)),
+                    all => all,
+                });
+            }
             "flash_or_eager" => self.attention = Some(if truth(value)? { "flash_attention_2" } else { "eager" }),
             "no_flash_attention" => self.attention = Some(if truth(value)? { "sdpa" } else { "flash_attention_2" }),
             // The type in which 4-bit weights are stored is that of the others, if it is one of fractions.
@@ -413,6 +481,14 @@ impl Draft {
             _ => return Err(Wrong("a setting that is known here")),
         }
         Ok(())
+    }
+
+    /// Freezes all parts of LLaVA but those named.
+    fn freeze_all_but(&mut self, parts: &[&str]) {
+        let is_frozen = |part: &str| Some(!parts.contains(&part));
+        self.freeze_vision = is_frozen("mm_vision_tower");
+        self.freeze_connector = is_frozen("mm_mlp_adapter");
+        self.freeze_language = is_frozen("mm_language_model");
     }
 
     fn mixed_precision(&mut self, word: &str) -> Set {

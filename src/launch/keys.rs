@@ -112,6 +112,7 @@ const TABLES: &[(&str, &str)] = &[
     ("llava", include_str!("keys/llava.tsv")),
     ("qwen_vl_series", include_str!("keys/qwen_vl_series.tsv")),
     ("showui", include_str!("keys/showui.tsv")),
+    ("glm4", include_str!("keys/glm4.tsv")),
 ];
 
 /// Tables of what a script says itself, and no class of a tool declares.

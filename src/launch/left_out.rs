@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::keys::NotSimulated;
 use crate::remark::{Note, Remark};
+use crate::values::is_like_flash;
 
 /// What an estimate is of the run's own figure, if something is left out of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -149,12 +150,34 @@ impl LeftOut {
     }
 }
 
+/// Lower end of a bound, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Least {
+    /// Least that tensors hold at the peak.
+    pub peak_allocated: u64,
+    /// Least that the allocator reserves.
+    pub peak_reserved: u64,
+}
+
+/// What is known of a run whose samples no file tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct OfLengths {
+    /// What it needs at least, with the shortest samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<Least>,
+    /// Positions of the longest samples with which it fits the card, if it does not with the longest that it may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length_that_fits: Option<u64>,
+}
+
 /// The document of an estimate, with what it is of the run that was given.
 #[derive(Debug, Serialize)]
 pub struct Graded<'a, D> {
     #[serde(flatten)]
     estimate: D,
     grade: Grade,
+    #[serde(flatten)]
+    lengths: OfLengths,
     not_this_run: &'a [LeftOut],
 }
 
@@ -164,7 +187,18 @@ impl<'a, D> Graded<'a, D> {
         Self {
             estimate,
             grade: Grade::of(left_out),
+            lengths: OfLengths::default(),
             not_this_run: left_out,
+        }
+    }
+
+    /// The same with what is known of its lengths: of a lower end too.
+    #[must_use]
+    pub fn with(self, lengths: OfLengths) -> Self {
+        Self {
+            grade: self.grade.with(lengths),
+            lengths,
+            ..self
         }
     }
 }
@@ -179,6 +213,15 @@ impl Grade {
             _ if all(Direction::AtMost) => Self::AtMost,
             _ if all(Direction::AtLeast) => Self::AtLeast,
             _ => Self::DryRun,
+        }
+    }
+
+    /// The same of a bound that has a lower end too.
+    #[must_use]
+    pub const fn with(self, lengths: OfLengths) -> Self {
+        match (self, lengths.least) {
+            (Self::AtMost, Some(_)) => Self::Between,
+            _ => self,
         }
     }
 }
@@ -240,7 +283,10 @@ pub(crate) fn of_key(key: &str, value: &Value, why: NotSimulated) -> Effect {
 /// Effect of a value that is not simulated, of a setting of this name in the draft; some have rows of their own
 /// (`=NAME:VALUE`).
 pub(crate) fn of_knob(knob: &str, value: &Value) -> Effect {
-    let with_value = value.as_str().map(|value| format!("{knob}:{value}"));
+    let with_value = value.as_str().map(|value| match is_like_flash(value) {
+        true => format!("{knob}:flash_attention_3"),
+        false => format!("{knob}:{value}"),
+    });
     let of = |wanted: &str| row(|name| name.strip_prefix('=') == Some(wanted));
     let own = with_value.and_then(|wanted| of(&wanted));
     own.or_else(|| of(knob)).unwrap_or(NOT_KNOWN)
@@ -253,7 +299,11 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::TrainerOnSeveralGpus => (Aspect::Loss, AnotherRun),
         Note::Vllm => (Aspect::Beside, AtLeast),
         // Each keeps a part of what the model's own operations keep.
-        Note::LigersOthers | Note::LigersLoss => (Aspect::Kernels, AtMost),
+        Note::LigersOthers | Note::LigersLoss | Note::NoFlashAttention => (Aspect::Kernels, AtMost),
+        Note::Fp32ForFp16 | Note::ComputeIn4Bits | Note::Fp32IsCovered => (Aspect::Precision, AtMost),
+        Note::ScalesAreCovered => (Aspect::Quantization, AtMost),
+        Note::DpoIn4Bits => (Aspect::Loss, AnotherRun),
+        Note::LossIn4Bits => (Aspect::Loss, AtMost),
         Note::OtherOptimizer => (Aspect::Optimizer, Unknown),
         // Adapters are added to all parts in their place.
         Note::TargetsInLanguage | Note::TargetsNotInConnector | Note::TargetsInOnePart => (Aspect::Tuner, AtMost),
@@ -263,8 +313,11 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::QuantizedInFull => (Aspect::Quantization, Unknown),
         // Fewer parts are frozen in its place.
         Note::FreezingParts => (Aspect::Tuner, AtMost),
-        Note::Fp16Weights | Note::Bf16UnderFp16 | Note::DeepspeedWithoutBf16 => (Aspect::Precision, Unknown),
+        Note::Bf16UnderFp16 | Note::Fp16UnderBf16 | Note::ComputeInFp32 | Note::DeepspeedWithoutBf16 => {
+            (Aspect::Precision, Unknown)
+        }
         Note::AutoSize => (Aspect::Zero, Unknown),
+        Note::OtherTower => (Aspect::Model, AnotherRun),
         Note::AbsentFile => (Aspect::Files, AnotherRun),
         Note::DeviceMap | Note::OneProcess => (Aspect::Strategy, AnotherRun),
         _ => NOT_KNOWN,
@@ -278,7 +331,7 @@ pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
     let (what, direction) = match remark.note {
         Note::NoLength => (Aspect::Length, Unknown),
         Note::LongestSamples | Note::AllPositions => (Aspect::Length, AtMost),
-        Note::FilledWithImages => (Aspect::Images, AtMost),
+        Note::FilledWithImages | Note::OneImage => (Aspect::Images, AtMost),
         Note::ImageOfItsOwnSize => (Aspect::Images, Unknown),
         Note::Thinker => (Aspect::Model, AtLeast),
         Note::NoGpus => (Aspect::Strategy, Unknown),
@@ -369,6 +422,20 @@ mod tests {
         let flash = packed("--max_length 4096 --attn_impl flash_attn");
         assert_eq!(of(&flash, "packing: true"), (Aspect::Length, Direction::AtMost));
         assert_eq!(flash.resolve(TEXT).grade(), Grade::AtMost);
+        // Without a mask nothing tells them apart, and FlexAttention has none.
+        let llama = launch(&["stage: sft\ncutoff_len: 512\npacking: true\n"]);
+        assert_eq!(of(&llama, "packing: true").1, Direction::AtMost);
+        let flex = launch(&["base_model: a/b\nsequence_len: 512\nsample_packing: true\nflex_attention: true\n"]);
+        assert_eq!(of(&flex, "sample_packing: true").1, Direction::AtMost);
+        assert_eq!(of(&flex, "flex_attention: true"), (Aspect::Kernels, Direction::AtMost));
+        assert_eq!(flex.resolve(TEXT).case["attn"], "sdpa");
+        for kernel in ["flash_attention_3", "kernels-community/vllm-flash-attn3"] {
+            let hub = launch(&[&format!(
+                "base_model: a/b\nsequence_len: 512\nattn_implementation: {kernel}\n"
+            )]);
+            assert_eq!(of(&hub, &format!("attn_implementation: {kernel}")).1, Direction::AtMost);
+            assert_eq!(hub.resolve(TEXT).case["attn"], "flash_attention_2");
+        }
         // A mask tells the samples apart, or their length is not known.
         for more in ["--max_length 4096", "--attn_impl flash_attn"] {
             let launch = packed(more);

@@ -34,11 +34,12 @@ use self::keys::{Meaning, find, keys, may_matter};
 use self::left_out::Effect;
 use self::off::{is_off, switched_off};
 use self::processes::Launcher;
+use self::python::OpenCard;
 
 pub use self::entry::Entry;
 pub use self::images::ImageRules;
 pub use self::keys::{NoEffect, NotSimulated};
-pub use self::left_out::{Aspect, Direction, Grade, Graded, LeftOut};
+pub use self::left_out::{Aspect, Direction, Grade, Graded, Least, LeftOut, OfLengths};
 pub use self::model_facts::ModelFacts;
 pub use self::program::PROGRAMS;
 pub use self::remark::{Note, Remark};
@@ -115,6 +116,8 @@ pub struct Launch {
     remarks: Vec<Remark>,
     /// Remark on the script of a command, if it is of no tool that is known.
     own_program: Option<Remark>,
+    /// The same run on a card without bf16, where the card decides and nobody says which it is.
+    on_older_card: Option<Box<Self>>,
 }
 
 impl Line {
@@ -154,6 +157,31 @@ impl Launch {
         self.draft.model.as_deref()
     }
 
+    /// Returns the run as it is of this model. Where nobody names the card of a notebook, it is a T4, which its hosts give
+    /// where nothing is said, unless the weights have no room there.
+    #[must_use]
+    pub fn of_model(self, model: ModelFacts) -> Self {
+        let has_room = model.parameters.is_some_and(|of| {
+            let bytes = match self.draft.bits {
+                Some(4) => of.packed / 2 + 2 * of.others,
+                _ => 2 * (of.packed + of.others),
+            };
+            bytes < T4
+        });
+        match self.on_older_card {
+            Some(older) if has_room => *older,
+            on_older_card => Self { on_older_card, ..self },
+        }
+    }
+
+    /// Returns the run with samples of so many positions.
+    #[must_use]
+    pub fn at_length(&self, seq: u64) -> Self {
+        let mut out = self.clone();
+        out.draft.seq = Some(seq);
+        out
+    }
+
     /// Returns the setup for a model.
     pub fn resolve(&self, model: ModelFacts) -> Resolved {
         let mut resolved = self.setup(model);
@@ -169,6 +197,7 @@ impl Launch {
         resolved
             .not_simulated
             .extend(author::trained_beside(&self.draft, self.tool));
+        resolved.not_simulated.extend(author::other_tower(&self.draft));
         // Where nothing in its options is unknown, its options are transformers' own.
         let is_unknown = |line: &Line| matches!(line.fate, Fate::Unknown(_));
         if self.lines.iter().any(is_unknown) {
@@ -178,12 +207,12 @@ impl Launch {
         let absent = self.absent.iter();
         let absent = absent.map(|path| Note::AbsentFile.with([("path", path.clone())]));
         resolved.not_simulated.extend(absent);
-        let of_lines = self.lines.iter().filter_map(Line::left_out);
+        let of_lines = self.lines.iter().filter_map(|line| self.left_out(line));
         let of_setup = resolved.not_simulated.iter().map(left_out::of_setup);
         let of_samples = resolved.missing.iter().chain(&resolved.assumed);
         let of_samples = of_samples.filter_map(left_out::of_samples);
         let of_run = of_setup.chain(of_samples);
-        resolved.not_this_run = of_lines.map(|left| self.bounded(left)).chain(of_run).collect();
+        resolved.not_this_run = of_lines.chain(of_run).collect();
         // Bounds are of a run whose other tensors are known.
         if !resolved.not_this_run.is_empty() {
             let remarks = resolved.missing.iter().chain(&resolved.assumed);
@@ -196,19 +225,27 @@ impl Launch {
         resolved
     }
 
-    /// Samples that are packed or not padded are no more than a batch of the longest: where a length is given, and where
-    /// attention needs no mask to tell them apart.
-    fn bounded(&self, left: LeftOut) -> LeftOut {
-        let is_bound = self.draft.seq.is_some() && self.draft.attention == Some("flash_attention_2");
-        match (left.what, left.direction) {
+    /// What leaving a line out does. Samples that are packed or not padded are no more than a batch of the longest: where a
+    /// length is given, and where attention needs no mask to tell them apart.
+    fn left_out(&self, line: &Line) -> Option<LeftOut> {
+        let left = line.left_out()?;
+        // LLaMA-Factory's plain packing leaves attention as it is; its `neat_packing` tells samples apart.
+        let has_no_mask = self.draft.attention == Some("flash_attention_2")
+            || self.draft.flex_attention == Some(true)
+            || self.tool == Tool::LlamaFactory && line.entry.key == "packing";
+        let is_bound = self.draft.seq.is_some() && has_no_mask;
+        Some(match (left.what, left.direction) {
             (Aspect::Length, Direction::AtMost) if !is_bound => LeftOut {
                 direction: Direction::Unknown,
                 ..left
             },
             _ => left,
-        }
+        })
     }
 }
+
+/// Bytes of a T4 that PyTorch can have, of 16 GB.
+const T4: u64 = 15_000_000_000;
 
 /// Why no launch can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -494,9 +531,33 @@ pub fn named(sources: &[Source<'_>]) -> Vec<String> {
 /// # Errors
 /// See [`LaunchError`].
 pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
+    read_on(sources, None)
+}
+
+/// The same for a run on a card that has bf16 or not, on which programs may decide; `None` where none is told.
+///
+/// # Errors
+/// See [`LaunchError`].
+pub fn read_on(sources: &[Source<'_>], has_bf16: Option<bool>) -> Result<Launch, LaunchError> {
+    let (mut launch, card) = read_with(sources, has_bf16)?;
+    match card {
+        Some(OpenCard::Any) => launch.remarks.push(Note::CardWithBf16.into()),
+        Some(OpenCard::OfNotebook) => {
+            let (mut older, _) = read_with(sources, Some(false))?;
+            older.remarks.push(Note::CardOfNotebooks.into());
+            launch.remarks.push(Note::CardWithBf16.into());
+            launch.on_older_card = Some(Box::new(older));
+        }
+        None => {}
+    }
+    Ok(launch)
+}
+
+/// Reads the sources, and says whether a card decides something that nobody names.
+fn read_with(sources: &[Source<'_>], has_bf16: Option<bool>) -> Result<(Launch, Option<OpenCard>), LaunchError> {
     let first = sources.first().ok_or(LaunchError::Nothing)?;
     let mut parsed = parse_all(sources)?;
-    let mut facts = script::facts(sources, &mut parsed)?;
+    let mut facts = script::facts(sources, &mut parsed, has_bf16)?;
     if let Some((at, facts)) = &mut facts {
         let of = &mut parsed[*at].1;
         (of.entries, of.tool) = (std::mem::take(&mut facts.entries), Some(facts.tool));
@@ -515,6 +576,9 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
     let tool = tool.ok_or_else(|| LaunchError::UnknownTool {
         name: first.name.to_owned(),
     })?;
+    if tool == Tool::Glm4 {
+        parsed.iter_mut().for_each(|(_, parsed)| author::adopt_glm(parsed));
+    }
     let absent = absent(&parsed);
     let mut reading = Reading::new(tool);
     let (commands, files): (Vec<_>, Vec<_>) = parsed.into_iter().partition(|(_, parsed)| parsed.is_command);
@@ -538,12 +602,13 @@ pub fn read(sources: &[Source<'_>]) -> Result<Launch, LaunchError> {
     if let Some(facts) = &facts {
         remarks.extend(reading.take_rest(facts));
     }
-    Ok(Launch {
+    let launch = Launch {
         absent,
         remarks,
         own_program,
         ..reading.finish()
-    })
+    };
+    Ok((launch, facts.and_then(|facts| facts.card)))
 }
 
 /// A reading under way.
@@ -705,14 +770,20 @@ impl Reading {
             let _ = self.draft.set(knob, &Value::String(value.to_owned()));
             defaults.push(Default { key, value });
         }
+        let mut draft = given.over(self.draft);
+        draft.old_loss = author::has_old_loss(self.tool).then_some(true);
+        if self.tool == Tool::Llava {
+            author::compose_llava(&mut draft);
+        }
         Launch {
             tool: self.tool,
             lines: self.lines,
             defaults,
-            draft: given.over(self.draft),
+            draft,
             absent: Vec::new(),
             remarks: Vec::new(),
             own_program: None,
+            on_older_card: None,
         }
     }
 }

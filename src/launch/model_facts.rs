@@ -1,5 +1,6 @@
 //! What tools make settings of that no file gives: facts of the model.
 
+use vramscope_engine::simulate::{In4Bits, parameters_in_4_bits};
 use vramscope_engine::{Model, Setup};
 
 /// What tools make settings of that no file gives.
@@ -19,7 +20,27 @@ pub struct ModelFacts {
     pub is_thinker: bool,
     /// Its processor cuts images into tiles where it is asked to (`crop_to_patches`).
     pub cuts_where_asked: bool,
+    /// Its parameters, as bitsandbytes keeps them.
+    pub parameters: Option<In4Bits>,
+    /// FlashAttention runs it, and is not simulated for it.
+    pub lacks_flash_attention: bool,
+    /// Its activations leave the range of fp16.
+    pub overflows_fp16: bool,
 }
+
+/// Families whose activations unsloth keeps in fp32 on cards that have fp16 alone (`FORCE_FLOAT32` in
+/// `unsloth_zoo/model_lists.py`, 2026).
+const OVERFLOWING: [&str; 9] = [
+    "gemma3",
+    "gemma3_text",
+    "gemma3n",
+    "gemma4",
+    "gemma4_text",
+    "glm4_moe",
+    "gpt_oss",
+    "qwen3_5",
+    "qwen3_moe",
+];
 
 /// What the images of a model take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +81,9 @@ impl ModelFacts {
         images: None,
         is_thinker: false,
         cuts_where_asked: false,
+        parameters: None,
+        lacks_flash_attention: false,
+        overflows_fp16: false,
     };
 
     /// Facts of a model.
@@ -72,6 +96,9 @@ impl ModelFacts {
             images: ImageFacts::of(model),
             is_thinker: model.model_type.ends_with("_thinker"),
             cuts_where_asked: model.model_type == "internvl",
+            parameters: model.takes().text.then(|| parameters_in_4_bits(model)),
+            lacks_flash_attention: model.lacks_flash_attention(),
+            overflows_fp16: OVERFLOWING.contains(&model.model_type),
         }
     }
 }

@@ -71,9 +71,14 @@ pub(crate) fn started(words: &[String]) -> Option<(&'static str, usize)> {
     }
     // Behind an option may be its value, such as an environment or a package of a program's name.
     let candidates = || (1..words.len()).filter(|&at| known(&words[at]).is_some());
-    let found = candidates().find(|&at| !words[at - 1].starts_with('-'));
+    let found = candidates().find(|&at| !takes_value(&words[at - 1]));
     let found = found.or_else(|| candidates().next())?;
     Some((known(&words[found])?, found))
+}
+
+/// Returns true for an option whose value may be the word behind it.
+pub(crate) fn takes_value(word: &str) -> bool {
+    word.starts_with('-') && !word.contains('=')
 }
 
 /// Returns true for a program that starts several processes.

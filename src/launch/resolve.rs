@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use vramscope_engine::setup::{Freeze, FrozenType, Parts, Targets, TrainerKind};
+use vramscope_engine::simulate::In4Bits;
 use vramscope_plan::export::targets_in_language_model;
 
 use crate::ModelFacts;
@@ -63,34 +64,41 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     optimizer(draft, &mut out);
     checkpointing(draft, tool, takes_images, &mut out);
     match draft.adapters {
-        Some(true) => adapters(draft, tool, takes_images, &mut out),
+        Some(true) => adapters(draft, tool, model, &mut out),
         _ => trained_parts(draft, takes_images, &mut out),
     }
     // DeepSpeed's engine casts all of the model.
     let has_engine = zero_stage(draft).is_some();
     if !has_engine {
-        precision(draft, tool, &mut out);
+        precision(draft, tool, model, &mut out);
     }
     gpus(draft, tool, model.hidden_size, &mut out);
     liger(draft, tool, &mut out);
+    if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
+        out.put("loss", "shifted");
+    }
     if draft.precomputed == Some(true) {
         out.put("reference", "precomputed");
     }
     if tool == Tool::TrlGrpo {
         grpo(draft, &mut out);
     }
-    if let Some(attention) = draft.attention {
-        out.put("attn", attention);
+    attention(draft, model, &mut out);
+    if draft.bits == Some(4) {
+        trainer_in_4_bits(tool, &mut out);
     }
     use_cache(draft, tool, takes_images, &mut out);
     if tool == Tool::MsSwift && draft.all_logits != Some(true) {
         out.assumed.push(Note::EveryLabel.into());
     }
+    if !has_engine {
+        compute_in_4_bits(draft, tool, model, &mut out);
+    }
     if draft.compile == Some(true) {
         out.put("compile", true);
     }
     images(draft, tool, model, &mut out);
-    if model.is_thinker {
+    if model.is_thinker && draft.talker != Some(false) {
         out.assumed.push(Note::Thinker.into());
     }
     videos(draft, takes_images, &mut out);
@@ -103,14 +111,41 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     out
 }
 
+/// Attention, or what keeps as much in its place.
+fn attention(draft: &Draft, model: ModelFacts, out: &mut Resolved) {
+    match draft.attention {
+        Some("flash_attention_2") if model.lacks_flash_attention => {
+            out.put("attn", "sdpa");
+            out.not_simulated.push(Note::NoFlashAttention.into());
+        }
+        Some(attention) => out.put("attn", attention),
+        None => {}
+    }
+}
+
+/// What TRL's trainers do beside 4-bit weights, where transformers' `Trainer` is simulated.
+fn trainer_in_4_bits(tool: Tool, out: &mut Resolved) {
+    match tool {
+        Tool::TrlGrpo => {
+            let values = [("tool", tool.name().to_owned())];
+            out.not_simulated.push(Note::LossIn4Bits.with(values));
+        }
+        Tool::TrlDpo => out.not_simulated.push(Note::DpoIn4Bits.into()),
+        _ => {}
+    }
+}
+
 /// What is done with images, and what the files do not tell of their sizes.
 fn images(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let takes_images = model.takes_images;
     out.images = ImageRules::of(draft, tool, model);
     let seq = draft.seq.or(model.positions).filter(|_| takes_images);
     let filling = seq.and_then(|seq| out.images.filling(seq, model));
+    // Cross-attention reads an image that takes no positions.
+    let takes_none = model.images.is_some_and(|images| images.tokens == 0);
     let note = match filling {
         Some(_) => Note::FilledWithImages,
+        None if takes_none => Note::OneImage,
         None => Note::ImageOfItsOwnSize,
     };
     if let Some(seq) = seq.filter(|_| filling.is_some() && tool == Tool::MsSwift) {
@@ -121,6 +156,7 @@ fn images(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
         Some(Filling::Count(count)) => out.put("images", count),
         Some(Filling::Sizes(sizes)) => out.put("image_sizes", json!(sizes)),
         Some(Filling::Side(side)) => out.put("image", side),
+        None if takes_none => out.put("images", 1),
         None => {}
     }
     if takes_images {
@@ -290,14 +326,22 @@ fn checkpointing(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolv
 }
 
 /// Adapters beside frozen weights.
-fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
+fn adapters(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     out.put("freeze", if draft.bits == Some(4) { "qlora" } else { "lora" });
     if draft.bits == Some(4) && tool != Tool::Transformers {
         out.not_simulated
             .push(Note::QloraOfTool.with([("tool", tool.name().to_owned())]));
     }
     if draft.bits == Some(4) && draft.double_quant == Some(false) {
-        out.not_simulated.push(Note::SingleQuantization.into());
+        // What is cast to fp32 here stays in 16 bits there, unless a script has peft cast it.
+        let is_cast_here = draft
+            .prepared
+            .map_or(tool != Tool::Transformers, |is_prepared| !is_prepared);
+        let is_covered = model.parameters.is_some_and(|all| is_cast_here && covers_scales(all));
+        out.not_simulated.push(match is_covered {
+            true => Note::ScalesAreCovered.into(),
+            false => Note::SingleQuantization.into(),
+        });
     }
     if let Some(rank) = draft.rank {
         out.put("rank", rank);
@@ -305,7 +349,7 @@ fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     if let Some(dropout) = draft.dropout {
         out.put("lora_dropout", dropout);
     }
-    let (targets, more) = targets(draft, tool, takes_images);
+    let (targets, more) = targets(draft, tool, model.takes_images);
     match targets {
         Some(targets) => out.put("lora_targets", String::from(targets)),
         None => out.missing.push(Note::NoTargets.into()),
@@ -314,6 +358,18 @@ fn adapters(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
     if draft.lora_dtype == Some(Weights::Bf16) {
         out.put("lora_dtype", "bf16");
     }
+}
+
+/// Returns true if what casting weights to fp32 adds is more than fp32 scales take of those in 4 bits: four bytes for each 64,
+/// where double quantization has one, and four for 256 of those.
+const fn covers_scales(of: In4Bits) -> bool {
+    2 * of.others > of.packed / 64 * 3
+}
+
+/// Returns true if what casting weights to fp32 adds is more than the largest of those in 4 bits takes in full, in fp32 and once
+/// more in 16 bits.
+const fn covers_weights(of: In4Bits) -> bool {
+    2 * of.others > 6 * of.largest
 }
 
 /// Modules that get adapters, `None` if the launch leaves them to peft; and which of them get none in the run itself, where
@@ -377,8 +433,13 @@ pub(crate) fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
 }
 
 /// Types of weights and compute.
-fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
+fn precision(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let [bf16, fp16] = autocast(draft, tool);
+    if draft.unsloth == Some(true) && model.overflows_fp16 && !bf16 && draft.weights == Some(Weights::Fp16) {
+        out.put("precision", "fp32");
+        out.not_simulated.push(Note::Fp32ForFp16.into());
+        return;
+    }
     let adapters = draft.adapters == Some(true);
     let weights = match (tool, draft.weights) {
         (Tool::LlamaFactory, _) if draft.pure_bf16 == Some(true) => Weights::Bf16,
@@ -405,9 +466,14 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
         (Weights::Fp32, true, _) => out.put("precision", "amp-bf16"),
         (Weights::Fp32, false, true) => out.put("precision", "amp-fp16"),
         (Weights::Fp32, false, false) => out.put("precision", "fp32"),
-        (Weights::Fp16, ..) => {
-            out.put("precision", "bf16");
-            out.not_simulated.push(Note::Fp16Weights.into());
+        // Its weights that are not in 4 bits are simulated in fp32.
+        (Weights::Bf16 | Weights::Auto, _, true) if is_qlora(draft) => out.put("precision", "fp16-amp"),
+        (Weights::Fp16, true, _) if is_qlora(draft) => out.put("precision", "bf16-amp"),
+        (Weights::Fp16, false, true) => out.put("precision", "fp16-amp"),
+        (Weights::Fp16, false, false) => out.put("precision", "fp16"),
+        (Weights::Fp16, true, _) => {
+            out.put("precision", "bf16-amp");
+            out.not_simulated.push(Note::Fp16UnderBf16.into());
         }
         (Weights::Bf16 | Weights::Auto, _, true) => {
             out.put("precision", "bf16");
@@ -416,6 +482,38 @@ fn precision(draft: &Draft, tool: Tool, out: &mut Resolved) {
         (Weights::Bf16 | Weights::Auto, true, false) => out.put("precision", "bf16-amp"),
         (Weights::Bf16 | Weights::Auto, false, false) => out.put("precision", "bf16"),
     }
+}
+
+const fn is_qlora(draft: &Draft) -> bool {
+    matches!((draft.adapters, draft.bits), (Some(true), Some(4)))
+}
+
+/// Compute in 4-bit weights of another type than that of all else.
+fn compute_in_4_bits(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
+    let [bf16, fp16] = autocast(draft, tool);
+    let name = |weights: Weights| match weights {
+        Weights::Fp32 => "fp32",
+        Weights::Bf16 | Weights::Auto => "bf16",
+        Weights::Fp16 => "fp16",
+    };
+    let own = match (bf16, fp16, draft.weights) {
+        (true, ..) => Weights::Bf16,
+        (false, true, _) => Weights::Fp16,
+        (_, _, weights) => weights.unwrap_or(Weights::Auto),
+    };
+    let Some(compute) = draft.compute.filter(|_| is_qlora(draft)) else {
+        return;
+    };
+    let leaves_weights = draft.prepared.map_or(tool == Tool::Loop, |is_prepared| !is_prepared);
+    let note = match (compute, own) {
+        (compute, own) if name(compute) == name(own) => return,
+        // What peft casts to fp32 is in fp32 in the run too; a loop of its own leaves it as it is.
+        (Weights::Fp32, _) if leaves_weights && model.parameters.is_some_and(covers_weights) => Note::Fp32IsCovered,
+        (Weights::Fp32, _) | (_, Weights::Fp32) => Note::ComputeInFp32,
+        _ => Note::ComputeIn4Bits,
+    };
+    let values = [("dtype", name(compute).to_owned()), ("other", name(own).to_owned())];
+    out.not_simulated.push(note.with(values));
 }
 
 fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved) {

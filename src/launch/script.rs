@@ -10,15 +10,19 @@ use crate::{LaunchError, Parsed, Source, parse};
 pub(crate) type Numbered = Vec<(usize, Parsed)>;
 
 /// What the script among the sources says, and which of them it is; what it starts or writes is added to them. `None` if
-/// no script starts the run.
+/// no script starts the run. `has_bf16` is of the card, if one is told.
 ///
 /// # Errors
 /// If the script cannot be read.
-pub(crate) fn facts(sources: &[Source<'_>], parsed: &mut Numbered) -> Result<Option<(usize, Facts)>, LaunchError> {
+pub(crate) fn facts(
+    sources: &[Source<'_>],
+    parsed: &mut Numbered,
+    has_bf16: Option<bool>,
+) -> Result<Option<(usize, Facts)>, LaunchError> {
     take_files(parsed)?;
     // A script may start the command of another.
     for _ in 0..2 {
-        let Some((at, started)) = started(sources, parsed)? else {
+        let Some((at, started)) = started(sources, parsed, has_bf16)? else {
             return Ok(None);
         };
         let number = parsed[at].0;
@@ -76,7 +80,11 @@ fn take_files(parsed: &mut Numbered) -> Result<(), LaunchError> {
 }
 
 /// What the script that starts the run starts, and its place; `None` if the command starts no script that is here.
-fn started(sources: &[Source<'_>], parsed: &Numbered) -> Result<Option<(usize, Started)>, LaunchError> {
+fn started(
+    sources: &[Source<'_>],
+    parsed: &Numbered,
+    has_bf16: Option<bool>,
+) -> Result<Option<(usize, Started)>, LaunchError> {
     let scripts: Vec<(usize, &Program)> = parsed
         .iter()
         .enumerate()
@@ -99,7 +107,7 @@ fn started(sources: &[Source<'_>], parsed: &Numbered) -> Result<Option<(usize, S
     let options = Options::of(&entries, command.is_some(), is_several);
     let programs: Vec<&Program> = scripts.iter().map(|(_, script)| *script).collect();
     let at = scripts[main].0;
-    python::read(&programs, main, &options)
+    python::read(&programs, main, &options, has_bf16)
         .map(|started| Some((at, started)))
         .map_err(|reason| unreadable(sources, parsed[at].0, reason))
 }

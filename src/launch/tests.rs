@@ -367,6 +367,26 @@ fn ligers_other_kernels_are_not_simulated_unless_they_are_off() {
     assert_eq!(case(&of(off)).setup.loss, Loss::FusedLinear);
 }
 
+/// ms-swift loads the thinker alone where nothing is to be spoken.
+#[test]
+fn a_talker_that_is_not_loaded_takes_nothing() {
+    let facts = ModelFacts {
+        is_thinker: true,
+        takes_images: false,
+        ..ModelFacts::UNKNOWN
+    };
+    for (variable, is_open) in [
+        ("", true),
+        ("ENABLE_AUDIO_OUTPUT=1 ", true),
+        ("ENABLE_AUDIO_OUTPUT=0 ", false),
+    ] {
+        let launch = launch(&[&format!("{variable}swift sft --model a/b --max_length 512")]);
+        let resolved = launch.resolve(facts);
+        let is_said = resolved.not_this_run.iter().any(|left| left.what == Aspect::Model);
+        assert_eq!(is_said, is_open, "{variable}: {resolved:?}");
+    }
+}
+
 #[test]
 fn commands_prevail_and_mistakes_are_told() {
     let read = launch(&[

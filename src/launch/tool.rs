@@ -44,6 +44,8 @@ pub enum Tool {
     QwenVlSeries,
     /// ShowUI's train.py.
     ShowUi,
+    /// GLM-4's and GLM-4V's finetune.py.
+    Glm4,
 }
 
 /// Keys that only the files of TRL's SFT have.
@@ -106,6 +108,7 @@ impl Tool {
         Self::Llava,
         Self::QwenVlSeries,
         Self::ShowUi,
+        Self::Glm4,
     ];
 
     /// Name of its table.
@@ -130,6 +133,7 @@ impl Tool {
             Self::Llava => "llava",
             Self::QwenVlSeries => "qwen_vl_series",
             Self::ShowUi => "showui",
+            Self::Glm4 => "glm4",
         }
     }
 
@@ -155,6 +159,7 @@ impl Tool {
             Self::Llava => "LLaVA's train.py",
             Self::QwenVlSeries => "Qwen-VL-Series-Finetune",
             Self::ShowUi => "ShowUI's train.py",
+            Self::Glm4 => "GLM-4's finetune.py",
         }
     }
 
@@ -202,6 +207,7 @@ impl Tool {
                 "compute_environment",
                 "main_training_function",
             ],
+            Self::Glm4 => &["training_args", "peft_config", "data_config", "max_input_length"],
             // Their commands are told apart in `author`.
             Self::Qwen
             | Self::QwenVl
@@ -283,7 +289,8 @@ impl Tool {
             | Self::MiniCpmV
             | Self::Llava
             | Self::QwenVlSeries
-            | Self::ShowUi => Self::Transformers,
+            | Self::ShowUi
+            | Self::Glm4 => Self::Transformers,
             other => other,
         }
     }

@@ -112,6 +112,21 @@ pub(crate) fn attention(value: &Value) -> Result<Option<&'static str>, Fault> {
     }
 }
 
+/// Attention that keeps as much as one that is not simulated: kernels like FlashAttention keep the same, and FlexAttention
+/// makes no masks that PyTorch's own has not.
+pub(crate) fn stand_in(value: &Value) -> Option<&'static str> {
+    match value.as_str()? {
+        "flex_attention" => Some("sdpa"),
+        name if is_like_flash(name) => Some("flash_attention_2"),
+        _ => None,
+    }
+}
+
+/// True for kernels that take the place of FlashAttention 2: its successor, and those of the hub.
+pub(crate) fn is_like_flash(name: &str) -> bool {
+    matches!(name, "flash_attention_3" | "fa3") || name.starts_with("kernels-community/") && name.contains("flash")
+}
+
 pub(crate) fn weights(value: &Value) -> Result<Weights, Fault> {
     match text(value)?.trim_start_matches("torch.") {
         "float32" | "fp32" => Ok(Weights::Fp32),
@@ -127,12 +142,17 @@ pub(crate) fn weights(value: &Value) -> Result<Weights, Fault> {
 pub(crate) fn targets(value: &Value) -> Result<Targets, Fault> {
     let names: Vec<String> = match value {
         Value::Array(items) => items.iter().map(text).collect::<Result<_, _>>()?,
-        other => text(other)?.split(',').map(|name| name.trim().to_owned()).collect(),
+        other => split(&text(other)?),
     };
     if let [pattern] = &names[..]
         && let Some(names) = names_in_language_model(pattern).or_else(|| names_in_layers(pattern))
     {
         return Ok(Targets::InLanguageModel(names));
+    }
+    if let [pattern] = &names[..]
+        && let Some(targets) = matched(pattern)
+    {
+        return Ok(targets);
     }
     if names.iter().any(|name| name.contains(['*', '(', '|', '\\'])) {
         return Err(NotSimulated(
@@ -152,6 +172,86 @@ pub(crate) fn targets(value: &Value) -> Result<Targets, Fault> {
             false => Targets::Named(names),
         },
     )
+}
+
+/// Names between commas; a regular expression, which may hold commas, is one.
+fn split(text: &str) -> Vec<String> {
+    match text.contains(['(', '|', '\\', '*']) {
+        true => vec![text.trim().to_owned()],
+        false => text.split(',').map(|name| name.trim().to_owned()).collect(),
+    }
+}
+
+/// Modules that a regular expression over whole names matches (`re.fullmatch`, as peft takes a text), where it says their last
+/// parts and leaves the layers open: `.*\.(q_proj|v_proj)`, `llm\..*layers\.\d+\.self_attn\.(q_proj|k_proj)`,
+/// `^(?!.*visual).*(?:q|k|v|o)_proj$`.
+fn matched(pattern: &str) -> Option<Targets> {
+    let plain = pattern
+        .trim_start_matches('^')
+        .trim_end_matches('$')
+        .replace("\\.", ".");
+    // What a name may not contain.
+    let (refused, plain) = match plain.strip_prefix("(?!") {
+        Some(rest) => {
+            let end = closing(rest)?;
+            (&rest[..end], &rest[end + 1..])
+        }
+        None => ("", &plain[..]),
+    };
+    let is_of_tower = |text: &str| {
+        ["vis", "vit", "vpm", "tower", "image"]
+            .iter()
+            .any(|part| text.contains(part))
+    };
+    let (head, names) = last_names(plain.strip_suffix(".*").unwrap_or(plain))?;
+    let in_language = ["llm", "language_model", "text_model", "model.layers"];
+    let any = ["d", "w", "."].map(|kind| match kind {
+        "." => ".*".to_owned(),
+        kind => format!("\\{kind}+"),
+    });
+    // Layers that are counted out, and parts that are looked for.
+    let mut open = head.replace("[\\d]+", "\\d+").replace("[0-9]+", "\\d+");
+    for text in any {
+        open = open.replace(&text, "");
+    }
+    let is_plain = open.chars().all(|c| c.is_ascii_alphabetic() || "._(|):?".contains(c));
+    match () {
+        () if !is_plain || is_of_tower(head) => None,
+        () if is_of_tower(refused) || in_language.iter().any(|part| head.contains(part)) => {
+            Some(Targets::InLanguageModel(names))
+        }
+        () if refused.is_empty() => Some(Targets::Named(names)),
+        () => None,
+    }
+}
+
+/// Place of the bracket that closes one before a text.
+fn closing(text: &str) -> Option<usize> {
+    let mut open = 1;
+    text.char_indices().find_map(|(at, c)| {
+        open += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        (open == 0).then_some(at)
+    })
+}
+
+/// The last names of a pattern, and what stands before them: `(q|v)_proj`, `(q_proj|v_proj)` or `q_proj`.
+fn last_names(pattern: &str) -> Option<(&str, Vec<String>)> {
+    let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let Some((head, rest)) = pattern.rfind('(').map(|at| pattern.split_at(at)) else {
+        let (head, name) = pattern.rsplit_once('.')?;
+        return is_word(name).then(|| (head, vec![name.to_owned()]));
+    };
+    let (all, end) = rest[1..].trim_start_matches("?:").split_once(')')?;
+    // A group in the middle, with a plain name behind it.
+    if let Some(name) = end.strip_prefix('.') {
+        return is_word(name).then(|| (&pattern[..pattern.len() - name.len()], vec![name.to_owned()]));
+    }
+    let names: Vec<String> = all.split('|').map(|name| format!("{name}{end}")).collect();
+    names.iter().all(|name| is_word(name)).then_some((head, names))
 }
 
 /// Names of the maps that axolotl's examples take of a language model's layers, by the regular expression that they have
@@ -192,5 +292,48 @@ pub(crate) fn trl_option(knob: &str, value: &Value) -> Set {
         "divergence" if text(value)? != "reverse_kl" => Err(NotSimulated("only `reverse_kl` is simulated")),
         "disable_dropout" if !truth(value)? => Err(NotSimulated("dropout in DPO is not simulated")),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn regular_expressions_over_names_are_read_where_they_leave_the_layers_open() {
+        let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        for (pattern, wanted) in [
+            (r".*\.(q_proj|v_proj)", Targets::Named(names(&["q_proj", "v_proj"]))),
+            (r".*(q|v)_proj$", Targets::Named(names(&["q_proj", "v_proj"]))),
+            (
+                r"llm\..*layers\.\d+\.self_attn\.(q_proj|k_proj)",
+                Targets::InLanguageModel(names(&["q_proj", "k_proj"])),
+            ),
+            (
+                r"^(?!.*(?:visual|merger)).*(?:gate|down)_proj.*",
+                Targets::InLanguageModel(names(&["gate_proj", "down_proj"])),
+            ),
+            (
+                r"model\.layers\.[0-9]+\.(self_attn|mlp)\.o_proj",
+                Targets::InLanguageModel(names(&["o_proj"])),
+            ),
+        ] {
+            assert_eq!(targets(&json!(pattern)), Ok(wanted), "{pattern}");
+        }
+        // Of some layers, of the tower, or of names that are no words.
+        for pattern in [
+            r"model\.layers\.(20|21)\.self_attn\.(q_proj|k_proj)",
+            r"visual\.blocks\.\d+\.attn\.(qkv|proj)",
+            r"^(?!.*lm_head).*(q_proj|k_proj)",
+            r".*\.(q_.*|v_proj)",
+        ] {
+            assert!(targets(&json!(pattern)).is_err(), "{pattern}");
+        }
+        assert_eq!(
+            targets(&json!("q_proj, v_proj")),
+            Ok(Targets::Named(names(&["q_proj", "v_proj"])))
+        );
     }
 }

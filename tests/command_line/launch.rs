@@ -34,7 +34,11 @@ fn a_file_gives_the_bytes_of_its_setup() {
     // Where nobody says which images samples have, they are full of them.
     let full = run_on(["estimate", "--launch", "-", "--format", "json"], FILE);
     let full: Value = serde_json::from_str(&full.stdout).expect("JSON");
-    assert_eq!(full["grade"], "at_most");
+    assert_eq!(full["grade"], "between");
+    assert!(
+        full["least"]["peak_allocated"].as_u64() < Some(bytes(&launched.stdout)),
+        "{full}"
+    );
     assert!(
         full["peak_allocated"].as_u64() > Some(bytes(&launched.stdout)),
         "{full}"
@@ -138,6 +142,36 @@ fn what_is_left_out_stays_on_the_verdict() {
             "{}",
             ran.stdout
         );
+    }
+}
+
+/// Where nothing limits the length of samples a figure for the longest alone would be of no use.
+#[test]
+fn without_a_limit_of_lengths_the_least_and_the_longest_that_fit_are_said() {
+    let file = "model_name_or_path: Qwen/Qwen2.5-0.5B\nper_device_train_batch_size: 2\noutput_dir: x\nbf16: true\n";
+    let args = ["estimate", "--launch", "-", "--gpu", "RTX 4090"];
+    let ran = run_on(args.iter().copied().chain(["--format", "json"]), file);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+    assert_eq!(
+        (&said["grade"], &said["target"]["verdict"]),
+        (&"between".into(), &"oom".into()),
+        "{said}"
+    );
+    let longest = said["length_that_fits"].as_u64().expect("some fit");
+    for (seq, fits) in [(longest, true), (longest + 64, false)] {
+        let seq = seq.to_string();
+        let at = run_on(args.iter().copied().chain(["--seq", &seq, "--format", "json"]), file);
+        let at: Value = serde_json::from_str(&at.stdout).expect("JSON");
+        assert_eq!(at["target"]["verdict"] != "oom", fits, "{seq}: {at}");
+        assert!(at["peak_reserved"].as_u64() > said["least"]["peak_reserved"].as_u64());
+    }
+    let text = run_on(args, file).stdout;
+    for words in [
+        "between",
+        "samples of one position",
+        &format!("up to {longest} positions"),
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use vramscope_engine::Case;
+use vramscope_engine::device::Device;
 use vramscope_engine::setup::Setting;
-use vramscope_launch::{Fate, Launch, LaunchError, Line, ModelFacts, Remark, Resolved, Source, Tool, read};
+use vramscope_launch::{Fate, Launch, LaunchError, Line, ModelFacts, Remark, Resolved, Source, Tool, read_on};
 
 use super::coded::Coded;
 use super::launched::{
@@ -25,7 +26,7 @@ impl LaunchReader {
     /// Returns the code. The caller's part of the program contains it.
     pub fn own() -> Self {
         Self {
-            model: |launched| match launch(&launched.texts) {
+            model: |launched| match launch(launched) {
                 Ok(launch) => of_model(&launch, launched),
                 Err(_) => of_page(&launched.entries),
             },
@@ -34,12 +35,14 @@ impl LaunchReader {
     }
 }
 
-fn launch(texts: &[LaunchText]) -> Result<Launch, LaunchError> {
-    let sources: Vec<Source<'_>> = texts
+fn launch(launched: &Launched) -> Result<Launch, LaunchError> {
+    let sources: Vec<Source<'_>> = launched
+        .texts
         .iter()
         .map(|LaunchText { name, text }| Source { name, text })
         .collect();
-    read(&sources)
+    let card = Device::by_name(launched.entries.get(Key::Gpu)).ok();
+    read_on(&sources, card.and_then(Device::has_bf16))
 }
 
 /// Entries of the page's own model.
@@ -67,7 +70,7 @@ fn found<'a>(launch: &Launch, launched: &'a Launched) -> Option<&'a FoundModel> 
 }
 
 fn answer(launched: &Launched, model: Result<ModelFacts, String>) -> LaunchAnswer {
-    let launch = launch(&launched.texts).map_err(fault)?;
+    let launch = launch(launched).map_err(fault)?;
     let resolved = launch.setup(*model.as_ref().unwrap_or(&ModelFacts::UNKNOWN));
     let said = |all: &[Remark]| all.iter().map(said).collect();
     Ok(LaunchRead {

@@ -4,7 +4,7 @@ use clap::Args;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Case, Report};
 use vramscope_hub::Place;
-use vramscope_launch::{Grade, Graded, Launch, LeftOut, Resolved, Source as LaunchSource, read};
+use vramscope_launch::{Grade, Graded, Launch, LeftOut, OfLengths, Resolved, Source as LaunchSource, read_on};
 
 use super::beside::with_files_beside;
 use super::hub::place_of;
@@ -31,20 +31,20 @@ pub struct LaunchFlags {
 }
 
 impl LaunchFlags {
-    /// Reads the launch; `None` if none is given.
+    /// Reads the launch for a card that has bf16 or not, if one is named; `None` if no launch is given.
     ///
     /// # Errors
     /// If a file can't be read, or is of no known tool.
-    pub fn read(&self) -> Result<Option<Launch>, Failure> {
-        read_all(&self.launch)
+    pub fn read(&self, has_bf16: Option<bool>) -> Result<Option<Launch>, Failure> {
+        read_all(&self.launch, has_bf16)
     }
 
     /// Reads the run that is held beside it; `None` if none is given.
     ///
     /// # Errors
     /// Those of [`Self::read`].
-    pub fn read_against(&self) -> Result<Option<Launch>, Failure> {
-        read_all(&self.against)
+    pub fn read_against(&self, has_bf16: Option<bool>) -> Result<Option<Launch>, Failure> {
+        read_all(&self.against, has_bf16)
     }
 
     /// Returns where the names in a launch stand.
@@ -81,6 +81,14 @@ impl LaunchFlags {
         if is_another || !is_bound && !self.ignore_not_simulated {
             return Err(Failure::NotKnown(self.unbounded(left_out, is_another)));
         }
+        case_of(resolved)
+    }
+
+    /// The case of a launch that was judged before, at another length.
+    ///
+    /// # Errors
+    /// If it is none that the engine takes.
+    pub fn any_case(&self, resolved: &Resolved) -> Result<Case, Failure> {
         case_of(resolved)
     }
 
@@ -141,6 +149,8 @@ pub struct Standing {
     pub left_out: Vec<LeftOut>,
     /// Share of the card that vLLM takes in the same process.
     pub vllm_share: Option<f64>,
+    /// What is known of a run whose samples no file tells.
+    pub lengths: OfLengths,
 }
 
 impl Standing {
@@ -149,6 +159,7 @@ impl Standing {
         Self {
             left_out: left_out(resolved, flags, names_gpus),
             vllm_share: resolved.vllm_share,
+            lengths: OfLengths::default(),
         }
     }
 
@@ -164,7 +175,7 @@ impl Standing {
 
     /// The document of a run with its grade.
     pub fn grade<D>(&self, estimate: D) -> Graded<'_, D> {
-        Graded::of(estimate, &self.left_out)
+        Graded::of(estimate, &self.left_out).with(self.lengths)
     }
 }
 
@@ -188,7 +199,7 @@ impl LaunchOfError {
     /// # Errors
     /// If a file can't be read, or is of no known tool.
     pub fn read(&self) -> Result<Option<Launch>, Failure> {
-        read_all(&self.launch)
+        read_all(&self.launch, None)
     }
 
     /// Returns where the names in a launch stand.
@@ -228,11 +239,11 @@ fn said(left: &LeftOut) -> String {
     }
 }
 
-fn read_all(given: &[Source]) -> Result<Option<Launch>, Failure> {
+fn read_all(given: &[Source], has_bf16: Option<bool>) -> Result<Option<Launch>, Failure> {
     if given.is_empty() {
         return Ok(None);
     }
     let all = with_files_beside(given)?;
     let sources: Vec<LaunchSource<'_>> = all.iter().map(|(name, text)| LaunchSource { name, text }).collect();
-    read(&sources).map(Some).map_err(Failure::input)
+    read_on(&sources, has_bf16).map(Some).map_err(Failure::input)
 }

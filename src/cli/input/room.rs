@@ -96,6 +96,14 @@ impl RoomFlags {
         }
     }
 
+    /// Returns true if the named card has bf16, in which programs may then run; `None` if none is named, or if it is not known.
+    ///
+    /// # Errors
+    /// If the card is unknown.
+    pub fn has_bf16(&self) -> Result<Option<bool>, Failure> {
+        Ok(self.card()?.and_then(Device::has_bf16))
+    }
+
     fn card(&self) -> Result<Option<&'static Device>, Failure> {
         let Some(name) = self.gpu.as_deref() else {
             return Ok(None);

@@ -163,6 +163,14 @@ impl Subject {
         Ok((model, setup))
     }
 
+    /// The same of a setup that was read before, without notes.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub fn read_again(self, flags: &SetupFlags) -> Result<(Model, Setup), Failure> {
+        self.model_and_setup(flags)
+    }
+
     /// Returns a factory of models for setups, since in some families image sizes and frames belong to the model; and
     /// the setup with the flags applied.
     ///

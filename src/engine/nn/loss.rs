@@ -19,6 +19,15 @@ pub fn causal_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     loss
 }
 
+/// The loss of transformers up to 4.47, in each model's own code: logits [batch, seq, vocab] are cast to fp32, and those but
+/// the last of each sample copied. Returns it with the logits that the model gives back.
+pub fn cast_and_shifted_lm_loss(t: &Tape, logits: Tensor, labels: &Tensor) -> (Tensor, Tensor) {
+    let cast = t.to_dtype(&logits, DType::F32);
+    drop(logits);
+    let loss = shifted_lm_loss(t, &cast, labels, DType::F32);
+    (loss, cast)
+}
+
 /// Cross entropy, in type `dtype`, of labels [batch, seq] shifted by one and the last of logits [batch, positions, vocab],
 /// which are cut where [`causal_lm_loss`] pads the labels.
 pub fn shifted_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor, dtype: DType) -> Tensor {

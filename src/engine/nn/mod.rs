@@ -41,7 +41,10 @@ pub use experts::{ExpertSizes, Experts, clamped_gate};
 pub use gate::gated;
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
-pub use loss::{causal_lm_loss, classification_loss, fused_causal_lm_loss, shifted_lm_loss, unshifted_lm_loss};
+pub use loss::{
+    cast_and_shifted_lm_loss, causal_lm_loss, classification_loss, fused_causal_lm_loss, shifted_lm_loss,
+    unshifted_lm_loss,
+};
 pub use mask::{
     Pattern, bidirectional_mask, causal_mask, counted_positions, ids, made_mask, padding_mask, patch_mask,
     pattern_mask, position_ids, recurrent_mask, text_mask,

@@ -155,6 +155,9 @@ choices! {
         Full = "full",
         /// Liger's `fused_linear_cross_entropy`: logits of a few rows at a time, never all.
         FusedLinear = "fused_linear",
+        /// All logits in fp32, and a copy of them without the last position: as transformers computed it up to 4.47, and as
+        /// models do that bring their own code.
+        Shifted = "shifted",
     }
 
     /// Layout of samples of different lengths in a batch.

@@ -88,8 +88,19 @@ pub fn parameters(model: &Model) -> u64 {
     built.params.iter().map(elements).sum()
 }
 
-/// Numbers of the model's own parameters that bitsandbytes keeps in 4 bits, and of the others.
-pub fn parameters_in_4_bits(model: &Model) -> [u64; 2] {
+/// Parameters of a model whose linear maps bitsandbytes keeps in 4 bits, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct In4Bits {
+    /// In 4 bits.
+    pub packed: u64,
+    /// Of the largest linear map in 4 bits.
+    pub largest: u64,
+    /// All others.
+    pub others: u64,
+}
+
+/// Counts the model's own parameters as bitsandbytes keeps them.
+pub fn parameters_in_4_bits(model: &Model) -> In4Bits {
     let tape = Tape::new(Gpu::default());
     let setup = Setup {
         freeze: Freeze::Qlora,
@@ -97,16 +108,14 @@ pub fn parameters_in_4_bits(model: &Model) -> [u64; 2] {
     };
     let builder = Builder::new(&tape, trained(&setup));
     let forward = model.build(&builder);
-    let count = |is_packed: bool| {
-        let of = builder
-            .made()
-            .into_iter()
-            .filter(|p| (p.dtype() == DType::U8) == is_packed);
-        of.map(|p| elements(&p)).sum()
-    };
-    let counts = [count(true), count(false)];
+    let made = builder.made();
     drop(forward);
-    counts
+    let (packed, others): (Vec<&Tensor>, Vec<&Tensor>) = made.iter().partition(|p| p.dtype() == DType::U8);
+    In4Bits {
+        packed: packed.iter().map(|p| elements(p)).sum(),
+        largest: packed.iter().map(|p| elements(p)).max().unwrap_or_default(),
+        others: others.iter().map(|p| elements(p)).sum(),
+    }
 }
 
 /// Returns the trained parts and the types of weights. Weights that QLoRA does not quantise are widened to fp32

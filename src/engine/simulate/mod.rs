@@ -54,7 +54,7 @@ use crate::{Model, Report, Setup};
 
 pub use crate::model::NoFlash;
 pub use around::{Beside, around};
-pub use build::{parameters, parameters_in_4_bits};
+pub use build::{In4Bits, parameters, parameters_in_4_bits};
 pub use count::{Counted, count};
 pub use error::{Missing, SimulateError};
 pub use inference::{Inference, InferenceAnswer, Passed, evaluate, generate};

@@ -88,7 +88,7 @@ fn text_alone_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> 
             ],
         );
     }
-    if setup.loss != Loss::Full {
+    if setup.loss == Loss::FusedLinear {
         return not_simulated(
             "`images` 0 and Liger's fused loss".into(),
             ways![
@@ -212,7 +212,8 @@ fn stored_weights_fit(model: &Model, setup: &Setup) -> Result<(), Refused> {
                 },
             ],
         ),
-        Stored::Nf4(compute) if compute != setup.precision.products() => not_simulated(
+        // Tools set it anew for the card; of 16 bits both are of one size.
+        Stored::Nf4(compute) if compute.width() != setup.precision.products().width() => not_simulated(
             format!(
                 "`precision` {} and `bnb_4bit_compute_dtype` {}",
                 setup.precision.name(),
@@ -256,10 +257,29 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
     )
 }
 
+/// Returns true for models whose loss is that of the decoders like Llama's, which Liger replaces in most of them.
+fn has_usual_head(model: &Model) -> bool {
+    const OTHERS: [&str; 4] = ["glm", "glm4", "idefics2", "internvl"];
+    model.config.family().support().liger == Liger::Replaces || OTHERS.contains(&model.model_type)
+}
+
 /// Checks that Liger replaces the forward of the model's family.
 fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), Refused> {
-    if setup.loss == Loss::Full {
-        return Ok(());
+    match setup.loss {
+        Loss::Full => return Ok(()),
+        Loss::Shifted
+            if has_usual_head(model) && matches!(setup.trainer, TrainerKind::Loop | TrainerKind::Transformers) =>
+        {
+            return Ok(());
+        }
+        Loss::Shifted => {
+            return not_simulated(
+                "`loss` shifted, which is simulated for decoders like Llama's, under a loop or transformers' Trainer"
+                    .into(),
+                ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
+            );
+        }
+        Loss::FusedLinear => {}
     }
     let name = model.name.clone();
     match model.config.family().support().liger {
@@ -334,7 +354,7 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
             ],
         ),
         (
-            setup.loss != Loss::Full,
+            setup.loss == Loss::FusedLinear,
             "TRL and Liger's fused loss, where TRL makes no logits anyway",
             ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
         ),
@@ -429,7 +449,8 @@ fn compiled_was_measured(setup: &Setup) -> Result<(), Refused> {
     let reasons = [
         (setup.trainer.is_trl(), "TRL"),
         (setup.freeze == Freeze::Qlora, "4-bit weights"),
-        (setup.loss != Loss::Full, "Liger's fused loss"),
+        (setup.loss == Loss::FusedLinear, "Liger's fused loss"),
+        (setup.loss == Loss::Shifted, "`loss` shifted"),
         (setup.attn == Attention::FlashAttention2, "`attn` flash_attention_2"),
         (!setup.lengths.is_empty(), "`lengths` that differ"),
         (setup.ema, "`ema`"),

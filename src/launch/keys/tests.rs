@@ -28,6 +28,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("llava", include_str!("fields/llava.tsv")),
     ("qwen_vl_series", include_str!("fields/qwen_vl_series.tsv")),
     ("showui", include_str!("fields/showui.tsv")),
+    ("glm4", include_str!("fields/glm4.tsv")),
 ];
 
 /// Rows that are no field of the tool's classes, and why they are there: table, key, reason.

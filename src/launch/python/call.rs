@@ -650,8 +650,15 @@ impl<'a> Machine<'a> {
             ("torch.cuda.is_available", _) => Value::Bool(true),
             ("torch.mps.is_available" | "torch.backends.mps.is_available", _) => Value::Bool(false),
             ("torch.device", Some(value)) => value,
-            _ if path.contains("bf") && is_asked_of_the_card(path) && self.has_bf16.is_some() => {
-                Value::Bool(self.has_bf16 == Some(true))
+            _ if path.contains("bf") && is_asked_of_the_card(path) => {
+                self.asks_card = true;
+                Value::Bool(self.has_bf16)
+            }
+            // Ampere's is the first of those with bf16; of those without Turing's is the last.
+            _ if last(path) == "get_device_capability" => {
+                self.asks_card = true;
+                let numbers = if self.has_bf16 { [8, 0] } else { [7, 5] };
+                self.heap.tuple(numbers.map(Value::Int).into())
             }
             _ if is_asked_of_the_card(path) => Value::Unknown(Why::Card),
             ("fire.Fire" | "typer.run" | "Fire", Some(Value::Function(id))) => self.fired(id),
@@ -715,13 +722,12 @@ impl<'a> Machine<'a> {
 
 /// True for functions that answer by the card.
 fn is_asked_of_the_card(path: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 7] = [
         "is_bf16_supported",
         "is_bfloat16_supported",
         "is_torch_bf16_gpu_available",
         "is_torch_bf16_available",
         "is_bf16_available",
-        "get_device_capability",
         "get_device_properties",
         "get_device_name",
     ];

@@ -1,6 +1,7 @@
 //! What the calls of a script say of its run, as lines of a launch.
 
 mod lengths;
+mod library;
 mod loaded;
 mod own_loop;
 mod trained;
@@ -61,6 +62,19 @@ pub(crate) struct Facts {
     pub reads_options: bool,
     /// It took defaults of its own options, since no command was given.
     pub took_defaults: bool,
+    /// The card decides between bf16 and fp16.
+    pub asks_card: bool,
+    /// The same, and nobody says which card it is.
+    pub card: Option<OpenCard>,
+}
+
+/// A card that decides something and that nobody names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenCard {
+    /// Hosts of notebooks give one where nothing is said.
+    OfNotebook,
+    /// It may be any.
+    Any,
 }
 
 /// Name of a type of PyTorch.
@@ -90,8 +104,6 @@ pub(super) struct Finder<'m, 'a> {
     pub machine: &'m mut Machine<'a>,
     pub facts: Facts,
     known: BTreeMap<&'static str, Meaning>,
-    /// Whether the card has bf16, where the file says which it is.
-    pub has_bf16: Option<bool>,
     /// The longest sample that unsloth's model is loaded for.
     model_limit: Option<Value>,
     is_unsloth: bool,
@@ -108,7 +120,7 @@ struct Trainer {
 }
 
 impl<'m, 'a> Finder<'m, 'a> {
-    pub fn new(machine: &'m mut Machine<'a>, has_bf16: Option<bool>) -> Self {
+    pub fn new(machine: &'m mut Machine<'a>) -> Self {
         Self {
             machine,
             facts: Facts {
@@ -120,9 +132,10 @@ impl<'m, 'a> Finder<'m, 'a> {
                 taken: BTreeSet::new(),
                 reads_options: false,
                 took_defaults: false,
+                asks_card: false,
+                card: None,
             },
             known: BTreeMap::new(),
-            has_bf16,
             model_limit: None,
             is_unsloth: false,
             older: None,
@@ -136,7 +149,7 @@ impl<'m, 'a> Finder<'m, 'a> {
     pub fn find(mut self) -> Result<Option<Facts>, String> {
         let trainers = self.trainers();
         let is_found = match &trainers[..] {
-            [] => self.of_loop(),
+            [] => self.of_loop() || self.of_library(),
             [trainer] => {
                 self.of_trainer(trainer);
                 true
@@ -168,6 +181,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         }
         self.facts.taken.extend(std::mem::take(&mut self.machine.taken));
         self.facts.took_defaults = self.machine.took_defaults;
+        self.facts.asks_card |= self.machine.asks_card;
         Ok(Some(self.facts))
     }
 
@@ -182,12 +196,13 @@ impl<'m, 'a> Finder<'m, 'a> {
         let Some(place) = self.older.filter(|_| self.facts.tool.is_trl() && !is_told) else {
             return;
         };
+        self.tell("gradient_checkpointing", false, place);
         self.open(
             "gradient_checkpointing",
             &Json::Null,
             place,
-            "it is on by itself since TRL 0.20, and this script is of a transformers before 5",
-            (Aspect::Checkpointing, Direction::Unknown),
+            "it is on by itself since TRL 0.20, and this script is of a transformers before 5, so it is taken as off",
+            (Aspect::Checkpointing, Direction::AtMost),
         );
     }
 

@@ -89,8 +89,10 @@ pub(super) struct Machine<'a> {
     may_be: usize,
     of_data: usize,
     handed_functions: BTreeSet<Id>,
-    /// Whether the card has bf16, where the file says which it is.
-    pub has_bf16: Option<bool>,
+    /// True for a card that has bf16.
+    pub has_bf16: bool,
+    /// True once something was asked of the card that decides between bf16 and fp16.
+    pub asks_card: bool,
 }
 
 impl<'a> Machine<'a> {
@@ -119,7 +121,8 @@ impl<'a> Machine<'a> {
             may_be: 0,
             of_data: 0,
             handed_functions: BTreeSet::new(),
-            has_bf16: None,
+            has_bf16: true,
+            asks_card: false,
         }
     }
 

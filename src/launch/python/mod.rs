@@ -23,7 +23,7 @@ use self::notebook::Notebook;
 use self::source::Unit;
 use crate::entry::Entry;
 
-pub(crate) use self::facts::{Facts, Open};
+pub(crate) use self::facts::{Facts, Open, OpenCard};
 pub(crate) use self::machine::Options;
 
 /// Largest notebook that is read, in bytes: outputs with images are passed over.
@@ -106,10 +106,16 @@ impl Program {
 }
 
 /// Reads what one of several programs starts, with the options of the command that starts it; the others are its modules.
+/// `has_bf16` is of the card, if one is told; else that of the notebook counts, or one that has bf16 is assumed.
 ///
 /// # Errors
 /// Says why nothing can be read: it starts nothing, or several runs.
-pub(crate) fn read(programs: &[&Program], main: usize, options: &Options) -> Result<Started, String> {
+pub(crate) fn read(
+    programs: &[&Program],
+    main: usize,
+    options: &Options,
+    has_bf16: Option<bool>,
+) -> Result<Started, String> {
     let mut units: Vec<&Unit> = Vec::new();
     let mut names = Vec::new();
     let mut own = 0..0;
@@ -126,15 +132,19 @@ pub(crate) fn read(programs: &[&Program], main: usize, options: &Options) -> Res
     if let ([(cell, why, _), ..], true) = (&program.faults[..], program.units.is_empty()) {
         return Err(format!("cell {cell}: {why}"));
     }
-    let has_bf16 = program.card.as_deref().map(has_bf16);
+    let told = has_bf16.or_else(|| program.card.as_deref().map(card_has_bf16));
     let mut machine = Machine::new(&units, &names, options);
-    machine.has_bf16 = has_bf16;
+    machine.has_bf16 = told.unwrap_or(true);
     let scope = machine.start(own);
     if !trains(&machine) {
         start_main(&mut machine, scope);
     }
     let command = started_command(&machine);
-    if let Some(mut facts) = Finder::new(&mut machine, has_bf16).find()? {
+    if let Some(mut facts) = Finder::new(&mut machine).find()? {
+        facts.card = (facts.asks_card && told.is_none()).then_some(match program.is_notebook {
+            true => OpenCard::OfNotebook,
+            false => OpenCard::Any,
+        });
         let faults = program.faults.iter().filter(|(.., decides)| *decides);
         facts
             .open
@@ -151,7 +161,7 @@ pub(crate) fn read(programs: &[&Program], main: usize, options: &Options) -> Res
 }
 
 /// True if a card of a notebook's host has bf16.
-fn has_bf16(card: &str) -> bool {
+fn card_has_bf16(card: &str) -> bool {
     !["T4", "P100", "V100", "K80", "P4"].contains(&card)
 }
 

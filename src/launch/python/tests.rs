@@ -1,8 +1,9 @@
 //! Scripts and notebooks, written for these tests after the way in which people write them.
 
 use serde_json::{Value, json};
+use vramscope_engine::simulate::In4Bits;
 
-use crate::{Fate, Launch, LaunchError, ModelFacts, Source, Tool, read};
+use crate::{Fate, Launch, LaunchError, ModelFacts, Note, Source, Tool, read, read_on};
 
 fn read_all(files: &[(&str, &str)]) -> Result<Launch, LaunchError> {
     let sources: Vec<Source<'_>> = files.iter().map(|(name, text)| Source { name, text }).collect();
@@ -247,7 +248,7 @@ fn a_notebook_is_read_cell_by_cell() {
             .all(|line| line.starts_with("unsloth") || line.starts_with("use_gradient_checkpointing"))
     );
     assert!(!format!("{launch:?}").contains("hf_abc"));
-    // Nothing but the card decides the type.
+    // Nothing but the card decides the type: that of the notebook, the one that is asked for, or the one that hosts give.
     let asked = notebook
         .to_string()
         .replace("bf16 = True", "bf16 = is_bfloat16_supported()");
@@ -255,14 +256,109 @@ fn a_notebook_is_read_cell_by_cell() {
         "import FastLanguageModel",
         "import FastLanguageModel, is_bfloat16_supported",
     );
-    let open_of = open(&read_all(&[("tune.ipynb", &asked)]).unwrap());
-    assert!(
-        open_of.iter().any(|line| line.starts_with("bf16: the card decides")),
-        "{open_of:?}"
-    );
     let mut told: Value = serde_json::from_str(&asked).unwrap();
     told["metadata"] = json!({"colab": {"gpuType": "A100"}});
     assert_eq!(case(&read(&told))["precision"], "bf16-amp");
+    let text = told.to_string();
+    let source = Source {
+        name: "tune.ipynb",
+        text: &text,
+    };
+    assert_eq!(case(&read_on(&[source], Some(false)).unwrap())["precision"], "fp16-amp");
+    let untold = read_all(&[("tune.ipynb", &asked)]).unwrap();
+    let of_size = |packed: u64| ModelFacts {
+        parameters: Some(In4Bits {
+            packed,
+            largest: 1 << 26,
+            others: 1 << 30,
+        }),
+        ..ModelFacts::UNKNOWN
+    };
+    for (packed, precision, word) in [
+        (7 << 30, "fp16-amp", "card_of_notebooks"),
+        (70 << 30, "bf16-amp", "card_with_bf16"),
+    ] {
+        let resolved = untold.clone().of_model(of_size(packed)).resolve(of_size(packed));
+        assert_eq!(resolved.case["precision"], precision);
+        assert!(
+            resolved.assumed.iter().any(|remark| remark.note.word() == word),
+            "{resolved:?}"
+        );
+    }
+}
+
+#[test]
+fn what_a_script_asks_of_the_card_is_answered_for_it() {
+    let text = "import torch\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n\
+                is_new = torch.cuda.get_device_capability()[0] >= 8\n\
+                net = AutoModelForCausalLM.from_pretrained('a/b', dtype=torch.bfloat16 if is_new else torch.float16,\n\
+                    attn_implementation='flash_attention_2' if is_new else 'eager')\n\
+                Trainer(net, TrainingArguments('o', bf16=is_new, fp16=not is_new)).train()\n";
+    let source = Source { name: "tune.py", text };
+    for (has_bf16, precision, attn) in [
+        (None, "bf16-amp", "flash_attention_2"),
+        (Some(true), "bf16-amp", "flash_attention_2"),
+        (Some(false), "fp16-amp", "eager"),
+    ] {
+        let launch = read_on(&[source], has_bf16).unwrap();
+        holds(&case(&launch), &json!({"precision": precision, "attn": attn}));
+        let resolved = launch.resolve(ModelFacts::UNKNOWN);
+        let is_said = resolved.assumed.iter().any(|remark| remark.note == Note::CardWithBf16);
+        assert_eq!(is_said, has_bf16.is_none(), "{resolved:?}");
+    }
+}
+
+#[test]
+fn what_unsloth_does_only_saves_and_what_overflows_is_in_fp32() {
+    let text = "from unsloth import FastVisionModel\nfrom trl import SFTConfig, SFTTrainer\n\
+                net, tok = FastVisionModel.from_pretrained('a/b', load_in_4bit=True)\n\
+                net = FastVisionModel.get_peft_model(net, r=8)\n\
+                SFTTrainer(model=net, args=SFTConfig(max_length=512)).train()\n";
+    let source = Source { name: "tune.py", text };
+    let launch = read_on(&[source], Some(false)).unwrap();
+    let facts = |overflows_fp16: bool| ModelFacts {
+        takes_images: false,
+        overflows_fp16,
+        ..ModelFacts::UNKNOWN
+    };
+    for (overflows, precision) in [(false, "fp16-amp"), (true, "fp32")] {
+        let resolved = launch.resolve(facts(overflows));
+        assert_eq!(resolved.case["precision"], precision);
+        assert_eq!(resolved.grade(), crate::Grade::AtMost, "{resolved:?}");
+    }
+}
+
+#[test]
+fn a_library_that_trains_by_one_call_is_told_apart() {
+    let of = |call: &str| read_all(&[("x.py", call)]).unwrap();
+    let launch = of("from maestro.trainer.models.qwen_2_5_vl.core import train\n\
+                     train({'dataset': 'd', 'optimization_strategy': 'qlora', 'batch_size': 2})\n");
+    assert_eq!(launch.model(), Some("Qwen/Qwen2.5-VL-3B-Instruct"));
+    holds(
+        &case(&launch),
+        &json!({"batch": 2, "accum": 8, "freeze": "qlora", "rank": 8, "lora_targets": "q_proj,v_proj", "precision": "bf16"}),
+    );
+    // Its own code misspells the type of compute.
+    let with = |largest: u64| {
+        let facts = ModelFacts {
+            parameters: Some(In4Bits {
+                packed: 3 << 30,
+                largest,
+                others: 1 << 29,
+            }),
+            ..ModelFacts::UNKNOWN
+        };
+        launch
+            .resolve(facts)
+            .not_simulated
+            .iter()
+            .map(|remark| remark.note)
+            .collect::<Vec<_>>()
+    };
+    assert!(with(1 << 25).contains(&Note::Fp32IsCovered));
+    assert!(with(1 << 29).contains(&Note::ComputeInFp32));
+    let other = of("from maestro.trainer.models.florence_2.core import train\ntrain({'dataset': 'd'})\n");
+    assert!(other.resolve(ModelFacts::UNKNOWN).another_run().next().is_some());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::output;
 use super::path::{file_name, within};
 use super::state::{Flow, State, Value};
 use super::{EarlyEnd, Run, is_assignment, is_name, is_open, open, open_word, plain};
-use crate::program::{PROGRAMS, is_runner, is_scheduler, started};
+use crate::program::{PROGRAMS, is_runner, is_scheduler, started, takes_value};
 
 /// A command whose words are expanded.
 #[derive(Debug, Clone)]
@@ -756,7 +756,7 @@ fn behind_runner(words: &[String]) -> Option<usize> {
     let candidates = || (1..words.len()).filter(|at| is_command(&words[*at]));
     // Behind an option may be its value, such as an environment or a package of a program's name.
     candidates()
-        .find(|at| !words[at - 1].starts_with('-'))
+        .find(|at| !takes_value(&words[at - 1]))
         .or_else(|| candidates().next())
 }
 

@@ -107,6 +107,11 @@ fn scripts_beside_are_started_with_their_arguments_and_environment() {
 #[test]
 fn programs_that_start_others_are_looked_through() {
     for (text, words) in [
+        // An option that holds its value takes no word behind it.
+        (
+            "nice --adjustment=5 torchrun --nproc_per_node 4 t.py python x",
+            "torchrun --nproc_per_node 4 t.py python x",
+        ),
         (
             "docker run --rm --gpus '\"device=0,1\"' -e A=1 -v /x:/x me/image:1 bash -c 'cd /x && python t.py --b 1'",
             "python t.py --b 1",

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
 use vramscope_engine::dtype::DType;
-use vramscope_engine::setup::{Attention, Freeze, Loss, Setup, Targets};
+use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Setup, Targets};
 
 /// LLaMA-Factory's `lora_target`; its `all` is peft's `all-linear`.
 fn lora_target(names: &[String]) -> String {

@@ -45,7 +45,7 @@ impl Estimate {
     /// See [`Failure`].
     pub fn run_against(self, other: &Launch) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
-        let Some(launch) = self.launch.read()? else {
+        let Some(launch) = self.launch.read(self.room.has_bf16()?)? else {
             return Err(Failure::Input("--against needs a --launch to stand beside".into()));
         };
         let (a, b) = (self.launch.place(&launch), self.launch.place_against(other));
@@ -62,6 +62,7 @@ impl Estimate {
                 report: &run.report,
                 target: run.target.clone(),
                 left_out: &run.standing.left_out,
+                lengths: run.standing.lengths,
                 time: None,
                 around: None,
             });
@@ -90,9 +91,11 @@ impl Estimate {
         // With names of its own, whose remarks are on this run's model alone.
         let mut subject = self.subject.clone().with_own_names();
         subject.stand_at(place);
-        let resolved = launch.resolve(subject.facts(launch.model())?);
+        let facts = subject.facts(launch.model())?;
+        let launch = launch.clone().of_model(facts);
+        let resolved = launch.resolve(facts);
         if format == Format::Text {
-            output::print(&text::launch(launch, &resolved, terminal::width()))?;
+            output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
         let mut standing = Standing::of(&resolved, &self.setup, self.parallel.names_world());
         subject.launch(self.launch.case(&resolved, &standing, true)?, &resolved);

@@ -3,6 +3,7 @@
 mod against;
 mod batch;
 mod inference;
+mod lengths;
 pub mod recorded;
 mod single;
 
@@ -130,7 +131,7 @@ impl Estimate {
                     self.format.unwrap_or(Format::Jsonl),
                 )
             }
-            None if self.phase == Phase::Train => match self.launch.read_against()? {
+            None if self.phase == Phase::Train => match self.launch.read_against(self.room.has_bf16()?)? {
                 Some(other) => self.run_against(&other),
                 None => self.run_single(),
             },

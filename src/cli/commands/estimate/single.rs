@@ -7,6 +7,7 @@ use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 
 use super::Estimate;
 use super::batch::Line;
+use super::lengths::OpenLengths;
 use crate::failure::Failure;
 use crate::input::launch::Standing;
 use crate::input::room::limit;
@@ -18,15 +19,19 @@ impl Estimate {
     ///
     /// # Errors
     /// See [`Failure`].
+    #[expect(clippy::too_many_lines, reason = "one step for each part of the answer")]
     pub fn run_single(mut self) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
-        let mut standing = self.take_launch(format)?;
+        let (mut standing, open) = self.take_launch(format)?;
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
-        let parallel = self.parallel.over(self.subject.parallel()?)?;
+        let mut parallel = self.parallel.over(self.subject.parallel()?)?;
         let (clock, expense, names) = (self.clock()?, self.time.expense()?, self.subject.names());
-        let (model, setup) = self.subject.read(&self.setup)?;
+        let (mut model, mut setup) = self.subject.clone().read(&self.setup)?;
         standing.left_out.extend(names.left_out());
+        if let Some(open) = open.as_ref().filter(|open| open.is_unlimited) {
+            (model, setup, parallel) = self.shortened(open, &mut standing)?;
+        }
         let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup.trainer));
         let clock = clock.filter(|_| timed);
         let (report, time) = match &clock {
@@ -42,6 +47,9 @@ impl Estimate {
         };
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, standing.fit(&report, &target, gpus)));
+        if let Some(open) = &open {
+            standing.lengths = self.lengths(open, &standing, target.as_ref());
+        }
         let host = host_room(self.host_gib, gpus)?;
         let workers = self.time.data(setup.batch).map_or(0, |data| data.workers);
         let beside = Beside::of(&report, &model, parallel.as_ref(), workers);
@@ -55,6 +63,7 @@ impl Estimate {
                     report: &report,
                     target,
                     left_out: &standing.left_out,
+                    lengths: standing.lengths,
                     around: Some((&around, host)),
                     time,
                 };
@@ -82,12 +91,14 @@ impl Estimate {
     }
 
     /// Takes the setup of the files that start the run, if any are given, and shows what is read of them.
-    fn take_launch(&mut self, format: Format) -> Result<Standing, Failure> {
-        let Some(launch) = self.launch.read()? else {
-            return Ok(Standing::default());
+    fn take_launch(&mut self, format: Format) -> Result<(Standing, Option<OpenLengths>), Failure> {
+        let Some(launch) = self.launch.read(self.room.has_bf16()?)? else {
+            return Ok((Standing::default(), None));
         };
         self.subject.stand_at(self.launch.place(&launch));
-        let resolved = launch.resolve(self.subject.facts(launch.model())?);
+        let facts = self.subject.facts(launch.model())?;
+        let launch = launch.of_model(facts);
+        let resolved = launch.resolve(facts);
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
@@ -100,7 +111,8 @@ impl Estimate {
             output::print_json(&standing.grade(NoFigure { model, command }))?;
         }
         self.subject.launch(case?, &resolved);
-        Ok(standing)
+        let open = OpenLengths::of(&launch, facts, &resolved, &standing);
+        Ok((standing, open))
     }
 }
 

@@ -22,7 +22,7 @@ pub fn render(names: &[String; 2], both: &[Estimate<'_>; 2], of: &Difference, wi
     for ((letter, name), run) in ["A", "B"].iter().zip(names).zip(both) {
         out += &format!("{STRONG}{letter}{STRONG:#}  {QUIET}{name}{QUIET:#}\n");
         out += &heading::render(run, width);
-        out += &verdict::render(run.target.as_ref(), run.left_out, width);
+        out += &verdict::render(run.target.as_ref(), (run.left_out, run.lengths), width);
         out += "\n";
     }
     out += &settings(both);

@@ -47,7 +47,7 @@ use vramscope_engine::report::{Around, HostRoom};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
-use vramscope_launch::LeftOut;
+use vramscope_launch::{LeftOut, OfLengths};
 use vramscope_time::{Milliseconds, TimeAnswer};
 
 use super::target::Target;
@@ -66,6 +66,8 @@ pub struct Estimate<'a> {
     pub target: Option<(Target, Fit)>,
     /// Settings of the given run that the figures leave out.
     pub left_out: &'a [LeftOut],
+    /// What is known of a run whose samples no file tells.
+    pub lengths: OfLengths,
     /// Memory before and beside the steps, and the host's, if it is told.
     pub around: Option<(&'a Around, HostRoom)>,
     /// Time of a step, if the card's rates are known.
@@ -78,7 +80,7 @@ impl Estimate<'_> {
     pub fn render(&self, width: usize) -> String {
         let sections = [
             heading::render(self, width),
-            verdict::render(self.target.as_ref(), self.left_out, width),
+            verdict::render(self.target.as_ref(), (self.left_out, self.lengths), width),
             phases::render(self.report, width),
             self.time
                 .as_ref()

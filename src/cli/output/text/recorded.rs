@@ -4,6 +4,7 @@ use vramscope_engine::Report;
 use vramscope_engine::format::{count, gib, grouped};
 use vramscope_engine::recording::{About, Batches, Played, Point};
 use vramscope_engine::verdict::Fit;
+use vramscope_launch::OfLengths;
 use vramscope_time::{Milliseconds, TimeAnswer};
 
 use super::paint::{QUIET, STRONG};
@@ -22,7 +23,7 @@ pub fn recorded(
     let report = &played.report;
     let sections = [
         heading(played, width),
-        verdict::render(target, &[], width),
+        verdict::render(target, (&[], OfLengths::default()), width),
         phases::render(report, width),
         time.map_or_else(String::new, |(ms, time)| time::render((ms, time), width)),
         breakdown::render(report, width),

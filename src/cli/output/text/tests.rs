@@ -6,6 +6,7 @@ use vramscope_engine::report::{BreakdownNode, Phase, Reserved, SegmentLayout, Se
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
+use vramscope_launch::OfLengths;
 
 use super::Estimate;
 use crate::output::ascii;
@@ -114,6 +115,7 @@ fn shown(target: Option<Target>, width: usize) -> String {
     let target = target.map(|target| (target, Fit::of(&report, target.room())));
     let estimate = Estimate {
         left_out: &[],
+        lengths: OfLengths::default(),
         time: None,
         model: "llava-1.5-7b",
         setup: &setup,

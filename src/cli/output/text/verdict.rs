@@ -2,8 +2,9 @@
 
 use anstyle::Style;
 use vramscope_engine::format::{gib, share};
+use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
-use vramscope_launch::{Direction, Grade, LeftOut};
+use vramscope_launch::{Direction, Grade, LeftOut, OfLengths};
 
 use super::bar::bar;
 use super::paint::{self, QUIET, STRONG};
@@ -13,35 +14,44 @@ use crate::phrases::phrase;
 
 /// Formats the verdict as a word and a sentence over a gauge, and what the figure leaves out of the run; without a target,
 /// explains how to get one.
-pub fn render(target: Option<&(Target, Fit)>, left_out: &[LeftOut], width: usize) -> String {
+pub fn render(target: Option<&(Target, Fit)>, (left_out, lengths): (&[LeftOut], OfLengths), width: usize) -> String {
     let Some((target, fit)) = target else {
         let how = wrap(
             "For a verdict add --gpu NAME (vramscope gpus lists them) or --limit-gib X.",
             width,
         );
-        return format!("{}{QUIET}{}{QUIET:#}\n", lacking(left_out, width), how.join("\n"));
+        return format!(
+            "{}{QUIET}{}{QUIET:#}\n",
+            lacking((left_out, lengths), width),
+            how.join("\n")
+        );
     };
-    let grade = Grade::of(left_out);
+    let grade = Grade::of(left_out).with(lengths);
     let (word, style) = word(fit.verdict, grade);
     let sentence = wrap(&format!("{word}  {}", sentence(fit, target, grade)), width).join("\n");
     let sentence = sentence.strip_prefix(word).unwrap_or_default();
     let note = note(target, width);
     format!(
-        "{style}{word}{style:#} {sentence}\n{}\n{}{note}",
+        "{style}{word}{style:#} {sentence}\n{}\n{}{}{note}",
         gauge(fit, style, width),
-        lacking(left_out, width)
+        that_fits(lengths, target, width),
+        lacking((left_out, lengths), width)
     )
 }
 
 /// Lists what the figure leaves out of the run, and on which side of it the run lies.
-fn lacking(left_out: &[LeftOut], width: usize) -> String {
+fn lacking((left_out, lengths): (&[LeftOut], OfLengths), width: usize) -> String {
     if left_out.is_empty() {
         return String::new();
     }
-    let side = match Grade::of(left_out) {
-        Grade::AtMost => "the run needs at most this",
-        Grade::AtLeast => "the run needs at least this",
-        _ => "the run may need less or more; a dry run tells (vramscope dry-run)",
+    let side = match (Grade::of(left_out), lengths.least) {
+        (Grade::AtMost, Some(least)) => format!(
+            "the run needs between {} (samples of one position) and this",
+            gib(Bytes::new(least.peak_reserved))
+        ),
+        (Grade::AtMost, None) => "the run needs at most this".to_owned(),
+        (Grade::AtLeast, _) => "the run needs at least this".to_owned(),
+        _ => "the run may need less or more; a dry run tells (vramscope dry-run)".to_owned(),
     };
     let mut out = format!("{STRONG}Not in this figure{STRONG:#}  {QUIET}{side}{QUIET:#}\n");
     for left in left_out {
@@ -58,6 +68,15 @@ fn lacking(left_out: &[LeftOut], width: usize) -> String {
         out += &format!("    {}\n", wrap(&item, width.saturating_sub(6)).join("\n      "));
     }
     out
+}
+
+/// The longest samples with which a run fits that does not with the longest that it may have.
+fn that_fits(lengths: OfLengths, target: &Target, width: usize) -> String {
+    let Some(positions) = lengths.length_that_fits else {
+        return String::new();
+    };
+    let sentence = format!("With samples of up to {positions} positions it fits {}.", target.name());
+    format!("{}\n", wrap(&sentence, width).join("\n"))
 }
 
 /// Says that a card is not driven by CUDA, whose steps are simulated.
@@ -87,7 +106,7 @@ fn word(verdict: Verdict, grade: Grade) -> (&'static str, Style) {
     let style = paint::verdict(verdict);
     match (verdict, grade) {
         (Verdict::Fits, Grade::Exact) => ("FITS", style),
-        (Verdict::Fits, Grade::AtMost) => ("FITS", paint::verdict(Verdict::Tight)),
+        (Verdict::Fits, Grade::AtMost | Grade::Between) => ("FITS", paint::verdict(Verdict::Tight)),
         (Verdict::Tight, Grade::Exact) => ("TIGHT", style),
         (Verdict::Oom, Grade::Exact | Grade::AtLeast) => ("OOM", style),
         _ => ("NOT KNOWN", paint::verdict(Verdict::Tight)),
@@ -98,9 +117,9 @@ fn sentence(fit: &Fit, target: &Target, grade: Grade) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
     let needs = match grade {
         Grade::Exact => "needs",
-        Grade::AtMost => "needs at most",
+        Grade::AtMost | Grade::Between => "needs at most",
         Grade::AtLeast => "needs at least",
-        Grade::Between | Grade::DryRun => "what is simulated of it needs",
+        Grade::DryRun => "what is simulated of it needs",
     };
     if let Some([low, high]) = fit.compiled {
         let (name, low, high) = (target.name(), gib(low), gib(high));

@@ -107,7 +107,12 @@ pub fn formed_logits_and_loss(t: &Tape, lm_head: &Linear, h: Tensor, batch: &Bat
     t.component("", Component::Head, || {
         let mut logits = lm_head.call(t, &states);
         logits = form.of(t, logits);
-        let loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
+        let loss;
+        if batch.loss == Loss::Shifted {
+            (loss, logits) = t.scope("loss", || nn::cast_and_shifted_lm_loss(t, logits, labels));
+        } else {
+            loss = t.scope("loss", || nn::causal_lm_loss(t, &logits, labels));
+        }
         drop((h, states));
         Output {
             loss,

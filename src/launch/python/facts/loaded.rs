@@ -6,7 +6,6 @@ use super::{COMPUTED, Finder};
 use crate::left_out::{Aspect, Direction};
 use crate::python::call::last;
 use crate::python::heap::{Arguments, Id, Value, Why};
-use crate::python::machine::Machine;
 use crate::python::model::Model;
 use crate::python::source::Place;
 use crate::tool::Tool;
@@ -136,6 +135,8 @@ impl Finder<'_, '_> {
         let is_full = get("full_finetuning") == Some(Value::Bool(true));
         let four = get("load_in_4bit").unwrap_or(Value::Bool(!is_full));
         self.say("from_pretrained.load_in_4bit", &four, place);
+        self.tell("BitsAndBytesConfig.bnb_4bit_use_double_quant", true, place);
+        self.tell("unsloth.patches", true, place);
         for name in [
             "load_in_8bit",
             "load_in_fp8",
@@ -151,8 +152,7 @@ impl Finder<'_, '_> {
         match get("dtype").filter(|value| *value != Value::None) {
             Some(value) => self.say("from_pretrained.dtype", &value, place),
             None => {
-                let flag = |machine: &Machine<'_>, key: &str| {
-                    let _ = machine;
+                let flag = |key: &str| {
                     self.facts
                         .entries
                         .iter()
@@ -161,21 +161,14 @@ impl Finder<'_, '_> {
                         .map(|entry| entry.value.clone())
                 };
                 let asked = [("bf16", true), ("fp16", false)];
-                let told = asked
-                    .into_iter()
-                    .find(|(key, _)| flag(self.machine, key) == Some(Json::Bool(true)));
-                match told.map(|(_, is_bf16)| is_bf16).or(self.has_bf16) {
-                    Some(is_bf16) => {
-                        self.tell(
-                            "from_pretrained.dtype",
-                            if is_bf16 { "bfloat16" } else { "float16" },
-                            place,
-                        );
-                        if told.is_none() {
-                            self.tell(if is_bf16 { "bf16" } else { "fp16" }, true, place);
-                        }
-                    }
-                    None => self.unread("from_pretrained.dtype", &Value::Unknown(Why::Card), place),
+                let told = asked.into_iter().find(|(key, _)| flag(key) == Some(Json::Bool(true)));
+                self.facts.asks_card |= told.is_none();
+                let is_bf16 = told.map_or(self.machine.has_bf16, |(_, is_bf16)| is_bf16);
+                let word = if is_bf16 { "bfloat16" } else { "float16" };
+                self.tell("from_pretrained.dtype", word, place);
+                if told.is_none() {
+                    self.tell("bf16", is_bf16, place);
+                    self.tell("fp16", !is_bf16, place);
                 }
             }
         }
@@ -186,20 +179,25 @@ impl Finder<'_, '_> {
             .and_then(|(_, _, arguments, _)| arguments.named("use_gradient_checkpointing").cloned())
             .or_else(|| get("use_gradient_checkpointing"));
         self.unsloth_checkpoints(&asked.unwrap_or(Value::text("unsloth")), place);
-        // Norms, rotary embeddings, adapters and the loss keep a part of what the model's own operations keep; modules that
-        // are compiled may keep others.
-        let (why, direction) = match class {
-            "FastLanguageModel" => (
+        // Norms, rotary embeddings, adapters and the loss keep a part of what the model's own operations keep. What is
+        // compiled keeps inputs of fused operations, and computes what lies between them again.
+        let why = match class {
+            "FastLanguageModel" => {
                 "unsloth's own operations for norms, rotary embeddings, MLPs, adapters and the loss keep less than those that \
-                 are simulated",
-                Direction::AtMost,
-            ),
-            _ => (
-                "unsloth compiles the model's modules, whose memory is not known",
-                Direction::Unknown,
-            ),
+                 are simulated"
+            }
+            _ => {
+                "unsloth's loss makes no logits of all positions, and modules that it compiles keep less than those that are \
+                 simulated"
+            }
         };
-        self.open("unsloth", &class.into(), place, why, (Aspect::Kernels, direction));
+        self.open(
+            "unsloth",
+            &class.into(),
+            place,
+            why,
+            (Aspect::Kernels, Direction::AtMost),
+        );
     }
 
     pub(super) fn unsloth_checkpoints(&mut self, asked: &Value, place: Place) {
@@ -274,6 +272,7 @@ impl Finder<'_, '_> {
         match model.prepared.or(in_place) {
             Some(call) => {
                 let object = self.machine.heap.objects[call].clone();
+                self.tell("BitsAndBytesConfig.is_prepared", true, object.place);
                 let is_on = object
                     .arguments
                     .get("use_gradient_checkpointing", 1)
@@ -302,6 +301,7 @@ impl Finder<'_, '_> {
                 let place = model
                     .base
                     .map_or(Place::default(), |base| self.machine.heap.objects[base].place);
+                self.tell("BitsAndBytesConfig.is_prepared", false, place);
                 self.open(
                     "load_in_4bit",
                     &true.into(),
