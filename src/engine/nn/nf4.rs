@@ -166,6 +166,7 @@ mod tests {
         let policy = Trained {
             freeze: Freeze::Qlora,
             dtype: DType::F32,
+            frozen: DType::F32,
             nf4: Some(DType::Bf16),
             causal_conv1d: false,
         };
