@@ -63,7 +63,7 @@ notes! {
     NoFlashAttention = "no_flash_attention", "FlashAttention, which is not simulated for this model: PyTorch's own attention keeps as much, and masks beside";
     ComputeIn4Bits = "compute_in_4_bits", "4-bit weights are multiplied in {dtype} beside other compute in {other}, of the same size";
     LossIn4Bits = "loss_in_4_bits", "the trainer of {tool} beside 4-bit weights: transformers' Trainer is simulated, which makes logits of all positions";
-    DpoIn4Bits = "dpo_in_4_bits", "TRL's DPO beside 4-bit weights, whose pairs and reference are not those of supervised fine-tuning";
+    DpoIn4Bits = "dpo_in_4_bits", "DPO beside 4-bit weights, whose pairs and reference are not those of supervised fine-tuning";
     ScalesAreCovered = "scales_are_covered", "4-bit weights without double quantization: their scales take less than what is simulated in fp32 of the others";
     ComputeInFp32 = "compute_in_fp32", "4-bit weights are multiplied in {dtype} beside other compute in {other} (bnb_4bit_compute_dtype)";
     Fp32IsCovered = "fp32_is_covered", "4-bit weights are multiplied in {dtype} beside other compute in {other}: in full they take less than what is simulated in fp32 of the others";

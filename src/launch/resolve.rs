@@ -85,7 +85,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     }
     attention(draft, model, &mut out);
     if draft.bits == Some(4) {
-        trainer_in_4_bits(tool, &mut out);
+        trainer_in_4_bits(draft, tool, &mut out);
     }
     use_cache(draft, tool, takes_images, &mut out);
     if tool == Tool::MsSwift && draft.all_logits != Some(true) {
@@ -123,14 +123,15 @@ fn attention(draft: &Draft, model: ModelFacts, out: &mut Resolved) {
     }
 }
 
-/// What TRL's trainers do beside 4-bit weights, where transformers' `Trainer` is simulated.
-fn trainer_in_4_bits(tool: Tool, out: &mut Resolved) {
+/// What trainers of TRL and ms-swift do beside 4-bit weights, where transformers' `Trainer` is simulated.
+fn trainer_in_4_bits(draft: &Draft, tool: Tool, out: &mut Resolved) {
     match tool {
         Tool::TrlGrpo => {
             let values = [("tool", tool.name().to_owned())];
             out.not_simulated.push(Note::LossIn4Bits.with(values));
         }
         Tool::TrlDpo => out.not_simulated.push(Note::DpoIn4Bits.into()),
+        _ if draft.is_dpo == Some(true) => out.not_simulated.push(Note::DpoIn4Bits.into()),
         _ => {}
     }
 }

@@ -367,6 +367,21 @@ fn ligers_other_kernels_are_not_simulated_unless_they_are_off() {
     assert_eq!(case(&of(off)).setup.loss, Loss::FusedLinear);
 }
 
+/// It was simulated as supervised fine-tuning, and said so nowhere.
+#[test]
+fn dpo_beside_4_bit_weights_is_another_run() {
+    for command in [
+        "trl dpo --model_name_or_path a/b --load_in_4bit --use_peft",
+        "swift rlhf --rlhf_type dpo --model a/b --tuner_type lora --quant_bits 4 --quant_method bnb --max_length 512",
+    ] {
+        let resolved = launch(&[command]).resolve(ModelFacts::UNKNOWN);
+        assert!(
+            resolved.another_run().any(|left| left.why.contains("DPO beside")),
+            "{command}: {resolved:?}"
+        );
+    }
+}
+
 /// ms-swift loads the thinker alone where nothing is to be spoken.
 #[test]
 fn a_talker_that_is_not_loaded_takes_nothing() {
