@@ -218,16 +218,21 @@ fn a_loop_is_read_as_far_as_it_says_what_it_does() {
     );
 }
 
-#[test]
-fn a_notebook_is_read_cell_by_cell() {
+/// A notebook of unsloth for Colab, as those of its makers are written.
+fn notebook_of_unsloth() -> Value {
     let cell = |source: &str| json!({"cell_type": "code", "source": source, "outputs": [{"data": {"image/png": "A".repeat(5000)}}]});
-    let notebook = json!({"cells": [
+    json!({"cells": [
         cell("%%capture\n!pip install unsloth"),
         cell("from unsloth import FastLanguageModel\nlength = 2048\nmodel, tok = FastLanguageModel.from_pretrained(\n    \"unsloth/Llama-3.2-1B\", max_seq_length = length, load_in_4bit = True)"),
         cell("model = FastLanguageModel.get_peft_model(model, r = 16, lora_dropout = 0, use_gradient_checkpointing = \"unsloth\")"),
         cell("from trl import SFTTrainer, SFTConfig\nt = SFTTrainer(model = model, tokenizer = tok, dataset_text_field = \"text\", max_seq_length = length,\n    args = SFTConfig(per_device_train_batch_size = 2, gradient_accumulation_steps = 4, bf16 = True, optim = \"adamw_8bit\", hub_token = \"hf_abcdefghijklmnop\"))"),
         cell("stats = t.train()"),
-    ], "metadata": {}, "nbformat": 4});
+    ], "metadata": {}, "nbformat": 4})
+}
+
+#[test]
+fn a_notebook_is_read_cell_by_cell() {
+    let notebook = notebook_of_unsloth();
     let read = |json: &Value| read_all(&[("tune.ipynb", &json.to_string())]).unwrap();
     let launch = read(&notebook);
     holds(
@@ -248,8 +253,12 @@ fn a_notebook_is_read_cell_by_cell() {
             .all(|line| line.starts_with("unsloth") || line.starts_with("use_gradient_checkpointing"))
     );
     assert!(!format!("{launch:?}").contains("hf_abc"));
-    // Nothing but the card decides the type: that of the notebook, the one that is asked for, or the one that hosts give.
-    let asked = notebook
+}
+
+/// Nothing but the card decides the type: that of the notebook, the one that is asked for, or the one that hosts give.
+#[test]
+fn a_notebook_asks_the_card_for_the_type() {
+    let asked = notebook_of_unsloth()
         .to_string()
         .replace("bf16 = True", "bf16 = is_bfloat16_supported()");
     let asked = asked.replace(
@@ -258,8 +267,11 @@ fn a_notebook_is_read_cell_by_cell() {
     );
     let mut told: Value = serde_json::from_str(&asked).unwrap();
     told["metadata"] = json!({"colab": {"gpuType": "A100"}});
-    assert_eq!(case(&read(&told))["precision"], "bf16-amp");
     let text = told.to_string();
+    assert_eq!(
+        case(&read_all(&[("tune.ipynb", &text)]).unwrap())["precision"],
+        "bf16-amp"
+    );
     let source = Source {
         name: "tune.ipynb",
         text: &text,
