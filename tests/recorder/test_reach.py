@@ -134,12 +134,16 @@ assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 4, "n
 model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)).cuda()
 if sys.argv[1] == "ddp":
     model = nn.parallel.DistributedDataParallel(model, device_ids=[0])
+elif sys.argv[1] == "frozen":
+    model[0].requires_grad_(False)
+    for part in (model[0], model[2], model):
+        fully_shard(part)
 else:
     # As accelerate loads a sharded model: rank 0 scatters its weights (`c10d::scatter_`).
     mesh = dist.device_mesh.init_device_mesh("cuda", (4,))
     dist.tensor.distribute_tensor(torch.randn(8, 4, device="cuda"), mesh, [dist.tensor.Shard(0)])
     fully_shard(model)
-optimizer = torch.optim.AdamW(model.parameters())
+optimizer = torch.optim.AdamW(x for x in model.parameters() if x.requires_grad)
 for _ in range(2):
     model(torch.randn(8, 64, device="cuda")).square().mean().backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -176,6 +180,12 @@ class Ranks(unittest.TestCase):
     def test_fsdp2_keeps_a_quarter(self) -> None:
         """Parameters and both states of AdamW, in fp32, of a quarter of the model."""
         names, held = self.collectives("fsdp")
+        self.assertEqual(names & GATHERS, GATHERS)
+        self.assertLess(held, 4 * 3 * (2 * 64 * 256 + 256 + 64) // 4 * 1.05)
+
+    def test_fsdp2_waits_for_what_it_gathered_ahead_and_nothing_used(self) -> None:
+        """A frozen layer whose output needs no gradient, of which backward waits on the accelerator's stream."""
+        names, held = self.collectives("frozen")
         self.assertEqual(names & GATHERS, GATHERS)
         self.assertLess(held, 4 * 3 * (2 * 64 * 256 + 256 + 64) // 4 * 1.05)
 

@@ -301,6 +301,9 @@ def _accelerator(patches: Patches) -> None:
         current_device_idx=always(0),
         set_device_index=nothing,
         set_device_idx=nothing,
+        # FSDP2 waits on it for parameters that it gathered ahead and nothing used, as beside adapters.
+        current_stream=always(_DEFAULT),
+        set_stream=torch.cuda.set_stream,
         synchronize=torch.cuda.synchronize,
         empty_cache=torch.cuda.empty_cache,
         memory_allocated=torch.cuda.memory_allocated,
