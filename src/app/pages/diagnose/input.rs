@@ -8,23 +8,31 @@ use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::shell::{Diagnosed, Given};
 use crate::widgets::{OpenFiles, dropped, follow_gifts};
 
-/// Texts to try: name, label, text.
-const EXAMPLES: [(&str, fn(Words) -> &'static str, &str); 3] = [
-    (
-        "step",
-        |i18n| t_string!(i18n, diagnose.example_step),
-        include_str!("examples/step.txt"),
-    ),
-    (
-        "host",
-        |i18n| t_string!(i18n, diagnose.example_host),
-        include_str!("examples/host.txt"),
-    ),
-    (
-        "growth",
-        |i18n| t_string!(i18n, diagnose.example_growth),
-        include_str!("examples/growth.txt"),
-    ),
+/// A text to try.
+struct Example {
+    /// Name in the document, for tests.
+    name: &'static str,
+    /// Words of its button.
+    label: fn(Words) -> &'static str,
+    text: &'static str,
+}
+
+const EXAMPLES: [Example; 3] = [
+    Example {
+        name: "step",
+        label: |i18n| t_string!(i18n, diagnose.example_step),
+        text: include_str!("examples/step.txt"),
+    },
+    Example {
+        name: "host",
+        label: |i18n| t_string!(i18n, diagnose.example_host),
+        text: include_str!("examples/host.txt"),
+    },
+    Example {
+        name: "growth",
+        label: |i18n| t_string!(i18n, diagnose.example_growth),
+        text: include_str!("examples/growth.txt"),
+    },
 ];
 
 /// Text box, drop area, file button and examples for the input. What is pasted or dropped anywhere on the page is read too.
@@ -63,19 +71,6 @@ pub fn Input() -> impl IntoView {
         go()
     };
     follow_gifts(take_text, take);
-    let examples = EXAMPLES.map(|(name, label, example)| {
-        view! {
-            <button
-                type="button"
-                class="tool"
-                data-testid="diagnose-example"
-                data-name=name
-                on:click=move |_| _ = take_text(example.to_owned())
-            >
-                {move || label(i18n)}
-            </button>
-        }
-    });
     view! {
         <section class="card diagnose-input" {..dropped(take)}>
             <h2>{t!(i18n, diagnose.title)}</h2>
@@ -97,10 +92,32 @@ pub fn Input() -> impl IntoView {
                 </button>
                 <OpenFiles label=t!(i18n, diagnose.open).into_any() testid="diagnose-files" multiple=true take />
             </div>
-            <p class="record-tools small">
-                <span class="muted">{t!(i18n, diagnose.examples)}</span>
-                {examples.collect_view()}
-            </p>
+            <Examples take=Callback::new(move |text| _ = take_text(text)) />
         </section>
+    }
+}
+
+/// Buttons that read an example each.
+#[component]
+fn Examples(take: Callback<String>) -> impl IntoView {
+    let i18n = use_i18n();
+    let buttons = EXAMPLES.map(|example| {
+        view! {
+            <button
+                type="button"
+                class="tool"
+                data-testid="diagnose-example"
+                data-name=example.name
+                on:click=move |_| take.run(example.text.to_owned())
+            >
+                {move || (example.label)(i18n)}
+            </button>
+        }
+    });
+    view! {
+        <p class="record-tools small">
+            <span class="muted">{t!(i18n, diagnose.examples)}</span>
+            {buttons.collect_view()}
+        </p>
     }
 }
