@@ -13,15 +13,17 @@ pub(crate) fn zero_stage(draft: &Draft) -> Option<u64> {
     draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2))
 }
 
-/// DeepSpeed's engine, which casts the model to bf16.
+/// DeepSpeed's engine, which casts the model to bf16, or to fp16, whose tensors have the same sizes.
 pub(crate) fn engine(
     (draft, tool): (&Draft, Tool),
     (stage, processes): (u64, Processes),
     hidden_size: Option<u64>,
     out: &mut Resolved,
 ) {
-    if autocast(draft, tool) != [true, false] {
-        out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
+    match autocast(draft, tool) {
+        [true, false] => {}
+        [false, true] => out.assumed.push(Note::DeepspeedInFp16.into()),
+        _ => out.not_simulated.push(Note::DeepspeedWithoutBf16.into()),
     }
     out.put("precision", "bf16");
     out.put("strategy", format!("deepspeed{stage}"));

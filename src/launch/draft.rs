@@ -6,6 +6,7 @@ use super::values::{
     attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, nodes, number, stand_in,
     targets, text, trl_option, truth, visible, weights, whole,
 };
+use crate::fsdp::Fsdp;
 use crate::processes::Launcher;
 
 /// Type of loaded weights.
@@ -118,6 +119,7 @@ pub(crate) struct Draft {
     pub zero: Map<String, Value>,
     /// What DeepSpeed keeps in the memory of the host: the optimizer, parameters.
     pub host: [Option<bool>; 2],
+    pub fsdp: Fsdp,
     pub bucket: Option<f64>,
     pub is_expandable: Option<bool>,
     /// Special tokens are named, which may be none of the vocabulary's.
@@ -244,6 +246,7 @@ impl Draft {
             zero_stage: self.zero_stage.or(other.zero_stage),
             zero: other.zero.into_iter().chain(self.zero).collect(),
             host: [0, 1].map(|at| self.host[at].or(other.host[at])),
+            fsdp: self.fsdp.over(other.fsdp),
             bucket: self.bucket.or(other.bucket),
             is_expandable: self.is_expandable.or(other.is_expandable),
             names_tokens: self.names_tokens.or(other.names_tokens),
@@ -314,6 +317,9 @@ impl Draft {
             self.zero.insert(key.to_owned(), value.clone());
             return Ok(());
         }
+        if let Some(knob) = knob.strip_prefix("fsdp.") {
+            return self.fsdp.set(knob, value);
+        }
         if knob.starts_with("new_tokens.") {
             self.names_tokens = Some(true);
             return Ok(());
@@ -364,6 +370,7 @@ impl Draft {
                 let word = text(value)?;
                 distributed(&word)?;
                 self.is_deepspeed = Some(word == "DEEPSPEED");
+                self.fsdp.is_on = Some(word == "FSDP");
             }
             "devices" => self.visible = visible(&text(value)?),
             "allocator" => {
@@ -510,7 +517,16 @@ impl Draft {
             "zero1" => Some(1),
             "zero2" => Some(2),
             "zero3" => Some(3),
-            "fsdp1" | "fsdp2" => return Err(NotSimulated("accelerate's FSDP is not simulated")),
+            "fsdp1" | "fsdp2" => {
+                self.gpus = self.gpus.or(Some(8));
+                self.fsdp = self.fsdp.clone().over(Fsdp {
+                    is_on: Some(true),
+                    version: Some(if name == "fsdp1" { 1 } else { 2 }),
+                    prefetches: Some(true),
+                    ..Fsdp::default()
+                });
+                return Ok(());
+            }
             // A file, which is read if it is given too.
             _ => return Ok(()),
         };

@@ -477,10 +477,10 @@ mod tests {
 
     #[test]
     fn another_strategy_loss_or_device_is_another_run() {
-        let fsdp = "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nnum_processes: 4\nfsdp_config:\n  fsdp_version: 2\n";
+        let megatron = "compute_environment: LOCAL_MACHINE\ndistributed_type: MEGATRON_LM\nnum_processes: 4\n";
         for (texts, what) in [
             (
-                &["accelerate launch train.py --output_dir x", fsdp][..],
+                &["accelerate launch train.py --output_dir x", megatron][..],
                 Aspect::Strategy,
             ),
             (&["stage: dpo\nfinetuning_type: lora\n"], Aspect::Loss),

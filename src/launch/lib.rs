@@ -819,6 +819,7 @@ fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'stati
 mod beside_tests;
 #[cfg(test)]
 mod found;
+mod fsdp;
 #[cfg(test)]
 mod part_tests;
 #[cfg(test)]

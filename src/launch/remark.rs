@@ -70,8 +70,10 @@ notes! {
     Fp16UnderBf16 = "fp16_under_bf16", "weights in fp16 under bf16 autocast";
     ScriptDefaults = "script_defaults", "options of the script have their defaults: give the command that starts it too, if it has other ones";
     NoGpus = "no_gpus", "how many GPUs share the run: give --world";
+    GatheredAhead = "gathered_ahead", "FSDP1 gathers each block ahead of backward (BACKWARD_PRE); without, a run takes a block less";
     NonReentrant = "non_reentrant", "checkpoints are simulated as non-reentrant ones";
     OwnLoop = "own_loop", "a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs";
+    WrappedClasses = "wrapped_classes", "FSDP wraps {names}; the modules that transformers keeps whole are simulated, in towers too";
     ZeroDefaults = "zero_defaults", "DeepSpeed's buffers have its defaults where no size is given";
     Expandable = "expandable", "the allocator has expandable segments: add --expandable-segments";
     LigersLoss = "ligers_loss", "Liger's fused loss under DeepSpeed's stage 3; all logits are simulated in its place";
@@ -85,6 +87,7 @@ notes! {
     QuantizedInFull = "quantized_in_full", "quantized weights without adapters";
     FreezingParts = "freezing_parts", "freezing {parts}";
     Bf16UnderFp16 = "bf16_under_fp16", "weights in bf16 under fp16 autocast";
+    DeepspeedInFp16 = "deepspeed_in_fp16", "DeepSpeed casts the model to fp16: it is simulated in bf16, whose tensors have the same sizes";
     DeepspeedWithoutBf16 = "deepspeed_without_bf16", "DeepSpeed without bf16; take bf16: true, in which its engine is simulated";
     AutoSize = "auto_size", "zero_optimization.{key}: auto, which transformers makes of the model's width; give the number";
     OfLine = "of_line", "{given}: {why}";

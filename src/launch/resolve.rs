@@ -5,7 +5,6 @@ use vramscope_engine::setup::{Freeze, FrozenType, Parts, Targets, TrainerKind};
 use vramscope_engine::simulate::In4Bits;
 use vramscope_plan::export::targets_in_language_model;
 
-use crate::ModelFacts;
 use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::images::{Filling, ImageRules};
@@ -13,6 +12,7 @@ use crate::left_out::{Grade, LeftOut};
 use crate::processes::processes;
 use crate::remark::{Note, Remark};
 use crate::tool::Tool;
+use crate::{ModelFacts, fsdp};
 
 /// The setup that a launch asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -72,7 +72,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if !has_engine {
         precision(draft, tool, model, &mut out);
     }
-    gpus(draft, tool, model.hidden_size, &mut out);
+    gpus(draft, tool, model, &mut out);
     liger(draft, tool, &mut out);
     if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
         out.put("loss", "shifted");
@@ -311,7 +311,8 @@ fn optimizer(draft: &Draft, out: &mut Resolved) {
 }
 
 fn checkpointing(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) {
-    let language = draft.checkpoints.unwrap_or(false);
+    let by_fsdp = draft.fsdp.checkpoints == Some(true) && draft.fsdp.is_on != Some(false);
+    let language = draft.checkpoints.unwrap_or(false) || by_fsdp;
     let vision = draft.vision_checkpoints.unwrap_or(language);
     let word = match (language, vision) {
         (true, true) if tool == Tool::LlamaFactory && takes_images => "trained",
@@ -329,7 +330,9 @@ fn checkpointing(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolv
 /// Adapters beside frozen weights.
 fn adapters(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     out.put("freeze", if draft.bits == Some(4) { "qlora" } else { "lora" });
-    if draft.bits == Some(4) && tool != Tool::Transformers {
+    // TRL's own preparation is simulated with its trainers.
+    let is_known = matches!(tool, Tool::Transformers | Tool::TrlSft | Tool::TrlDpo);
+    if draft.bits == Some(4) && !is_known {
         out.not_simulated
             .push(Note::QloraOfTool.with([("tool", tool.name().to_owned())]));
     }
@@ -517,7 +520,7 @@ fn compute_in_4_bits(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Res
     out.not_simulated.push(note.with(values));
 }
 
-fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved) {
+fn gpus(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let processes = processes(draft, tool);
     let world = processes.world;
     if processes.gpus_of_each > 1 {
@@ -529,11 +532,12 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
             .push(note.with([("gpus", processes.gpus_of_each.to_string())]));
     }
     let zero_stage = zero_stage(draft);
+    let is_fsdp = zero_stage.is_none() && draft.fsdp.shards(tool) && (world > 1 || !processes.is_told);
     let is_several = world > 1 || zero_stage.is_some();
     let trainer = trainer(draft, tool);
     let has_own_loop = match trainer {
         TrainerKind::TrlGrpo => is_several,
-        TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo => zero_stage == Some(3),
+        TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo => zero_stage == Some(3) || is_fsdp,
         // Files that name no program.
         _ => is_several && matches!(tool, Tool::DeepSpeed | Tool::Accelerate),
     };
@@ -547,7 +551,10 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
         out.put("trainer", trainer.name());
     }
     if let Some(stage) = zero_stage {
-        return engine((draft, tool), (stage, processes), hidden_size, out);
+        return engine((draft, tool), (stage, processes), model.hidden_size, out);
+    }
+    if is_fsdp {
+        return fsdp::shards((&draft.fsdp, tool), model.takes_images, processes, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -566,12 +573,12 @@ fn gpus(draft: &Draft, tool: Tool, hidden_size: Option<u64>, out: &mut Resolved)
 fn trainer(draft: &Draft, tool: Tool) -> TrainerKind {
     match tool {
         Tool::Loop => TrainerKind::Loop,
-        // TRL's own preparation of 4-bit weights is not simulated.
+        Tool::TrlSft => TrainerKind::TrlSft,
+        Tool::TrlDpo => TrainerKind::TrlDpo,
+        // Other tools' own preparation of 4-bit weights is not simulated.
         _ if draft.bits.is_some() => TrainerKind::Transformers,
         Tool::MsSwift if draft.is_dpo == Some(true) => TrainerKind::MsSwiftDpo,
         Tool::MsSwift if draft.all_logits != Some(true) => TrainerKind::MsSwift,
-        Tool::TrlSft => TrainerKind::TrlSft,
-        Tool::TrlDpo => TrainerKind::TrlDpo,
         Tool::TrlGrpo => TrainerKind::TrlGrpo,
         _ => TrainerKind::Transformers,
     }

@@ -278,9 +278,8 @@ pub(crate) fn deepspeed_optimizer(value: &Value) -> Result<&'static str, Fault> 
 
 pub(crate) fn distributed(word: &str) -> Set {
     match word {
-        "NO" | "MULTI_GPU" | "DEEPSPEED" => Ok(()),
-        "FSDP" => Err(NotSimulated("accelerate's FSDP is not simulated")),
-        _ => Err(NotSimulated("only one GPU and DDP are simulated")),
+        "NO" | "MULTI_GPU" | "DEEPSPEED" | "FSDP" => Ok(()),
+        _ => Err(NotSimulated("one GPU, DDP, DeepSpeed and FSDP are simulated")),
     }
 }
 

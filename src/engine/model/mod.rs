@@ -16,6 +16,7 @@ mod images;
 mod lazy;
 pub(crate) mod libraries;
 mod needs;
+mod no_split;
 mod overrides;
 pub mod parts;
 mod positions;

@@ -115,7 +115,7 @@ impl Lora {
     /// Forward beside 4-bit weights (`peft/tuners/lora/bnb.py`): the result is cloned first, and types are left to
     /// autocast if it is on.
     pub fn forward_4bit(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
-        let mut result = base();
+        let mut result = t.watched("base_layer", base);
         result = t.clone_of(&result);
         let converts = t.autocast_dtype().is_none();
         let x = if converts {

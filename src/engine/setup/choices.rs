@@ -232,6 +232,11 @@ choices! {
         Fsdp = "fsdp" as "FSDP2",
         /// FSDP2 with `reshard_after_forward=False`: gathered parameters stay until backward is done with them (ZeRO-2).
         FsdpNoReshard = "fsdp_no_reshard" as "FSDP2 (reshard_after_forward=False)",
+        /// FSDP1 (`FullyShardedDataParallel`, FULL_SHARD), as accelerate wraps a model: each block has one flat parameter,
+        /// gathered while it runs, and the next one's ahead of backward (`BACKWARD_PRE`).
+        Fsdp1 = "fsdp1" as "FSDP1",
+        /// FSDP1 with SHARD_GRAD_OP: gathered parameters stay until backward is done with them.
+        Fsdp1NoReshard = "fsdp1_no_reshard" as "FSDP1 (SHARD_GRAD_OP)",
         /// Tensor parallelism by the model's own plan (`DistributedConfig(tp_size=…)` of transformers): each GPU keeps
         /// some heads and some of the MLP's width of every block, and all work on one batch.
         Tensor = "tensor" as "DistributedConfig(tp_size)",

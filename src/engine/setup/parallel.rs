@@ -92,7 +92,7 @@ impl Parallel {
     /// Returns true if the time of a step is estimated beside its memory: not under DeepSpeed, nor under FSDP2 as
     /// accelerate prepares it for a trainer.
     pub fn is_timed(&self, trainer: TrainerKind) -> bool {
-        let is_accelerates = self.strategy.shards_parameters() && trainer.is_derived();
+        let is_accelerates = self.strategy.is_fsdp1() || self.strategy.shards_parameters() && trainer.is_derived();
         !self.strategy.is_deepspeeds() && !is_accelerates
     }
 }
@@ -119,9 +119,14 @@ impl Strategy {
         self.zero_stage().is_some()
     }
 
-    /// Returns true if each GPU keeps a part of the parameters alone: FSDP2, and ZeRO's third stage.
+    /// Returns true if each GPU keeps a part of the parameters alone: FSDP, and ZeRO's third stage.
     pub const fn keeps_parts_of_parameters(self) -> bool {
-        self.shards_parameters() || matches!(self, Self::Deepspeed3)
+        self.shards_parameters() || self.is_fsdp1() || matches!(self, Self::Deepspeed3)
+    }
+
+    /// Returns true for FSDP1.
+    pub const fn is_fsdp1(self) -> bool {
+        matches!(self, Self::Fsdp1 | Self::Fsdp1NoReshard)
     }
 
     /// Returns true if FSDP2 shards parameters.

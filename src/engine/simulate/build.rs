@@ -1,6 +1,6 @@
 //! Makes a model on the tape, as a setup configures it.
 
-use super::load::load;
+use super::load::{load, load_quantised};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Forward;
@@ -55,7 +55,10 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     let from = tape.mark();
     let forward = model.build(&builder);
     if is_loaded {
-        load(tape, from, &builder.made());
+        match making.trained.nf4 {
+            Some(_) => load_quantised(tape, from, &builder.made()),
+            None => load(tape, from, &builder.made()),
+        }
         tape.resume_follower();
     }
     match making.adapters.map(|adapters| builder.attach(&adapters)) {
@@ -119,10 +122,10 @@ pub fn parameters_in_4_bits(model: &Model) -> In4Bits {
 }
 
 /// Returns the trained parts and the types of weights. Weights that QLoRA does not quantise are widened to fp32
-/// (`prepare_model_for_kbit_training`).
+/// (`prepare_model_for_kbit_training`), but by TRL, which leaves them as they are.
 fn trained(setup: &Setup) -> Trained {
     let quantised = setup.freeze == Freeze::Qlora;
-    let [dtype, frozen] = match quantised {
+    let [dtype, frozen] = match quantised && !setup.trainer.is_trl() {
         true => [DType::F32; 2],
         false => [setup.precision.weights(), setup.frozen_dtype()],
     };
@@ -141,6 +144,8 @@ pub(super) fn adapters(model: &Model, setup: &Setup) -> Adapters {
         rank: setup.rank,
         dropout: setup.lora_dropout,
         dtype: match setup.lora_dtype {
+            // TRL casts adapters beside weights in 4 bits.
+            AdapterType::Fp32 if setup.freeze == Freeze::Qlora && setup.trainer.is_trl() => DType::Bf16,
             AdapterType::Fp32 => DType::F32,
             AdapterType::Bf16 => DType::Bf16,
         },

@@ -338,20 +338,12 @@ fn trl_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
         AdapterMaps::BesideExperts | AdapterMaps::BesideExpertsAndRouter | AdapterMaps::BesideOtherExperts
     );
     let images = setup.images > 0 && model.takes().parts;
-    let reasons: [(bool, &str, &[_]); 8] = [
+    let reasons: [(bool, &str, &[_]); 7] = [
         (!model.takes().text, "a trainer of TRL", OTHER_TRAINER),
         (
             WITHOUT_FUSED_HEAD.contains(&model.model_type),
             "a trainer of TRL, whose head its outputs do not fit",
             OTHER_TRAINER,
-        ),
-        (
-            setup.freeze == Freeze::Qlora,
-            "TRL and 4-bit weights",
-            ways![
-                set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,
-                set "trainer" = "transformers" => |s, _| s.trainer = TrainerKind::Transformers,
-            ],
         ),
         (
             setup.loss == Loss::FusedLinear,

@@ -74,10 +74,6 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ways![set "precision" = "bf16" => |s, _| s.precision = Precision::Bf16,],
     ),
     (
-        &["deepspeed_qlora"],
-        ways![set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,],
-    ),
-    (
         &["deepspeed_shared"],
         ways![
             set "strategy" = "deepspeed2" => to_deepspeed2,
@@ -92,6 +88,15 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
             leave "offload" => without_offload,
         ],
     ),
+    (
+        &["fsdp1_types"],
+        ways![
+            set "trainer" = "trl_sft" => |s, _| s.trainer = TrainerKind::TrlSft,
+            set "strategy" = "fsdp" => |_, p| p.strategy = Strategy::Fsdp,
+            set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,
+        ],
+    ),
+    (&["fsdp_ema"], ways![leave "ema" => |s, _| s.ema = false,]),
     (
         &["fsdp_extras"],
         ways![
@@ -113,7 +118,7 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (&["idle_tower"], ways![set "images" = "1" => |s, _| s.images = 1,]),
     (
-        &["loop_alone", "fsdp_adapters", "fsdp_parts", "mp_trainer"],
+        &["loop_alone", "mp_trainer"],
         ways![
             set "strategy" = "ddp" => |_, p| (p.strategy, p.mp) = (Strategy::Ddp, false),
             set "strategy" = "deepspeed2" => |_, p| (p.strategy, p.mp) = (Strategy::Deepspeed2, false),

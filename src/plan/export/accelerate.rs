@@ -16,11 +16,15 @@ pub(super) fn any(of: &Exported<'_>) -> Result<String, String> {
 
 /// Writes the file for FSDP2 with the plan's strategy, or a general form if the plan uses one GPU or shards nothing.
 pub(super) fn fsdp(of: &Exported<'_>) -> Result<String, String> {
-    let reshard = of
-        .parallel()
-        .is_none_or(|parallel| parallel.strategy != Strategy::FsdpNoReshard);
+    let strategy = of.parallel().map_or(Strategy::Fsdp, |parallel| parallel.strategy);
+    let reshard = !matches!(strategy, Strategy::FsdpNoReshard | Strategy::Fsdp1NoReshard);
     let offload = of.parallel().is_some_and(|parallel| parallel.offload.is_any());
     let mut entries = common(of, "FSDP");
+    if strategy.is_fsdp1() {
+        let checkpoints = of.setup().ckpt == Checkpointing::Full;
+        entries.push(("fsdp_config", fsdp1(reshard, offload, checkpoints)));
+        return Ok(yaml::document(&of.notes(true), &entries));
+    }
     entries.push((
         "fsdp_config",
         json!({
@@ -34,6 +38,23 @@ pub(super) fn fsdp(of: &Exported<'_>) -> Result<String, String> {
         }),
     ));
     Ok(yaml::document(&of.notes(true), &entries))
+}
+
+/// Entries of FSDP1.
+fn fsdp1(reshard: bool, offload: bool, checkpoints: bool) -> Value {
+    json!({
+        "fsdp_version": 1,
+        "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+        "fsdp_sharding_strategy": if reshard { "FULL_SHARD" } else { "SHARD_GRAD_OP" },
+        "fsdp_backward_prefetch": "BACKWARD_PRE",
+        "fsdp_forward_prefetch": false,
+        "fsdp_use_orig_params": true,
+        "fsdp_sync_module_states": true,
+        "fsdp_offload_params": offload,
+        "fsdp_cpu_ram_efficient_loading": true,
+        "fsdp_state_dict_type": "SHARDED_STATE_DICT",
+        "fsdp_activation_checkpointing": checkpoints,
+    })
 }
 
 fn common(of: &Exported<'_>, alone: &'static str) -> Vec<(&'static str, Value)> {

@@ -126,6 +126,10 @@ impl ExportFormat {
                 "{tool} takes FSDP2 from accelerate; export fsdp beside it, or plan with --keep strategy"
             )),
             (Strategy::Ddp | Strategy::DdpView | Strategy::Fsdp | Strategy::FsdpNoReshard, _) => None,
+            (Strategy::Fsdp1 | Strategy::Fsdp1NoReshard, Self::Accelerate | Self::Fsdp) => None,
+            (Strategy::Fsdp1 | Strategy::Fsdp1NoReshard, _) => Some(format!(
+                "{tool} takes FSDP1 from accelerate; export fsdp beside it, or plan with --keep strategy"
+            )),
             (
                 Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3,
                 Self::Deepspeed,
@@ -154,7 +158,7 @@ impl Exported<'_> {
 
     fn is_sharded(&self) -> bool {
         self.parallel()
-            .is_some_and(|parallel| parallel.strategy.shards_parameters())
+            .is_some_and(|parallel| parallel.strategy.shards_parameters() || parallel.strategy.is_fsdp1())
     }
 
     fn is_tensor_parallel(&self) -> bool {
@@ -328,7 +332,7 @@ const fn distributed_type(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => "MULTI_GPU",
         Strategy::Tensor | Strategy::Pipeline | Strategy::PipelineGpipe => "MULTI_GPU",
-        Strategy::Fsdp | Strategy::FsdpNoReshard => "FSDP",
+        Strategy::Fsdp | Strategy::FsdpNoReshard | Strategy::Fsdp1 | Strategy::Fsdp1NoReshard => "FSDP",
         Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3 => "DEEPSPEED",
     }
 }

@@ -84,8 +84,12 @@ impl Shared {
                 };
                 (passes - 1.0) * (forward + backward) + forward + backward.max(summed) + update + broadcast
             }
-            Strategy::FsdpNoReshard => passes * (forward.max(gathered) + backward.max(reduced)) + update,
-            Strategy::Fsdp => passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update,
+            Strategy::FsdpNoReshard | Strategy::Fsdp1NoReshard => {
+                passes * (forward.max(gathered) + backward.max(reduced)) + update
+            }
+            Strategy::Fsdp | Strategy::Fsdp1 => {
+                passes * (forward.max(gathered) + backward.max(gathered + reduced)) + update
+            }
             // A search tries none of them.
             Strategy::Deepspeed0 | Strategy::Deepspeed1 => {
                 (passes - 1.0) * (forward + backward)

@@ -157,6 +157,7 @@ fn play(
         }
         Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut replayer, recording, costs),
         // `parallel_work` refuses them.
+        Strategy::Fsdp1 | Strategy::Fsdp1NoReshard => {}
         Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3 => {}
         Strategy::Tensor => {
             let sharded = costs.with_pace(&sharded);

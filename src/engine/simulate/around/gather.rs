@@ -13,7 +13,7 @@ use crate::units::Bytes;
 pub(super) fn gather(run: &Run<'_>) -> Option<OnCard> {
     let parallel = run.beside.parallel?;
     let of_module = run.beside.is(Strategy::Deepspeed3);
-    if !of_module && !parallel.strategy.shards_parameters() {
+    if !of_module && !parallel.strategy.keeps_parts_of_parameters() {
         return None;
     }
     let dtype = if of_module {

@@ -1,8 +1,9 @@
 //! Rewrites a recording for FSDP2: `fully_shard` of each block and of the root.
 
+pub(super) mod flat;
 pub(super) mod hooks;
 mod pass;
-mod plan;
+pub(super) mod plan;
 
 use super::super::steps::{Recording, Step, StepMarks};
 use super::rewrite::{Piece, allocations, frees, shard};

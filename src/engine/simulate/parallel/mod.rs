@@ -28,8 +28,10 @@ pub use zero::own;
 use super::steps::{Notes, Recording, Share, Wrap, record_shared};
 use super::warnings::keep_loss;
 use super::ways_out::with_ways_out;
+use fsdp::plan::Plan;
+
 use super::{SimulateError, check, played, unshared as why};
-use crate::setup::{Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
+use crate::setup::{Freeze, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::Gpu;
 use crate::{Model, Report, Setup};
 
@@ -105,6 +107,8 @@ pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -
         | Strategy::DdpView
         | Strategy::Fsdp
         | Strategy::FsdpNoReshard
+        | Strategy::Fsdp1
+        | Strategy::Fsdp1NoReshard
         | Strategy::Tensor
         | Strategy::Pipeline
         | Strategy::PipelineGpipe
@@ -130,6 +134,9 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     if parallel.strategy.is_deepspeeds() {
         return Err(why::deepspeed_time());
     }
+    if parallel.strategy.is_fsdp1() {
+        return Err(why::fsdp1_time());
+    }
     if !parallel.is_timed(setup.trainer) {
         return Err(why::fsdp_time());
     }
@@ -146,10 +153,20 @@ fn record_named(
     let (named, stages) = pipeline::named(model, base, parallel, gpu)?;
     let view = matches!(parallel.strategy, Strategy::DdpView | Strategy::Zero1);
     let in_ddp: Wrap<'_> = &|t, trainer, params| ddp::wrap(t, (trainer, params), (base, parallel), view);
-    let in_fsdp: Wrap<'_> = &|t, trainer, params| fsdp::hooks::wrap(t, (trainer, params), (base, given, parallel));
+    let adapts = matches!(base.freeze, Freeze::Lora | Freeze::Qlora);
+    let in_fsdp: Wrap<'_> = &|t, trainer, params| {
+        let reshards = parallel.strategy == Strategy::Fsdp;
+        let plan = Plan::of(t, model, params, (reshards, adapts));
+        fsdp::hooks::wrap(t, (trainer, params), plan, (base, given, parallel));
+    };
+    let in_fsdp1: Wrap<'_> = &|t, trainer, params| {
+        let plan = Plan::flat(t, model, params);
+        fsdp::flat::wrap(t, (trainer, params), plan, (given, parallel));
+    };
     let wrap = match parallel.strategy {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => Some(in_ddp),
         Strategy::Fsdp | Strategy::FsdpNoReshard if base.trainer.is_derived() => Some(in_fsdp),
+        Strategy::Fsdp1 | Strategy::Fsdp1NoReshard => Some(in_fsdp1),
         _ => None,
     };
     let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
@@ -189,12 +206,8 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     if parallel.strategy.is_deepspeeds() {
         return Ok(deepspeed::base(setup));
     }
-    if parallel.strategy.shards_parameters() && setup.trainer.is_derived() {
-        let takes = model.takes();
-        // What is left gathered of models with a tower is not known.
-        if takes.parts || !takes.text {
-            return Err(why::fsdp_parts());
-        }
+    let is_accelerates = parallel.strategy.shards_parameters() && setup.trainer.is_derived();
+    if is_accelerates || parallel.strategy.is_fsdp1() {
         return Ok(fsdp::hooks::base(setup));
     }
     Ok(Setup {
@@ -260,7 +273,14 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if strategy.is_pipeline() {
         return pipeline::refuse(setup, parallel);
     }
-    let sharded = strategy.shards_parameters();
+    let sharded = strategy.shards_parameters() || strategy.is_fsdp1();
+    if sharded && setup.precision.has_scaler() && (strategy.is_fsdp1() || setup.trainer.is_derived()) {
+        return Err(why::fsdp_precision());
+    }
+    // `_validate_tensors_to_flatten`
+    if strategy.is_fsdp1() && setup.freeze == Freeze::Qlora && !setup.trainer.is_trl() {
+        return Err(why::fsdp1_types());
+    }
     let stateless = matches!(
         setup.optim,
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
@@ -269,8 +289,11 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         return Err(why::sharded_states());
     }
     let has_own_loop = setup.trainer == TrainerKind::Loop;
-    if sharded && has_own_loop && (setup.accum > 1 || setup.clip || setup.ema) {
+    if strategy.shards_parameters() && has_own_loop && (setup.accum > 1 || setup.clip || setup.ema) {
         return Err(why::fsdp_extras());
+    }
+    if sharded && setup.ema {
+        return Err(why::fsdp_ema());
     }
     if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
         return Err(why::fsdp_zero_grad());
@@ -287,7 +310,11 @@ fn refuse_trainer(setup: &Setup, strategy: Strategy) -> Result<(), SimulateError
         TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo if strategy == Strategy::Deepspeed3 => {
             Err(why::deepspeed_preferences())
         }
-        TrainerKind::Transformers | TrainerKind::MsSwift if strategy.shards_parameters() => fsdp::hooks::refuse(setup),
+        TrainerKind::Transformers | TrainerKind::TrlSft | TrainerKind::MsSwift
+            if strategy.shards_parameters() || strategy.is_fsdp1() =>
+        {
+            Ok(())
+        }
         _ if strategy.is_deepspeeds() || matches!(strategy, Strategy::Ddp | Strategy::DdpView) => Ok(()),
         _ => Err(why::loop_alone()),
     }
@@ -317,7 +344,8 @@ fn refuse_options(parallel: &Parallel) -> Result<(), SimulateError> {
     if zero != Zero::default() && !strategy.is_deepspeeds() {
         return Err(why::deepspeed_keys());
     }
-    if (mp || offload == Offload::Shards) && !strategy.shards_parameters() {
+    let shards = offload == Offload::Shards && !strategy.shards_parameters() && !strategy.is_fsdp1();
+    if shards || mp && !strategy.shards_parameters() {
         return Err(why::fsdp_options());
     }
     if stage.is_some() && !strategy.is_pipeline() {

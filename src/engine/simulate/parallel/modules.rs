@@ -35,6 +35,8 @@ pub(super) enum Turn {
     Into(usize),
     /// It has left the module, with a gradient of its input.
     OutOf(usize),
+    /// It has left the module, to whose input no gradient goes.
+    Past(usize),
     /// Nothing that a library is told of.
     None,
 }
@@ -99,13 +101,12 @@ impl Calls {
         }
     }
 
-    /// The forward of a module is over, and with it those of modules in it that have not ended.
+    /// The forward of a module is over, and with it those of modules in it that have not ended: of a group of modules one of
+    /// which never runs, such as a head whose weight alone a loss takes.
     pub fn leave_module(&self, t: &Tape, module: usize) {
-        {
-            let (calls, mut running) = (self.calls.borrow(), self.running.borrow_mut());
-            while running.last().is_some_and(|call| calls[*call].module != module) {
-                running.pop();
-            }
+        let is_inside = |call: &usize| self.calls.borrow()[*call].module != module;
+        while self.running.borrow().last().is_some_and(is_inside) {
+            self.leave(t);
         }
         self.leave(t);
     }
@@ -132,10 +133,10 @@ impl Calls {
         if leaves {
             open.pop();
         }
-        let turn = if leaves && call.passes {
-            Turn::OutOf(call.module)
-        } else {
-            Turn::None
+        let turn = match (leaves, call.passes) {
+            (true, true) => Turn::OutOf(call.module),
+            (true, false) => Turn::Past(call.module),
+            (false, _) => Turn::None,
         };
         Some((end.call, turn))
     }

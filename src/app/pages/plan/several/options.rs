@@ -10,7 +10,7 @@ use crate::widgets::{Entry, Number, Select, Switch};
 /// Words for what a strategy can keep in the memory of the host.
 pub const fn offloads(strategy: Strategy) -> &'static [&'static str] {
     match strategy {
-        Strategy::Fsdp | Strategy::FsdpNoReshard => &["false", "true"],
+        Strategy::Fsdp | Strategy::FsdpNoReshard | Strategy::Fsdp1 | Strategy::Fsdp1NoReshard => &["false", "true"],
         Strategy::Deepspeed1 | Strategy::Deepspeed2 => &["false", "optimizer"],
         _ => &["false"],
     }

@@ -155,7 +155,7 @@ fn divided(parts: &[(usize, u64)], least: u64) -> Vec<Vec<(usize, u64)>> {
 
 /// Modules that run around a model: of peft `PeftModel`, and `LoraModel`, which calls the model's forward and not the model.
 fn wrappers(setup: &Setup) -> usize {
-    usize::from(setup.freeze == Freeze::Lora)
+    usize::from(matches!(setup.freeze, Freeze::Lora | Freeze::Qlora))
 }
 
 /// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned.

@@ -2,7 +2,7 @@
 
 use super::super::super::{SimulateError, unshared as why};
 use crate::Setup;
-use crate::setup::{Freeze, Loss, Offload, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
+use crate::setup::{Loss, Offload, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
 
 /// Refuses setups that DeepSpeed's engine is not simulated for.
 pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
@@ -22,9 +22,6 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
     ) {
         return Err(why::deepspeed_optim());
-    }
-    if setup.freeze == Freeze::Qlora {
-        return Err(why::deepspeed_qlora());
     }
     if setup.ema || setup.zero_grad != ZeroGrad::ToNone {
         return Err(why::deepspeed_extras());

@@ -71,7 +71,11 @@ impl Shards {
         let mut modules = modules(&paths).into_iter();
         let mut parts = Vec::new();
         let cut = |param: &Tensor| {
-            let elements = param.numel();
+            // Weights in 4 bits lie in a tensor of bf16 (`bnb_4bit_quant_storage`).
+            let elements = match param.dtype() {
+                DType::U8 => param.numel() / DType::Bf16.width(),
+                _ => param.numel(),
+            };
             let shard = Shard {
                 scope: t.scope_of(param),
                 module: modules.next().unwrap_or_default(),

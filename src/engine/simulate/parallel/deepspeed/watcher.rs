@@ -192,7 +192,7 @@ impl ModuleWatcher for Watcher {
         t.in_scope(0, || match turn {
             Turn::Into(module) => self.coordinator.borrow_mut().fetch(t, module, false),
             Turn::OutOf(module) => self.coordinator.borrow_mut().release(t, module, false),
-            Turn::None => {}
+            Turn::Past(_) | Turn::None => {}
         });
         Some(passed)
     }

@@ -5,9 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::super::super::SimulateError;
 use super::super::super::steps::Trainer;
-use super::super::super::unshared as why;
 use super::super::super::wrapper::Wrapper;
 use super::super::modules::{Calls, Turn, known_path};
 use super::super::rewrite::shard;
@@ -15,7 +13,7 @@ use super::plan::{self, Plan};
 use super::{GATHER, REDUCE};
 use crate::Setup;
 use crate::dtype::DType;
-use crate::setup::{Freeze, Parallel, Precision, Strategy};
+use crate::setup::{AdapterType, Parallel, Precision};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
 
@@ -24,26 +22,22 @@ pub(in super::super) fn base(setup: &Setup) -> Setup {
     match is_mixed(setup) {
         true => Setup {
             precision: Precision::Bf16Amp,
+            // Adapters in fp32 are gathered in bf16 as all else.
+            lora_dtype: AdapterType::Bf16,
             ..setup.clone()
         },
         false => setup.clone(),
     }
 }
 
-/// Refuses what is not simulated of FSDP2 under transformers' `Trainer`.
-pub(in super::super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
-    if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) {
-        return Err(why::fsdp_adapters());
-    }
-    match setup.precision.has_scaler() {
-        true => Err(why::fsdp_precision()),
-        false => Ok(()),
-    }
+/// True if `TrainingArguments(bf16=True)` makes accelerate keep trained parameters in fp32.
+pub(super) fn is_mixed(setup: &Setup) -> bool {
+    matches!(setup.precision, Precision::Bf16Amp | Precision::AmpBf16)
 }
 
-/// True if `TrainingArguments(bf16=True)` makes accelerate keep trained parameters in fp32.
-fn is_mixed(setup: &Setup) -> bool {
-    matches!(setup.precision, Precision::Bf16Amp | Precision::AmpBf16)
+/// True if accelerate widens trained parameters to fp32: not beside weights in 4 bits.
+fn widens(given: &Setup, params: &[Tensor]) -> bool {
+    is_mixed(given) && params.iter().all(|param| param.dtype() != DType::U8)
 }
 
 /// A parameter.
@@ -115,11 +109,12 @@ struct Sharded {
 pub(in super::super) fn wrap(
     t: &Tape,
     (trainer, params): (&mut Trainer, &[Tensor]),
+    plan: Plan,
     (setup, given, parallel): (&Setup, &Setup, &Parallel),
 ) {
-    let plan = Plan::of(t, params, parallel.strategy == Strategy::Fsdp);
     let offloads = parallel.offload.is_any();
     let is_mixed = is_mixed(given);
+    let widens = widens(given, params);
     let params = shards(t, params, (&plan, given, parallel));
     let groups = plan.groups.iter().map(|group| Group {
         params: group.params.clone(),
@@ -152,11 +147,7 @@ pub(in super::super) fn wrap(
         plan,
         world: parallel.world,
         offloads,
-        own: if is_mixed {
-            DType::F32
-        } else {
-            setup.precision.weights()
-        },
+        own: if widens { DType::F32 } else { setup.precision.weights() },
         casts: is_mixed,
         sums: Cell::new(true),
         params,
@@ -168,16 +159,16 @@ pub(in super::super) fn wrap(
 /// Cuts all parameters (`FSDPParam._init_sharded_param`). Trained parameters that are not in fp32 are widened before; the
 /// wide ones live until all are cut (`original_sd`).
 fn shards(t: &Tape, params: &[Tensor], (plan, given, parallel): (&Plan, &Setup, &Parallel)) -> Vec<Param> {
-    let is_mixed = is_mixed(given);
-    let own = |param: &Tensor| match (is_mixed, param.requires_grad(), given.precision) {
+    let widens = widens(given, params);
+    let own = |param: &Tensor| match (widens, param.requires_grad(), given.precision) {
         (true, true, _) | (true, false, Precision::AmpBf16) => DType::F32,
-        _ => param.dtype(),
+        _ => gathered_type(param),
     };
     let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
     let mut widened = Vec::new();
     for (param, &scope) in params.iter().zip(&scopes) {
         let dtype = own(param);
-        if dtype != param.dtype() {
+        if dtype != gathered_type(param) {
             widened.push(weight(t, scope, param.numel(), dtype, "parameter in fp32"));
             t.give_up(param);
         }
@@ -185,7 +176,10 @@ fn shards(t: &Tape, params: &[Tensor], (plan, given, parallel): (&Plan, &Setup, 
     let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
     for &at in plan.groups.iter().flat_map(|group| &group.params) {
         let (param, scope) = (&params[at], scopes[at]);
-        let elements = shard(param.shape(), parallel.world);
+        let elements = match param.dtype() {
+            DType::U8 => (param.numel() / DType::Bf16.width()).div_ceil(parallel.world),
+            _ => shard(param.shape(), parallel.world),
+        };
         let memory = weight(t, scope, elements, own(param), "shard of a parameter");
         if parallel.offload.is_any() {
             t.give_up(&memory);
@@ -206,8 +200,17 @@ fn shards(t: &Tape, params: &[Tensor], (plan, given, parallel): (&Plan, &Setup, 
     made.into_iter().flatten().collect()
 }
 
+/// Type in which a parameter is gathered: weights in 4 bits lie in a tensor of bf16 (`bnb_4bit_quant_storage`), as FSDP
+/// takes parameters of one type alone.
+pub(super) fn gathered_type(param: &Tensor) -> DType {
+    match param.dtype() {
+        DType::U8 => DType::Bf16,
+        dtype => dtype,
+    }
+}
+
 /// Memory of weights.
-fn weight(t: &Tape, scope: ScopeId, elements: u64, dtype: DType, name: &'static str) -> Tensor {
+pub(super) fn weight(t: &Tape, scope: ScopeId, elements: u64, dtype: DType, name: &'static str) -> Tensor {
     let x = t.in_scope(scope, || t.as_kind(Kind::Weight, || t.empty([elements], dtype, name)));
     x.storage().classify(Kind::Weight, Why::Parameter);
     x
@@ -237,7 +240,7 @@ impl Sharded {
             }
             group.params.clone()
         };
-        let dtype = self.params[params[0]].whole.dtype();
+        let dtype = gathered_type(&self.params[params[0]].whole);
         let all: u64 = params.iter().map(|&p| self.params[p].elements).sum();
         let cast = |&&p: &&usize| self.params[p].shard.dtype() != dtype;
         let copies: Vec<u64> = if self.offloads {
@@ -260,26 +263,27 @@ impl Sharded {
         self.groups.borrow_mut()[at].gathered = Some(buffer);
     }
 
-    /// `wait_for_unshard`: copies what was gathered into the parameters. In forward it is kept until the next group's.
+    /// `wait_for_unshard`: copies what was gathered into the parameters. In forward it is kept until the next group's has been
+    /// copied.
     fn wait(&self, t: &Tape, at: usize) {
         let Some(buffer) = self.groups.borrow_mut()[at].gathered.take() else {
             return;
         };
         let is_forward = self.state(at) == State::Forward;
-        if is_forward {
-            drop(self.shared.borrow_mut().copied.take());
-        }
+        // A variable of the function has it until this group's parameters are copied too.
+        let before = is_forward.then(|| self.shared.borrow_mut().copied.take());
         for p in self.groups.borrow()[at].params.iter().map(|&p| &self.params[p]) {
             let whole = weight(
                 t,
                 p.scope,
                 p.elements * self.world,
-                p.whole.dtype(),
+                gathered_type(&p.whole),
                 "gathered parameter",
             );
             t.lend(&p.whole, &whole);
         }
         self.groups.borrow_mut()[at].is_whole = true;
+        drop(before);
         if is_forward {
             self.shared.borrow_mut().copied = Some(buffer);
         }
@@ -486,7 +490,7 @@ impl ModuleWatcher for Sharded {
         t.in_scope(0, || match turn {
             Turn::Into(group) => self.before_backward(t, group),
             Turn::OutOf(group) => self.after_backward_of(t, group),
-            Turn::None => {}
+            Turn::Past(_) | Turn::None => {}
         });
         Some(passed)
     }

@@ -1,7 +1,9 @@
-//! Which modules accelerate wraps for FSDP2 (`fsdp2_prepare_model` of 1.15, with `TRANSFORMER_BASED_WRAP`).
+//! Which modules accelerate wraps for FSDP (`fsdp2_prepare_model` and `prepare_model` of 1.15, with
+//! `TRANSFORMER_BASED_WRAP`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use crate::Model;
 use crate::tape::{Tape, Tensor};
 
 /// The group of the whole model, which has what no other group has.
@@ -23,57 +25,111 @@ pub(super) struct Wrapped {
 }
 
 /// What is wrapped, in the order of the model's modules.
-pub(super) struct Plan {
-    pub groups: Vec<Wrapped>,
+pub(in super::super) struct Plan {
+    pub(super) groups: Vec<Wrapped>,
 }
 
 impl Plan {
-    /// Wraps each block (`_no_split_modules`), the table of tokens, the last norm with the head, and the whole model.
-    pub fn of(t: &Tape, params: &[Tensor], reshards: bool) -> Self {
-        let paths: Vec<String> = params.iter().map(|param| t.path_of(param).replace("..", ".")).collect();
-        let blocks = Blocks::of(&paths);
-        let module = |at: usize| paths[at].rsplit_once('.').map_or("", |(module, _)| module);
-        let table = (0..params.len()).find(|&at| t.is_table(&params[at]) && is_of_tokens(module(at)));
-        let head = (0..params.len()).find(|&at| module(at).rsplit('.').next() == Some("lm_head"));
-        let norm = (0..params.len()).find(|&at| is_last_norm(module(at)));
-        let mut groups = vec![Wrapped {
+    /// FSDP2: wraps each module that transformers keeps whole (`_no_split_modules`), the table of tokens, the last norm with
+    /// the head, and the whole model. In a model that peft wraps, no last norm is found (`_find_final_norm`).
+    pub fn of(t: &Tape, model: &Model, params: &[Tensor], (reshards, adapts): (bool, bool)) -> Self {
+        let paths = paths(t, params);
+        let blocks = Blocks::of(model, &paths);
+        let table = (0..params.len()).find(|&at| t.is_table(&params[at]) && is_of_tokens(module(&paths[at])));
+        let head = (0..params.len()).find(|&at| module(&paths[at]).rsplit('.').next() == Some("lm_head"));
+        let norm = (0..params.len()).find(|&at| !adapts && is_last_norm(module(&paths[at])));
+        let norm = norm.map(|at| module(&paths[at]));
+        let mut groups = Groups::default();
+        for (at, path) in paths.iter().enumerate() {
+            let own = module(path);
+            match blocks.block(path) {
+                Some(block) => groups.put(at, block, || (vec![block.to_owned()], reshards)),
+                None if head.is_some() && Some(at) == table => groups.put(at, own, || (vec![own.to_owned()], reshards)),
+                None if Some(own) == norm || Some(at) == head || Some(at) == table => {
+                    groups.put(at, "the tail", || {
+                        let mut tail: Vec<String> = match head {
+                            Some(_) => Vec::new(),
+                            None => table.map(|at| module(&paths[at]).to_owned()).into_iter().collect(),
+                        };
+                        tail.extend(norm.map(str::to_owned));
+                        tail.push("lm_head".to_owned());
+                        (tail, false)
+                    });
+                }
+                None => groups.list[ROOT].params.push(at),
+            }
+        }
+        Self { groups: groups.list }
+    }
+
+    /// FSDP1: wraps each module that transformers keeps whole, each map of an adapter (`fsdp_auto_wrap_policy` of peft), and
+    /// the whole model.
+    pub fn flat(t: &Tape, model: &Model, params: &[Tensor]) -> Self {
+        let paths = paths(t, params);
+        let blocks = Blocks::of(model, &paths);
+        let mut groups = Groups::default();
+        for (at, path) in paths.iter().enumerate() {
+            let own = module(path);
+            match blocks.block(path) {
+                _ if is_of_adapter(own) => groups.put(at, own, || (vec![own.to_owned()], true)),
+                Some(block) => groups.put(at, block, || (vec![block.to_owned()], true)),
+                None => groups.list[ROOT].params.push(at),
+            }
+        }
+        Self { groups: groups.list }
+    }
+}
+
+/// Groups that are being made, each known by a name.
+struct Groups {
+    list: Vec<Wrapped>,
+    known: HashMap<String, usize>,
+}
+
+impl Default for Groups {
+    /// The root alone.
+    fn default() -> Self {
+        let root = Wrapped {
             modules: Vec::new(),
             params: Vec::new(),
             reshards: false,
-        }];
-        let mut known: HashMap<String, usize> = HashMap::new();
-        for (at, path) in paths.iter().enumerate() {
-            let (name, modules, frees) = match blocks.block(path) {
-                Some(block) => (block.to_owned(), vec![block.to_owned()], reshards),
-                None if head.is_some() && Some(at) == table => {
-                    (module(at).to_owned(), vec![module(at).to_owned()], reshards)
-                }
-                None if Some(module(at)) == norm.map(module) || Some(at) == head || Some(at) == table => {
-                    let mut tail: Vec<String> = match head {
-                        Some(_) => Vec::new(),
-                        None => table.map(module).map(str::to_owned).into_iter().collect(),
-                    };
-                    tail.extend(norm.map(module).map(str::to_owned));
-                    tail.push("lm_head".to_owned());
-                    ("the tail".to_owned(), tail, false)
-                }
-                None => {
-                    groups[ROOT].params.push(at);
-                    continue;
-                }
-            };
-            let group = *known.entry(name).or_insert_with(|| {
-                groups.push(Wrapped {
-                    modules,
-                    params: Vec::new(),
-                    reshards: frees,
-                });
-                groups.len() - 1
-            });
-            groups[group].params.push(at);
+        };
+        Self {
+            list: vec![root],
+            known: HashMap::new(),
         }
-        Self { groups }
     }
+}
+
+impl Groups {
+    /// Puts a parameter into a group, which has these modules, and true if it reshards.
+    fn put(&mut self, param: usize, name: &str, new: impl FnOnce() -> (Vec<String>, bool)) {
+        let list = &mut self.list;
+        let group = *self.known.entry(name.to_owned()).or_insert_with(|| {
+            let (modules, reshards) = new();
+            list.push(Wrapped {
+                modules,
+                params: Vec::new(),
+                reshards,
+            });
+            list.len() - 1
+        });
+        self.list[group].params.push(param);
+    }
+}
+
+fn paths(t: &Tape, params: &[Tensor]) -> Vec<String> {
+    params.iter().map(|param| t.path_of(param).replace("..", ".")).collect()
+}
+
+/// The module that has a parameter.
+fn module(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(module, _)| module)
+}
+
+/// True for a map of an adapter.
+fn is_of_adapter(module: &str) -> bool {
+    matches!(module.rsplit('.').next(), Some("lora_A" | "lora_B"))
 }
 
 /// True for the table that `get_input_embeddings` returns.
@@ -97,24 +153,34 @@ fn is_last_norm(module: &str) -> bool {
     )
 }
 
-/// Lists of blocks.
+/// Modules that are wrapped one by one.
 struct Blocks {
+    /// Their paths, with `#` for the index in a list, if transformers says; otherwise members of long lists are.
+    kept: Option<HashSet<&'static str>>,
     /// Number of members of each list.
     lists: HashMap<String, usize>,
 }
 
 impl Blocks {
-    fn of(paths: &[String]) -> Self {
+    fn of(model: &Model, paths: &[String]) -> Self {
+        Self::with(model.modules_kept_whole(), paths)
+    }
+
+    fn with(kept: Option<HashSet<&'static str>>, paths: &[String]) -> Self {
         let mut lists: HashMap<String, usize> = HashMap::new();
         for (list, index, _) in paths.iter().flat_map(|path| members(path)) {
             let count = lists.entry(list.to_owned()).or_default();
             *count = (*count).max(index + 1);
         }
-        Self { lists }
+        Self { kept, lists }
     }
 
-    /// The outermost block that a parameter is in.
+    /// The innermost module that is kept whole and has a parameter; the outermost block if none are known.
     fn block<'a>(&self, path: &'a str) -> Option<&'a str> {
+        if let Some(kept) = &self.kept {
+            let ends = path.rmatch_indices('.').map(|(at, _)| &path[..at]);
+            return ends.into_iter().find(|module| kept.contains(&*pattern(module)));
+        }
         let is_block = |list: &str| {
             self.lists[list] >= LEAST_BLOCKS || list.rsplit('.').next().is_some_and(|name| BLOCKS.contains(&name))
         };
@@ -122,6 +188,15 @@ impl Blocks {
             .find(|(list, _, _)| is_block(list))
             .map(|(_, _, member)| member)
     }
+}
+
+/// A path with `#` for each index in a list.
+fn pattern(path: &str) -> String {
+    let parts = path.split('.').map(|part| match part.parse::<usize>() {
+        Ok(_) => "#",
+        Err(_) => part,
+    });
+    parts.collect::<Vec<&str>>().join(".")
 }
 
 /// Members of lists on a path, outermost first: the list's path, the index, and the member's path.
@@ -147,9 +222,21 @@ mod tests {
             .map(|at| format!("model.layers.{at}.mlp.experts.1.up.weight"))
             .collect();
         paths.push("visual.merger.mlp.0.weight".to_owned());
-        let blocks = Blocks::of(&paths);
+        let blocks = Blocks::with(None, &paths);
         assert_eq!(blocks.block(&paths[2]), Some("model.layers.2"));
         assert_eq!(blocks.block(&paths[4]), None);
+    }
+
+    #[test]
+    fn modules_kept_whole_are_the_innermost_that_transformers_names() {
+        let kept = HashSet::from(["vision.layers.#.self_attn", "layers.#"]);
+        let blocks = Blocks::with(Some(kept), &[]);
+        assert_eq!(
+            blocks.block("vision.layers.2.self_attn.q_proj.weight"),
+            Some("vision.layers.2.self_attn")
+        );
+        assert_eq!(blocks.block("vision.layers.2.mlp.fc1.weight"), None);
+        assert_eq!(blocks.block("layers.11.mlp.up_proj.weight"), Some("layers.11"));
     }
 
     #[test]
