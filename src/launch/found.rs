@@ -326,7 +326,7 @@ fn of_deepspeed() -> [Found; 4] {
             &["deepspeed_fp16_zero1.json"],
             false,
             json!({"batch": 256, "strategy": "deepspeed1", "clip": false}),
-            &["fp16.auto_cast", "cuda_visible_devices", "without bf16"],
+            &["fp16.auto_cast", "cuda_visible_devices"],
         ),
         found(
             &["deepspeed_trainer.sh", "deepspeed_trainer.json"],
