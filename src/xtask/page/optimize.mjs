@@ -48,8 +48,10 @@ if (isMainThread) {
   const threads = Math.min(availableParallelism(), files.length);
   for (let thread = 0; thread < threads; thread += 1) {
     // An error of a thread ends the process, with the error's text and a failure. What a thread prints are warnings about
-    // each file's names, which are not kept.
-    new Worker(new URL(import.meta.url), { workerData: { library, files, next }, stderr: true });
+    // each file's names, which are read and not kept: a thread whose output nobody reads never ends once a few thousand
+    // warnings wait.
+    const worker = new Worker(new URL(import.meta.url), { workerData: { library, files, next }, stderr: true });
+    worker.stderr.resume();
   }
 } else {
   await work(workerData);

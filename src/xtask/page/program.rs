@@ -155,3 +155,40 @@ fn optimize(files: &[PathBuf], how: Build) -> Result<(), Failure> {
     let mut node = program(tools::node()?);
     run(node.arg(OPTIMIZE).arg(tools::binaryen::library()).args(files))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A stand-in of the optimizer that warns at length, as Binaryen does of files with many names.
+    const LIBRARY: &str = r#"
+        const ignored = () => {};
+        const optimizer = { Features: {}, readBinary: (bytes) => ({
+            setFeatures: ignored, runPasses: ignored, dispose: ignored,
+            optimize() { for (let line = 0; line < 20000; line += 1) console.warn("warning: ".padEnd(60, "name ")); },
+            emitBinary: () => new Uint8Array([...bytes, 1]),
+        }) };
+        export default new Proxy(optimizer, { get: (own, name) => own[name] ?? ignored });
+    "#;
+
+    /// A thread whose warnings nobody read stayed for ever, and the build with it.
+    #[test]
+    fn the_optimizer_ends_however_much_it_warns() {
+        let folder = std::env::temp_dir().join(format!("vramscope optimize {}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let library = folder.join("library.mjs");
+        fs::write(&library, LIBRARY).unwrap();
+        let files: Vec<PathBuf> = (0..3).map(|number| folder.join(format!("{number}.wasm"))).collect();
+        for file in &files {
+            fs::write(file, [0]).unwrap();
+        }
+        let mut node = program(tools::node().unwrap());
+        run(node.current_dir(root()).arg(OPTIMIZE).arg(&library).args(&files)).unwrap();
+        for file in &files {
+            assert_eq!(fs::read(file).unwrap(), [0, 1]);
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
