@@ -321,20 +321,27 @@ fn a_program_of_the_path_brings_its_own_python() {
     let home = folder("own");
     python(&home.join("path/python3"), &home, &recorded());
     for (name, head) in [
-        ("swift", format!("#!{}\n", home.join("tool/bin/python3.11").display())),
+        (
+            "swift",
+            format!("#!{}\n", home.join("tool of mine/bin/python3.11").display()),
+        ),
         (
             "trl",
             format!(
                 "#!/bin/sh\n'''exec' \"{}\" \"$0\" \"$@\"\n",
-                home.join("tool/bin/python3.11").display()
+                home.join("tool of mine/bin/python3.11").display()
             ),
         ),
     ] {
         let _ = fs::remove_file(home.join("words"));
-        python(&home.join("tool/bin/python3.11"), &home, &recorded());
+        python(&home.join("tool of mine/bin/python3.11"), &home, &recorded());
         program(&home.join("path").join(name), &head);
         assert_eq!(dry_run(&home, &[name, "sft"]).code, Some(0));
-        assert_eq!(Path::new(&told(&home)[0]), home.join("tool/bin/python3.11"), "{name}");
+        assert_eq!(
+            Path::new(&told(&home)[0]),
+            home.join("tool of mine/bin/python3.11"),
+            "{name}"
+        );
     }
     let _ = fs::remove_file(home.join("words"));
     assert_eq!(dry_run(&home, &["train.py"]).code, Some(0));

@@ -60,18 +60,27 @@ pub fn of_command(word: &OsStr) -> Option<PathBuf> {
     if version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
         return Some(program);
     }
-    // `#!/path/python`, or the lines that pip writes where that is too long or has a blank: `#!/bin/sh`, then
-    // `'''exec' "/path/python" "$0" "$@"`. `#!/usr/bin/env python` names no interpreter of an environment.
     let mut head = [0; 1024];
     let read = File::open(&program).ok()?.read(&mut head).ok()?;
-    let text = String::from_utf8_lossy(&head[..read]).into_owned();
-    let mut words = text.strip_prefix("#!")?.lines().take(2).flat_map(str::split_whitespace);
-    let is_python = |word: &&str| {
-        let name = word.trim_matches('"').rsplit('/').next();
-        name.is_some_and(|name| name.starts_with("python"))
+    interpreter(&String::from_utf8_lossy(&head[..read]))
+}
+
+/// Returns the Python that a script's first lines name: `#!/path/python`, or those that pip and uv write where the path is
+/// too long or has a blank: `#!/bin/sh`, then `'''exec' "/path/python" "$0" "$@"`. `#!/usr/bin/env python` names no
+/// interpreter of an environment.
+fn interpreter(head: &str) -> Option<PathBuf> {
+    let mut lines = head.strip_prefix("#!")?.lines();
+    let first = lines.next()?.trim();
+    let executed = lines
+        .next()
+        .and_then(|line| line.trim().strip_prefix("'''exec' ")?.split(" \"$0\"").next())
+        .map(|path| path.trim_matches(['"', '\'']));
+    let named = [executed, Some(first), first.split_whitespace().next()];
+    let is_python = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str);
+        path.is_absolute() && name.is_some_and(|name| name.starts_with("python")) && path.is_file()
     };
-    let python = PathBuf::from(words.find(is_python)?.trim_matches('"'));
-    (python.is_absolute() && python.is_file()).then_some(python)
+    named.into_iter().flatten().map(PathBuf::from).find(is_python)
 }
 
 /// Resolves the value of `--python`: a file, an environment's folder, or a name on `PATH`.
