@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::deed::{Deed, deed};
 use crate::entry::{Entry, flatten};
 use crate::keys::{Meaning, find, keys, may_matter};
-use crate::processes::Launcher;
+use crate::launcher::Launcher;
 use crate::program::{PROGRAMS, started};
 use crate::remark::{Note, Remark};
 use crate::shell::{EarlyEnd, Open, Reading, Run, evaluate, is_assignment, is_translated, open_word, plain};

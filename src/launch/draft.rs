@@ -7,28 +7,8 @@ use super::values::{
     targets, text, trl_option, truth, visible, weights, whole,
 };
 use crate::fsdp::Fsdp;
-use crate::processes::Launcher;
-
-/// Type of loaded weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Weights {
-    Fp32,
-    Bf16,
-    Fp16,
-    /// As the checkpoint has them.
-    Auto,
-}
-
-/// Modules that get adapters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Targets {
-    /// All linear maps, or those of the language model if the tower is frozen.
-    AllLinear,
-    /// Maps of these names.
-    Named(Vec<String>),
-    /// Maps of these names in the language model alone.
-    InLanguageModel(Vec<String>),
-}
+pub(crate) use crate::given::{Fault, Set, Targets, Weights};
+use crate::launcher::Launcher;
 
 /// Settings that were given or are a tool's defaults; `None` where nothing is said.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -163,18 +143,6 @@ fn of_glm(names: &[String]) -> Vec<String> {
         all => all.iter().map(|name| (*name).to_owned()).collect(),
     };
     names.iter().flat_map(own).collect()
-}
-
-/// Result of setting a value.
-pub(crate) type Set = Result<(), Fault>;
-
-/// Why a value is not taken.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fault {
-    /// It is none that the key takes; the text says which are.
-    Wrong(&'static str),
-    /// The tool takes it, and it is not simulated.
-    NotSimulated(&'static str),
 }
 
 use Fault::{NotSimulated, Wrong};

@@ -2,11 +2,7 @@
 
 use serde_json::Value;
 
-use crate::draft::Fault::{self, NotSimulated, Wrong};
-use crate::processes::Processes;
-use crate::remark::Note;
-use crate::resolve::Resolved;
-use crate::tool::Tool;
+use crate::given::Fault::{self, NotSimulated, Wrong};
 use crate::values::{text, truth, whole};
 
 /// Settings of FSDP; `None` where nothing is said.
@@ -106,15 +102,10 @@ impl Fsdp {
         Ok(())
     }
 
-    /// Returns true if it shards the model of a tool's run; axolotl has it run where its settings are given.
-    pub fn shards(&self, tool: Tool) -> bool {
-        self.is_on == Some(true) || tool == Tool::Axolotl && *self != Self::default()
-    }
-
-    /// The version that runs: accelerate's default is the first, that of transformers' arguments the second.
-    fn runs(&self) -> u64 {
-        let usual = if self.is_of_arguments == Some(true) { 2 } else { 1 };
-        self.version.unwrap_or(usual)
+    /// The version that runs, by the tool's default: accelerate's is the first, that of transformers' arguments the second.
+    pub fn runs(&self, takes_arguments: bool) -> u64 {
+        let is_of_arguments = self.is_of_arguments == Some(true) && takes_arguments;
+        self.version.unwrap_or(if is_of_arguments { 2 } else { 1 })
     }
 }
 
@@ -136,36 +127,6 @@ fn reshards(value: &Value) -> Result<Option<bool>, Fault> {
     }
 }
 
-/// Puts FSDP into a case.
-pub(crate) fn shards((fsdp, tool): (&Fsdp, Tool), takes_images: bool, processes: Processes, out: &mut Resolved) {
-    if let Some(names) = fsdp.classes.as_ref().filter(|_| takes_images) {
-        out.not_simulated
-            .push(Note::WrappedClasses.with([("names", names.clone())]));
-    }
-    let version = match tool {
-        // It sets accelerate's variables by itself, and no version without a key.
-        Tool::Axolotl => fsdp.version.unwrap_or(1),
-        _ => fsdp.runs(),
-    };
-    let strategy = match (version, fsdp.reshards) {
-        (2, Some(false)) => "fsdp_no_reshard",
-        (2, _) => "fsdp",
-        (_, Some(false)) => "fsdp1_no_reshard",
-        (_, _) => "fsdp1",
-    };
-    out.put("strategy", strategy);
-    out.put("world", processes.world);
-    if !processes.is_told {
-        out.missing.push(Note::NoGpus.into());
-    }
-    if fsdp.offloads == Some(true) {
-        out.put("offload", true);
-    }
-    if version == 1 && fsdp.prefetches != Some(true) {
-        out.assumed.push(Note::GatheredAhead.into());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -181,7 +142,7 @@ mod tests {
             (fsdp.is_on, fsdp.reshards, fsdp.offloads),
             (Some(true), Some(false), Some(true))
         );
-        assert_eq!(fsdp.runs(), 2);
+        assert_eq!(fsdp.runs(true), 2);
         let mut fsdp = Fsdp::default();
         for (knob, value) in [
             ("reshard", json!("FULL_SHARD")),
@@ -191,7 +152,7 @@ mod tests {
             fsdp.set(knob, &value).unwrap();
         }
         assert_eq!(
-            (fsdp.reshards, fsdp.prefetches, fsdp.runs()),
+            (fsdp.reshards, fsdp.prefetches, fsdp.runs(true)),
             (Some(true), Some(true), 1)
         );
         assert!(fsdp.set("reshard", &json!("HYBRID_SHARD")).is_err());

@@ -7,8 +7,11 @@ mod deed;
 mod deepspeed;
 mod draft;
 mod entry;
+mod fsdp;
+mod given;
 mod images;
 mod keys;
+mod launcher;
 mod left_out;
 mod model_facts;
 mod off;
@@ -31,9 +34,9 @@ use self::command::Command;
 use self::draft::{Draft, Fault};
 use self::entry::flatten;
 use self::keys::{Meaning, find, keys, may_matter};
+use self::launcher::Launcher;
 use self::left_out::Effect;
 use self::off::{is_off, switched_off};
-use self::processes::Launcher;
 use self::python::OpenCard;
 
 pub use self::entry::Entry;
@@ -819,7 +822,6 @@ fn similar(key: &str, known: &BTreeMap<&'static str, Meaning>) -> Option<&'stati
 mod beside_tests;
 #[cfg(test)]
 mod found;
-mod fsdp;
 #[cfg(test)]
 mod part_tests;
 #[cfg(test)]

@@ -5,14 +5,15 @@ use vramscope_engine::setup::{Freeze, FrozenType, Parts, Targets, TrainerKind};
 use vramscope_engine::simulate::In4Bits;
 use vramscope_plan::export::targets_in_language_model;
 
+use crate::ModelFacts;
 use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
+use crate::fsdp::Fsdp;
 use crate::images::{Filling, ImageRules};
 use crate::left_out::{Grade, LeftOut};
-use crate::processes::processes;
+use crate::processes::{Processes, processes};
 use crate::remark::{Note, Remark};
 use crate::tool::Tool;
-use crate::{ModelFacts, fsdp};
 
 /// The setup that a launch asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -532,7 +533,7 @@ fn gpus(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
             .push(note.with([("gpus", processes.gpus_of_each.to_string())]));
     }
     let zero_stage = zero_stage(draft);
-    let is_fsdp = zero_stage.is_none() && draft.fsdp.shards(tool) && (world > 1 || !processes.is_told);
+    let is_fsdp = zero_stage.is_none() && is_sharded(&draft.fsdp, tool) && (world > 1 || !processes.is_told);
     let is_several = world > 1 || zero_stage.is_some();
     let trainer = trainer(draft, tool);
     let has_own_loop = match trainer {
@@ -554,7 +555,7 @@ fn gpus(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
         return engine((draft, tool), (stage, processes), model.hidden_size, out);
     }
     if is_fsdp {
-        return fsdp::shards((&draft.fsdp, tool), model.takes_images, processes, out);
+        return fsdp((&draft.fsdp, tool), model.takes_images, processes, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -566,6 +567,38 @@ fn gpus(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     }
     if !processes.is_told {
         out.assumed.push(Note::OneGpu.into());
+    }
+}
+
+/// Returns true if FSDP shards the model of a tool's run; axolotl has it run where its settings are given.
+fn is_sharded(fsdp: &Fsdp, tool: Tool) -> bool {
+    fsdp.is_on == Some(true) || tool == Tool::Axolotl && *fsdp != Fsdp::default()
+}
+
+/// Puts FSDP into a case.
+fn fsdp((given, tool): (&Fsdp, Tool), takes_images: bool, processes: Processes, out: &mut Resolved) {
+    if let Some(names) = given.classes.as_ref().filter(|_| takes_images) {
+        out.not_simulated
+            .push(Note::WrappedClasses.with([("names", names.clone())]));
+    }
+    // axolotl sets accelerate's variables by itself, and no version without a key.
+    let version = given.runs(tool != Tool::Axolotl);
+    let strategy = match (version, given.reshards) {
+        (2, Some(false)) => "fsdp_no_reshard",
+        (2, _) => "fsdp",
+        (_, Some(false)) => "fsdp1_no_reshard",
+        (_, _) => "fsdp1",
+    };
+    out.put("strategy", strategy);
+    out.put("world", processes.world);
+    if !processes.is_told {
+        out.missing.push(Note::NoGpus.into());
+    }
+    if given.offloads == Some(true) {
+        out.put("offload", true);
+    }
+    if version == 1 && given.prefetches != Some(true) {
+        out.assumed.push(Note::GatheredAhead.into());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::entry::Entry;
 use crate::keys::is_of_launcher;
-use crate::processes::Launcher;
+use crate::launcher::Launcher;
 use crate::python::{self, Facts, Options, Program, Started};
 use crate::{LaunchError, Parsed, Source, parse};
 

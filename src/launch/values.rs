@@ -3,8 +3,8 @@
 use serde_json::Value;
 use vramscope_plan::export::names_in_language_model;
 
-use super::draft::Fault::{self, NotSimulated, Wrong};
-use super::draft::{Set, Targets, Weights};
+use super::given::Fault::{self, NotSimulated, Wrong};
+use super::given::{Set, Targets, Weights};
 
 /// True for the memory of the host as the place of an offload.
 pub(crate) fn host(value: &Value) -> Result<bool, Fault> {

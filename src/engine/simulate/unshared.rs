@@ -86,12 +86,14 @@ reasons! {
     deepspeed_shared() = "stage 3 is simulated for models whose modules use their own parameters alone";
     deepspeed_stage0() = "stage 0 offloads nothing";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
+    fsdp1_parts() = "FSDP1 is not simulated yet for models of images";
     fsdp1_time() = "the time of FSDP1's step is not estimated; set `strategy` to fsdp for one of its kind";
     fsdp1_types() = "FSDP1 flattens parameters of one type alone, and peft's prepare_model_for_kbit_training leaves some in \
         fp32 beside weights in 4 bits; TRL's SFT does not";
     fsdp_ema() = "FSDP is not simulated yet with `ema`";
     fsdp_extras() = "FSDP2 in a loop of one's own is not simulated yet with `accum`, `clip` or `ema`";
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
+    fsdp_parts() = "FSDP2 under a trainer is not simulated yet for models of images";
     fsdp_precision() = "FSDP with parameters gathered in fp16 is not simulated yet";
     fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
     fsdp_zero_grad() = "FSDP2 is not simulated yet with `zero_grad` other than to_none";

@@ -89,7 +89,8 @@ fn buckets_take_as_much_as_the_gradients() {
 
 #[test]
 fn a_step_leaves_nothing_behind() {
-    for strategy in ALL {
+    // FSDP1 is simulated for text models.
+    for strategy in ALL.into_iter().filter(|strategy| !strategy.is_fsdp1()) {
         for ckpt in ["none", "full"] {
             let mut setup = setup();
             setup.ckpt = serde_json::from_value(ckpt.into()).unwrap();

@@ -208,6 +208,14 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     }
     let is_accelerates = parallel.strategy.shards_parameters() && setup.trainer.is_derived();
     if is_accelerates || parallel.strategy.is_fsdp1() {
+        let takes = model.takes();
+        // What is left gathered of models with a tower is not known.
+        if takes.parts || !takes.text {
+            return Err(match parallel.strategy.is_fsdp1() {
+                true => why::fsdp1_parts(),
+                false => why::fsdp_parts(),
+            });
+        }
         return Ok(fsdp::hooks::base(setup));
     }
     Ok(Setup {
