@@ -17,13 +17,17 @@ use crate::input::hub::Names;
 /// If the engine refuses the setup. Also if it panics, which is a bug of the engine but must not stop the remaining
 /// cases of a file.
 pub fn predict(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Report, Failure> {
-    guarded(|| match parallel {
-        None => simulate_on(model, setup, gpu),
-        Some(parallel) => simulate_parallel(model, setup, parallel, gpu),
-    })
+    guarded(|| simulated(model, setup, parallel, gpu))
 }
 
-/// The same; `None` if PyTorch's address space has no room for the run.
+fn simulated(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Report, SimulateError> {
+    match parallel {
+        None => simulate_on(model, setup, gpu),
+        Some(parallel) => simulate_parallel(model, setup, parallel, gpu),
+    }
+}
+
+/// Simulates a setup; `None` if PyTorch's address space has no room for the run.
 ///
 /// # Errors
 /// Those of [`predict`], but for that.
@@ -33,15 +37,9 @@ pub fn predict_if_there_is_room(
     parallel: Option<&Parallel>,
     gpu: Gpu,
 ) -> Result<Option<Report>, Failure> {
-    guarded(|| {
-        let report = match parallel {
-            None => simulate_on(model, setup, gpu),
-            Some(parallel) => simulate_parallel(model, setup, parallel, gpu),
-        };
-        match report {
-            Err(SimulateError::OutOfMemory(_)) => Ok(None),
-            report => report.map(Some),
-        }
+    guarded(|| match simulated(model, setup, parallel, gpu) {
+        Err(SimulateError::OutOfMemory(_)) => Ok(None),
+        report => report.map(Some),
     })
 }
 

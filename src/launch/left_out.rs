@@ -159,7 +159,7 @@ pub struct Least {
     pub peak_reserved: u64,
 }
 
-/// What is known of a run whose samples no file tells.
+/// Bounds of a run whose files do not tell how long its samples are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct OfLengths {
     /// What it needs at least, with the shortest samples.

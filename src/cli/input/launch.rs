@@ -149,7 +149,7 @@ pub struct Standing {
     pub left_out: Vec<LeftOut>,
     /// Share of the card that vLLM takes in the same process.
     pub vllm_share: Option<f64>,
-    /// What is known of a run whose samples no file tells.
+    /// Bounds of a run whose files do not tell how long its samples are.
     pub lengths: OfLengths,
 }
 

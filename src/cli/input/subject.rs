@@ -163,7 +163,7 @@ impl Subject {
         Ok((model, setup))
     }
 
-    /// The same of a setup that was read before, without notes.
+    /// Does as [`Self::read`] for another length of a run whose notes were written already.
     ///
     /// # Errors
     /// Those of [`Self::read`].

@@ -1,4 +1,5 @@
-//! What no file tells of the samples of a launch: the least that its run needs, and the longest samples that fit.
+//! Bounds for a launch whose files do not tell how long its samples are: the least that its run needs, and the longest
+//! samples that fit.
 
 use vramscope_engine::device::Device;
 use vramscope_engine::setup::Parallel;
@@ -39,7 +40,7 @@ pub(super) struct OpenLengths {
 pub(super) type AtLength = (Model, Setup, Option<Parallel>);
 
 impl OpenLengths {
-    /// Those of a launch; `None` if a length is given beside it, or none is missing.
+    /// Lengths that a launch leaves open; `None` if it tells them, or one is given beside it.
     pub fn of(launch: &Launch, model: ModelFacts, resolved: &Resolved, standing: &Standing) -> Option<Self> {
         let most = resolved.case.get("seq")?.as_u64()?;
         let is_missing = standing.left_out().iter().any(LeftOut::is_missing_length);
@@ -109,7 +110,7 @@ impl Estimate {
         }
     }
 
-    /// What is known of a run beside the figure for its longest samples.
+    /// Bounds of a run beside the figure for its longest samples.
     pub(super) fn lengths(&self, open: &OpenLengths, standing: &Standing, target: Option<&(Target, Fit)>) -> OfLengths {
         let too_long = target.filter(|(_, fit)| fit.verdict == Verdict::Oom);
         OfLengths {

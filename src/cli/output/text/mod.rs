@@ -66,7 +66,7 @@ pub struct Estimate<'a> {
     pub target: Option<(Target, Fit)>,
     /// Settings of the given run that the figures leave out.
     pub left_out: &'a [LeftOut],
-    /// What is known of a run whose samples no file tells.
+    /// Bounds of a run whose files do not tell how long its samples are.
     pub lengths: OfLengths,
     /// Memory before and beside the steps, and the host's, if it is told.
     pub around: Option<(&'a Around, HostRoom)>,

@@ -28,28 +28,20 @@ impl Finder<'_, '_> {
         };
         let model = loss.as_ref().and_then(|loss| self.model_of_loss(loss));
         let is_models_own = model.is_some();
-        let model = match model.or_else(|| self.only_model()) {
-            Some(model) => self.machine.trace(&model),
-            None => Model {
-                unreadable: Some("which model is trained is not readable".to_owned()),
-                ..Model::default()
-            },
-        };
+        let model = self.traced(model.or_else(|| self.only_model()));
         if !is_models_own {
             let why = "the script computes the loss itself, or in a way that is not read";
-            self.open(
-                "loss",
-                &Json::String("…".to_owned()),
-                place,
-                why,
-                (Aspect::Loss, Direction::Unknown),
-            );
+            self.own_loss(why, place);
         }
         self.accelerator();
         self.autocast();
         self.of_model(&model, place);
         // DeepSpeed's engine has that of its settings, unless it is given one.
-        let has_own = self.machine.events.iter().any(|event| self.is_optimizer(event));
+        let has_own = self
+            .machine
+            .events
+            .iter()
+            .any(|event| self.optimizer_of(event).is_some());
         if model.engine.is_none() || has_own {
             self.loop_optimizer(place);
         }
@@ -62,11 +54,38 @@ impl Finder<'_, '_> {
             Some(engine) => self.engine(engine),
             None => self.loader(place),
         }
+        self.lengths_of_loader();
+        true
+    }
+
+    /// What is known of the model that is trained.
+    pub(super) fn traced(&self, model: Option<Value>) -> Model {
+        match model {
+            Some(model) => self.machine.trace(&model),
+            None => Model {
+                unreadable: Some("which model is trained is not readable".to_owned()),
+                ..Model::default()
+            },
+        }
+    }
+
+    /// Leaves the loss out, which the script computes.
+    pub(super) fn own_loss(&mut self, why: &str, place: Place) {
+        self.open(
+            "loss",
+            &Json::String("…".to_owned()),
+            place,
+            why,
+            (Aspect::Loss, Direction::Unknown),
+        );
+    }
+
+    /// The longest samples that the script's own loader gives; where nothing limits them, the model alone does.
+    pub(super) fn lengths_of_loader(&mut self) {
         match self.limit_of_samples() {
             Some((limit, at)) => self.tell("samples.max_length", limit, at),
             None => self.facts.is_unlimited = true,
         }
-        true
     }
 
     /// The model whose output has this loss.
@@ -168,32 +187,16 @@ impl Finder<'_, '_> {
         }
     }
 
-    pub(super) fn is_optimizer(&self, event: &Event) -> bool {
-        let Deed::Call(id) = event.deed else { return false };
-        let path = self.machine.path(&self.machine.heap.objects[id].callee);
-        path.is_some_and(|path| is_optimizer(&path))
+    /// The call that makes an optimizer, if an event is one.
+    fn optimizer_of(&self, event: &Event) -> Option<Id> {
+        let Deed::Call(id) = event.deed else { return None };
+        let path = self.machine.path(&self.machine.heap.objects[id].callee)?;
+        is_optimizer(&path).then_some(id)
     }
 
     pub(super) fn loop_optimizer(&mut self, place: Place) {
-        let optimizers: Vec<Id> = self
-            .machine
-            .events
-            .iter()
-            .filter_map(|event| {
-                if let Deed::Call(id) = event.deed {
-                    Some(id)
-                } else {
-                    None
-                }
-            })
-            .filter(|id| {
-                let path = self
-                    .machine
-                    .path(&self.machine.heap.objects[*id].callee)
-                    .unwrap_or_default();
-                is_optimizer(&path)
-            })
-            .collect();
+        let events = self.machine.events.iter();
+        let optimizers: Vec<Id> = events.filter_map(|event| self.optimizer_of(event)).collect();
         match optimizers[..] {
             [] => {
                 let why = "which optimizer it takes is not readable";

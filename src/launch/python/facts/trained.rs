@@ -278,27 +278,12 @@ impl Finder<'_, '_> {
             }
         }
         let why = "the script's own LightningModule computes the step, which is not read";
-        self.open(
-            "loss",
-            &Json::String("…".to_owned()),
-            place,
-            why,
-            (Aspect::Loss, Direction::Unknown),
-        );
-        let model = match self.only_model() {
-            Some(model) => self.machine.trace(&model),
-            None => Model {
-                unreadable: Some("which model is trained is not readable".to_owned()),
-                ..Model::default()
-            },
-        };
+        self.own_loss(why, place);
+        let model = self.traced(self.only_model());
         self.of_model(&model, place);
         self.loop_optimizer(place);
         self.loader(place);
-        match self.limit_of_samples() {
-            Some((limit, at)) => self.tell("samples.max_length", limit, at),
-            None => self.facts.is_unlimited = true,
-        }
+        self.lengths_of_loader();
     }
 
     // Around the run.

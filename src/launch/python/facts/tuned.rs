@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use super::{Finder, is_part, part_of};
+use crate::draft::PROJECTIONS;
 use crate::left_out::{Aspect, Direction};
 use crate::python::call::last;
 use crate::python::heap::{Value, Why};
@@ -63,7 +64,6 @@ impl Finder<'_, '_> {
     }
 
     /// Modules that unsloth adds adapters to: names, or all linear maps of the parts that it is told (`get_peft_regex`).
-    #[expect(clippy::too_many_lines, reason = "one step for each argument that decides")]
     pub(super) fn unsloth_targets(&mut self, told: &[(String, Value)], place: Place) {
         let get = |name: &str| told.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
         let named = get("target_modules").filter(|value| !matches!(value, Value::None));
@@ -78,16 +78,7 @@ impl Finder<'_, '_> {
         match named {
             Some(named) if !is_all => self.say("LoraConfig.target_modules", &named, place),
             _ if !has_parts && !is_all => {
-                let names = [
-                    "q_proj",
-                    "k_proj",
-                    "v_proj",
-                    "o_proj",
-                    "gate_proj",
-                    "up_proj",
-                    "down_proj",
-                ];
-                self.tell("LoraConfig.target_modules", names.to_vec(), place);
+                self.tell("LoraConfig.target_modules", PROJECTIONS.to_vec(), place);
             }
             _ => {
                 let flags: Vec<Value> = parts
