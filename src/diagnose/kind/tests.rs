@@ -126,9 +126,23 @@ fn every_kind_is_whole() {
                 assert_eq!(line.gaps, same.gaps, "{name}.{key} in {}", language.tag);
                 assert_eq!(line.conditions, same.conditions, "{name}.{key} in {}", language.tag);
                 assert_eq!(line.action, same.action, "{name}.{key} in {}", language.tag);
+                for said in [line, same] {
+                    assert!(!has_prefix(&said.phrase), "{name}.{key} in {}: {}", language.tag, said.phrase);
+                }
             }
         }
     }
+}
+
+/// Returns true if what readers see begins like a list of conditions or the name of an action: one was written twice, or they
+/// stand in another order.
+fn has_prefix(phrase: &str) -> bool {
+    let list = |rest: &str| Some(rest.split_once("] ")?.0.to_owned());
+    let is_list = phrase.strip_prefix('[').and_then(list).is_some_and(|list| {
+        let mut conditions = list.split(',').map(|one| Condition::parse(one.trim()));
+        conditions.all(|condition| condition.is_ok())
+    });
+    is_list || phrase.starts_with('<') && phrase.contains("> ")
 }
 
 #[test]
