@@ -52,6 +52,12 @@ facts! {
     RoomBefore "room" "The card had a quarter of its memory free when a request failed.",
     HostOom "host-oom" "The host's memory ran out.",
     Killed "killed" "A process was killed from outside.",
+    LauncherEnded "launcher-ended" "A launcher ended its processes, and does not say why.",
+    OtherExit "other-exit" "A process ended with an error of its own, not by SIGKILL.",
+    HostWords "host-words" "Somebody says that the host's memory ran out.",
+    RamWords "ram-words" "Somebody says 内存, which is the host's memory where 显存 is not said.",
+    GpuWords "gpu-words" "An error or somebody says that the GPU's memory ran out.",
+    VramWords "vram-words" "The GPU's memory is spoken of.",
     Slow "slow" "The run is slower than expected.",
     // When.
     Load "phase=load" "Weights were being loaded or moved.",
@@ -80,6 +86,7 @@ facts! {
     Grows "grows" "Memory grows.",
     Sudden "sudden" "Memory was far below the card before.",
     Upgraded "upgraded" "It began with another version.",
+    SameSetup "same-setup" "Somebody says that the setup is the same as before.",
     // Tools.
     MsSwift "ms-swift" "ms-swift.",
     LlamaFactory "llama-factory" "LLaMA-Factory.",
@@ -95,6 +102,8 @@ facts! {
     // Setup.
     VisionModel "vision-model" "A vision-language model.",
     Images "images" "The data have pictures.",
+    FixedPictures "fixed-pictures" "The model brings every picture to one size: its number of pixels changes nothing.",
+    Tiles "tiles" "The model cuts a picture into tiles of one size.",
     Video "video" "The data have videos.",
     PixelCap "pixel-cap" "The pixels of a picture are limited.",
     VideoCap "video-cap" "The pixels or frames of a video are limited.",
@@ -256,6 +265,13 @@ impl Facts {
         PHASES.into_iter().find(|phase| self.has(*phase))
     }
 
+    /// Memory of the host is none of the GPU's unless the allocator says so.
+    pub fn settle_host(&mut self) {
+        if self.has(Fact::HostOom) && !self.has(Fact::HasNumbers) {
+            self.of.remove(&Fact::Oom);
+        }
+    }
+
     /// Settles what single lines leave open: a bar that stopped is a load that failed, memory of the host is none of the
     /// GPU's unless the allocator says so, and the most specific phase stays alone.
     pub fn settle(&mut self) {
@@ -263,9 +279,7 @@ impl Facts {
             let places = self.of.get(&Fact::LoadingBar).cloned().unwrap_or_default();
             self.of.insert(Fact::Load, places);
         }
-        if self.has(Fact::HostOom) && !self.has(Fact::HasNumbers) {
-            self.of.remove(&Fact::Oom);
-        }
+        self.settle_host();
         if let Some(phase) = self.phase() {
             self.of.retain(|fact, _| *fact == phase || !PHASES.contains(fact));
         }

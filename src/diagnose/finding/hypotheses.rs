@@ -32,6 +32,7 @@ pub fn findings(known: &mut Known<'_>) -> Vec<Finding> {
             }
             found.insert(name, finding);
         }
+        known.facts.settle_host();
         if !is_new {
             break;
         }
