@@ -275,9 +275,13 @@ impl Facts {
     /// Settles what single lines leave open: a bar that stopped is a load that failed, memory of the host is none of the
     /// GPU's unless the allocator says so, and the most specific phase stays alone.
     pub fn settle(&mut self) {
-        if self.has(Fact::LoadingBar) && !self.has(Fact::Loaded) && self.phase().is_none() {
+        if self.has(Fact::LoadingBar) && !self.has(Fact::Loaded) && !self.has(Fact::StepsRan) {
+            // Evaluation and the like may be what the program is for: it did not get there.
+            let before = [Fact::ServerStart, Fact::Merge, Fact::Resume, Fact::Load];
+            self.of
+                .retain(|fact, _| !PHASES.contains(fact) || before.contains(fact));
             let places = self.of.get(&Fact::LoadingBar).cloned().unwrap_or_default();
-            self.of.insert(Fact::Load, places);
+            self.of.entry(Fact::Load).or_insert(places);
         }
         self.settle_host();
         if let Some(phase) = self.phase() {
