@@ -1,7 +1,7 @@
 //! Finds the signs of every kind of evidence in a text: one search for the words of all kinds, then the regular expression
 //! of each kind whose word a line has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::AhoCorasick;
@@ -9,7 +9,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::{self, Pattern};
-use crate::paste::{Paste, is_told};
+use crate::paste::{Paste, is_told, may_be_told};
 use crate::text::window;
 
 /// A sign: a place where a text matches a pattern of a kind.
@@ -27,8 +27,10 @@ pub struct Sign {
 
 /// Most signs that are kept of one pattern; of more, the first and the last ones.
 const MOST_SIGNS: usize = 64;
-/// Most lines that one pattern is tried on.
-const MOST_TRIED: usize = 5_000;
+/// Most lines that one pattern is tried on: the first ones, which hold the command and the versions, and the last ones, which
+/// hold the error. A word such as `loss` is on every line of a log.
+const FIRST_TRIED: usize = 256;
+const LAST_TRIED: usize = 768;
 /// Signs after which a pattern that shows facts alone, wherever it stands, has nothing more to say.
 const ENOUGH: usize = 8;
 /// Longest part of a line, and of the one below, that a pattern sees.
@@ -38,23 +40,35 @@ const BEHIND: usize = 3000;
 /// The words of all kinds, and what they belong to.
 struct Words {
     search: AhoCorasick,
-    /// Kind and pattern of each word.
-    owners: Vec<(&'static str, usize, &'static Pattern)>,
-    /// Index of the regular expression of each word's pattern.
-    regex_of: Vec<usize>,
-    regexes: Vec<OnceLock<Option<Regex>>>,
+    /// Index of the pattern of each word.
+    pattern_of: Vec<usize>,
+    patterns: Vec<Owner>,
+}
+
+/// A pattern with what it belongs to.
+struct Owner {
+    kind: &'static str,
+    /// Its index among the patterns of the kind.
+    index: usize,
+    pattern: &'static Pattern,
+    /// True if it shows facts alone, wherever it stands.
+    is_of_facts: bool,
+    regex: OnceLock<Option<Regex>>,
 }
 
 static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let (mut words, mut owners, mut regex_of, mut patterns) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut words, mut pattern_of, mut patterns) = (Vec::new(), Vec::new(), Vec::new());
     for (name, kind) in kind::all() {
-        for (i, pattern) in kind.sign.iter().enumerate() {
-            for anchor in &pattern.anchors {
-                words.push(anchor.as_str());
-                owners.push((name.as_str(), i, pattern));
-                regex_of.push(patterns);
-            }
-            patterns += 1;
+        for (index, pattern) in kind.sign.iter().enumerate() {
+            words.extend(pattern.anchors.iter().map(String::as_str));
+            pattern_of.resize(words.len(), patterns.len());
+            patterns.push(Owner {
+                kind: name,
+                index,
+                pattern,
+                is_of_facts: !pattern.is_near && kind.words.is_empty(),
+                regex: OnceLock::new(),
+            });
         }
     }
     let search = AhoCorasick::builder()
@@ -63,9 +77,8 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
         .expect("a few thousand words");
     Words {
         search,
-        owners,
-        regex_of,
-        regexes: (0..patterns).map(|_| OnceLock::new()).collect(),
+        pattern_of,
+        patterns,
     }
 });
 
@@ -87,53 +100,95 @@ pub fn has_word(line: &[u8]) -> bool {
     WORDS.search.is_match(line)
 }
 
+/// Lines that have a word of one pattern, by index, with the word's place in the line.
+#[derive(Debug, Default)]
+struct Tries {
+    first: Vec<(usize, usize)>,
+    last: VecDeque<(usize, usize)>,
+    /// Line, and part of a long one, of the last hit: hits come in the order of the text.
+    seen: Option<(usize, usize)>,
+}
+
+impl Tries {
+    fn take(&mut self, index: usize, offset: usize, part: usize) {
+        if self.seen.replace((index, part)) == Some((index, part)) {
+            return;
+        }
+        if self.first.len() < FIRST_TRIED {
+            self.first.push((index, offset));
+            return;
+        }
+        if self.last.len() == LAST_TRIED {
+            self.last.pop_front();
+        }
+        self.last.push_back((index, offset));
+    }
+}
+
 /// Signs in a text, in the order of its lines.
 pub fn signs(paste: &Paste<'_>) -> Vec<Sign> {
-    let mut found: BTreeMap<usize, Vec<(usize, Sign)>> = BTreeMap::new();
-    let mut tried: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut seen: BTreeSet<(usize, usize)> = BTreeSet::new();
-    for hit in WORDS.search.find_overlapping_iter(&paste.text) {
-        let word = hit.pattern().as_usize();
-        let (kind, pattern_index, pattern) = WORDS.owners[word];
-        let of = WORDS.regex_of[word];
-        let index = paste.index(hit.start());
-        // A long line, such as JSON without breaks, is looked at around each hit.
-        let line = paste.line(index);
-        let offset = hit.start() - paste.start(index);
-        let part = if line.len() > BEHIND { offset / BEHIND } else { 0 };
-        if is_told(line, offset) || !seen.insert((of, index * 4096 + part.min(4095))) {
-            continue;
+    let mut found: Vec<(usize, Sign)> = Vec::new();
+    for (of, tries) in tries(paste).into_iter().enumerate() {
+        let mut all: Vec<(usize, Sign)> = Vec::new();
+        let owner = &WORDS.patterns[of];
+        let places = tries.first.into_iter().chain(tries.last);
+        for (index, offset) in places {
+            if owner.is_of_facts && all.len() >= ENOUGH {
+                break;
+            }
+            if owner.pattern.is_code && !is_in_traceback(paste, index) {
+                continue;
+            }
+            let Some(values) = matched(paste, (index, offset), owner.pattern, &owner.regex) else {
+                continue;
+            };
+            if all.len() == MOST_SIGNS {
+                all.remove(MOST_SIGNS / 2);
+            }
+            let sign = Sign {
+                kind: owner.kind.to_owned(),
+                pattern: owner.index,
+                line: paste.number(index),
+                values,
+            };
+            all.push((index, sign));
         }
-        let is_of_facts = !pattern.is_near && kind::named(kind).is_some_and(|(_, kind)| kind.words.is_empty());
-        if is_of_facts && found.get(&of).is_some_and(|all| all.len() >= ENOUGH) {
-            continue;
-        }
-        let count = tried.entry(of).or_default();
-        *count += 1;
-        if *count > MOST_TRIED {
-            continue;
-        }
-        let Some(values) = matched(paste, (index, offset), pattern, &WORDS.regexes[of]) else {
-            continue;
-        };
-        let sign = Sign {
-            kind: kind.to_owned(),
-            pattern: pattern_index,
-            line: paste.number(index),
-            values,
-        };
-        let all = found.entry(of).or_default();
-        if all.len() == MOST_SIGNS {
-            all.remove(MOST_SIGNS / 2);
-        }
-        all.push((index, sign));
-        if seen.len() > 1 << 20 {
-            seen.clear();
-        }
+        found.append(&mut all);
     }
-    let mut all: Vec<(usize, Sign)> = found.into_values().flatten().collect();
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, sign)| sign).collect()
+    found.sort_by_key(|(index, _)| *index);
+    found.into_iter().map(|(_, sign)| sign).collect()
+}
+
+/// Lines on which each pattern is tried.
+fn tries(paste: &Paste<'_>) -> Vec<Tries> {
+    let mut all: Vec<Tries> = WORDS.patterns.iter().map(|_| Tries::default()).collect();
+    // A line has many words: what it is, is found once.
+    let (mut index, mut start, mut end) = (0, 0, 0);
+    let (mut line, mut is_doubtful) = ("", false);
+    for hit in WORDS.search.find_overlapping_iter(&paste.text) {
+        if hit.start() < start || hit.start() >= end {
+            index = paste.index(hit.start());
+            (start, end) = (paste.start(index), paste.start(index + 1));
+            line = paste.line(index);
+            is_doubtful = may_be_told(line);
+        }
+        let offset = hit.start() - start;
+        if is_doubtful && is_told(line, offset) {
+            continue;
+        }
+        // A long line, such as JSON without breaks, is looked at around each hit.
+        let part = if line.len() > BEHIND { offset / BEHIND } else { 0 };
+        all[WORDS.pattern_of[hit.pattern().as_usize()]].take(index, offset, part);
+    }
+    all
+}
+
+/// Returns true if a line belongs to a traceback: it or one of the lines right above names a file and a line, or it is marked
+/// as the one that failed.
+fn is_in_traceback(paste: &Paste<'_>, index: usize) -> bool {
+    let names_file = |line: &str| line.contains("File \"") || line.contains(".py:") || line.contains(".py\", line");
+    let is_marked = |line: &str| line.trim_start().starts_with(['❱', '>']) || line.contains("--> ");
+    is_marked(paste.line(index)) || (index.saturating_sub(4)..=index).any(|near| names_file(paste.line(near)))
 }
 
 /// Values of a pattern around a word; `None` if it does not match there.

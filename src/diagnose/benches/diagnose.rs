@@ -49,7 +49,11 @@ fn log(bytes: usize) -> String {
         let wave = step * 7919 % 100;
         for part in 0..3 {
             let bar = "#".repeat((step / 100 % 40) as usize);
-            write!(text, "\rTrain:  {part}%|{bar:<40}| {step}/20000 [{step}:0{part}<9:59:59,  2.{wave:02}s/it]").expect("written");
+            write!(
+                text,
+                "\rTrain:  {part}%|{bar:<40}| {step}/20000 [{step}:0{part}<9:59:59,  2.{wave:02}s/it]"
+            )
+            .expect("written");
         }
         writeln!(
             text,
@@ -59,7 +63,9 @@ fn log(bytes: usize) -> String {
         )
         .expect("written");
         if step % 40 == 0 {
-            text.push_str("/env/torch/utils/checkpoint.py:87: UserWarning: None of the inputs have requires_grad=True.\n");
+            text.push_str(
+                "/env/torch/utils/checkpoint.py:87: UserWarning: None of the inputs have requires_grad=True.\n",
+            );
             text.push_str("[INFO:swift] Saving model checkpoint to /out/checkpoint-40\n");
         }
     }

@@ -69,7 +69,12 @@ pub fn command(paste: &Paste<'_>) -> Option<OfCommand> {
     let (end, lost) = end_of(paste, index);
     let lines: Vec<&str> = (first..=end.min(paste.len() - 1)).map(|i| paste.line(i)).collect();
     let text = lines.join("\n");
-    let unexported = unexported(paste, first, index, &text);
+    // Options on lines of their own without a backslash: the paste lost them, and whatever joined the variables.
+    let is_flat = lost.is_none() && paste.line(end + 1).trim_start().starts_with("--");
+    let unexported = match is_flat {
+        true => Vec::new(),
+        false => unexported(paste, first, index, &text),
+    };
     Some(OfCommand {
         line: paste.number(index),
         text,
@@ -235,6 +240,11 @@ mod tests {
         let found = read("MAX_PIXELS=602112\nDATA=x.json\nswift sft --dataset $DATA\n");
         assert_eq!(found.unexported, [("MAX_PIXELS".to_owned(), 1)]);
         assert!(read("MAX_PIXELS=602112 \\\nswift sft --a b\n").unexported.is_empty());
+        assert!(
+            read("MAX_PIXELS=602112\nswift sft\n--a b\n--c d\n")
+                .unexported
+                .is_empty()
+        );
         assert!(
             read("export MAX_PIXELS=602112\nswift sft --a b\n")
                 .unexported

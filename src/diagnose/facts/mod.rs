@@ -138,6 +138,7 @@ facts! {
     UsesVllm "uses-vllm" "vLLM generates for the training.",
     Colocated "colocated" "vLLM lives on the cards that train.",
     Sleeps "sleeps" "vLLM sleeps between its turns.",
+    VllmApart "vllm-apart" "vLLM generates as a server of its own.",
     Liger "liger" "Liger's kernels.",
     Workers "workers" "Several workers load data.",
     PinnedMemory "pinned" "Pinned memory is in use.",

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,25 @@ const KNOWN: &str = "model model_name_or_path model_id_or_path model_name base_m
 
 static KEYS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| KNOWN.split_ascii_whitespace().collect());
 
+/// The keys as they may be written, to pass over lines without one: a log has metrics by the thousand, and no settings.
+static SEARCH: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let written = KEYS.iter().flat_map(|key| [(*key).to_owned(), key.replace('_', "-")]);
+    let written: BTreeSet<String> = written.collect();
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(written)
+        .expect("a few hundred words")
+});
+
+/// Returns true if a line has one of the keys as a word of its own.
+fn has_key(line: &str) -> bool {
+    let is_of_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let bytes = line.as_bytes();
+    SEARCH
+        .find_overlapping_iter(line)
+        .any(|hit| !is_of_word(bytes[..hit.start()].last()) && !is_of_word(bytes.get(hit.end())))
+}
+
 /// `--key value`, `--key=value`, `key: value`, `"key": value`, `KEY=value`, `key="value"`.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -70,7 +90,7 @@ pub fn settings(paste: &Paste<'_>) -> Vec<Setting> {
             continue;
         }
         let line = crate::text::window(line, 0, LONGEST_LINE);
-        if is_remark(line) {
+        if is_remark(line) || !has_key(line) {
             continue;
         }
         let mut at = 0;

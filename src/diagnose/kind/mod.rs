@@ -102,4 +102,7 @@ pub struct Pattern {
     /// True for a frame or a word that counts beside an error only, if there is one.
     #[serde(default)]
     pub is_near: bool,
+    /// True for a line of code: where no traceback stands above it, somebody shows a program, and not where it failed.
+    #[serde(default)]
+    pub is_code: bool,
 }

@@ -127,7 +127,12 @@ fn every_kind_is_whole() {
                 assert_eq!(line.conditions, same.conditions, "{name}.{key} in {}", language.tag);
                 assert_eq!(line.action, same.action, "{name}.{key} in {}", language.tag);
                 for said in [line, same] {
-                    assert!(!has_prefix(&said.phrase), "{name}.{key} in {}: {}", language.tag, said.phrase);
+                    assert!(
+                        !has_prefix(&said.phrase),
+                        "{name}.{key} in {}: {}",
+                        language.tag,
+                        said.phrase
+                    );
                 }
             }
         }

@@ -8,7 +8,7 @@ mod told;
 
 pub use decode::decode;
 pub use secrets::masked;
-pub use told::is_told;
+pub use told::{is_told, may_be_told};
 
 /// Longest quotation of a line in bytes.
 const LONGEST_QUOTE: usize = 400;

@@ -1,5 +1,9 @@
 //! Tells what a run says from what its data say: a prompt may quote an error.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// Keys of data sets and chat logs whose values are somebody's words.
 const KEYS: [&str; 14] = [
     "content",
@@ -18,13 +22,26 @@ const KEYS: [&str; 14] = [
     "rejected",
 ];
 
+/// What tools print of a sample's tokens.
+const PRINTED: [&str; 5] = ["[INPUT]", "[LABELS]", "[INPUT_IDS]", "[LABELS_IDS]", "<|im_start|>"];
+
+/// Everything that begins somebody's words.
+static MARKS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let quoted = |key: &str| [format!("\"{key}\""), format!("'{key}'")];
+    let keys = KEYS.iter().flat_map(|key| quoted(key));
+    AhoCorasick::new(keys.chain(PRINTED.map(str::to_owned))).expect("a few words")
+});
+
+/// Returns true if somebody's words may begin in a line; of any other line nothing is told.
+pub fn may_be_told(line: &str) -> bool {
+    MARKS.is_match(line)
+}
+
 /// Returns true if byte `at` of a line lies within a text of the data: the value of such a key, or what a tool prints of
 /// a sample's tokens.
 pub fn is_told(line: &str, at: usize) -> bool {
     let Some(before) = line.get(..at) else { return false };
-    let trimmed = before.trim_start();
-    let printed = ["[INPUT]", "[LABELS]", "[INPUT_IDS]", "[LABELS_IDS]"];
-    if printed.iter().any(|mark| trimmed.contains(mark)) || before.contains("<|im_start|>") {
+    if PRINTED.iter().any(|mark| before.contains(mark)) {
         return true;
     }
     KEYS.iter().any(|key| {
@@ -68,5 +85,6 @@ mod tests {
         assert!(is_told(line, at));
         assert!(!is_told(line, line.rfind("CUDA").expect("there")));
         assert!(!is_told("RuntimeError: CUDA out of memory", 14));
+        assert!(may_be_told(line) && !may_be_told("RuntimeError: CUDA out of memory"));
     }
 }
