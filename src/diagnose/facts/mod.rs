@@ -102,7 +102,7 @@ facts! {
     // Setup.
     VisionModel "vision-model" "A vision-language model.",
     Images "images" "The data have pictures.",
-    FixedPictures "fixed-pictures" "The model brings every picture to one size: its number of pixels changes nothing.",
+    FixedPictures "fixed-pictures" "The model brings every picture to one size: its pixels change nothing.",
     Tiles "tiles" "The model cuts a picture into tiles of one size.",
     Video "video" "The data have videos.",
     PixelCap "pixel-cap" "The pixels of a picture are limited.",
