@@ -271,7 +271,7 @@ mod tests {
             "zero_grad": "to_zero", "autocast_cache": false, "ema": true, "loss": "fused_linear",
             "trainer": "transformers", "completion": 40, "reference": "precomputed", "generation": "vllm",
             "steps_per_generation": 2, "num_iterations": 2, "use_cache": false,
-            "compile": true,
+            "beside": 700, "compile": true,
         });
         let asked: Setup = serde_json::from_value(given).expect("it is a setup");
         let words = Setting::ALL.iter().map(|setting| {

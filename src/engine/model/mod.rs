@@ -40,6 +40,7 @@ pub use error::ModelError;
 use facts::UseCache;
 pub use families::ModelConfig;
 pub use lazy::{LazyGroup, LazyModels};
+use libraries::Liger;
 pub use libraries::NoFlash;
 pub use quantised::Stored;
 pub use takes::Takes;
@@ -66,6 +67,10 @@ pub struct Model {
     pub class_defaults: ClassDefaults,
     /// Width of which transformers makes DeepSpeed's sizes that are "auto"; `None` if the `config.json` does not say it.
     pub hidden_size: Option<u64>,
+    /// Rows of its table of tokens; `None` if the `config.json` does not say it.
+    pub vocabulary: Option<u64>,
+    /// Elements of keys and values of a position in all layers; `None` if the `config.json` does not say it.
+    pub cached: Option<u64>,
 }
 
 impl Model {
@@ -136,7 +141,8 @@ impl Model {
         let is_published = name.is_some();
         let name = name.unwrap_or(model_type).to_string();
         let (use_cache, stored, files) = (use_cache(config), quantised::read(config)?, file_type(config));
-        let hidden_size = hidden_size::hidden_size(config);
+        let (hidden_size, vocabulary) = (hidden_size::hidden_size(config), hidden_size::vocabulary(config));
+        let cached = hidden_size::cached(config);
         let (config, class_defaults) = reading::read(config)?;
         Ok(Self {
             name,
@@ -151,6 +157,8 @@ impl Model {
                 false => class_defaults,
             },
             hidden_size,
+            vocabulary,
+            cached,
         })
     }
 
@@ -199,6 +207,11 @@ impl Model {
     /// Returns true if FlashAttention runs the model in its libraries, and is not simulated for it.
     pub fn lacks_flash_attention(&self) -> bool {
         self.config.family().support().no_flash == Some(NoFlash::NotSimulated)
+    }
+
+    /// Returns true if Liger's fused loss takes the place of the model's own, and is simulated.
+    pub fn has_fused_loss(&self) -> bool {
+        self.config.family().support().liger == Liger::Replaces
     }
 
     /// Returns true if the model's forward can be simulated; otherwise only its configuration is read.

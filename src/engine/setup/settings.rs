@@ -348,6 +348,17 @@ settings! {
         is_of_training: true,
     }
 
+    /// Tensors of other models that stay on the same GPU all along, in MiB: a reference or reward model, a teacher, or what
+    /// a tool trains beside.
+    Beside(beside: u64 = 0) {
+        about: "MiB of other tensors that stay on the same GPU all along: of a reference or reward model, or a teacher",
+        value_name: "MIB",
+        is_of_training: true,
+        most: Some(16_777_216),
+        start: 0,
+        step: 256,
+    }
+
     /// `torch.compile` of the model. What a compiled step allocates is not simulated: figures stay those of eager mode,
     /// beside the range in which measured compiled steps lay.
     Compile(compile: bool = false) {

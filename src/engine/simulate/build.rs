@@ -100,6 +100,8 @@ pub struct In4Bits {
     pub largest: u64,
     /// All others.
     pub others: u64,
+    /// Of one dimension.
+    pub vectors: u64,
 }
 
 /// Counts the model's own parameters as bitsandbytes keeps them.
@@ -113,11 +115,14 @@ pub fn parameters_in_4_bits(model: &Model) -> In4Bits {
     let forward = model.build(&builder);
     let made = builder.made();
     drop(forward);
+    let vectors = made.iter().filter(|p| p.dim() == 1 && p.dtype() != DType::U8);
+    let vectors = vectors.map(elements).sum();
     let (packed, others): (Vec<&Tensor>, Vec<&Tensor>) = made.iter().partition(|p| p.dtype() == DType::U8);
     In4Bits {
         packed: packed.iter().map(|p| elements(p)).sum(),
         largest: packed.iter().map(|p| elements(p)).max().unwrap_or_default(),
         others: others.iter().map(|p| elements(p)).sum(),
+        vectors,
     }
 }
 

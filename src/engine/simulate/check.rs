@@ -31,6 +31,7 @@ fn refused(model: &Model, setup: &Setup) -> Result<(), Refused> {
         let least = match setting {
             Setting::Seq => u64::from(takes.text),
             Setting::Images => u64::from(takes.parts && !takes.text_alone),
+            Setting::Beside => 0,
             _ => 1,
         };
         in_range(setup, *setting, least)?;

@@ -265,6 +265,8 @@ pub(super) struct Trainer {
     pub(super) wrapper: Option<Rc<dyn Wrapper>>,
     /// Parameters of modules that the forward never runs.
     _unused: Vec<Tensor>,
+    /// What other models keep on the same GPU.
+    _beside: Option<Tensor>,
 }
 
 impl Trainer {
@@ -302,6 +304,7 @@ impl Trainer {
             generations: Generations::of(model, setup),
             wrapper: None,
             _unused: unused,
+            _beside: (setup.beside > 0).then(|| tape.empty([setup.beside << 20], DType::U8, "other models")),
         };
         (trainer, params)
     }
