@@ -1,9 +1,12 @@
 //! Programs of models' authors: how their commands are told apart, and what they train beside what their options say.
 
+use crate::ModelFacts;
 use crate::Parsed;
 use crate::draft::{Draft, PROJECTIONS, Targets};
 use crate::entry::Entry;
+use crate::larger::parts_beside;
 use crate::remark::{Note, Remark};
+use crate::resolve::Resolved;
 use crate::tool::Tool;
 
 /// Options that only one program has, and parts of the names of its scripts.
@@ -117,6 +120,14 @@ pub(crate) const fn has_old_loss(tool: Tool) -> bool {
     matches!(tool, Tool::InternVl | Tool::MiniCpmV | Tool::Llava | Tool::Glm4)
 }
 
+/// True for a model whose repository brings code that casts all logits to fp32 and copies them for the loss
+/// (`modeling_chatglm.py` of GLM-4, 2024).
+pub(crate) fn brings_old_loss(model: &str, tool: Tool) -> bool {
+    let name = last_part(model).to_ascii_lowercase();
+    let has_code = ["glm-4-9b", "glm-4-9b-chat", "glm-4-9b-chat-1m", "glm-4v-9b"].contains(&name.as_str());
+    has_code && matches!(tool.trainer(), Tool::Transformers | Tool::LlamaFactory | Tool::Axolotl)
+}
+
 /// LLaVA 1.5 by the language model and the tower that it was made of.
 fn composed(model: &str, tower: Option<&str>) -> Option<&'static str> {
     match (last_part(model), last_part(tower?)) {
@@ -141,13 +152,26 @@ pub(crate) fn other_tower(draft: &Draft) -> Option<Remark> {
     (!is_known || last_part(tower) != TOWER).then(|| Note::OtherTower.with(values))
 }
 
-/// What an author's program trains in full beside adapters, which is not simulated.
-pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Option<Remark> {
+/// What an author's program trains in full beside adapters: it is held beside them, if its size is known.
+pub(crate) fn train_beside(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
+    let parts = trained_beside(draft, tool);
+    if parts.is_empty() {
+        return;
+    }
+    let is_held = parts_beside(&parts, tool, model, out);
+    let parts = parts.join(" and ");
+    out.not_simulated.push(match is_held {
+        true => Note::TablesBeside.with([("names", parts)]),
+        false => Note::WholeBesideAdapters.with([("parts", parts)]),
+    });
+}
+
+fn trained_beside(draft: &Draft, tool: Tool) -> Vec<&'static str> {
     if draft.adapters != Some(true) {
-        return None;
+        return Vec::new();
     }
     let name = draft.model.as_deref().unwrap_or_default().to_ascii_lowercase();
-    let parts: Vec<&str> = match tool {
+    match tool {
         // `modules_to_save`, but for chat models, whose tokens are known; its script for images saves them always.
         Tool::Qwen if !name.contains("chat") || name.contains("-vl") => {
             vec!["the embeddings", "the head"]
@@ -160,11 +184,10 @@ pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Option<Remark> {
         .filter_map(|(is_frozen, part)| (is_frozen != Some(true)).then_some(part))
         .collect(),
         Tool::Llava if draft.freeze_connector != Some(true) => vec!["the connector"],
-        Tool::MiniCpmV => vec!["the embeddings", "what is not frozen of tower and resampler"],
+        Tool::MiniCpmV if draft.freeze_vision == Some(true) => vec!["the embeddings", "the resampler"],
+        Tool::MiniCpmV => vec!["the embeddings", "the resampler", "the vision tower"],
         _ => Vec::new(),
-    };
-    let parts = parts.join(" and ");
-    (!parts.is_empty()).then(|| Note::WholeBesideAdapters.with([("parts", parts)]))
+    }
 }
 
 #[cfg(test)]

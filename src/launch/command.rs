@@ -11,7 +11,7 @@ use crate::launcher::Launcher;
 use crate::program::{PROGRAMS, started};
 use crate::remark::{Note, Remark};
 use crate::shell::{EarlyEnd, Open, Reading, Run, evaluate, is_assignment, is_translated, open_word, plain};
-use crate::tool::Tool;
+use crate::tool::{Tool, loss_of_command};
 use crate::{Parsed, Source, Way};
 
 /// A command, taken apart.
@@ -128,10 +128,10 @@ pub(crate) fn read(main: Source<'_>, beside: &[Source<'_>]) -> Result<Command, S
     let mut found = all.swap_remove(run);
     if let [program, trainer, ..] = &found.command.program[..]
         && program == "trl"
-        && !["sft", "dpo", "grpo"].contains(&trainer.as_str())
+        && !["sft", "dpo", "grpo", "kto", "reward"].contains(&trainer.as_str())
     {
         return Err(format!(
-            "`trl {trainer}` is not simulated yet; trl sft, trl dpo and trl grpo are"
+            "`trl {trainer}` is not simulated yet; trl sft, dpo, grpo, kto and reward are"
         ));
     }
     if let Some(fault) = found.run.fault {
@@ -220,6 +220,15 @@ impl Command {
     /// The command as a source that is read.
     pub fn parsed(mut self) -> Parsed {
         let tool = Tool::of_command(&self.program, &self.entries);
+        let words: Vec<&str> = self.program.iter().map(String::as_str).collect();
+        if let (Some(Tool::TrlDpo), Some(loss)) = (tool, loss_of_command(&words)) {
+            self.entries.push(Entry {
+                key: "trainer.loss".to_owned(),
+                value: loss.into(),
+                line: 1,
+                cell: None,
+            });
+        }
         let module = self.program.iter().skip_while(|word| *word != "-m").nth(1);
         let script = self.program.iter().rev().find(|word| word.ends_with(".py")).or(module);
         self.way.script = script.cloned();

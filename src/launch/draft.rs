@@ -3,12 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::values::{
-    attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, nodes, number, stand_in,
+    attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, names, nodes, number, stand_in,
     targets, text, trl_option, truth, visible, weights, whole,
 };
 use crate::fsdp::Fsdp;
 pub(crate) use crate::given::{Fault, Set, Targets, Weights};
 use crate::launcher::Launcher;
+use crate::loss::OtherLoss;
 
 /// Settings that were given or are a tool's defaults; `None` where nothing is said.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,6 +63,20 @@ pub(crate) struct Draft {
     pub all_logits: Option<bool>,
     /// Preferences are learnt with ms-swift's DPO.
     pub is_dpo: Option<bool>,
+    /// Name of the model whose weights are stored in few bits, for which one in 16 bits stands.
+    pub few_bits: Option<String>,
+    /// Weights are in 8 bits.
+    pub in_8_bits: Option<bool>,
+    /// GRPO's tokens of a prompt, at most.
+    pub prompt: Option<u64>,
+    /// A loss for which a larger step stands in.
+    pub other_loss: Option<OtherLoss>,
+    /// The cross-entropy of chosen answers is added to the loss.
+    pub has_cross_entropy: Option<bool>,
+    /// A teacher, or a reference model of another name.
+    pub other_model: Option<String>,
+    /// Modules that train in full beside adapters.
+    pub saved: Option<Vec<String>>,
     pub compile: Option<bool>,
     pub precomputed: Option<bool>,
     /// GRPO's weight of the divergence from the reference model.
@@ -191,6 +206,13 @@ impl Draft {
             use_cache: self.use_cache.or(other.use_cache),
             all_logits: self.all_logits.or(other.all_logits),
             is_dpo: self.is_dpo.or(other.is_dpo),
+            few_bits: self.few_bits.or(other.few_bits),
+            in_8_bits: self.in_8_bits.or(other.in_8_bits),
+            prompt: self.prompt.or(other.prompt),
+            other_loss: self.other_loss.or(other.other_loss),
+            has_cross_entropy: self.has_cross_entropy.or(other.has_cross_entropy),
+            other_model: self.other_model.or(other.other_model),
+            saved: self.saved.or(other.saved),
             compile: self.compile.or(other.compile),
             precomputed: self.precomputed.or(other.precomputed),
             beta: self.beta.or(other.beta),
@@ -258,7 +280,7 @@ impl Draft {
             "use_deepspeed" => self.is_deepspeed = Some(truth(value)?),
             "rlhf" => match value.as_str() {
                 Some("dpo") => self.is_dpo = Some(true),
-                _ => return Err(NotSimulated("of `swift rlhf` DPO alone is simulated")),
+                _ => self.loss(value, NotSimulated("of `swift rlhf` DPO alone is simulated"))?,
             },
             "logits_to_keep" => self.all_logits = Some(!truth(value)?),
             "reentrant" => self.reentrant = Some(truth(value)?),
@@ -319,18 +341,35 @@ impl Draft {
             "weights_float32" => {}
             "lora_dtype" => self.lora_dtype = Some(weights(value)?),
             "stage" if text(value)? != "sft" && text(value)? != "pt" => {
-                return Err(NotSimulated("only supervised fine-tuning (sft, pt) is simulated"));
+                self.loss(
+                    value,
+                    NotSimulated("only supervised fine-tuning (sft, pt) is simulated"),
+                )?;
             }
             "stage" => {}
+            "loss" => self.loss(
+                value,
+                NotSimulated("only supervised fine-tuning (sft, pt) is simulated"),
+            )?,
+            "reward" if truth(value)? => self.other_loss = Some(OtherLoss::Reward),
+            "reward" => {}
+            "classes" => self.other_loss = self.other_loss.or(Some(OtherLoss::Classes)),
+            "pref_loss" if matches!(text(value)?.as_str(), "orpo" | "simpo") => self.has_cross_entropy = Some(true),
+            "pref_loss" => {}
+            "cross_entropy" => self.has_cross_entropy = Some(number(value)? > 0.0),
+            "other_model" => self.other_model = Some(text(value)?),
             "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
             "precomputed" => self.precomputed = Some(truth(value)?),
             "beta" => self.beta = Some(number(value)?),
+            "prompt_length" => self.prompt = Some(count(value)?),
             "completion" => self.completion = Some(count(value)?),
             "num_iterations" => self.num_iterations = Some(count(value)?),
             "steps_per_generation" => self.steps_per_generation = Some(count(value)?),
             "generation_batch" => self.generation_batch = Some(count(value)?),
             "vllm" => self.vllm = Some(truth(value)?),
             "vllm_share" => self.vllm_share = Some(number(value)?),
+            // It has GPUs of its own.
+            "vllm_server" => self.is_colocated = Some(false),
             "vllm_mode" => self.is_colocated = Some(text(value)? == "colocate"),
             "deepspeed" => self.deepspeed(&text(value)?),
             "accelerate_config" => self.accelerate_config(&text(value)?)?,
@@ -354,6 +393,7 @@ impl Draft {
         match knob {
             "adapter" => self.adapter(&text(value)?.to_ascii_lowercase())?,
             "use_peft" => self.adapters = Some(truth(value)?),
+            "load_in_8bit" => self.in_8_bits = Some(truth(value)?),
             "load_in_4bit" => self.bits = truth(value)?.then_some(4),
             "quant_method" if !matches!(text(value)?.as_str(), "bnb" | "bitsandbytes") => {
                 return Err(NotSimulated("only bitsandbytes' NF4 is simulated"));
@@ -365,6 +405,7 @@ impl Draft {
             "prepared" => self.prepared = Some(truth(value)?),
             "unsloth" => self.unsloth = Some(truth(value)?),
             "targets" => self.targets = Some(targets(value)?),
+            "saved" => self.saved = Some(names(value)?),
             "target_linear" if truth(value)? => self.targets = Some(Targets::AllLinear),
             "target_linear" => {}
             "freeze_vision_and_connector" => {
@@ -464,6 +505,16 @@ impl Draft {
         self.freeze_vision = is_frozen("mm_vision_tower");
         self.freeze_connector = is_frozen("mm_mlp_adapter");
         self.freeze_language = is_frozen("mm_language_model");
+    }
+
+    /// A loss by its name in a tool.
+    fn loss(&mut self, value: &Value, unknown: Fault) -> Set {
+        let word = text(value)?;
+        if word == "causal_lm" {
+            return Ok(());
+        }
+        self.other_loss = Some(OtherLoss::named(&word).ok_or(unknown)?);
+        Ok(())
     }
 
     fn mixed_precision(&mut self, word: &str) -> Set {

@@ -127,6 +127,11 @@ impl LeftOut {
         self.what == Aspect::Strategy && self.given.is_none() && self.direction == Direction::Unknown
     }
 
+    /// Returns true for a larger step that stands in for that of another loss.
+    pub fn is_of_loss(&self) -> bool {
+        self.what == Aspect::Loss && self.given.is_none() && self.direction == Direction::AtMost
+    }
+
     /// Returns true for what vLLM takes in the training process.
     pub fn is_vllm_beside(&self) -> bool {
         self.what == Aspect::Beside && self.given.is_none()
@@ -170,11 +175,21 @@ pub struct OfLengths {
     pub length_that_fits: Option<u64>,
 }
 
+/// One process that spreads the layers of the model over several GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct Layers {
+    strategy: &'static str,
+    world: u64,
+}
+
 /// The document of an estimate, with what it is of the run that was given.
 #[derive(Debug, Serialize)]
 pub struct Graded<'a, D> {
     #[serde(flatten)]
     estimate: D,
+    /// How GPUs share the run, where the estimate is of one that holds what several do.
+    #[serde(rename = "parallel", skip_serializing_if = "Option::is_none")]
+    layers: Option<Layers>,
     grade: Grade,
     #[serde(flatten)]
     lengths: OfLengths,
@@ -186,10 +201,21 @@ impl<'a, D> Graded<'a, D> {
     pub fn of(estimate: D, left_out: &'a [LeftOut]) -> Self {
         Self {
             estimate,
+            layers: None,
             grade: Grade::of(left_out),
             lengths: OfLengths::default(),
             not_this_run: left_out,
         }
+    }
+
+    /// The same of a run whose layers are spread over so many GPUs.
+    #[must_use]
+    pub fn over(self, gpus: Option<u64>) -> Self {
+        let layers = gpus.map(|world| Layers {
+            strategy: "device_map",
+            world,
+        });
+        Self { layers, ..self }
     }
 
     /// The same with what is known of its lengths: of a lower end too.
@@ -296,13 +322,18 @@ pub(crate) fn of_knob(knob: &str, value: &Value) -> Effect {
 fn of_remark(remark: &Remark) -> Effect {
     use Direction::{AnotherRun, AtLeast, AtMost, Unknown};
     match remark.note {
-        Note::TrainerOnSeveralGpus => (Aspect::Loss, AnotherRun),
+        // More samples, logits and models than the run has.
+        Note::LargerLoss | Note::LossWithoutLogits => (Aspect::Loss, AtMost),
+        Note::NoVocabulary => (Aspect::Loss, Unknown),
+        Note::OtherModel => (Aspect::Beside, Unknown),
+        Note::Generation => (Aspect::Generation, Unknown),
+        Note::TablesBeside => (Aspect::Tuner, AtMost),
+        Note::ModulesBeside => (Aspect::Tuner, AtLeast),
         Note::Vllm => (Aspect::Beside, AtLeast),
         // Each keeps a part of what the model's own operations keep.
         Note::LigersOthers | Note::LigersLoss | Note::NoFlashAttention => (Aspect::Kernels, AtMost),
         Note::Fp32ForFp16 | Note::ComputeIn4Bits | Note::Fp32IsCovered => (Aspect::Precision, AtMost),
         Note::ScalesAreCovered => (Aspect::Quantization, AtMost),
-        Note::DpoIn4Bits => (Aspect::Loss, AnotherRun),
         Note::LossIn4Bits => (Aspect::Loss, AtMost),
         Note::OtherOptimizer => (Aspect::Optimizer, Unknown),
         // Adapters are added to all parts in their place.
@@ -310,6 +341,10 @@ fn of_remark(remark: &Remark) -> Effect {
         // Weights that are cast to fp32 here stay as they are there.
         Note::QloraOfTool => (Aspect::Quantization, AtMost),
         Note::SingleQuantization => (Aspect::Quantization, AtLeast),
+        Note::FewBits => (Aspect::Quantization, AtMost),
+        Note::FewBitsOpen => (Aspect::Quantization, Unknown),
+        Note::EightBits => (Aspect::Quantization, AtMost),
+        Note::EightBitsOpen => (Aspect::Quantization, Unknown),
         Note::QuantizedInFull => (Aspect::Quantization, Unknown),
         // Fewer parts are frozen in its place.
         Note::FreezingParts => (Aspect::Tuner, AtMost),
@@ -319,7 +354,9 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::AutoSize => (Aspect::Zero, Unknown),
         Note::OtherTower => (Aspect::Model, AnotherRun),
         Note::AbsentFile => (Aspect::Files, AnotherRun),
-        Note::DeviceMap | Note::OneProcess => (Aspect::Strategy, AnotherRun),
+        // Each card holds some of the layers, and what these make.
+        Note::DeviceMap => (Aspect::Strategy, AtMost),
+        Note::OneProcess => (Aspect::Strategy, AnotherRun),
         _ => NOT_KNOWN,
     }
 }
@@ -483,12 +520,8 @@ mod tests {
                 &["accelerate launch train.py --output_dir x", megatron][..],
                 Aspect::Strategy,
             ),
-            (&["stage: dpo\nfinetuning_type: lora\n"], Aspect::Loss),
-            (&["swift sft --task_type embedding"], Aspect::Loss),
-            (
-                &["accelerate launch --num_processes 2 grpo.py --beta 0.1"],
-                Aspect::Loss,
-            ),
+            (&["stage: ppo\nfinetuning_type: lora\n"], Aspect::Loss),
+            (&["swift rlhf --rlhf_type ppo"], Aspect::Loss),
             (&["python train.py --output_dir x --deepspeed zero.json"], Aspect::Files),
             (&["accelerate launch --tpu train.py --output_dir x"], Aspect::Device),
         ] {

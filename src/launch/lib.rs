@@ -11,8 +11,10 @@ mod fsdp;
 mod given;
 mod images;
 mod keys;
+mod larger;
 mod launcher;
 mod left_out;
+mod loss;
 mod model_facts;
 mod off;
 mod processes;
@@ -160,6 +162,23 @@ impl Launch {
         self.draft.model.as_deref()
     }
 
+    /// Returns true if adapters are trained.
+    pub fn trains_adapters(&self) -> bool {
+        self.draft.adapters == Some(true)
+    }
+
+    /// Returns the run with weights in 16 bits for those that its model stores in few: `base` is the same model in 16 bits.
+    #[must_use]
+    pub fn in_16_bits(mut self, base: &str) -> Self {
+        self.draft.few_bits = self.draft.model.replace(base.to_owned());
+        self
+    }
+
+    /// Name of another model that is on the GPU beside it, if a line gives one: a teacher, or a reference model.
+    pub fn other_model(&self) -> Option<&str> {
+        self.draft.other_model.as_deref()
+    }
+
     /// Returns the run as it is of this model. Where nobody names the card of a notebook, it is a T4, which its hosts give
     /// where nothing is said, unless the weights have no room there.
     #[must_use]
@@ -197,9 +216,7 @@ impl Launch {
     /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
     pub fn setup(&self, model: ModelFacts) -> Resolved {
         let mut resolved = resolve::resolve(&self.draft, self.tool.trainer(), model);
-        resolved
-            .not_simulated
-            .extend(author::trained_beside(&self.draft, self.tool));
+        author::train_beside(&self.draft, self.tool, model, &mut resolved);
         resolved.not_simulated.extend(author::other_tower(&self.draft));
         // Where nothing in its options is unknown, its options are transformers' own.
         let is_unknown = |line: &Line| matches!(line.fate, Fate::Unknown(_));
@@ -774,7 +791,9 @@ impl Reading {
             defaults.push(Default { key, value });
         }
         let mut draft = given.over(self.draft);
-        draft.old_loss = author::has_old_loss(self.tool).then_some(true);
+        let brings_loss = |model: &str| author::brings_old_loss(model, self.tool);
+        let has_old_loss = author::has_old_loss(self.tool) || draft.model.as_deref().is_some_and(brings_loss);
+        draft.old_loss = has_old_loss.then_some(true);
         if self.tool == Tool::Llava {
             author::compose_llava(&mut draft);
         }

@@ -22,6 +22,14 @@ pub struct ModelFacts {
     pub cuts_where_asked: bool,
     /// Its parameters, as bitsandbytes keeps them.
     pub parameters: Option<In4Bits>,
+    /// Rows of its table of tokens.
+    pub vocabulary: Option<u64>,
+    /// Elements of keys and values of a position in all layers.
+    pub cached: Option<u64>,
+    /// Liger's fused loss takes the place of its own, and is simulated.
+    pub has_fused_loss: bool,
+    /// Parameters of another model that the run names beside it ([`crate::Launch::other_model`]).
+    pub beside: Option<In4Bits>,
     /// FlashAttention runs it, and is not simulated for it.
     pub lacks_flash_attention: bool,
     /// Its activations leave the range of fp16.
@@ -82,6 +90,10 @@ impl ModelFacts {
         is_thinker: false,
         cuts_where_asked: false,
         parameters: None,
+        vocabulary: None,
+        cached: None,
+        has_fused_loss: false,
+        beside: None,
         lacks_flash_attention: false,
         overflows_fp16: false,
     };
@@ -97,6 +109,10 @@ impl ModelFacts {
             is_thinker: model.model_type.ends_with("_thinker"),
             cuts_where_asked: model.model_type == "internvl",
             parameters: model.takes().text.then(|| parameters_in_4_bits(model)),
+            vocabulary: model.vocabulary,
+            cached: model.cached,
+            has_fused_loss: model.has_fused_loss(),
+            beside: None,
             lacks_flash_attention: model.lacks_flash_attention(),
             overflows_fp16: OVERFLOWING.contains(&model.model_type),
         }

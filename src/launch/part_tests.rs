@@ -132,12 +132,17 @@ fn transformers_makes_deepspeeds_sizes_of_the_width() {
 #[test]
 fn preferences_of_ms_swift_are_learnt_by_its_own_trainer() {
     let of = |more: &str| launch(&[&format!("swift rlhf --max_length 512 --tuner_type lora {more}")]);
-    for launch in [of(""), of("--rlhf_type dpo --rpo_alpha 0.1 --beta 0.1")] {
+    for launch in [of(""), of("--rlhf_type dpo --beta 0.1")] {
         assert_eq!(open(&launch), Vec::<String>::new());
         assert_eq!(case(&launch).setup.trainer, TrainerKind::MsSwiftDpo);
     }
-    for more in ["--rlhf_type kto", "--rlhf_type dpo --ref_model a/b"] {
+    // Its trainer makes more of the logits, or is another one.
+    for more in ["--rlhf_type dpo --rpo_alpha 0.1", "--rlhf_type kto"] {
         let resolved = of(more).resolve(TEXT);
-        assert!(resolved.another_run().next().is_some(), "{more}");
+        assert_eq!(resolved.case["trainer"], "transformers", "{more}");
+        assert!(
+            resolved.not_this_run.iter().any(|left| left.what == Aspect::Loss),
+            "{more}"
+        );
     }
 }

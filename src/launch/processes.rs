@@ -62,7 +62,13 @@ mod tests {
 
     fn of(launch: &Launch) -> (Option<u64>, Vec<String>) {
         let resolved = launch.resolve(ModelFacts::UNKNOWN);
-        let open = resolved.another_run().map(|left| left.why.clone()).collect();
+        let of_gpus = |left: &&crate::LeftOut| left.what == crate::Aspect::Strategy && left.why.contains("GPUs");
+        let open = resolved
+            .not_this_run
+            .iter()
+            .filter(of_gpus)
+            .map(|left| left.why.clone())
+            .collect();
         (resolved.case.get("world").and_then(serde_json::Value::as_u64), open)
     }
 

@@ -63,8 +63,8 @@ fn of_several_commands_the_one_that_trains_is_read() {
         ("llamafactory-cli chat a.yaml\n", &["starts no training"]),
         ("trl vllm-serve --model a/b\n", &["starts no training"]),
         (
-            "trl kto --model_name_or_path a/b\n",
-            &["`trl kto`", "not simulated yet"],
+            "trl rloo --model_name_or_path a/b\n",
+            &["`trl rloo`", "not simulated yet"],
         ),
         (
             "swift pt --max_length 9\n\nswift sft --max_length 8\n",

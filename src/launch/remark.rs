@@ -41,9 +41,15 @@ notes! {
     MostVideo = "most_video", "the size of videos, where samples have any: at most {most}";
     EveryLabel = "every_label", "every position has a label: ms-swift makes no logits of those that have none";
     KnownTokens = "known_tokens", "special tokens are of the vocabulary: new ones make the embeddings larger";
-    TrainerOnSeveralGpus = "trainer_on_several_gpus", "the trainer of {tool} on several GPUs, whose models and loss are not those of supervised fine-tuning";
+    LargerLoss = "larger_loss", "{loss}: a larger step stands in, of supervised fine-tuning on {samples} samples at once, with {mib} MiB beside it for what the loss makes of their logits and for the other models";
+    LossWithoutLogits = "loss_without_logits", "{loss}, which makes no logits: a larger step stands in, of supervised fine-tuning on {samples} samples at once";
+    NoVocabulary = "no_vocabulary", "the size of the vocabulary, of which the loss makes tensors of its own";
+    OtherModel = "other_model", "{what}, whose size is not known";
+    Generation = "generation", "completions that the model generates while it trains, whose keys and values are not known";
+    TablesBeside = "tables_beside", "{names}, which train in full beside the adapters: at most 30 bytes for each of their parameters are held beside";
+    ModulesBeside = "modules_beside", "{names}, which train in full beside the adapters and whose size is not known";
     Vllm = "vllm", "vLLM's own memory: in the training process it takes {share} of the card (vllm_gpu_memory_utilization)";
-    DeviceMap = "device_map", "one process and {gpus} GPUs: the model is split over them, layer by layer (device_map); NPROC_PER_NODE={gpus} starts a process on each";
+    DeviceMap = "device_map", "one process and {gpus} GPUs: the model is split over them, layer by layer (device_map), and each holds at most what one would hold alone; NPROC_PER_NODE={gpus} starts a process on each";
     OneProcess = "one_process", "one process and {gpus} GPUs: the model is copied to each at every step (nn.DataParallel), or split over them (device_map); torchrun --nproc_per_node {gpus} starts a process on each";
     OtherCommands = "other_commands", "of the commands, {command} is the one that trains; the others are passed over: {others}";
     AlikeRuns = "alike_runs", "{count} runs are started that differ in nothing that changes memory; this is one of them";
@@ -63,7 +69,6 @@ notes! {
     NoFlashAttention = "no_flash_attention", "FlashAttention, which is not simulated for this model: PyTorch's own attention keeps as much, and masks beside";
     ComputeIn4Bits = "compute_in_4_bits", "4-bit weights are multiplied in {dtype} beside other compute in {other}, of the same size";
     LossIn4Bits = "loss_in_4_bits", "the trainer of {tool} beside 4-bit weights: transformers' Trainer is simulated, which makes logits of all positions";
-    DpoIn4Bits = "dpo_in_4_bits", "DPO beside 4-bit weights, whose pairs and reference are not those of supervised fine-tuning";
     ScalesAreCovered = "scales_are_covered", "4-bit weights without double quantization: their scales take less than what is simulated in fp32 of the others";
     ComputeInFp32 = "compute_in_fp32", "4-bit weights are multiplied in {dtype} beside other compute in {other} (bnb_4bit_compute_dtype)";
     Fp32IsCovered = "fp32_is_covered", "4-bit weights are multiplied in {dtype} beside other compute in {other}: in full they take less than what is simulated in fp32 of the others";
@@ -85,6 +90,10 @@ notes! {
     TargetsNotInConnector = "targets_not_in_connector", "adapters in the vision tower and the language model, but not in the connector";
     TargetsInOnePart = "targets_in_one_part", "adapters in one of vision tower and connector alone";
     QuantizedInFull = "quantized_in_full", "quantized weights without adapters";
+    FewBits = "few_bits", "the weights of {model} in few bits: those in 16 bits stand in, which take more than their kernels do";
+    FewBitsOpen = "few_bits_open", "the weights of {model} in few bits, whose kernels unpack them";
+    EightBits = "eight_bits", "8-bit weights: those in 16 bits stand in, which take more than their kernels and what peft casts to fp32";
+    EightBitsOpen = "eight_bits_open", "8-bit weights, whose kernels keep tensors of their own";
     FreezingParts = "freezing_parts", "freezing {parts}";
     Bf16UnderFp16 = "bf16_under_fp16", "weights in bf16 under fp16 autocast";
     DeepspeedInFp16 = "deepspeed_in_fp16", "DeepSpeed casts the model to fp16: it is simulated in bf16, whose tensors have the same sizes";

@@ -10,7 +10,9 @@ use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::fsdp::Fsdp;
 use crate::images::{Filling, ImageRules};
+use crate::larger::{loss_of, stand_in, trained_beside};
 use crate::left_out::{Grade, LeftOut};
+use crate::loss::OtherLoss;
 use crate::processes::{Processes, processes};
 use crate::remark::{Note, Remark};
 use crate::tool::Tool;
@@ -32,6 +34,8 @@ pub struct Resolved {
     pub images: ImageRules,
     /// Share of the card's memory that vLLM takes for itself in the training process.
     pub vllm_share: Option<f64>,
+    /// GPUs over which one process spreads the layers; the case is of one that holds all of them.
+    pub layers_over: Option<u64>,
 }
 
 impl Resolved {
@@ -73,7 +77,8 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if !has_engine {
         precision(draft, tool, model, &mut out);
     }
-    gpus(draft, tool, model, &mut out);
+    let other_loss = loss_of(draft, tool, is_sharded(&draft.fsdp, tool));
+    gpus((draft, tool), other_loss.is_some(), model, &mut out);
     liger(draft, tool, &mut out);
     if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
         out.put("loss", "shifted");
@@ -85,8 +90,8 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         grpo(draft, &mut out);
     }
     attention(draft, model, &mut out);
-    if draft.bits == Some(4) {
-        trainer_in_4_bits(draft, tool, &mut out);
+    if draft.bits == Some(4) && other_loss.is_none() {
+        trainer_in_4_bits(tool, &mut out);
     }
     use_cache(draft, tool, takes_images, &mut out);
     if tool == Tool::MsSwift && draft.all_logits != Some(true) {
@@ -99,6 +104,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         out.put("compile", true);
     }
     images(draft, tool, model, &mut out);
+    larger_forms((draft, tool), other_loss, model, &mut out);
     if model.is_thinker && draft.talker != Some(false) {
         out.assumed.push(Note::Thinker.into());
     }
@@ -110,6 +116,48 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         out.assumed.push(Note::Expandable.into());
     }
     out
+}
+
+/// Larger forms of what is not simulated: of a loss, of weights in few bits, of what trains beside adapters.
+fn larger_forms((draft, tool): (&Draft, Tool), other_loss: Option<OtherLoss>, model: ModelFacts, out: &mut Resolved) {
+    if let Some(loss) = other_loss {
+        stand_in(loss, (draft, tool), model, out);
+    }
+    if let Some(name) = &draft.few_bits {
+        // A byte and a half less for each; what is unpacked is one layer at a time, sixteen bytes for each of its weights.
+        let is_covered = |all: In4Bits| all.packed / 2 * 3 > 16 * all.largest;
+        let values = [("model", name.clone())];
+        out.not_simulated.push(match model.parameters.is_some_and(is_covered) {
+            true => Note::FewBits.with(values),
+            false => Note::FewBitsOpen.with(values),
+        });
+    }
+    if draft.in_8_bits == Some(true) {
+        eight_bits(draft, model, out);
+    }
+    if let Some(names) = draft.saved.as_ref().filter(|names| !names.is_empty()) {
+        trained_beside(names, model, out);
+    }
+}
+
+/// Weights in 8 bits, for which those in 16 bits stand: a byte more for each, where adapters train beside them. Kernels keep what
+/// goes into them (`MatMul8bitLt` in bitsandbytes, 0.49), of one layer under checkpointing, and peft casts the other weights to
+/// fp32 and so the logits.
+fn eight_bits(draft: &Draft, model: ModelFacts, out: &mut Resolved) {
+    let of_case = |key: &str| out.case.get(key).and_then(Value::as_u64).unwrap_or(1);
+    let tokens = of_case("batch") * of_case("seq");
+    let sizes = model.parameters.zip(model.hidden_size).zip(model.vocabulary);
+    let is_covered = sizes.is_some_and(|((all, width), words)| {
+        let inputs = 3 * width + all.largest / width.max(1);
+        all.packed > 2 * all.others + tokens * (6 * inputs + 4 * words)
+    });
+    let checkpoints = out.case.get("ckpt").and_then(Value::as_str);
+    let is_bound = is_covered && matches!(checkpoints, Some("full" | "trained" | "language"));
+    out.not_simulated.push(match draft.adapters {
+        Some(true) if is_bound => Note::EightBits.into(),
+        Some(true) => Note::EightBitsOpen.into(),
+        _ => Note::QuantizedInFull.into(),
+    });
 }
 
 /// Attention, or what keeps as much in its place.
@@ -124,16 +172,11 @@ fn attention(draft: &Draft, model: ModelFacts, out: &mut Resolved) {
     }
 }
 
-/// What trainers of TRL and ms-swift do beside 4-bit weights, where transformers' `Trainer` is simulated.
-fn trainer_in_4_bits(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    match tool {
-        Tool::TrlGrpo => {
-            let values = [("tool", tool.name().to_owned())];
-            out.not_simulated.push(Note::LossIn4Bits.with(values));
-        }
-        Tool::TrlDpo => out.not_simulated.push(Note::DpoIn4Bits.into()),
-        _ if draft.is_dpo == Some(true) => out.not_simulated.push(Note::DpoIn4Bits.into()),
-        _ => {}
+/// What TRL's GRPO does beside 4-bit weights, where transformers' `Trainer` is simulated.
+fn trainer_in_4_bits(tool: Tool, out: &mut Resolved) {
+    if tool == Tool::TrlGrpo {
+        let values = [("tool", tool.name().to_owned())];
+        out.not_simulated.push(Note::LossIn4Bits.with(values));
     }
 }
 
@@ -275,7 +318,12 @@ fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let of_total = |known: Option<u64>| total.map(|total| (total / gpus / known.unwrap_or(1)).max(1));
     let batch = draft.batch.or_else(|| of_total(draft.accum)).unwrap_or(1);
     out.put("batch", batch);
-    match draft.seq {
+    // TRL cuts prompts of text alone.
+    let of_prompt = || match (tool, draft.prompt, draft.completion) {
+        (Tool::TrlGrpo, Some(prompt), Some(completion)) if !model.takes_images => Some(prompt + completion),
+        _ => None,
+    };
+    match draft.seq.or_else(of_prompt) {
         Some(seq) => {
             out.put("seq", seq);
             out.assumed.push(Note::LongestSamples.with([("seq", seq.to_string())]));
@@ -521,12 +569,15 @@ fn compute_in_4_bits(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Res
     out.not_simulated.push(note.with(values));
 }
 
-fn gpus(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
+fn gpus((draft, tool): (&Draft, Tool), has_other_loss: bool, model: ModelFacts, out: &mut Resolved) {
     let processes = processes(draft, tool);
     let world = processes.world;
     if processes.gpus_of_each > 1 {
         let note = match tool {
-            Tool::MsSwift | Tool::MsSwift2 => Note::DeviceMap,
+            Tool::MsSwift | Tool::MsSwift2 => {
+                out.layers_over = (world == 1).then_some(processes.gpus_of_each);
+                Note::DeviceMap
+            }
             _ => Note::OneProcess,
         };
         out.not_simulated
@@ -536,19 +587,11 @@ fn gpus(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let is_fsdp = zero_stage.is_none() && is_sharded(&draft.fsdp, tool) && (world > 1 || !processes.is_told);
     let is_several = world > 1 || zero_stage.is_some();
     let trainer = trainer(draft, tool);
-    let has_own_loop = match trainer {
-        TrainerKind::TrlGrpo => is_several,
-        TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo => zero_stage == Some(3) || is_fsdp,
-        // Files that name no program.
-        _ => is_several && matches!(tool, Tool::DeepSpeed | Tool::Accelerate),
-    };
+    // Files that name no program.
+    let has_own_loop = is_several && matches!(tool, Tool::DeepSpeed | Tool::Accelerate);
     if has_own_loop {
         out.assumed.push(Note::OwnLoop.into());
-        if tool.is_trl() || trainer.is_dpo() {
-            out.not_simulated
-                .push(Note::TrainerOnSeveralGpus.with([("tool", tool.name().to_owned())]));
-        }
-    } else {
+    } else if !has_other_loss {
         out.put("trainer", trainer.name());
     }
     if let Some(stage) = zero_stage {

@@ -369,14 +369,17 @@ fn ligers_other_kernels_are_not_simulated_unless_they_are_off() {
 
 /// It was simulated as supervised fine-tuning, and said so nowhere.
 #[test]
-fn dpo_beside_4_bit_weights_is_another_run() {
+fn a_larger_step_stands_in_for_dpo_beside_4_bit_weights() {
     for command in [
         "trl dpo --model_name_or_path a/b --load_in_4bit --use_peft",
         "swift rlhf --rlhf_type dpo --model a/b --tuner_type lora --quant_bits 4 --quant_method bnb --max_length 512",
     ] {
         let resolved = launch(&[command]).resolve(ModelFacts::UNKNOWN);
         assert!(
-            resolved.another_run().any(|left| left.why.contains("DPO beside")),
+            resolved
+                .not_this_run
+                .iter()
+                .any(|left| left.why.starts_with("DPO: a larger step")),
             "{command}: {resolved:?}"
         );
     }

@@ -262,6 +262,7 @@ impl Tool {
             ["trl", "sft", ..] => Some(Self::TrlSft),
             ["trl", "dpo", ..] => Some(Self::TrlDpo),
             ["trl", "grpo", ..] => Some(Self::TrlGrpo),
+            ["trl", "kto" | "reward", ..] => Some(Self::TrlDpo),
             ["trl", ..] => None,
             // `accelerate launch $(which llamafactory-cli) train`.
             words if words.iter().any(|word| word.ends_with("llamafactory-cli")) => Some(Self::LlamaFactory),
@@ -271,6 +272,7 @@ impl Tool {
             words if is_script(words, "sft") => Some(Self::TrlSft),
             words if is_script(words, "dpo") => Some(Self::TrlDpo),
             words if is_script(words, "grpo") => Some(Self::TrlGrpo),
+            words if loss_of_command(words).is_some() => Some(Self::TrlDpo),
             // The options of a launcher are accelerate's and DeepSpeed's, and what it starts is another program.
             _ => {
                 let tools: Vec<Self> = Self::ALL.iter().copied().filter(|tool| !tool.is_addition()).collect();
@@ -322,7 +324,20 @@ impl Tool {
 
 /// Returns true for the path of a script that TRL brings along: sft.py, sft_vlm.py and so on.
 pub(crate) fn is_of_trl(script: &str) -> bool {
-    ["sft", "dpo", "grpo"].iter().any(|stem| is_script(&[script], stem))
+    let is_of = |stem: &&str| is_script(&[script], stem);
+    ["sft", "dpo", "grpo"].iter().chain(&OTHER_SCRIPTS).any(is_of)
+}
+
+/// Beginnings of the names of TRL's scripts of other losses, whose settings are those of its DPO.
+const OTHER_SCRIPTS: [&str; 6] = ["kto", "orpo", "cpo", "simpo", "gkd", "reward"];
+
+/// Other loss of a command of TRL, by its name in a tool.
+pub(crate) fn loss_of_command(words: &[&str]) -> Option<&'static str> {
+    let named = OTHER_SCRIPTS.into_iter();
+    match words {
+        ["trl", sub, ..] => named.into_iter().find(|name| name == sub),
+        _ => named.into_iter().find(|name| is_script(words, name)),
+    }
 }
 
 /// Returns true if one of some words is a script whose name begins with `stem`.

@@ -137,6 +137,17 @@ pub(crate) fn weights(value: &Value) -> Result<Weights, Fault> {
     }
 }
 
+/// Names in a list, or between commas.
+pub(crate) fn names(value: &Value) -> Result<Vec<String>, Fault> {
+    match value {
+        Value::Array(items) => items.iter().map(text).collect(),
+        other => Ok(split(&text(other)?)
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .collect()),
+    }
+}
+
 /// Names of modules in a list or between commas, or the regular expression of an export; `all` is LLaMA-Factory's word
 /// for all linear maps.
 pub(crate) fn targets(value: &Value) -> Result<Targets, Fault> {

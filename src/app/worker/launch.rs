@@ -290,7 +290,7 @@ mod tests {
         let read_grpo = read(&[("run.sh", grpo)], &Draft::default()).expect("TRL's");
         assert_eq!(read_grpo.entries.expect("a setup").get(Key::VllmShare), "0.4");
         let dpo =
-            read(&[("a.yaml", "stage: dpo\nfinetuning_type: lora\n")], &Draft::default()).expect("LLaMA-Factory's");
+            read(&[("a.yaml", "stage: ppo\nfinetuning_type: lora\n")], &Draft::default()).expect("LLaMA-Factory's");
         assert!(!dpo.another_run.is_empty());
     }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::Fate;
 use crate::off::is_off;
+use crate::remark::Note;
 
 /// Keys of each table, and their defaults, as `keys/fields.py` lists them.
 const FIELDS: &[(&str, &str)] = &[
@@ -126,21 +127,27 @@ fn every_row_is_a_key_of_its_tool_or_says_why_not() {
     }
 }
 
-/// Defaults of what is off by itself: a plugin, and the loss of a command (`swift rlhf`), which the command's reader says.
-const OFF_BY_THEMSELVES: [(&str, &str); 2] = [("axolotl", "cut_cross_entropy"), ("ms_swift_rlhf", "rlhf_type")];
+/// Defaults of what is off by itself: a plugin, the loss of a command (`swift rlhf`), which the command's reader says, and what
+/// is of some losses alone.
+const OFF_BY_THEMSELVES: [(&str, &str); 11] = [
+    ("axolotl", "cut_cross_entropy"),
+    ("axolotl", "load_in_8bit"),
+    ("ms_swift_rlhf", "rlhf_type"),
+    ("ms_swift_rlhf", "max_completion_length"),
+    ("ms_swift_rlhf", "use_vllm"),
+    ("ms_swift_rlhf", "vllm_gpu_memory_utilization"),
+    ("llama_factory", "pref_loss"),
+    ("llama_factory", "pref_ftx"),
+    ("trl_sft", "load_in_8bit"),
+    ("trl_dpo", "load_in_8bit"),
+    ("trl_grpo", "load_in_8bit"),
+];
 
 /// They were "no key of this tool".
 #[test]
 fn options_of_reinforcement_learning_are_keys_of_ms_swift() {
     let known = keys(Tool::MsSwift);
-    for key in [
-        "use_vllm",
-        "num_generations",
-        "vllm_mode",
-        "rpo_alpha",
-        "teacher_model",
-        "max_completion_length",
-    ] {
+    for key in ["num_generations", "epsilon", "gkd_logits_topk"] {
         assert_eq!(find(&known, key), Some(Meaning::NoEffect(NoEffect::Part)), "{key}");
     }
     let launch = crate::read(&[crate::Source {
@@ -148,8 +155,10 @@ fn options_of_reinforcement_learning_are_keys_of_ms_swift() {
         text: "swift rlhf --rlhf_type grpo --use_vllm true --num_generations 8",
     }]);
     let resolved = launch.unwrap().resolve(crate::ModelFacts::UNKNOWN);
-    assert_eq!(resolved.not_simulated.len(), 1, "{:?}", resolved.not_simulated);
-    assert!(resolved.another_run().next().is_some());
+    let notes: Vec<_> = resolved.not_simulated.iter().map(|remark| remark.note).collect();
+    let wanted = [Note::Vllm, Note::NoVocabulary, Note::OtherModel, Note::LargerLoss];
+    assert!(notes.iter().all(|note| wanted.contains(note)), "{notes:?}");
+    assert!(notes.contains(&Note::LargerLoss) && resolved.another_run().next().is_none());
 }
 
 #[test]

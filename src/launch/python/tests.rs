@@ -468,7 +468,7 @@ fn a_script_that_starts_no_run_of_its_own_says_why() {
         "{}",
         error(two)
     );
-    let other = script("from trl import KTOTrainer, KTOConfig\nKTOTrainer('a/b', args=KTOConfig('x')).train()\n");
+    let other = script("from trl import RLOOTrainer, RLOOConfig\nRLOOTrainer('a/b', args=RLOOConfig('x')).train()\n");
     assert!(other.resolve(ModelFacts::UNKNOWN).another_run().next().is_some());
 }
 

@@ -629,8 +629,10 @@ impl Shell<'_> {
             }
             _ => number(&["-np", "-n", "--np"]),
         };
-        // Python alone does not know of Slurm: each process would train for itself, unless it is told its rank.
-        let told = told.filter(|tasks| scheduler != "srun" || *tasks == 1);
+        // Python alone does not know of Slurm: each process would train for itself, unless its program asks Slurm for its rank, as
+        // InternVL's does (`dist_utils.py`).
+        let asks_slurm = words.iter().any(|word| word.contains("internvl_chat_"));
+        let told = told.filter(|tasks| scheduler != "srun" || *tasks == 1 || asks_slurm);
         inner.tasks = Some(told.ok_or_else(|| {
             format!(
                 "`{scheduler}` decides how many processes run, which is not read; give the command that it \

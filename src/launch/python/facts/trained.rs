@@ -29,7 +29,15 @@ impl Finder<'_, '_> {
             .or_else(|| arguments.places.get(1).cloned().filter(|_| is_dpo));
         let config = args.as_ref().and_then(|args| self.object(args));
         let config_name = config.as_ref().map(|(_, path, ..)| last(path).to_owned());
+        let other_loss = match trainer.name.as_str() {
+            "KTOTrainer" => Some("kto"),
+            "ORPOTrainer" => Some("orpo"),
+            "CPOTrainer" => Some("cpo"),
+            "RewardTrainer" => Some("reward"),
+            _ => None,
+        };
         let tool = match trainer.name.as_str() {
+            _ if other_loss.is_some() => Some(Tool::TrlDpo),
             "SFTTrainer" | "UnslothTrainer" => Some(Tool::TrlSft),
             "DPOTrainer" => Some(Tool::TrlDpo),
             "GRPOTrainer" => Some(Tool::TrlGrpo),
@@ -46,6 +54,9 @@ impl Finder<'_, '_> {
                 why,
                 (Aspect::Loss, Direction::AnotherRun),
             );
+        }
+        if let Some(loss) = other_loss {
+            self.tell("trainer.loss", loss, trainer.place);
         }
         self.own_trainer(&object.callee, trainer.place);
         // TRL makes its own settings of transformers', whose defaults stay.

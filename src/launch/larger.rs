@@ -1,0 +1,392 @@
+//! Losses that are not simulated, and the larger step that stands in for each: the same forward and backward with all logits,
+//! and beside it every other tensor that the loss makes of them, and the other models that it compares with.
+
+use serde_json::Value;
+
+use crate::ModelFacts;
+use crate::deepspeed::zero_stage;
+use crate::draft::{Draft, Weights};
+use crate::loss::OtherLoss;
+use crate::processes::processes;
+use crate::remark::Note;
+use crate::resolve::Resolved;
+use crate::tool::Tool;
+
+/// The loss for which a larger step stands in; `None` where the tool's own trainer is simulated.
+pub(crate) fn loss_of(draft: &Draft, tool: Tool, shards: bool) -> Option<OtherLoss> {
+    let processes = processes(draft, tool).world;
+    // Stage 3 and FSDP share the reference model too; beside 4-bit weights there is none of DPO's.
+    let has_cross_entropy = draft.has_cross_entropy == Some(true);
+    let is_unknown_dpo = zero_stage(draft) == Some(3) || shards || draft.bits.is_some() || has_cross_entropy;
+    let has_own_dpo = draft.is_dpo == Some(true) || tool == Tool::TrlDpo;
+    draft.other_loss.or(match tool {
+        _ if has_own_dpo && is_unknown_dpo => Some(OtherLoss::Dpo),
+        Tool::TrlGrpo if processes > 1 || zero_stage(draft).is_some() => Some(OtherLoss::Grpo),
+        _ => None,
+    })
+}
+
+/// Tokens of a completion of ms-swift at most, where nothing is said (`max_completion_length`).
+const COMPLETION: u64 = 512;
+/// Share of a card that its vLLM takes, where nothing is said (`vllm_gpu_memory_utilization`).
+const SHARE: f64 = 0.9;
+/// Bytes of a MiB.
+const MIB: u64 = 1 << 20;
+
+/// Makes a case the larger step of a loss, with what it holds beside.
+pub(crate) fn stand_in(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) {
+    out.put("trainer", "transformers");
+    let of_case = |out: &Resolved, key: &str| out.case.get(key).and_then(Value::as_u64);
+    let samples = of_case(out, "batch").unwrap_or(1) * loss.samples();
+    out.put("batch", samples);
+    if loss == OtherLoss::Embedding {
+        join_pairs(model, out);
+    }
+    let stage = zero_stage(draft);
+    // LLaMA-Factory's reward model makes logits that nothing needs (`AutoModelForCausalLMWithValueHead`).
+    let is_headless = !loss.has_logits() && tool != Tool::LlamaFactory;
+    if is_headless && model.has_fused_loss && stage != Some(3) {
+        out.put("loss", "fused_linear");
+    }
+    if loss.has_logits() {
+        out.case.remove("loss");
+    }
+    for key in ["reference", "generation", "steps_per_generation", "num_iterations"] {
+        out.case.remove(key);
+    }
+    let mut beside = 0;
+    if loss.generates() {
+        beside += completions((draft, tool), model, out);
+    }
+    out.case.remove("completion");
+    // Others may turn logits into fp32 by themselves: LLaMA-Factory does, and TRL did up to 0.7.
+    let in_16_bits = stage.is_some() && tool == Tool::MsSwift;
+    let copies = loss.copies(in_16_bits, draft.has_cross_entropy == Some(true));
+    if let Some(seq) = of_case(out, "seq").filter(|_| copies > 0) {
+        match model.vocabulary {
+            Some(tokens) => beside += copies * samples * seq * tokens * 4,
+            None => out.not_simulated.push(Note::NoVocabulary.into()),
+        }
+    }
+    match other_model(loss, (draft, tool), model) {
+        Ok(bytes) => beside += bytes,
+        Err(what) => out
+            .not_simulated
+            .push(Note::OtherModel.with([("what", what.to_owned())])),
+    }
+    hold(beside, out);
+    let note = match is_headless {
+        true => Note::LossWithoutLogits,
+        false => Note::LargerLoss,
+    };
+    out.not_simulated.push(note.with([
+        ("loss", loss.name().to_owned()),
+        ("samples", samples.to_string()),
+        ("mib", beside.div_ceil(MIB).to_string()),
+    ]));
+}
+
+/// Makes samples as long as a prompt and its completion, and returns the bytes of what generates these, if the model does.
+fn completions((draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) -> u64 {
+    // Prompts are as long as allowed, and completions come behind them, unless the limit is the model's own.
+    if let (Tool::MsSwift, Some(seq)) = (tool, draft.seq) {
+        out.put("seq", seq + draft.completion.unwrap_or(COMPLETION));
+    }
+    if draft.vllm == Some(true) {
+        if draft.is_colocated != Some(false) && out.vllm_share.is_none() {
+            let share = draft.vllm_share.unwrap_or(SHARE);
+            out.vllm_share = Some(share);
+            out.not_simulated.push(Note::Vllm.with([("share", share.to_string())]));
+        }
+        return 0;
+    }
+    generation((draft, tool), model, out).unwrap_or_else(|| {
+        out.not_simulated.push(Note::Generation.into());
+        0
+    })
+}
+
+/// Most bytes of a generation by the model that trains: keys and values of all completions of a process, twice, since each layer's
+/// are put together anew for a token; what samples a token of the logits in fp32, in eight tensors of their size; and under
+/// stage 3 the whole model, which is gathered for it (`unwrap_model_for_generation`).
+fn generation((draft, tool): (&Draft, Tool), model: ModelFacts, out: &Resolved) -> Option<u64> {
+    let of_case = |key: &str| out.case.get(key).and_then(Value::as_u64);
+    let all = draft
+        .generation_batch
+        .map(|all| all.div_ceil(processes(draft, tool).world));
+    let steps = draft.steps_per_generation.or(of_case("accum")).unwrap_or(1);
+    let rows = all.unwrap_or(steps * of_case("batch").unwrap_or(1));
+    let cache = 2 * 2 * rows * of_case("seq")? * model.cached?;
+    let sampling = 8 * 4 * rows * model.vocabulary?;
+    let gathered = match zero_stage(draft) {
+        Some(3) => model.parameters.map(|all| 2 * (all.packed + all.others))?,
+        _ => 0,
+    };
+    Some(cache + sampling + gathered)
+}
+
+/// Adds bytes to what is held beside the model.
+pub(crate) fn hold(bytes: u64, out: &mut Resolved) {
+    let held = out.case.get("beside").and_then(Value::as_u64).unwrap_or_default();
+    if bytes > 0 {
+        out.put("beside", held + bytes.div_ceil(MIB));
+    }
+}
+
+/// A sample and its match behind one another in a row of twice the length, with the images of both: as many positions as in
+/// two rows.
+fn join_pairs(model: ModelFacts, out: &mut Resolved) {
+    let doubled = |value: &Value| match value {
+        Value::Array(sizes) => Some(Value::Array([sizes.as_slice(), sizes.as_slice()].concat())),
+        value => Some((value.as_u64()? * 2).into()),
+    };
+    for key in ["seq", "images", "image_sizes", "completion"] {
+        if let Some(twice) = out.case.get(key).and_then(doubled) {
+            out.put(key, twice);
+        }
+    }
+    let has_images = ["images", "image_sizes"].iter().any(|key| out.case.contains_key(*key));
+    if model.images.is_some_and(|images| images.takes_several) && !has_images {
+        out.put("images", 2);
+    }
+}
+
+/// Most bytes on a GPU of the model that a loss compares with, which no gradient and no state belongs to: beside adapters it is
+/// the same model without them.
+///
+/// # Errors
+/// If its size is not known; the text says which model it is.
+fn other_model(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: ModelFacts) -> Result<u64, &'static str> {
+    let is_named = draft.other_model.is_some() && draft.other_model != draft.model;
+    let is_adapted = draft.adapters == Some(true);
+    let no_reference = draft.precomputed == Some(true) || loss == OtherLoss::Grpo && draft.beta == Some(0.0);
+    let (what, parameters) = match loss {
+        OtherLoss::Distilled => ("the teacher", model.beside),
+        _ if !loss.has_reference() || no_reference => return Ok(0),
+        _ if is_named => ("the reference model", model.beside),
+        _ if is_adapted && draft.other_model.is_none() => return Ok(0),
+        _ => ("the reference model", model.parameters),
+    };
+    let all = parameters.ok_or(what)?;
+    let bytes = match draft.weights {
+        Some(Weights::Fp32) if zero_stage(draft).is_none() => 4,
+        _ => 2,
+    };
+    let whole = all.packed + all.others;
+    Ok(bytes
+        * match zero_stage(draft) {
+            // Parameters below a threshold, which are of one dimension, are on each GPU.
+            Some(3) => whole.div_ceil(processes(draft, tool).world) + all.vectors,
+            _ => whole,
+        })
+}
+
+/// Holds parts that an author's program trains in full beside adapters, and what they keep for backward of each position.
+/// Returns false if their sizes are not known.
+pub(crate) fn parts_beside(parts: &[&str], tool: Tool, model: ModelFacts, out: &mut Resolved) -> bool {
+    let of_case = |key: &str| out.case.get(key).and_then(Value::as_u64);
+    let Some((rows, width)) = model.vocabulary.zip(model.hidden_size) else {
+        return false;
+    };
+    let Some(positions) = of_case("batch").zip(of_case("seq")).map(|(batch, seq)| batch * seq) else {
+        return false;
+    };
+    let bytes = parts.iter().map(|part| match (tool, *part) {
+        (_, "the embeddings" | "the head") => Some(TRAINED * rows * width),
+        // `resampler.py`: five maps of the width, and one of the tower's, which is narrower; 1024 patches of a slice, which takes
+        // 64 positions at least, eight times in 16 bits.
+        (Tool::MiniCpmV, "the resampler") => Some(TRAINED * 6 * width * width + positions * 256 * width),
+        // `mlp2x_gelu` on a tower that is narrower; eight tensors of its width in fp32.
+        (Tool::Llava, "the connector") => Some(TRAINED * 2 * width * width + positions * 32 * width),
+        // `mlp1` on four patches of InternViT, of 3200 elements at most.
+        (Tool::InternVl, "the connector") => {
+            Some(TRAINED * (12_800 + width) * width + positions * 4 * (12_800 + 4 * width))
+        }
+        _ => None,
+    });
+    match bytes.sum::<Option<u64>>() {
+        Some(bytes) => {
+            hold(bytes, out);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Modules that hold the table of tokens or the head, by the names that models give them.
+const OF_TOKENS: [&str; 9] = [
+    "embed_tokens",
+    "lm_head",
+    "wte",
+    "embed_in",
+    "embed_out",
+    "word_embeddings",
+    "embedding",
+    "output_layer",
+    "tok_embeddings",
+];
+
+/// Bytes for each parameter that trains beside adapters, at most: the module's own copy, its gradient, two states, two
+/// temporaries of an update, a bucket of DDP's or a weight of DeepSpeed's, all in fp32, and what autocast makes of it.
+const TRAINED: u64 = 7 * 4 + 2;
+
+/// Holds what trains in full beside adapters (`modules_to_save`).
+pub(crate) fn trained_beside(names: &[String], model: ModelFacts, out: &mut Resolved) {
+    let last = |name: &String| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let is_known = names.iter().all(|name| OF_TOKENS.contains(&last(name).as_str()));
+    let table = model
+        .vocabulary
+        .zip(model.hidden_size)
+        .map(|(rows, width)| rows * width);
+    let named = [("names", names.join(", "))];
+    match table.filter(|_| is_known) {
+        Some(table) => {
+            hold(TRAINED * table * names.len() as u64, out);
+            out.not_simulated.push(Note::TablesBeside.with(named));
+        }
+        None => out.not_simulated.push(Note::ModulesBeside.with(named)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vramscope_engine::simulate::In4Bits;
+
+    use crate::tests::launch;
+    use crate::{Grade, ModelFacts, Resolved};
+
+    const SIZE: In4Bits = In4Bits {
+        packed: 7 << 30,
+        largest: 1 << 20,
+        others: 1 << 30,
+        vectors: 1 << 20,
+    };
+
+    /// A model of text of which all sizes are known.
+    const MODEL: ModelFacts = ModelFacts {
+        takes_images: false,
+        hidden_size: Some(1 << 10),
+        vocabulary: Some(1 << 16),
+        cached: Some(1 << 14),
+        has_fused_loss: true,
+        parameters: Some(SIZE),
+        ..ModelFacts::UNKNOWN
+    };
+
+    fn of(command: &str, model: ModelFacts) -> Resolved {
+        launch(&[command]).resolve(model)
+    }
+
+    /// MiB that are held beside.
+    fn beside(resolved: &Resolved) -> u64 {
+        resolved
+            .case
+            .get("beside")
+            .and_then(serde_json::Value::as_u64)
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn pairs_are_two_samples_and_a_reference_model_is_shared_with_the_others() {
+        let dpo = |tuner: &str, more: &str| {
+            let command = format!(
+                "NPROC_PER_NODE=4 swift rlhf --rlhf_type dpo --model a/b --tuner_type {tuner} --max_length 1024 \
+                 --per_device_train_batch_size 2 --deepspeed zero3 {more}"
+            );
+            of(&command, MODEL)
+        };
+        // Logits in fp32 of four samples take 2^20 MiB / 2^10 each.
+        let logits = 4 * 1024 * (1 << 16) * 4 >> 20;
+        let adapted = dpo("lora", "");
+        assert_eq!(
+            (&adapted.case["batch"], &adapted.case["trainer"]),
+            (&4.into(), &"transformers".into())
+        );
+        assert_eq!(adapted.case["strategy"], "deepspeed3");
+        assert_eq!((beside(&adapted), adapted.grade()), (logits, Grade::AtMost));
+        let shared = 2 * (8 << 30) / 4 + (2 << 20) >> 20;
+        assert_eq!(beside(&dpo("full", "")), logits + shared);
+        assert_eq!(beside(&dpo("lora", "--rpo_alpha 0.1")), 3 * logits);
+        // Another model stands beside the adapters.
+        let named = dpo("lora", "--ref_model c/d");
+        assert_eq!(named.grade(), Grade::DryRun);
+        let known = ModelFacts {
+            beside: Some(SIZE),
+            ..MODEL
+        };
+        let command = "NPROC_PER_NODE=4 swift rlhf --rlhf_type dpo --model a/b --tuner_type lora --max_length 1024 \
+                       --per_device_train_batch_size 2 --deepspeed zero3 --ref_model c/d";
+        assert_eq!(beside(&of(command, known)), logits + shared);
+    }
+
+    #[test]
+    fn what_has_no_logits_makes_a_few_of_them() {
+        let embedding = of(
+            "swift sft --model a/b --task_type embedding --loss_type infonce --max_length 512 --per_device_train_batch_size 3",
+            MODEL,
+        );
+        assert_eq!(
+            (&embedding.case["batch"], &embedding.case["seq"]),
+            (&3.into(), &1024.into())
+        );
+        assert_eq!(
+            (&embedding.case["loss"], beside(&embedding)),
+            (&"fused_linear".into(), 0)
+        );
+        assert_eq!(embedding.grade(), Grade::AtMost);
+        let reward = of(
+            "trl reward --model_name_or_path a/b --max_length 512 --per_device_train_batch_size 3",
+            MODEL,
+        );
+        assert_eq!(
+            (&reward.case["batch"], &reward.case["loss"]),
+            (&6.into(), &"fused_linear".into())
+        );
+        // Of LLaMA-Factory's, the logits are there, and unused.
+        let with_logits = of(
+            "llamafactory-cli train --stage rm --model_name_or_path a/b --cutoff_len 512",
+            MODEL,
+        );
+        assert!(!with_logits.case.contains_key("loss"), "{with_logits:?}");
+    }
+
+    #[test]
+    fn a_teacher_of_unknown_size_leaves_no_bound() {
+        let command =
+            "swift rlhf --rlhf_type gkd --model a/b --teacher_model c/d --max_length 512 --max_completion_length 256";
+        assert_eq!(of(command, MODEL).grade(), Grade::DryRun);
+        let known = ModelFacts {
+            beside: Some(SIZE),
+            ..MODEL
+        };
+        let resolved = of(command, known);
+        assert_eq!((&resolved.case["seq"], resolved.grade()), (&768.into(), Grade::AtMost));
+        let whole = 2 * (8 << 30) >> 20;
+        assert!(beside(&resolved) > whole, "{resolved:?}");
+        let without_words = ModelFacts {
+            vocabulary: None,
+            ..known
+        };
+        assert_eq!(of(command, without_words).grade(), Grade::DryRun);
+    }
+
+    #[test]
+    fn tables_of_tokens_that_train_beside_adapters_are_counted() {
+        let of = |names: &str| {
+            let command =
+                format!("trl sft --model_name_or_path a/b --use_peft --max_length 512 --lora_modules_to_save {names}");
+            of(&command, MODEL)
+        };
+        let table = 30 * (1 << 26) >> 20;
+        assert_eq!(beside(&of("embed_tokens lm_head")), 2 * table);
+        assert_eq!(of("embed_tokens").grade(), Grade::AtMost);
+        let other = of("embed_tokens merger");
+        assert_eq!((beside(&other), other.grade()), (0, Grade::DryRun));
+    }
+
+    #[test]
+    fn layers_over_several_cards_are_at_most_those_of_one() {
+        let resolved = of("CUDA_VISIBLE_DEVICES=0,1 swift sft --model a/b --max_length 512", MODEL);
+        assert_eq!((resolved.layers_over, resolved.grade()), (Some(2), Grade::AtMost));
+    }
+}
