@@ -176,11 +176,62 @@ fn without_a_limit_of_lengths_the_least_and_the_longest_that_fit_are_said() {
 }
 
 #[test]
+fn a_larger_step_bounds_another_loss() {
+    let of = |stage: &str, more: &[&str]| {
+        let file = FILE.replace("stage: sft", &format!("stage: {stage}"));
+        let args = [&["estimate", "--launch", "-", "--format", "json"], more].concat();
+        let ran = run_on(args, &file);
+        assert!(ran.code != Some(4) || !more.is_empty(), "{stage}: {}", ran.stderr);
+        serde_json::from_str::<Value>(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr))
+    };
+    let (plain, pairs, reward) = (of("sft", &[]), of("dpo", &[]), of("rm", &[]));
+    assert_eq!(
+        (&pairs["grade"], &pairs["setup"]["batch"]),
+        (&"at_most".into(), &4.into())
+    );
+    assert!(pairs["setup"]["beside"].as_u64() > Some(0), "{pairs}");
+    let peak = |said: &Value| said["peak_allocated"].as_u64();
+    assert!(peak(&pairs) > peak(&reward) && peak(&reward) > peak(&plain));
+    assert!(
+        pairs["not_this_run"]
+            .to_string()
+            .contains("DPO: a larger step stands in"),
+        "{pairs}"
+    );
+    // What is held beside is of the file's own batch.
+    assert_eq!(of("dpo", &["--batch", "16"])["grade"], "dry_run");
+}
+
+#[test]
+fn layers_over_several_cards_are_said_to_be() {
+    let command = "CUDA_VISIBLE_DEVICES=0,1 swift sft --model Qwen/Qwen2.5-0.5B --max_length 512 --tuner_type lora\n";
+    let ran = run_on(["estimate", "--launch", "-", "--format", "json"], command);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+    assert_eq!(
+        (&said["parallel"]["strategy"], &said["parallel"]["world"]),
+        (&"device_map".into(), &2.into())
+    );
+    assert_eq!(said["grade"], "at_most");
+}
+
+#[test]
+fn adapters_beside_weights_in_few_bits_need_at_most_what_those_in_16_bits_do() {
+    let few = FILE.replace("Qwen/Qwen2.5-VL-3B-Instruct", "Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4");
+    let ran = run_on(["estimate", "--launch", "-", "--format", "json"], &few);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+    assert!(
+        said["not_this_run"].to_string().contains("GPTQ-Int4 in few bits"),
+        "{said}"
+    );
+    assert_eq!(said["model"], "Qwen/Qwen2.5-7B-Instruct");
+}
+
+#[test]
 fn another_run_gets_no_figure() {
-    let dpo = FILE.replace("stage: sft", "stage: dpo");
+    let dpo = FILE.replace("stage: sft", "stage: ppo");
     let ran = run_on(["estimate", "--launch", "-", "--ignore-not-simulated"], &dpo);
     assert_eq!(ran.code, Some(4), "{}", ran.stdout);
-    for words in ["another run", "stage: dpo", "vramscope dry-run"] {
+    for words in ["another run", "stage: ppo", "vramscope dry-run"] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
     let ran = run_on(["estimate", "--launch", "-"], &dpo);

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use vramscope_engine::model::ModelError;
 use vramscope_engine::{Case, Model};
-use vramscope_hub::{CachedModel, Found, Hub, HubError, Origin, Place, Remark, Resolver, Settings};
+use vramscope_hub::{CachedModel, Found, Hub, HubError, Origin, Place, Remark, Resolver, Settings, Weights};
 use vramscope_launch::{Launch, LeftOut};
 
 use super::source::Source;
@@ -104,6 +104,18 @@ impl Names {
             }
             error => Failure::input(error),
         })
+    }
+
+    /// The model in 16 bits of one whose weights are stored in few (GPTQ); `None` for others.
+    pub fn in_16_bits(&self, name: &str, place: &Place) -> Option<&'static str> {
+        match self.resolver.find(name, place) {
+            Err(HubError::Packed {
+                of,
+                weights: Weights::Gptq,
+                ..
+            }) => Some(of),
+            _ => None,
+        }
     }
 
     /// Prints what a person has to know of a model, and keeps it for the answer.

@@ -1,10 +1,13 @@
 //! Reads the files that start a run, for `estimate --launch`.
 
 use clap::Args;
+use vramscope_engine::setup::Setting;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Case, Report};
 use vramscope_hub::Place;
-use vramscope_launch::{Grade, Graded, Launch, LeftOut, OfLengths, Resolved, Source as LaunchSource, read_on};
+use vramscope_launch::{
+    Direction, Grade, Graded, Launch, LeftOut, OfLengths, Resolved, Source as LaunchSource, read_on,
+};
 
 use super::beside::with_files_beside;
 use super::hub::place_of;
@@ -138,8 +141,18 @@ fn left_out(resolved: &Resolved, flags: &SetupFlags, names_gpus: bool) -> Vec<Le
             || flags.names_seq() && left.is_missing_length()
             || flags.names_images() && left.is_missing_images()
     };
-    let all = resolved.not_this_run.iter();
-    all.filter(|left| !is_given(left)).cloned().collect()
+    // What is held beside is of the files' own sizes.
+    let is_held = resolved.case.contains_key(Setting::Beside.key());
+    let is_open = is_held && (flags.names_batch() || flags.names_seq());
+    let all = resolved.not_this_run.iter().filter(|left| !is_given(left)).cloned();
+    all.map(|left| match left.is_of_loss() && is_open {
+        true => LeftOut {
+            direction: Direction::Unknown,
+            ..left
+        },
+        false => left,
+    })
+    .collect()
 }
 
 /// What the figures of a run rest on, beside its setup.
@@ -149,6 +162,8 @@ pub struct Standing {
     pub left_out: Vec<LeftOut>,
     /// Share of the card that vLLM takes in the same process.
     pub vllm_share: Option<f64>,
+    /// GPUs over which one process spreads the layers of the model.
+    pub layers_over: Option<u64>,
     /// Bounds of a run whose files do not tell how long its samples are.
     pub lengths: OfLengths,
 }
@@ -159,6 +174,7 @@ impl Standing {
         Self {
             left_out: left_out(resolved, flags, names_gpus),
             vllm_share: resolved.vllm_share,
+            layers_over: resolved.layers_over,
             lengths: OfLengths::default(),
         }
     }
@@ -175,7 +191,9 @@ impl Standing {
 
     /// The document of a run with its grade.
     pub fn grade<D>(&self, estimate: D) -> Graded<'_, D> {
-        Graded::of(estimate, &self.left_out).with(self.lengths)
+        Graded::of(estimate, &self.left_out)
+            .over(self.layers_over)
+            .with(self.lengths)
     }
 }
 

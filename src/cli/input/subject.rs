@@ -138,6 +138,17 @@ impl Subject {
         Ok(model.map_or(ModelFacts::UNKNOWN, |model| ModelFacts::of(&model)))
     }
 
+    /// The model in 16 bits of one that a launch names and whose weights are stored in few; `None` for others.
+    pub fn in_16_bits(&self, name: &str) -> Option<&'static str> {
+        self.names().in_16_bits(name, &self.place)
+    }
+
+    /// Facts of a model that is on the GPU beside the one that trains; `None` if it is not found.
+    pub fn facts_beside(&self, name: &str) -> Option<ModelFacts> {
+        let model = Model::from_config(&self.find(name).ok()?.config).ok()?;
+        Some(ModelFacts::of(&model))
+    }
+
     fn find(&self, name: &str) -> Result<Arc<Found>, Failure> {
         self.names().find(name, &self.place)
     }

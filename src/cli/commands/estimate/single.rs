@@ -96,7 +96,17 @@ impl Estimate {
             return Ok((Standing::default(), None));
         };
         self.subject.stand_at(self.launch.place(&launch));
-        let facts = self.subject.facts(launch.model())?;
+        let packed = launch
+            .model()
+            .filter(|_| launch.trains_adapters() && !self.subject.names_model());
+        let launch = match packed.and_then(|name| self.subject.in_16_bits(name)) {
+            Some(base) => launch.in_16_bits(base),
+            None => launch,
+        };
+        let mut facts = self.subject.facts(launch.model())?;
+        // Without its size, what is beside is left out, which the answer says.
+        let beside = launch.other_model().and_then(|name| self.subject.facts_beside(name));
+        facts.beside = beside.and_then(|model| model.parameters);
         let launch = launch.of_model(facts);
         let resolved = launch.resolve(facts);
         if format == Format::Text {
