@@ -73,8 +73,11 @@ pub(crate) struct Draft {
     pub other_loss: Option<OtherLoss>,
     /// The cross-entropy of chosen answers is added to the loss.
     pub has_cross_entropy: Option<bool>,
-    /// A teacher, or a reference model of another name.
+    /// A reference model of another name.
     pub other_model: Option<String>,
+    pub teacher: Option<String>,
+    /// The teacher has settings of DeepSpeed of its own.
+    pub is_teacher_apart: Option<bool>,
     /// Modules that train in full beside adapters.
     pub saved: Option<Vec<String>>,
     pub compile: Option<bool>,
@@ -212,6 +215,8 @@ impl Draft {
             other_loss: self.other_loss.or(other.other_loss),
             has_cross_entropy: self.has_cross_entropy.or(other.has_cross_entropy),
             other_model: self.other_model.or(other.other_model),
+            teacher: self.teacher.or(other.teacher),
+            is_teacher_apart: self.is_teacher_apart.or(other.is_teacher_apart),
             saved: self.saved.or(other.saved),
             compile: self.compile.or(other.compile),
             precomputed: self.precomputed.or(other.precomputed),
@@ -357,6 +362,8 @@ impl Draft {
             "pref_loss" if matches!(text(value)?.as_str(), "orpo" | "simpo") => self.has_cross_entropy = Some(true),
             "pref_loss" => {}
             "cross_entropy" => self.has_cross_entropy = Some(number(value)? > 0.0),
+            "teacher" => self.teacher = Some(text(value)?),
+            "teacher_deepspeed" => self.is_teacher_apart = Some(true),
             "other_model" => self.other_model = Some(text(value)?),
             "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
             "precomputed" => self.precomputed = Some(truth(value)?),

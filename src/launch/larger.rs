@@ -2,6 +2,7 @@
 //! and beside it every other tensor that the loss makes of them, and the other models that it compares with.
 
 use serde_json::Value;
+use vramscope_engine::simulate::In4Bits;
 
 use crate::ModelFacts;
 use crate::deepspeed::zero_stage;
@@ -68,7 +69,7 @@ pub(crate) fn stand_in(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: Mo
             None => out.not_simulated.push(Note::NoVocabulary.into()),
         }
     }
-    match other_model(loss, (draft, tool), model) {
+    match other_models(loss, (draft, tool), model) {
         Ok(bytes) => beside += bytes,
         Err(what) => out
             .not_simulated
@@ -151,34 +152,42 @@ fn join_pairs(model: ModelFacts, out: &mut Resolved) {
     }
 }
 
-/// Most bytes on a GPU of the model that a loss compares with, which no gradient and no state belongs to: beside adapters it is
-/// the same model without them.
+/// Most bytes on a GPU of the models that a loss compares with, which no gradient and no state belongs to: a teacher, and a
+/// reference model, which beside adapters is the same model without them.
 ///
 /// # Errors
-/// If its size is not known; the text says which model it is.
-fn other_model(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: ModelFacts) -> Result<u64, &'static str> {
-    let is_named = draft.other_model.is_some() && draft.other_model != draft.model;
-    let is_adapted = draft.adapters == Some(true);
-    let no_reference = draft.precomputed == Some(true) || loss == OtherLoss::Grpo && draft.beta == Some(0.0);
-    let (what, parameters) = match loss {
-        OtherLoss::Distilled => ("the teacher", model.beside),
-        _ if !loss.has_reference() || no_reference => return Ok(0),
-        _ if is_named => ("the reference model", model.beside),
-        _ if is_adapted && draft.other_model.is_none() => return Ok(0),
-        _ => ("the reference model", model.parameters),
-    };
-    let all = parameters.ok_or(what)?;
+/// If the size of one is not known; the text says which it is.
+fn other_models(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: ModelFacts) -> Result<u64, &'static str> {
+    let stage = zero_stage(draft);
     let bytes = match draft.weights {
-        Some(Weights::Fp32) if zero_stage(draft).is_none() => 4,
+        Some(Weights::Fp32) if stage.is_none() => 4,
         _ => 2,
     };
-    let whole = all.packed + all.others;
-    Ok(bytes
-        * match zero_stage(draft) {
-            // Parameters below a threshold, which are of one dimension, are on each GPU.
-            Some(3) => whole.div_ceil(processes(draft, tool).world) + all.vectors,
-            _ => whole,
-        })
+    let held = |all: In4Bits, is_apart: bool| match stage {
+        // Parameters below a threshold, which are of one dimension, are on each GPU.
+        Some(3) if !is_apart => {
+            bytes * ((all.packed + all.others).div_ceil(processes(draft, tool).world) + all.vectors)
+        }
+        _ => bytes * (all.packed + all.others),
+    };
+    let teaches = loss == OtherLoss::Distilled || draft.teacher.is_some();
+    let teacher = match teaches {
+        true => held(model.beside.ok_or("the teacher")?, draft.is_teacher_apart == Some(true)),
+        false => 0,
+    };
+    let is_named = draft.other_model.is_some() && draft.other_model != draft.model;
+    let is_precomputed = draft.precomputed == Some(true) || loss == OtherLoss::Grpo && draft.beta == Some(0.0);
+    let is_same = draft.adapters == Some(true) && draft.other_model.is_none();
+    if !loss.has_reference() || is_precomputed || is_same {
+        return Ok(teacher);
+    }
+    let parameters = match is_named {
+        // Of two names one is looked up.
+        true if teaches => None,
+        true => model.beside,
+        false => model.parameters,
+    };
+    Ok(teacher + held(parameters.ok_or("the reference model")?, false))
 }
 
 /// Holds parts that an author's program trains in full beside adapters, and what they keep for backward of each position.
@@ -363,6 +372,12 @@ mod tests {
         assert_eq!((&resolved.case["seq"], resolved.grade()), (&768.into(), Grade::AtMost));
         let whole = 2 * (8 << 30) >> 20;
         assert!(beside(&resolved) > whole, "{resolved:?}");
+        // On-policy distillation compares with a reference model too.
+        let both = of(
+            &command.replace("gkd", "grpo --tuner_type full --use_vllm true --vllm_mode server"),
+            known,
+        );
+        assert!(beside(&both) > 2 * whole, "{both:?}");
         let without_words = ModelFacts {
             vocabulary: None,
             ..known

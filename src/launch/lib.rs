@@ -176,7 +176,7 @@ impl Launch {
 
     /// Name of another model that is on the GPU beside it, if a line gives one: a teacher, or a reference model.
     pub fn other_model(&self) -> Option<&str> {
-        self.draft.other_model.as_deref()
+        self.draft.teacher.as_deref().or(self.draft.other_model.as_deref())
     }
 
     /// Returns the run as it is of this model. Where nobody names the card of a notebook, it is a T4, which its hosts give

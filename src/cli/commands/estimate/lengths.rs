@@ -84,6 +84,11 @@ impl Estimate {
                     refused.get_or_insert(error);
                     None
                 }
+                Ok(None) => {
+                    // Nor have longer ones, whatever refused them.
+                    refused = None;
+                    None
+                }
                 Ok(report) => report,
             };
             let Some(report) = report else {
