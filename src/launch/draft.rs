@@ -76,6 +76,8 @@ pub(crate) struct Draft {
     /// A reference model of another name.
     pub other_model: Option<String>,
     pub teacher: Option<String>,
+    /// Negatives of each sample.
+    pub negatives: Option<u64>,
     /// The teacher has settings of DeepSpeed of its own.
     pub is_teacher_apart: Option<bool>,
     /// Modules that train in full beside adapters.
@@ -215,6 +217,7 @@ impl Draft {
             other_loss: self.other_loss.or(other.other_loss),
             has_cross_entropy: self.has_cross_entropy.or(other.has_cross_entropy),
             other_model: self.other_model.or(other.other_model),
+            negatives: self.negatives.or(other.negatives),
             teacher: self.teacher.or(other.teacher),
             is_teacher_apart: self.is_teacher_apart.or(other.is_teacher_apart),
             saved: self.saved.or(other.saved),
@@ -362,6 +365,7 @@ impl Draft {
             "pref_loss" if matches!(text(value)?.as_str(), "orpo" | "simpo") => self.has_cross_entropy = Some(true),
             "pref_loss" => {}
             "cross_entropy" => self.has_cross_entropy = Some(number(value)? > 0.0),
+            "negatives" => self.negatives = Some(whole(value)?),
             "teacher" => self.teacher = Some(text(value)?),
             "teacher_deepspeed" => self.is_teacher_apart = Some(true),
             "other_model" => self.other_model = Some(text(value)?),

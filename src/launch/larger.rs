@@ -40,8 +40,12 @@ pub(crate) fn stand_in(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: Mo
     let of_case = |out: &Resolved, key: &str| out.case.get(key).and_then(Value::as_u64);
     let samples = of_case(out, "batch").unwrap_or(1) * loss.samples();
     out.put("batch", samples);
-    if loss == OtherLoss::Embedding {
-        join_pairs(model, out);
+    let texts = loss.texts(draft.negatives);
+    if texts > 1 {
+        join(texts, model, out);
+    }
+    if loss == OtherLoss::Embedding && draft.negatives.is_none() {
+        out.assumed.push(Note::NoNegatives.into());
     }
     let stage = zero_stage(draft);
     // LLaMA-Factory's reward model makes logits that nothing needs (`AutoModelForCausalLMWithValueHead`).
@@ -134,21 +138,20 @@ pub(crate) fn hold(bytes: u64, out: &mut Resolved) {
     }
 }
 
-/// A sample and its match behind one another in a row of twice the length, with the images of both: as many positions as in
-/// two rows.
-fn join_pairs(model: ModelFacts, out: &mut Resolved) {
-    let doubled = |value: &Value| match value {
-        Value::Array(sizes) => Some(Value::Array([sizes.as_slice(), sizes.as_slice()].concat())),
-        value => Some((value.as_u64()? * 2).into()),
+/// Puts the texts of a sample behind one another in a row, with the images of all: as many positions as in rows of their own.
+fn join(texts: u64, model: ModelFacts, out: &mut Resolved) {
+    let multiplied = |value: &Value| match value {
+        Value::Array(sizes) => Some((0..texts).flat_map(|_| sizes.clone()).collect()),
+        value => Some((value.as_u64()? * texts).into()),
     };
     for key in ["seq", "images", "image_sizes", "completion"] {
-        if let Some(twice) = out.case.get(key).and_then(doubled) {
-            out.put(key, twice);
+        if let Some(all) = out.case.get(key).and_then(multiplied) {
+            out.put(key, all);
         }
     }
     let has_images = ["images", "image_sizes"].iter().any(|key| out.case.contains_key(*key));
     if model.images.is_some_and(|images| images.takes_several) && !has_images {
-        out.put("images", 2);
+        out.put("images", texts);
     }
 }
 
@@ -343,6 +346,15 @@ mod tests {
             (&"fused_linear".into(), 0)
         );
         assert_eq!(embedding.grade(), Grade::AtMost);
+        let ranked = of("swift sft --model a/b --task_type reranker --max_length 512", MODEL);
+        assert_eq!(
+            (&ranked.case["seq"], &ranked.case["loss"]),
+            (&4096.into(), &"fused_linear".into())
+        );
+        let fewer = "MAX_NEGATIVE_SAMPLES=3 swift sft --model a/b --task_type generative_reranker --max_length 512";
+        let fewer = of(fewer, MODEL);
+        assert_eq!(fewer.case["seq"], 2048);
+        assert!(!fewer.case.contains_key("loss"), "{fewer:?}");
         let reward = of(
             "trl reward --model_name_or_path a/b --max_length 512 --per_device_train_batch_size 3",
             MODEL,

@@ -15,6 +15,10 @@ pub(crate) enum OtherLoss {
     Classes,
     /// A vector for each sample and for what it is compared with.
     Embedding,
+    /// A number for each of some answers to a question.
+    Ranked,
+    /// The same, of the logits of one token.
+    RankedByToken,
     /// The logits of a teacher.
     Distilled,
     /// Completions that are generated, beside their probabilities in a reference model.
@@ -30,8 +34,9 @@ impl OtherLoss {
             "kto" => Self::Kto,
             "rm" | "reward" => Self::Reward,
             "embedding" => Self::Embedding,
-            "seq_cls" | "prm" | "reranker" => Self::Classes,
-            // Its answer is the logit of one token, of which all are made.
+            "seq_cls" | "prm" => Self::Classes,
+            "reranker" => Self::Ranked,
+            "generative_reranker" => Self::RankedByToken,
             "gkd" => Self::Distilled,
             "grpo" => Self::Grpo,
             _ => return None,
@@ -47,6 +52,7 @@ impl OtherLoss {
             Self::Reward => "the loss of a reward model",
             Self::Classes => "the loss of classes",
             Self::Embedding => "the loss of embeddings",
+            Self::Ranked | Self::RankedByToken => "the loss of a reranker",
             Self::Distilled => "GKD",
             Self::Grpo => "GRPO",
         }
@@ -60,8 +66,18 @@ impl OtherLoss {
         }
     }
 
+    /// Texts of each sample that stand behind one another in a row: a sample, its match and its negatives; a question with each
+    /// of its answers, one of which is right (`MAX_NEGATIVE_SAMPLES` in `swift/template/base.py`, 4.6).
+    pub fn texts(self, negatives: Option<u64>) -> u64 {
+        match self {
+            Self::Embedding => 2 + negatives.unwrap_or(0),
+            Self::Ranked | Self::RankedByToken => 1 + negatives.unwrap_or(7),
+            _ => 1,
+        }
+    }
+
     pub const fn has_logits(self) -> bool {
-        !matches!(self, Self::Reward | Self::Classes | Self::Embedding)
+        !matches!(self, Self::Reward | Self::Classes | Self::Embedding | Self::Ranked)
     }
 
     pub const fn generates(self) -> bool {
@@ -85,7 +101,7 @@ impl OtherLoss {
     /// divergences, weighted and added, and the labelled ones (`generalized_jsd_loss`).
     pub const fn copies(self, in_16_bits: bool, has_cross_entropy: bool) -> u64 {
         match (self, in_16_bits) {
-            (Self::Reward | Self::Classes | Self::Embedding, _) => 0,
+            (Self::Reward | Self::Classes | Self::Embedding | Self::Ranked | Self::RankedByToken, _) => 0,
             (Self::Distilled, true) => 13,
             (Self::Distilled, false) => 29,
             (Self::Orpo, true) => 3,

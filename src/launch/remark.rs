@@ -43,6 +43,7 @@ notes! {
     KnownTokens = "known_tokens", "special tokens are of the vocabulary: new ones make the embeddings larger";
     LargerLoss = "larger_loss", "{loss}: a larger step stands in, of supervised fine-tuning on {samples} samples at once, with {mib} MiB beside it for what the loss makes of their logits and for the other models";
     LossWithoutLogits = "loss_without_logits", "{loss}, which makes no logits: a larger step stands in, of supervised fine-tuning on {samples} samples at once";
+    NoNegatives = "no_negatives", "a sample has one match and no negatives; each takes as much as a sample (INFONCE_HARD_NEGATIVES)";
     NoVocabulary = "no_vocabulary", "the size of the vocabulary, of which the loss makes tensors of its own";
     OtherModel = "other_model", "{what}, whose size is not known";
     Generation = "generation", "completions that the model generates while it trains, whose keys and values are not known";
