@@ -141,7 +141,7 @@ pub(crate) fn hold(bytes: u64, out: &mut Resolved) {
 /// Puts the texts of a sample behind one another in a row, with the images of all: as many positions as in rows of their own.
 fn join(texts: u64, model: ModelFacts, out: &mut Resolved) {
     let multiplied = |value: &Value| match value {
-        Value::Array(sizes) => Some((0..texts).flat_map(|_| sizes.clone()).collect()),
+        Value::Array(sizes) => Some(Value::Array((0..texts).flat_map(|_| sizes.clone()).collect())),
         value => Some((value.as_u64()? * texts).into()),
     };
     for key in ["seq", "images", "image_sizes", "completion"] {
@@ -307,8 +307,8 @@ mod tests {
             );
             of(&command, MODEL)
         };
-        // Logits in fp32 of four samples take 2^20 MiB / 2^10 each.
-        let logits = 4 * 1024 * (1 << 16) * 4 >> 20;
+        // Logits of four samples in fp32.
+        let logits = (4 * 1024 * (1 << 16) * 4) >> 20;
         let adapted = dpo("lora", "");
         assert_eq!(
             (&adapted.case["batch"], &adapted.case["trainer"]),
@@ -316,7 +316,7 @@ mod tests {
         );
         assert_eq!(adapted.case["strategy"], "deepspeed3");
         assert_eq!((beside(&adapted), adapted.grade()), (logits, Grade::AtMost));
-        let shared = 2 * (8 << 30) / 4 + (2 << 20) >> 20;
+        let shared = (2 * (8 << 30) / 4 + (2 << 20)) >> 20;
         assert_eq!(beside(&dpo("full", "")), logits + shared);
         assert_eq!(beside(&dpo("lora", "--rpo_alpha 0.1")), 3 * logits);
         // Another model stands beside the adapters.
@@ -334,7 +334,8 @@ mod tests {
     #[test]
     fn what_has_no_logits_makes_a_few_of_them() {
         let embedding = of(
-            "swift sft --model a/b --task_type embedding --loss_type infonce --max_length 512 --per_device_train_batch_size 3",
+            "swift sft --model a/b --task_type embedding --loss_type infonce --max_length 512 \
+             --per_device_train_batch_size 3",
             MODEL,
         );
         assert_eq!(
@@ -382,7 +383,7 @@ mod tests {
         };
         let resolved = of(command, known);
         assert_eq!((&resolved.case["seq"], resolved.grade()), (&768.into(), Grade::AtMost));
-        let whole = 2 * (8 << 30) >> 20;
+        let whole = (2 * (8 << 30)) >> 20;
         assert!(beside(&resolved) > whole, "{resolved:?}");
         // On-policy distillation compares with a reference model too.
         let both = of(
@@ -404,7 +405,7 @@ mod tests {
                 format!("trl sft --model_name_or_path a/b --use_peft --max_length 512 --lora_modules_to_save {names}");
             of(&command, MODEL)
         };
-        let table = 30 * (1 << 26) >> 20;
+        let table = (30 * (1 << 26)) >> 20;
         assert_eq!(beside(&of("embed_tokens lm_head")), 2 * table);
         assert_eq!(of("embed_tokens").grade(), Grade::AtMost);
         let other = of("embed_tokens merger");

@@ -3,7 +3,7 @@
 use vramscope_engine::setup::{Freeze, FrozenType, Targets, TrainerKind};
 
 use super::tests::{case, case_of, launch, open};
-use super::{ModelFacts, Note, Remark, Resolved};
+use super::{Aspect, ModelFacts, Note, Remark, Resolved};
 
 /// A model of text alone.
 const TEXT: ModelFacts = ModelFacts {

@@ -62,7 +62,8 @@ mod tests {
 
     fn of(launch: &Launch) -> (Option<u64>, Vec<String>) {
         let resolved = launch.resolve(ModelFacts::UNKNOWN);
-        let of_gpus = |left: &&crate::LeftOut| left.what == crate::Aspect::Strategy && left.why.contains("GPUs");
+        let of_gpus =
+            |left: &&crate::LeftOut| left.what == crate::Aspect::Strategy && left.why.starts_with("one process and");
         let open = resolved
             .not_this_run
             .iter()
