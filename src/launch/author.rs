@@ -1,12 +1,9 @@
 //! Programs of models' authors: how their commands are told apart, and what they train beside what their options say.
 
-use crate::ModelFacts;
 use crate::Parsed;
 use crate::draft::{Draft, PROJECTIONS, Targets};
 use crate::entry::Entry;
-use crate::larger::parts_beside;
 use crate::remark::{Note, Remark};
-use crate::resolve::Resolved;
 use crate::tool::Tool;
 
 /// Options that only one program has, and parts of the names of its scripts.
@@ -152,21 +149,8 @@ pub(crate) fn other_tower(draft: &Draft) -> Option<Remark> {
     (!is_known || last_part(tower) != TOWER).then(|| Note::OtherTower.with(values))
 }
 
-/// What an author's program trains in full beside adapters: it is held beside them, if its size is known.
-pub(crate) fn train_beside(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
-    let parts = trained_beside(draft, tool);
-    if parts.is_empty() {
-        return;
-    }
-    let is_held = parts_beside(&parts, tool, model, out);
-    let parts = parts.join(" and ");
-    out.not_simulated.push(match is_held {
-        true => Note::TablesBeside.with([("names", parts)]),
-        false => Note::WholeBesideAdapters.with([("parts", parts)]),
-    });
-}
-
-fn trained_beside(draft: &Draft, tool: Tool) -> Vec<&'static str> {
+/// What an author's program trains in full beside adapters.
+pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Vec<&'static str> {
     if draft.adapters != Some(true) {
         return Vec::new();
     }

@@ -2,10 +2,11 @@
 
 use serde_json::Map;
 
+use crate::autocast::autocast;
 use crate::draft::{Draft, SIZES_OF_TRAINER};
 use crate::processes::Processes;
 use crate::remark::Note;
-use crate::resolve::{Resolved, autocast};
+use crate::resolved::Resolved;
 use crate::tool::Tool;
 
 /// DeepSpeed's stage; accelerate takes the second where none is given.

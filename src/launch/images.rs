@@ -2,8 +2,8 @@
 
 use vramscope_engine::Setup;
 
-use crate::ModelFacts;
 use crate::draft::Draft;
+use crate::model_facts::ModelFacts;
 use crate::tool::Tool;
 
 /// Most tokens of an image of a Qwen-VL model where no line says less (`max_pixels` 12,845,056 of its processor).

@@ -4,13 +4,14 @@
 use serde_json::Value;
 use vramscope_engine::simulate::In4Bits;
 
-use crate::ModelFacts;
+use crate::author;
 use crate::deepspeed::zero_stage;
 use crate::draft::{Draft, Weights};
 use crate::loss::OtherLoss;
+use crate::model_facts::ModelFacts;
 use crate::processes::processes;
 use crate::remark::Note;
-use crate::resolve::Resolved;
+use crate::resolved::Resolved;
 use crate::tool::Tool;
 
 /// The loss for which a larger step stands in; `None` where the tool's own trainer is simulated.
@@ -193,9 +194,23 @@ fn other_models(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: ModelFact
     Ok(teacher + held(parameters.ok_or("the reference model")?, false))
 }
 
+/// What an author's program trains in full beside adapters: it is held beside them, if its size is known.
+pub(crate) fn train_beside(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
+    let parts = author::trained_beside(draft, tool);
+    if parts.is_empty() {
+        return;
+    }
+    let is_held = parts_beside(&parts, tool, model, out);
+    let parts = parts.join(" and ");
+    out.not_simulated.push(match is_held {
+        true => Note::TablesBeside.with([("names", parts)]),
+        false => Note::WholeBesideAdapters.with([("parts", parts)]),
+    });
+}
+
 /// Holds parts that an author's program trains in full beside adapters, and what they keep for backward of each position.
 /// Returns false if their sizes are not known.
-pub(crate) fn parts_beside(parts: &[&str], tool: Tool, model: ModelFacts, out: &mut Resolved) -> bool {
+fn parts_beside(parts: &[&str], tool: Tool, model: ModelFacts, out: &mut Resolved) -> bool {
     let of_case = |key: &str| out.case.get(key).and_then(Value::as_u64);
     let Some((rows, width)) = model.vocabulary.zip(model.hidden_size) else {
         return false;

@@ -2,6 +2,7 @@
 //! simulated, or not known; and the setup that results is a case for the engine. Nothing is executed.
 
 mod author;
+mod autocast;
 mod command;
 mod deed;
 mod deepspeed;
@@ -22,6 +23,7 @@ mod program;
 mod python;
 mod remark;
 mod resolve;
+mod resolved;
 mod script;
 mod shell;
 mod tool;
@@ -48,7 +50,7 @@ pub use self::left_out::{Aspect, Direction, Grade, Graded, Least, LeftOut, OfLen
 pub use self::model_facts::ModelFacts;
 pub use self::program::PROGRAMS;
 pub use self::remark::{Note, Remark};
-pub use self::resolve::Resolved;
+pub use self::resolved::Resolved;
 pub use self::tool::Tool;
 
 /// Largest file that is read, in bytes.
@@ -216,7 +218,7 @@ impl Launch {
     /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
     pub fn setup(&self, model: ModelFacts) -> Resolved {
         let mut resolved = resolve::resolve(&self.draft, self.tool.trainer(), model);
-        author::train_beside(&self.draft, self.tool, model, &mut resolved);
+        larger::train_beside(&self.draft, self.tool, model, &mut resolved);
         resolved.not_simulated.extend(author::other_tower(&self.draft));
         // Where nothing in its options is unknown, its options are transformers' own.
         let is_unknown = |line: &Line| matches!(line.fate, Fate::Unknown(_));

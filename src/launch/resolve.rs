@@ -1,58 +1,22 @@
 //! Turns what a tool was told into the setup that is simulated, and says what that rests on.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use vramscope_engine::setup::{Freeze, FrozenType, Parts, Targets, TrainerKind};
 use vramscope_engine::simulate::In4Bits;
 use vramscope_plan::export::targets_in_language_model;
 
-use crate::ModelFacts;
+use crate::autocast::autocast;
 use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::fsdp::Fsdp;
 use crate::images::{Filling, ImageRules};
 use crate::larger::{loss_of, stand_in, trained_beside};
-use crate::left_out::{Grade, LeftOut};
 use crate::loss::OtherLoss;
+use crate::model_facts::ModelFacts;
 use crate::processes::{Processes, processes};
 use crate::remark::{Note, Remark};
+use crate::resolved::Resolved;
 use crate::tool::Tool;
-
-/// The setup that a launch asks for.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Resolved {
-    /// The setup as a case, which [`vramscope_engine::Case`] reads; it holds the model's name if a line gives one.
-    pub case: Map<String, Value>,
-    /// Assumptions of the case.
-    pub assumed: Vec<Remark>,
-    /// Settings that have to be given for an estimate, or make it sharper.
-    pub missing: Vec<Remark>,
-    /// Everything that changes memory and is not simulated, or not known: lines first.
-    pub not_simulated: Vec<Remark>,
-    /// The same, of lines too, as what it is to an estimate of the case.
-    pub not_this_run: Vec<LeftOut>,
-    /// What is done with images whose sizes are given.
-    pub images: ImageRules,
-    /// Share of the card's memory that vLLM takes for itself in the training process.
-    pub vllm_share: Option<f64>,
-    /// GPUs over which one process spreads the layers; the case is of one that holds all of them.
-    pub layers_over: Option<u64>,
-}
-
-impl Resolved {
-    pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
-        self.case.insert(key.to_owned(), value.into());
-    }
-
-    /// What an estimate of the case is of the run's own figure.
-    pub fn grade(&self) -> Grade {
-        Grade::of(&self.not_this_run)
-    }
-
-    /// What of it makes the case another run, of which no estimate is of use.
-    pub fn another_run(&self) -> impl Iterator<Item = &LeftOut> {
-        self.not_this_run.iter().filter(|left| left.is_another_run())
-    }
-}
 
 /// Samples of one step that ms-swift accumulates to if nothing is said (`_init_gradient_accumulation_steps`).
 const SWIFT_SAMPLES: u64 = 16;
@@ -473,16 +437,6 @@ fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     out.put("freeze", Freeze::NONE.name());
     let parts = "the vision tower, the connector and the language model".to_owned();
     out.not_simulated.push(Note::FreezingParts.with([("parts", parts)]));
-}
-
-/// Autocast to bf16, and to fp16. ms-swift takes what its weights' type suggests (`_init_mixed_precision`).
-pub(crate) fn autocast(draft: &Draft, tool: Tool) -> [bool; 2] {
-    let suggested = match (tool, draft.weights) {
-        (Tool::MsSwift | Tool::MsSwift2, Some(Weights::Fp16 | Weights::Fp32)) => [false, true],
-        (Tool::MsSwift | Tool::MsSwift2, _) => [true, false],
-        _ => [false, false],
-    };
-    [draft.bf16.unwrap_or(suggested[0]), draft.fp16.unwrap_or(suggested[1])]
 }
 
 /// Types of weights and compute.

@@ -62,7 +62,7 @@ fn log(bytes: usize) -> String {
              'train_speed(iter/s)': 0.4{wave:02}}}"
         )
         .expect("written");
-        if step % 40 == 0 {
+        if step.is_multiple_of(40) {
             text.push_str(
                 "/env/torch/utils/checkpoint.py:87: UserWarning: None of the inputs have requires_grad=True.\n",
             );

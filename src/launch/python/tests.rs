@@ -283,6 +283,7 @@ fn a_notebook_asks_the_card_for_the_type() {
             packed,
             largest: 1 << 26,
             others: 1 << 30,
+            vectors: 0,
         }),
         ..ModelFacts::UNKNOWN
     };
@@ -357,6 +358,7 @@ fn a_library_that_trains_by_one_call_is_told_apart() {
                 packed: 3 << 30,
                 largest,
                 others: 1 << 29,
+                vectors: 0,
             }),
             ..ModelFacts::UNKNOWN
         };
