@@ -85,6 +85,7 @@ pub(super) struct Core {
     pub(super) linear_of_zero3: Cell<bool>,
     /// Type that a library gives parameters once the model is made.
     pub(super) recast: Cell<Option<DType>>,
+    pub(super) argument_type: Cell<Option<DType>>,
     pub(super) in_launch: Cell<bool>,
     /// Shape of the GPU, on which some temporaries depend.
     pub gpu: Gpu,
@@ -146,6 +147,7 @@ impl Tape {
             tables: RefCell::default(),
             linear_of_zero3: Cell::new(false),
             recast: Cell::new(None),
+            argument_type: Cell::new(None),
             in_launch: Cell::new(false),
             gpu,
         }))

@@ -57,6 +57,17 @@ impl Tape {
         self.0.recast.set(dtype);
     }
 
+    /// Type into which floating-point arguments of a wrapped module are cast before its forward, beside its input, which has
+    /// that type.
+    pub fn argument_type(&self) -> Option<DType> {
+        self.0.argument_type.get()
+    }
+
+    /// Sets the type into which a wrapper casts the arguments of the modules that it wraps.
+    pub fn set_argument_type(&self, dtype: Option<DType>) {
+        self.0.argument_type.set(dtype);
+    }
+
     /// True if this is one of several processes, each with a whole model that it loads on the host.
     pub fn is_in_launch(&self) -> bool {
         self.0.in_launch.get()

@@ -77,12 +77,14 @@ fn steps_of_trainer_on_two_gpus_are_predicted() {
     let mut peaks: Vec<f64> = rows.iter().filter_map(|row| Some(row.errors()?[0].abs())).collect();
     peaks.sort_by(f64::total_cmp);
     assert!(peaks.len() >= PREDICTED, "{} are predicted", peaks.len());
-    assert!(peaks[peaks.len() / 2] <= 0.0002, "median {}", peaks[peaks.len() / 2]);
-    assert!(peaks.iter().all(|peak| *peak <= 0.005), "{peaks:?}");
+    assert!(peaks[peaks.len() / 2] <= 0.00025, "median {}", peaks[peaks.len() / 2]);
+    // Under FSDP2, AdamW's states of Qwen2.5-VL are cut from what the first step left free; simulated, they have blocks of
+    // their own, with a MiB to spare in each.
+    assert!(peaks.iter().all(|peak| *peak <= 0.007), "{peaks:?}");
 }
 
-/// Fewest runs that are predicted; the others are refused by name.
-const PREDICTED: usize = 8;
+/// Fewest runs that are predicted: all of them.
+const PREDICTED: usize = 11;
 
 #[test]
 fn the_kept_table_of_two_gpus_is_todays() {

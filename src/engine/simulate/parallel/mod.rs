@@ -209,14 +209,12 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     let is_accelerates = parallel.strategy.shards_parameters() && setup.trainer.is_derived();
     if is_accelerates || parallel.strategy.is_fsdp1() {
         let takes = model.takes();
-        // What is left gathered of models with a tower is not known.
-        if takes.parts || !takes.text {
-            return Err(match parallel.strategy.is_fsdp1() {
-                true => why::fsdp1_parts(),
-                false => why::fsdp_parts(),
-            });
-        }
-        return Ok(fsdp::hooks::base(setup));
+        let is_fsdp1 = parallel.strategy.is_fsdp1();
+        return match () {
+            () if is_fsdp1 && (takes.parts || !takes.text) => Err(why::fsdp1_parts()),
+            () if !takes.text => Err(why::fsdp_without_text()),
+            () => Ok(fsdp::hooks::base(setup, is_fsdp1)),
+        };
     }
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.

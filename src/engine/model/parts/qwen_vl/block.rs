@@ -1,5 +1,6 @@
 //! Patch embedding and blocks of the vision towers.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::attention::{Segments, VisionAttention};
@@ -84,6 +85,19 @@ pub struct Positions {
     pub sin: Tensor,
 }
 
+impl Positions {
+    /// As a wrapped block gets them: cast, where the wrapper casts what it is given in another type.
+    fn given(self: &Rc<Self>, t: &Tape) -> Rc<Self> {
+        match t.argument_type() {
+            Some(dtype) if dtype != self.cos.dtype() => Rc::new(Self {
+                cos: t.to_dtype(&self.cos, dtype),
+                sin: t.to_dtype(&self.sin, dtype),
+            }),
+            _ => self.clone(),
+        }
+    }
+}
+
 impl<N: Map, M: Map> VisionBlock<N, M> {
     fn forward(&self, t: &Tape, attn: Attention, segments: &Segments, positions: &Positions, x: &Tensor) -> Tensor {
         let h = {
@@ -136,7 +150,12 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
         t.stack(&kinds, &mut |i| {
             let (block, positions, segments) = (self.0[i].clone(), positions.clone(), segments(i));
             let attn = run.attn;
-            let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &segments, &positions, &x);
+            // A recomputation gets them as they were: then `FSDPState._pre_forward` casts nothing.
+            let given = Cell::new(Some(positions.given(t)));
+            let forward = move |t: &Tape, x: Tensor| {
+                let given = given.take();
+                block.forward(t, attn, &segments, given.as_ref().unwrap_or(&positions), &x)
+            };
             let Some(x) = h.take() else { return };
             let out = self.0[i].enter(t, || run.checkpointed(t, x, forward));
             after(t, i, &out);

@@ -80,6 +80,7 @@ impl VisionRotary {
 pub fn apply_vision_rotary(t: &Tape, q: &Tensor, k: &Tensor, cos: &Tensor, sin: &Tensor) -> (Tensor, Tensor) {
     let (wide_q, wide_k) = (t.to_dtype(q, DType::F32), t.to_dtype(k, DType::F32));
     let (cos, sin) = (t.unsqueeze(cos, 1), t.unsqueeze(sin, 1));
+    let (cos, sin) = (t.to_dtype(&cos, DType::F32), t.to_dtype(&sin, DType::F32));
     let mut turned_q = apply_rotary(t, &wide_q, &cos, &sin);
     let mut turned_k = apply_rotary(t, &wide_k, &cos, &sin);
     turned_q = t.to_dtype(&turned_q, q.dtype());

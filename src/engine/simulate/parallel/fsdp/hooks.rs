@@ -17,11 +17,12 @@ use crate::setup::{AdapterType, Parallel, Precision};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
 
-/// The setup of a rank: accelerate's mixed precision has the model run with parameters in bf16, under autocast.
-pub(in super::super) fn base(setup: &Setup) -> Setup {
+/// The setup of a rank in mixed precision: the model runs with parameters in bf16. FSDP1 is prepared as any model is, under
+/// autocast; `Accelerator._prepare_fsdp2` leaves that out, so that under FSDP2 norms are in bf16 too.
+pub(in super::super) fn base(setup: &Setup, is_fsdp1: bool) -> Setup {
     match is_mixed(setup) {
         true => Setup {
-            precision: Precision::Bf16Amp,
+            precision: if is_fsdp1 { Precision::Bf16Amp } else { Precision::Bf16 },
             // Adapters in fp32 are gathered in bf16 as all else.
             lora_dtype: AdapterType::Bf16,
             ..setup.clone()
@@ -152,6 +153,8 @@ pub(in super::super) fn wrap(
         sums: Cell::new(true),
         params,
     });
+    // `MixedPrecisionPolicy.cast_forward_inputs`.
+    t.set_argument_type(is_mixed.then_some(DType::Bf16));
     t.watch_modules(sharded.clone());
     trainer.wrap(sharded, true);
 }
