@@ -25,7 +25,8 @@ pub(super) fn cached(config: &Map<String, Value>) -> Option<u64> {
         let number = |name: &str| section.get(name).and_then(Value::as_u64);
         let (layers, heads) = (number("num_hidden_layers")?, number("num_attention_heads")?);
         let width = number("head_dim").or_else(|| number("hidden_size")?.checked_div(heads))?;
-        Some(2 * layers * number("num_key_value_heads").unwrap_or(heads) * width)
+        let factors = [layers, number("num_key_value_heads").unwrap_or(heads), width];
+        factors.into_iter().try_fold(2, u64::checked_mul)
     })
 }
 

@@ -255,6 +255,7 @@ impl RecordedRun {
             count => self.going_on(count),
         };
         Recording {
+            made: build.len(),
             build,
             first,
             steady,

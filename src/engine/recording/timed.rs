@@ -24,6 +24,7 @@ impl RecordedRun {
                 ..Log::default()
             },
             build: Vec::new(),
+            made: 0,
             first: nothing(),
             steady: nothing(),
             params: self.params,

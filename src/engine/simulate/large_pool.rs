@@ -17,8 +17,10 @@ pub(super) struct LargePool {
     streams: Vec<(StorageId, u32)>,
     /// New number of each storage of the run, or [`SMALL`].
     numbers: Vec<StorageId>,
-    /// Events of making the model.
+    /// Events of making the model and of preparing it.
     pub build: Vec<Event>,
+    /// How many of them make the model.
+    pub made: usize,
     /// Events of the first step.
     pub first: Vec<Event>,
     /// Events of every step after the first.
@@ -49,6 +51,7 @@ impl LargePool {
             requests: large,
             streams: Vec::new(),
             build: Vec::new(),
+            made: 0,
             first: Vec::new(),
             steady: Vec::new(),
         };
@@ -56,7 +59,10 @@ impl LargePool {
         seen.streams = streams
             .filter_map(|&(id, stream)| Some((seen.number(id)?, stream)))
             .collect();
-        seen.build = seen.events(&recording.build);
+        let (make, prepare) = recording.build.split_at(recording.made);
+        seen.build = seen.events(make);
+        seen.made = seen.build.len();
+        seen.build.append(&mut seen.events(prepare));
         seen.first = seen.events(&recording.first.events);
         seen.steady = seen.events(&recording.steady.events);
         seen

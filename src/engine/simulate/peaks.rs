@@ -63,10 +63,12 @@ impl Pools {
         }
     }
 
-    /// Replays making the model, `torch.cuda.empty_cache()`, and three steps; returns the figures of the last.
+    /// Replays making the model, `torch.cuda.empty_cache()`, what prepares it, and three steps; returns the figures of the last.
     fn run(mut self, recording: &Recording) -> Result<StepBytes, OutOfMemory> {
-        self.play(&recording.build)?;
+        let (make, prepare) = recording.build.split_at(recording.made);
+        self.play(make)?;
         self.allocator.empty_cache();
+        self.play(prepare)?;
         self.step(&recording.first)?;
         self.step(&recording.steady)?;
         self.step(&recording.steady)

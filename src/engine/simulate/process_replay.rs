@@ -61,12 +61,18 @@ impl ProcessReplay {
     /// Notes the figures at a mark.
     pub fn reach(&mut self, mark: Mark) {
         self.replayer.reach(mark, &mut self.first);
-        self.reached = Some(mark);
-        if mark == Mark::Model {
-            self.after_model = self.replayer.allocator().allocated();
-            self.played = 0;
-            self.replayer.restart();
+        match mark {
+            Mark::Model => self.begin(),
+            _ => self.reached = Some(mark),
         }
+    }
+
+    /// Begins the first step.
+    fn begin(&mut self) {
+        self.after_model = self.replayer.allocator().allocated();
+        self.reached = Some(Mark::Model);
+        self.played = 0;
+        self.replayer.restart();
     }
 
     /// Replays the rest of a run: the first step's update, after its forward and backward, and the steps after it,
@@ -85,8 +91,9 @@ impl ProcessReplay {
         let allocations = &recording.log.allocations;
         self.replayer.know(allocations.requests_from(self.replayer.known()));
         if self.reached.is_none() {
-            self.replayer.play(&recording.build[self.played..])?;
-            self.reach(Mark::Model);
+            let (make, prepare) = recording.build.split_at(recording.made);
+            self.replayer.build((&make[self.played..], prepare))?;
+            self.begin();
         }
         let so_far = (self.reached, self.played);
         self.replayer.rest_of_step(&recording.first, so_far, &mut self.first)?;

@@ -122,10 +122,12 @@ impl Replayer {
         self.play(&ids.iter().map(|&id| Event::free(id)).collect::<Vec<_>>())
     }
 
-    /// Replays making the model, then `torch.cuda.empty_cache()`.
-    pub fn build(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
-        self.play(events)?;
-        self.reach(Mark::Model, &mut StepBytes::default());
+    /// Replays making the model, `torch.cuda.empty_cache()`, and what prepares it.
+    pub fn build(&mut self, (make, prepare): (&[Event], &[Event])) -> Result<(), OutOfMemory> {
+        self.play(make)?;
+        self.empty_cache();
+        self.play(prepare)?;
+        self.allocator.reset_peaks();
         Ok(())
     }
 

@@ -68,8 +68,10 @@ impl Step {
 pub struct Recording {
     /// Descriptions of the storages.
     pub log: Log,
-    /// Events of making the model.
+    /// Events of making the model, and then of preparing it for several GPUs.
     pub build: Vec<Event>,
+    /// How many of them make the model; then `torch.cuda.empty_cache()` is called.
+    pub made: usize,
     /// The first step, in which optimizer states appear.
     pub first: Step,
     /// Every step after the first.
@@ -184,9 +186,10 @@ pub(super) fn record_shared(
     }
 }
 
-/// Records a step of a model that was just made, with these parameters.
+/// Records a step of a model that was just made, and prepared if the cache was emptied before, with these parameters.
 pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tensor>) -> Recording {
     let after_model = tape.mark();
+    let made = tape.emptied().unwrap_or(after_model);
     tape.reach(Mark::Model);
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
@@ -211,6 +214,7 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     Recording {
         log,
         build,
+        made,
         first,
         steady,
         params: total,

@@ -10,15 +10,23 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape, wrap: Option<
     let works = tape.works();
     let (mut trainer, params) = Trainer::new(model, setup, tape);
     trainer.rolls = true;
-    wrap.iter().for_each(|wrap| wrap(tape, &mut trainer, &params));
+    prepare(wrap, tape, (&mut trainer, &params));
     let recording = record_trainer(tape.clone(), trainer, params);
     if !tape.has_unlike_layers() {
         return recording;
     }
     let tape = tape.with_same_settings(works);
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
-    wrap.iter().for_each(|wrap| wrap(&tape, &mut trainer, &params));
+    prepare(wrap, &tape, (&mut trainer, &params));
     record_trainer(tape, trainer, params)
+}
+
+/// Wraps a model that was just made; until then scripts empty the cache, and no trainer does.
+fn prepare(wrap: Option<Wrap<'_>>, tape: &Tape, (trainer, params): (&mut Trainer, &[Tensor])) {
+    if let Some(wrap) = wrap {
+        tape.empty_cache();
+        wrap(tape, trainer, params);
+    }
 }
 
 impl Trainer {

@@ -85,7 +85,10 @@ pub(super) struct Core {
     pub(super) linear_of_zero3: Cell<bool>,
     /// Type that a library gives parameters once the model is made.
     pub(super) recast: Cell<Option<DType>>,
+    /// Type into which a wrapper casts the arguments of the modules that it wraps.
     pub(super) argument_type: Cell<Option<DType>>,
+    /// Number of the events before the last `torch.cuda.empty_cache()`.
+    pub(super) emptied: Cell<Option<usize>>,
     pub(super) in_launch: Cell<bool>,
     /// Shape of the GPU, on which some temporaries depend.
     pub gpu: Gpu,
@@ -148,6 +151,7 @@ impl Tape {
             linear_of_zero3: Cell::new(false),
             recast: Cell::new(None),
             argument_type: Cell::new(None),
+            emptied: Cell::new(None),
             in_launch: Cell::new(false),
             gpu,
         }))

@@ -101,6 +101,18 @@ impl Tape {
             is_freed[event.storage() as usize] = true;
         }
         log.events.retain(|event| !is_freed[event.storage() as usize]);
+        drop(log);
+        self.empty_cache();
+    }
+
+    /// Notes that `torch.cuda.empty_cache()` is called.
+    pub fn empty_cache(&self) {
+        self.0.emptied.set(Some(self.mark()));
+    }
+
+    /// Number of the events before the last call of `torch.cuda.empty_cache()`, if there was one.
+    pub fn emptied(&self) -> Option<usize> {
+        self.0.emptied.get()
     }
 
     /// Copies a parameter's gradient into memory of its type, of which it is a part from then on.

@@ -77,10 +77,16 @@ fn steps_of_trainer_on_two_gpus_are_predicted() {
     let mut peaks: Vec<f64> = rows.iter().filter_map(|row| Some(row.errors()?[0].abs())).collect();
     peaks.sort_by(f64::total_cmp);
     assert!(peaks.len() >= PREDICTED, "{} are predicted", peaks.len());
-    assert!(peaks[peaks.len() / 2] <= 0.00025, "median {}", peaks[peaks.len() / 2]);
-    // Under FSDP2, AdamW's states of Qwen2.5-VL are cut from what the first step left free; simulated, they have blocks of
-    // their own, with a MiB to spare in each.
-    assert!(peaks.iter().all(|peak| *peak <= 0.007), "{peaks:?}");
+    assert!(peaks[peaks.len() / 2] <= 0.0002, "median {}", peaks[peaks.len() / 2]);
+    assert!(peaks.iter().all(|peak| *peak <= 0.005), "{peaks:?}");
+    // Blocks of parameters in host memory pass through several streams, and come back when the GPU is done with them.
+    let is_offloaded = |row: &&Compared| row.row.case["offload"] == "optimizer,param";
+    let reserved = rows
+        .iter()
+        .filter(|row| !is_offloaded(row))
+        .filter_map(Compared::errors);
+    let reserved: Vec<f64> = reserved.map(|[.., reserved]| reserved.abs()).collect();
+    assert!(reserved.iter().all(|error| *error <= 0.003), "{reserved:?}");
 }
 
 /// Fewest runs that are predicted: all of them.

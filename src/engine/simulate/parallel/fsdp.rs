@@ -101,6 +101,7 @@ impl Sharded {
             }
             recording.build.extend(frees(&whole));
         }
+        recording.made = recording.build.len();
         if self.parallel.offload.is_any() {
             recording.parameters.clear();
         }

@@ -210,11 +210,14 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     if is_accelerates || parallel.strategy.is_fsdp1() {
         let takes = model.takes();
         let is_fsdp1 = parallel.strategy.is_fsdp1();
-        return match () {
-            () if is_fsdp1 && (takes.parts || !takes.text) => Err(why::fsdp1_parts()),
-            () if !takes.text => Err(why::fsdp_without_text()),
-            () => Ok(fsdp::hooks::base(setup, is_fsdp1)),
-        };
+        // FSDP1 was compared for text models alone.
+        if is_fsdp1 && (takes.parts || !takes.text) {
+            return Err(why::fsdp1_parts());
+        }
+        if !takes.text {
+            return Err(why::fsdp_without_text());
+        }
+        return Ok(fsdp::hooks::base(setup, is_fsdp1));
     }
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.

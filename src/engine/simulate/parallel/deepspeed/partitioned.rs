@@ -55,6 +55,10 @@ impl Partitioned {
         let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
         let ties = t.take_ties();
         let mut shards = Shards::new(t, params, parallel);
+        if setup.trainer.is_derived() {
+            // Trainers make the model within `zero.Init`, which cuts each parameter at once: it never was whole.
+            t.forget_freed();
+        }
         let tracker = (!offloads).then(|| t.empty([1], DType::Bool, "is any invalid"));
         let flat = shards.defragment(t);
         let place = |param: &Tensor| shards.list.iter().position(|shard| shard.param.is(param));
