@@ -149,8 +149,31 @@ pub(crate) fn other_tower(draft: &Draft) -> Option<Remark> {
     (!is_known || last_part(tower) != TOWER).then(|| Note::OtherTower.with(values))
 }
 
-/// What an author's program trains in full beside adapters.
-pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Vec<&'static str> {
+/// A part of a model that an author's program trains in full beside adapters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Embeddings,
+    Head,
+    Resampler,
+    Connector,
+    Tower,
+}
+
+impl Part {
+    /// Name in remarks.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embeddings => "the embeddings",
+            Self::Head => "the head",
+            Self::Resampler => "the resampler",
+            Self::Connector => "the connector",
+            Self::Tower => "the vision tower",
+        }
+    }
+}
+
+/// Parts that an author's program trains in full beside adapters.
+pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Vec<Part> {
     if draft.adapters != Some(true) {
         return Vec::new();
     }
@@ -158,18 +181,18 @@ pub(crate) fn trained_beside(draft: &Draft, tool: Tool) -> Vec<&'static str> {
     match tool {
         // `modules_to_save`, but for chat models, whose tokens are known; its script for images saves them always.
         Tool::Qwen if !name.contains("chat") || name.contains("-vl") => {
-            vec!["the embeddings", "the head"]
+            vec![Part::Embeddings, Part::Head]
         }
         Tool::InternVl | Tool::QwenVlSeries => [
-            (draft.freeze_vision, "the vision tower"),
-            (draft.freeze_connector, "the connector"),
+            (draft.freeze_vision, Part::Tower),
+            (draft.freeze_connector, Part::Connector),
         ]
         .into_iter()
         .filter_map(|(is_frozen, part)| (is_frozen != Some(true)).then_some(part))
         .collect(),
-        Tool::Llava if draft.freeze_connector != Some(true) => vec!["the connector"],
-        Tool::MiniCpmV if draft.freeze_vision == Some(true) => vec!["the embeddings", "the resampler"],
-        Tool::MiniCpmV => vec!["the embeddings", "the resampler", "the vision tower"],
+        Tool::Llava if draft.freeze_connector != Some(true) => vec![Part::Connector],
+        Tool::MiniCpmV if draft.freeze_vision == Some(true) => vec![Part::Embeddings, Part::Resampler],
+        Tool::MiniCpmV => vec![Part::Embeddings, Part::Resampler, Part::Tower],
         _ => Vec::new(),
     }
 }

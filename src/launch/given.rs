@@ -1,4 +1,4 @@
-//! What values of a launch are read into, and why one is not taken.
+//! Types of the values in a launch, and the reasons to refuse one.
 
 /// Type of loaded weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Targets {
 /// Result of setting a value.
 pub(crate) type Set = Result<(), Fault>;
 
-/// Why a value is not taken.
+/// Reason to refuse a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fault {
     /// It is none that the key takes; the text says which are.

@@ -4,13 +4,13 @@
 use serde_json::Value;
 use vramscope_engine::simulate::In4Bits;
 
-use crate::author;
+use crate::author::{self, Part};
 use crate::deepspeed::zero_stage;
 use crate::draft::{Draft, Weights};
 use crate::loss::OtherLoss;
 use crate::model_facts::ModelFacts;
 use crate::processes::processes;
-use crate::remark::Note;
+use crate::remark::{Note, Remark};
 use crate::resolved::Resolved;
 use crate::tool::Tool;
 
@@ -38,8 +38,7 @@ const MIB: u64 = 1 << 20;
 /// Makes a case the larger step of a loss, with what it holds beside.
 pub(crate) fn stand_in(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) {
     out.put("trainer", "transformers");
-    let of_case = |out: &Resolved, key: &str| out.case.get(key).and_then(Value::as_u64);
-    let samples = of_case(out, "batch").unwrap_or(1) * loss.samples();
+    let samples = out.number("batch").unwrap_or(1).saturating_mul(loss.samples());
     out.put("batch", samples);
     let texts = loss.texts(draft.negatives);
     if texts > 1 {
@@ -68,14 +67,14 @@ pub(crate) fn stand_in(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: Mo
     // Others may turn logits into fp32 by themselves: LLaMA-Factory does, and TRL did up to 0.7.
     let in_16_bits = stage.is_some() && tool == Tool::MsSwift;
     let copies = loss.copies(in_16_bits, draft.has_cross_entropy == Some(true));
-    if let Some(seq) = of_case(out, "seq").filter(|_| copies > 0) {
+    if let Some(seq) = out.number("seq").filter(|_| copies > 0) {
         match model.vocabulary {
-            Some(tokens) => beside += copies * samples * seq * tokens * 4,
+            Some(tokens) => beside = product(&[copies, samples, seq, tokens, 4]).saturating_add(beside),
             None => out.not_simulated.push(Note::NoVocabulary.into()),
         }
     }
     match other_models(loss, (draft, tool), model) {
-        Ok(bytes) => beside += bytes,
+        Ok(bytes) => beside = beside.saturating_add(bytes),
         Err(what) => out
             .not_simulated
             .push(Note::OtherModel.with([("what", what.to_owned())])),
@@ -96,7 +95,7 @@ pub(crate) fn stand_in(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: Mo
 fn completions((draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) -> u64 {
     // Prompts are as long as allowed, and completions come behind them, unless the limit is the model's own.
     if let (Tool::MsSwift, Some(seq)) = (tool, draft.seq) {
-        out.put("seq", seq + draft.completion.unwrap_or(COMPLETION));
+        out.put("seq", seq.saturating_add(draft.completion.unwrap_or(COMPLETION)));
     }
     if draft.vllm == Some(true) {
         if draft.is_colocated != Some(false) && out.vllm_share.is_none() {
@@ -116,26 +115,30 @@ fn completions((draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resol
 /// are put together anew for a token; what samples a token of the logits in fp32, in eight tensors of their size; and under
 /// stage 3 the whole model, which is gathered for it (`unwrap_model_for_generation`).
 fn generation((draft, tool): (&Draft, Tool), model: ModelFacts, out: &Resolved) -> Option<u64> {
-    let of_case = |key: &str| out.case.get(key).and_then(Value::as_u64);
     let all = draft
         .generation_batch
         .map(|all| all.div_ceil(processes(draft, tool).world));
-    let steps = draft.steps_per_generation.or(of_case("accum")).unwrap_or(1);
-    let rows = all.unwrap_or(steps * of_case("batch").unwrap_or(1));
-    let cache = 2 * 2 * rows * of_case("seq")? * model.cached?;
-    let sampling = 8 * 4 * rows * model.vocabulary?;
+    let steps = draft.steps_per_generation.or(out.number("accum")).unwrap_or(1);
+    let rows = all.unwrap_or(steps.saturating_mul(out.number("batch").unwrap_or(1)));
+    let cache = product(&[2 * 2, rows, out.number("seq")?, model.cached?]);
+    let sampling = product(&[8 * 4, rows, model.vocabulary?]);
     let gathered = match zero_stage(draft) {
         Some(3) => model.parameters.map(|all| 2 * (all.packed + all.others))?,
         _ => 0,
     };
-    Some(cache + sampling + gathered)
+    Some(cache.saturating_add(sampling).saturating_add(gathered))
+}
+
+/// The product of some sizes, which files may tell as they like: too large a one is refused as that, and never wraps around.
+fn product(factors: &[u64]) -> u64 {
+    factors.iter().fold(1, |all, factor| all.saturating_mul(*factor))
 }
 
 /// Adds bytes to what is held beside the model.
 pub(crate) fn hold(bytes: u64, out: &mut Resolved) {
-    let held = out.case.get("beside").and_then(Value::as_u64).unwrap_or_default();
+    let held = out.number("beside").unwrap_or_default();
     if bytes > 0 {
-        out.put("beside", held + bytes.div_ceil(MIB));
+        out.put("beside", held.saturating_add(bytes.div_ceil(MIB)));
     }
 }
 
@@ -143,7 +146,7 @@ pub(crate) fn hold(bytes: u64, out: &mut Resolved) {
 fn join(texts: u64, model: ModelFacts, out: &mut Resolved) {
     let multiplied = |value: &Value| match value {
         Value::Array(sizes) => Some(Value::Array((0..texts).flat_map(|_| sizes.clone()).collect())),
-        value => Some((value.as_u64()? * texts).into()),
+        value => Some(value.as_u64()?.saturating_mul(texts).into()),
     };
     for key in ["seq", "images", "image_sizes", "completion"] {
         if let Some(all) = out.case.get(key).and_then(multiplied) {
@@ -194,50 +197,60 @@ fn other_models(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: ModelFact
     Ok(teacher + held(parameters.ok_or("the reference model")?, false))
 }
 
-/// What an author's program trains in full beside adapters: it is held beside them, if its size is known.
-pub(crate) fn train_beside(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
+/// Holds the parts that an author's program trains in full beside adapters, if their sizes are known.
+pub(crate) fn hold_parts(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let parts = author::trained_beside(draft, tool);
     if parts.is_empty() {
         return;
     }
     let is_held = parts_beside(&parts, tool, model, out);
-    let parts = parts.join(" and ");
+    let names = parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(" and ");
     out.not_simulated.push(match is_held {
-        true => Note::TablesBeside.with([("names", parts)]),
-        false => Note::WholeBesideAdapters.with([("parts", parts)]),
+        true => tables_beside(names),
+        false => Note::WholeBesideAdapters.with([("parts", names)]),
     });
 }
 
-/// Holds parts that an author's program trains in full beside adapters, and what they keep for backward of each position.
-/// Returns false if their sizes are not known.
-fn parts_beside(parts: &[&str], tool: Tool, model: ModelFacts, out: &mut Resolved) -> bool {
-    let of_case = |key: &str| out.case.get(key).and_then(Value::as_u64);
+/// Holds such parts, and what they keep of each position for backward. Returns false if their sizes are not known.
+fn parts_beside(parts: &[Part], tool: Tool, model: ModelFacts, out: &mut Resolved) -> bool {
     let Some((rows, width)) = model.vocabulary.zip(model.hidden_size) else {
         return false;
     };
-    let Some(positions) = of_case("batch").zip(of_case("seq")).map(|(batch, seq)| batch * seq) else {
+    let Some((batch, seq)) = out.number("batch").zip(out.number("seq")) else {
         return false;
     };
-    let bytes = parts.iter().map(|part| match (tool, *part) {
-        (_, "the embeddings" | "the head") => Some(TRAINED * rows * width),
+    let positions = batch.saturating_mul(seq);
+    let of = |parameters: u64, kept: u64| {
+        let trained = TRAINED.saturating_mul(parameters);
+        Some(positions.saturating_mul(kept).saturating_add(trained))
+    };
+    let square = width.saturating_mul(width);
+    let mut bytes = parts.iter().map(|part| match (tool, part) {
+        (_, Part::Embeddings | Part::Head) => of(rows.saturating_mul(width), 0),
         // `resampler.py`: five maps of the width, and one of the tower's, which is narrower; 1024 patches of a slice, which takes
         // 64 positions at least, eight times in 16 bits.
-        (Tool::MiniCpmV, "the resampler") => Some(TRAINED * 6 * width * width + positions * 256 * width),
+        (Tool::MiniCpmV, Part::Resampler) => of(square.saturating_mul(6), width.saturating_mul(256)),
         // `mlp2x_gelu` on a tower that is narrower; eight tensors of its width in fp32.
-        (Tool::Llava, "the connector") => Some(TRAINED * 2 * width * width + positions * 32 * width),
+        (Tool::Llava, Part::Connector) => of(square.saturating_mul(2), width.saturating_mul(32)),
         // `mlp1` on four patches of InternViT, of 3200 elements at most.
-        (Tool::InternVl, "the connector") => {
-            Some(TRAINED * (12_800 + width) * width + positions * 4 * (12_800 + 4 * width))
-        }
+        (Tool::InternVl, Part::Connector) => of(
+            square.saturating_add(width.saturating_mul(12_800)),
+            width.saturating_mul(16).saturating_add(51_200),
+        ),
         _ => None,
     });
-    match bytes.sum::<Option<u64>>() {
+    match bytes.try_fold(0_u64, |all, bytes| bytes.map(|bytes| all.saturating_add(bytes))) {
         Some(bytes) => {
             hold(bytes, out);
             true
         }
         None => false,
     }
+}
+
+/// Says that what trains beside adapters is held for them.
+fn tables_beside(names: String) -> Remark {
+    Note::TablesBeside.with([("names", names), ("bytes", TRAINED.to_string())])
 }
 
 /// Modules that hold the table of tokens or the head, by the names that models give them.
@@ -257,21 +270,21 @@ const OF_TOKENS: [&str; 9] = [
 /// temporaries of an update, a bucket of DDP's or a weight of DeepSpeed's, all in fp32, and what autocast makes of it.
 const TRAINED: u64 = 7 * 4 + 2;
 
-/// Holds what trains in full beside adapters (`modules_to_save`).
-pub(crate) fn trained_beside(names: &[String], model: ModelFacts, out: &mut Resolved) {
+/// Holds the modules that train in full beside adapters (`modules_to_save`), if they hold tokens alone.
+pub(crate) fn hold_modules(names: &[String], model: ModelFacts, out: &mut Resolved) {
     let last = |name: &String| name.rsplit('.').next().unwrap_or_default().to_owned();
     let is_known = names.iter().all(|name| OF_TOKENS.contains(&last(name).as_str()));
     let table = model
         .vocabulary
         .zip(model.hidden_size)
-        .map(|(rows, width)| rows * width);
-    let named = [("names", names.join(", "))];
+        .map(|(rows, width)| rows.saturating_mul(width));
+    let all = names.join(", ");
     match table.filter(|_| is_known) {
         Some(table) => {
-            hold(TRAINED * table * names.len() as u64, out);
-            out.not_simulated.push(Note::TablesBeside.with(named));
+            hold(product(&[TRAINED, table, names.len() as u64]), out);
+            out.not_simulated.push(tables_beside(all));
         }
-        None => out.not_simulated.push(Note::ModulesBeside.with(named)),
+        None => out.not_simulated.push(Note::ModulesBeside.with([("names", all)])),
     }
 }
 

@@ -218,7 +218,7 @@ impl Launch {
     /// Returns the same setup without remarks on single lines, for a frontend that shows all lines.
     pub fn setup(&self, model: ModelFacts) -> Resolved {
         let mut resolved = resolve::resolve(&self.draft, self.tool.trainer(), model);
-        larger::train_beside(&self.draft, self.tool, model, &mut resolved);
+        larger::hold_parts(&self.draft, self.tool, model, &mut resolved);
         resolved.not_simulated.extend(author::other_tower(&self.draft));
         // Where nothing in its options is unknown, its options are transformers' own.
         let is_unknown = |line: &Line| matches!(line.fate, Fate::Unknown(_));

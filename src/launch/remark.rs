@@ -47,7 +47,7 @@ notes! {
     NoVocabulary = "no_vocabulary", "the size of the vocabulary, of which the loss makes tensors of its own";
     OtherModel = "other_model", "{what}, whose size is not known";
     Generation = "generation", "completions that the model generates while it trains, whose keys and values are not known";
-    TablesBeside = "tables_beside", "{names}, which train in full beside the adapters: at most 30 bytes for each of their parameters are held beside";
+    TablesBeside = "tables_beside", "{names}, which train in full beside the adapters: at most {bytes} bytes for each of their parameters are held beside";
     ModulesBeside = "modules_beside", "{names}, which train in full beside the adapters and whose size is not known";
     Vllm = "vllm", "vLLM's own memory: in the training process it takes {share} of the card (vllm_gpu_memory_utilization)";
     DeviceMap = "device_map", "one process and {gpus} GPUs: the model is split over them, layer by layer (device_map), and each holds at most what one would hold alone; NPROC_PER_NODE={gpus} starts a process on each";

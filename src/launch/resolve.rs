@@ -10,7 +10,7 @@ use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::fsdp::Fsdp;
 use crate::images::{Filling, ImageRules};
-use crate::larger::{loss_of, stand_in, trained_beside};
+use crate::larger::{hold_modules, loss_of, stand_in};
 use crate::loss::OtherLoss;
 use crate::model_facts::ModelFacts;
 use crate::processes::{Processes, processes};
@@ -100,7 +100,7 @@ fn larger_forms((draft, tool): (&Draft, Tool), other_loss: Option<OtherLoss>, mo
         eight_bits(draft, model, out);
     }
     if let Some(names) = draft.saved.as_ref().filter(|names| !names.is_empty()) {
-        trained_beside(names, model, out);
+        hold_modules(names, model, out);
     }
 }
 
@@ -108,12 +108,15 @@ fn larger_forms((draft, tool): (&Draft, Tool), other_loss: Option<OtherLoss>, mo
 /// goes into them (`MatMul8bitLt` in bitsandbytes, 0.49), of one layer under checkpointing, and peft casts the other weights to
 /// fp32 and so the logits.
 fn eight_bits(draft: &Draft, model: ModelFacts, out: &mut Resolved) {
-    let of_case = |key: &str| out.case.get(key).and_then(Value::as_u64).unwrap_or(1);
-    let tokens = of_case("batch") * of_case("seq");
+    let [batch, seq] = ["batch", "seq"].map(|key| out.number(key).unwrap_or(1));
+    let tokens = batch.saturating_mul(seq);
     let sizes = model.parameters.zip(model.hidden_size).zip(model.vocabulary);
     let is_covered = sizes.is_some_and(|((all, width), words)| {
         let inputs = 3 * width + all.largest / width.max(1);
-        all.packed > 2 * all.others + tokens * (6 * inputs + 4 * words)
+        all.packed
+            > tokens
+                .saturating_mul(6 * inputs + 4 * words)
+                .saturating_add(2 * all.others)
     });
     let checkpoints = out.case.get("ckpt").and_then(Value::as_str);
     let is_bound = is_covered && matches!(checkpoints, Some("full" | "trained" | "language"));
@@ -284,7 +287,9 @@ fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     out.put("batch", batch);
     // TRL cuts prompts of text alone.
     let of_prompt = || match (tool, draft.prompt, draft.completion) {
-        (Tool::TrlGrpo, Some(prompt), Some(completion)) if !model.takes_images => Some(prompt + completion),
+        (Tool::TrlGrpo, Some(prompt), Some(completion)) if !model.takes_images => {
+            Some(prompt.saturating_add(completion))
+        }
         _ => None,
     };
     match draft.seq.or_else(of_prompt) {

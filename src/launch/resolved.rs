@@ -1,4 +1,4 @@
-//! What a launch comes to: the setup that is simulated, and what that rests on.
+//! Result of reading a launch: the setup that is simulated, and the assumptions of it.
 
 use serde_json::{Map, Value};
 
@@ -28,6 +28,11 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// A setting of the case that is a whole number.
+    pub(crate) fn number(&self, key: &str) -> Option<u64> {
+        self.case.get(key)?.as_u64()
+    }
+
     pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.case.insert(key.to_owned(), value.into());
     }

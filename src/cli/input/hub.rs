@@ -79,11 +79,8 @@ impl Said {
 }
 
 impl Names {
-    /// Finds a model, and prints what a person has to know of it to standard error.
-    ///
-    /// # Errors
-    /// If it is not found; the text says what to do.
-    pub fn find(&self, name: &str, place: &Place) -> Result<Arc<Found>, Failure> {
+    /// Looks a model up once, and prints what a person has to know of it to standard error.
+    fn look_up(&self, name: &str, place: &Place) -> Result<Arc<Found>, HubError> {
         // Held while it is looked for: cases of a file that name one model ask once.
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         // A path is another one beside another launch file.
@@ -95,7 +92,15 @@ impl Names {
             }
             found
         });
-        found.clone().map_err(|error| match error {
+        found.clone()
+    }
+
+    /// Finds a model, and prints what a person has to know of it to standard error.
+    ///
+    /// # Errors
+    /// If it is not found; the text says what to do.
+    pub fn find(&self, name: &str, place: &Place) -> Result<Arc<Found>, Failure> {
+        self.look_up(name, place).map_err(|error| match error {
             HubError::NoAnswer { .. } | HubError::TooMany { .. } => Failure::broken(error),
             HubError::NotSimulated { .. } if !place.files.is_empty() => {
                 let files = place.files.iter().map(|file| quoted(&file.display().to_string()));
@@ -108,7 +113,7 @@ impl Names {
 
     /// The model in 16 bits of one whose weights are stored in few (GPTQ); `None` for others.
     pub fn in_16_bits(&self, name: &str, place: &Place) -> Option<&'static str> {
-        match self.resolver.find(name, place) {
+        match self.look_up(name, place) {
             Err(HubError::Packed {
                 of,
                 weights: Weights::Gptq,

@@ -141,7 +141,7 @@ fn left_out(resolved: &Resolved, flags: &SetupFlags, names_gpus: bool) -> Vec<Le
             || flags.names_seq() && left.is_missing_length()
             || flags.names_images() && left.is_missing_images()
     };
-    // What is held beside is of the files' own sizes.
+    // The bytes held beside were counted for the batch and length of the files: flags that change these leave the bound open.
     let is_held = resolved.case.contains_key(Setting::Beside.key());
     let is_open = is_held && (flags.names_batch() || flags.names_seq());
     let all = resolved.not_this_run.iter().filter(|left| !is_given(left)).cloned();

@@ -13,7 +13,7 @@ use vramscope_diagnose::{Context, Excerpt, diagnose, read, read_parts};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What stands before the first step: command, versions, arguments, loading.
+/// A log until the first step: command, versions, arguments, loading.
 const HEAD: &str = "\
 $ MAX_PIXELS=1003520 NPROC_PER_NODE=2 swift sft \\
     --model Qwen/Qwen2.5-VL-7B-Instruct \\
@@ -25,7 +25,7 @@ $ MAX_PIXELS=1003520 NPROC_PER_NODE=2 swift sft \\
 Loading checkpoint shards: 100%|##########| 5/5 [00:07<00:00,  1.55s/it]
 ";
 
-/// What ends it.
+/// Its end: the traceback of a rank and the error.
 const CRASH: &str = "\
 [rank1]: Traceback (most recent call last):
 [rank1]:   File \"/env/swift/cli/sft.py\", line 10, in <module>

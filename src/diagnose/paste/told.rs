@@ -22,7 +22,7 @@ const KEYS: [&str; 14] = [
     "rejected",
 ];
 
-/// What tools print of a sample's tokens.
+/// Marks before a sample that a tool prints.
 const PRINTED: [&str; 5] = ["[INPUT]", "[LABELS]", "[INPUT_IDS]", "[LABELS_IDS]", "<|im_start|>"];
 
 /// Everything that begins somebody's words.

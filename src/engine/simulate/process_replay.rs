@@ -59,6 +59,7 @@ impl ProcessReplay {
     }
 
     /// Notes the figures at a mark.
+    #[cfg(not(target_family = "wasm"))]
     pub fn reach(&mut self, mark: Mark) {
         self.replayer.reach(mark, &mut self.first);
         match mark {

@@ -269,7 +269,7 @@ pub(super) struct Trainer {
     pub(super) wrapper: Option<Rc<dyn Wrapper>>,
     /// Parameters of modules that the forward never runs.
     _unused: Vec<Tensor>,
-    /// What other models keep on the same GPU.
+    /// Memory of other models on the same GPU.
     _beside: Option<Tensor>,
 }
 
