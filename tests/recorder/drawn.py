@@ -24,17 +24,28 @@ DEADLINE_SECONDS = 600
 def record(line: dict[str, Any], path: str) -> None:
     """Two steps of a line, as `configurations.py run` measures them.
 
-    ZeRO's stage 3 gathers ahead once it has seen two passes, so three steps of it.
+    ZeRO's stage 3 gathers ahead once it has seen two passes, and DDP orders its buckets anew behind the first: three steps.
     """
     import vramscope
+    from vramscope.record import collectives
 
-    steps = 3 if line["case"].get("strategy") == "deepspeed3" else 2
+    case = line["case"]
+    is_shared = "strategy" in case and case.get("trainer", "loop") != "loop"
+    steps = 3 if is_shared or case.get("strategy") == "deepspeed3" else 2
+    if is_shared:
+        os.environ.update(collectives.variables(case["world"]))
     with vramscope.recording(path, gpu="h200", steps=steps):
         import configurations
         import measure
 
         measure.build = configurations.maker(line)
-        if "strategy" in line["case"]:
+        if is_shared:
+            # `two_gpus.py` takes this name for the module beside it.
+            sys.modules["fronts"] = fronts.truth_module()
+            import two_gpus
+
+            two_gpus.run(line)
+        elif "strategy" in case:
             fronts.truth_module().run_deepspeed(line["case"])
         elif line["case"].get("trainer", "loop") != "loop":
             fronts.truth_module().run_trainer(line["case"])
@@ -53,8 +64,11 @@ def one(number: int, line: dict[str, Any], out: str) -> dict[str, Any]:
     program = os.environ.get("COMPARE")
     if program is None:
         return {}
-    whole = ["--step"] if line["case"].get("trainer", "loop") != "loop" else []
-    done = subprocess.run([program, *whole, base + ".vram", base + ".json"], check=False)
+    case = line["case"]
+    whole = ["--step"] if case.get("trainer", "loop") != "loop" else []
+    # Numbers that are gathered from all ranks grow with these.
+    least = [str(8 * case["world"] + 1)] if case.get("world", 1) > 4 else []
+    done = subprocess.run([program, *whole, base + ".vram", base + ".json", *least], check=False)
     return {"equal": done.returncode == 0}
 
 

@@ -181,6 +181,10 @@ impl Builder {
 
     /// Makes a tensor of the model that is never trained and not counted as a parameter; the module holds it.
     pub fn buffer(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
+        let dtype = match self.tape.buffer_type() {
+            Some(low) if dtype == DType::F32 => low,
+            _ => dtype,
+        };
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Buffer);
         self.buffers.borrow_mut().push(tensor.clone());

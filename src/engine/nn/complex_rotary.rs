@@ -34,7 +34,10 @@ impl ComplexRotary {
         self.module.call(t, || {
             t.no_grad(|| {
                 let [batch, seq, half] = [position_ids.size(0), position_ids.size(1), self.inv_freq.size(0)];
-                let frequencies = t.expand(&t.view(&self.inv_freq, [1, half, 1]), [batch, half, 1]);
+                let frequencies = {
+                    let row = t.to_dtype(&t.view(&self.inv_freq, [1, half, 1]), DType::F32);
+                    t.expand(&row, [batch, half, 1])
+                };
                 let positions = t.compute(&t.view(position_ids, [batch, 1, seq]), DType::F32, "positions as float");
                 let angles = t.autocast(None, || t.matmul(&frequencies, &positions));
                 let angles = t.transpose(&angles, 1, 2);

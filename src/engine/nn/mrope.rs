@@ -34,7 +34,10 @@ impl Rotary {
                 self.check_length(t);
                 let [batch, positions] = [position_ids.size(1), position_ids.size(2)];
                 let half = self.head_dim / 2;
-                let inv_freq = t.expand(&t.view(&self.inv_freq, [1, 1, half, 1]), [AXES, batch, half, 1]);
+                let inv_freq = {
+                    let row = t.to_dtype(&t.view(&self.inv_freq, [1, 1, half, 1]), DType::F32);
+                    t.expand(&row, [AXES, batch, half, 1])
+                };
                 let rows = t.view(position_ids, [AXES, batch, 1, positions]);
                 let expanded = match rows.dtype() {
                     DType::F32 => rows,

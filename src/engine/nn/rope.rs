@@ -197,10 +197,8 @@ impl Rotary {
                     _length = Some(length);
                     t.empty([batch, self.head_dim / 2, 1], DType::F32, "frequencies from the host")
                 } else {
-                    t.expand(
-                        &t.view(&self.inv_freq, [1, self.head_dim / 2, 1]),
-                        [batch, self.head_dim / 2, 1],
-                    )
+                    let row = t.to_dtype(&t.view(&self.inv_freq, [1, self.head_dim / 2, 1]), DType::F32);
+                    t.expand(&row, [batch, self.head_dim / 2, 1])
                 };
                 let expanded = t.compute(
                     &t.view(position_ids, [batch, 1, positions]),

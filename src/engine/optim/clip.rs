@@ -21,7 +21,8 @@ pub(crate) fn in_foreach_norm<R>(t: &Tape, tensors: u64, largest: u64, make: imp
 
 /// `clip_grad_norm_(params, 1.0)`: one norm for each gradient, by way of one partial norm for
 /// each chunk, then a handful of scalars. Gradients are scaled in place. Returns the total norm, if there are gradients.
-pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) -> Option<Tensor> {
+/// Norms of shards (`are_shards`, as DTensors) are raised to the power, summed over the GPUs, and brought back.
+pub fn clip_grad_norm(t: &Tape, params: &[Tensor], are_shards: bool) -> Option<Tensor> {
     let grads: Vec<Tensor> = params.iter().filter_map(Tensor::grad).collect();
     if grads.is_empty() {
         return None;
@@ -45,8 +46,16 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor]) -> Option<Tensor> {
         lists(t, &all, &[("_foreach_norm", 1, 0)]);
     }
     let stacked = t.empty([norms.len() as u64], dtype, "norms of gradients");
+    let summed = are_shards.then(|| {
+        let of_each = |name| t.empty([norms.len() as u64], dtype, name);
+        let powers = of_each("powers of norms");
+        let summed = of_each("sums of powers");
+        let waited = of_each("sums of powers");
+        drop(summed);
+        (powers, waited, of_each("norms of whole gradients"))
+    });
     let total = t.empty([], dtype, "total norm");
-    drop((stacked, norms));
+    drop((summed, stacked, norms));
     let shifted = t.empty([], dtype, "total norm + 1e-6");
     let inverse = t.empty([], dtype, "1 / total norm");
     let coefficient = t.empty([], dtype, "clip coefficient");

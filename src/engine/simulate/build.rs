@@ -152,6 +152,8 @@ pub(super) fn adapters(model: &Model, setup: &Setup) -> Adapters {
             // TRL casts adapters beside weights in 4 bits.
             AdapterType::Fp32 if setup.freeze == Freeze::Qlora && setup.trainer.is_trl() => DType::Bf16,
             AdapterType::Fp32 => DType::F32,
+            // The weights' own type.
+            AdapterType::Bf16 if setup.precision.weights() == DType::F16 => DType::F16,
             AdapterType::Bf16 => DType::Bf16,
         },
         places: model.adapter_places(setup),

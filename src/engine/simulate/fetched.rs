@@ -18,6 +18,9 @@ pub(super) struct Fetched {
     items: Option<Tensor>,
     /// True if the model's class takes that number.
     takes_items: bool,
+    /// True if the loss shifts labels, of which the first then counts for nothing (`_loss_shifts_labels`): known by the end of
+    /// the class's name, which `GPT2LMHeadModel` and `BertLMHeadModel` have not.
+    shifts_labels: bool,
     /// True if Liger's forward of the model takes `logits_to_keep`: those of Qwen2-VL and Qwen2.5-VL do not (0.8).
     pub cuts_fused: bool,
     /// `tr_loss_step`: the loss of the last micro-batch.
@@ -48,7 +51,9 @@ impl Trainer {
             TrainerKind::MsSwift => true,
             _ => self.fetched.takes_items,
         };
-        self.fetched.items = counts.then(|| number_of_items(t, &batches)).flatten();
+        self.fetched.items = counts
+            .then(|| number_of_items(t, &batches, self.fetched.shifts_labels))
+            .flatten();
         self.fetched.batches = batches;
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
         for number in 0..count as usize {
@@ -123,6 +128,7 @@ impl Fetched {
     pub fn of(model: &Model) -> Self {
         Self {
             takes_items: model.config.family().takes_item_count(),
+            shifts_labels: !matches!(model.model_type, "gpt2" | "bert"),
             cuts_fused: !matches!(model.model_type, "qwen2_vl" | "qwen2_5_vl"),
             ..Self::default()
         }
@@ -162,11 +168,14 @@ impl Trainer {
 }
 
 /// `_get_num_items_in_batch`: labels that count, over all micro-batches.
-fn number_of_items(t: &Tape, batches: &[Batch]) -> Option<Tensor> {
+fn number_of_items(t: &Tape, batches: &[Batch], shifts: bool) -> Option<Tensor> {
     let mut total = None;
     for labels in batches.iter().filter_map(|batch| batch.labels.as_ref()) {
         let last = labels.dim() - 1;
-        let shifted = t.narrow(labels, last, labels.last().saturating_sub(1));
+        let shifted = match shifts {
+            true => t.narrow(labels, last, labels.last().saturating_sub(1)),
+            false => labels.clone(),
+        };
         let counted = {
             let is_counted = t.compute(&shifted, DType::Bool, "labels != -100");
             let all: Vec<usize> = (0..is_counted.dim()).collect();

@@ -391,7 +391,8 @@ impl Trainer {
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
         if self.run.setup.clip || self.run.setup.trainer.is_derived() {
             self.fetched.norm = None;
-            let norm = clip_grad_norm(t, self.optimizer.params());
+            let has_shards = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.has_dtensors());
+            let norm = clip_grad_norm(t, self.optimizer.params(), has_shards);
             self.fetched.norm = norm.filter(|_| self.run.setup.trainer.is_derived());
         }
         self.scaler.step(t, &mut self.optimizer);

@@ -79,9 +79,9 @@ reasons! {
         alone; that is not simulated yet";
     deepspeed_keys() = "`zero` is of DeepSpeed";
     deepspeed_offload() = "`offload` in words is DeepSpeed's";
-    deepspeed_optim() = "DeepSpeed is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd and sgdm";
+    deepspeed_optim() = "DeepSpeed hands the optimizer flat parts of the parameters, and torch.optim.Muon takes matrices alone";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
-    deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled`";
+    deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled` and `fp16: enabled`";
     deepspeed_preferences() = "stage 3 is not simulated yet with `trainer` trl_dpo, whose reference model it would share too";
     deepspeed_shared() = "stage 3 is simulated for models whose modules use their own parameters alone";
     deepspeed_stage0() = "stage 0 offloads nothing";

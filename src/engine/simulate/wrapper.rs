@@ -28,6 +28,11 @@ pub(super) trait Wrapper {
         Vec::new()
     }
 
+    /// True if the optimizer's parameters are DTensors.
+    fn has_dtensors(&self) -> bool {
+        false
+    }
+
     /// Storages made on another stream than the model's.
     fn streams(&self) -> Vec<(StorageId, u32)> {
         Vec::new()

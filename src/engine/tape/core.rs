@@ -87,6 +87,8 @@ pub(super) struct Core {
     pub(super) recast: Cell<Option<DType>>,
     /// Type into which a wrapper casts the arguments of the modules that it wraps.
     pub(super) argument_type: Cell<Option<DType>>,
+    /// Type of buffers that are made in fp32.
+    pub(super) buffer_type: Cell<Option<DType>>,
     /// Number of the events before the last `torch.cuda.empty_cache()`.
     pub(super) emptied: Cell<Option<usize>>,
     pub(super) in_launch: Cell<bool>,
@@ -151,6 +153,7 @@ impl Tape {
             linear_of_zero3: Cell::new(false),
             recast: Cell::new(None),
             argument_type: Cell::new(None),
+            buffer_type: Cell::new(None),
             emptied: Cell::new(None),
             in_launch: Cell::new(false),
             gpu,

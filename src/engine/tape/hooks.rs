@@ -57,6 +57,16 @@ impl Tape {
         self.0.recast.set(dtype);
     }
 
+    /// Type in which buffers in fp32 are made instead.
+    pub fn buffer_type(&self) -> Option<DType> {
+        self.0.buffer_type.get()
+    }
+
+    /// Makes buffers of the models made from now on in this type instead of fp32.
+    pub fn set_buffer_type(&self, dtype: Option<DType>) {
+        self.0.buffer_type.set(dtype);
+    }
+
     /// Type into which floating-point arguments of a wrapped module are cast before its forward, beside its input, which has
     /// that type.
     pub fn argument_type(&self) -> Option<DType> {

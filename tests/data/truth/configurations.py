@@ -1,11 +1,11 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
 TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
-models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine. `run` measures each in a
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it. `run` measures each in a
 process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
@@ -213,6 +213,24 @@ def sharded(line):
     if offload: c["offload"] = offload
     return line
 
+def shared(line):
+    """The same line under transformers' Trainer on one of several GPUs: DDP, DeepSpeed, FSDP2 and FSDP1."""
+    line = sharded(trained(line)); c = line["case"]; t = line["config"]["model_type"]
+    for key in ("zero", "offload"): c.pop(key, None)
+    strategy = ch("ddp", "deepspeed1", "deepspeed2", "deepspeed2", "deepspeed3", "deepspeed3", "fsdp", "fsdp", "fsdp_no_reshard", "fsdp1")
+    fp16 = [] if strategy.startswith("fsdp") else ["amp-fp16"]
+    low = [] if t in ("idefics3", "smolvlm") and not strategy.startswith("deepspeed") else ["amp-bf16", "bf16-amp", *fp16]
+    c.update(strategy=strategy, world=ch(2, 2, 2, 3, 4, 8, 8, 16, 64), precision=ch(*low, "bf16" if not strategy.startswith("deepspeed") else "bf16-amp"), accum=ch(1, 1, 2, 3), clip=maybe(.8),
+             optim=ch("adamw_fused", "adamw_fused", "adamw", "sgd", *([] if strategy.startswith("fsdp") else ["adafactor"])))
+    if strategy.startswith("deepspeed"):
+        zero = dict(reduce_bucket_size=ch(10**5, 10**6, 10**7, 5 * 10**7), overlap_comm=maybe(.5))
+        if strategy == "deepspeed3": zero.update(stage3_param_persistence_threshold=ch(0, 10**4, 10**5), stage3_prefetch_bucket_size=ch(0, 10**5, 10**6, 10**7))
+        c["zero"] = zero
+        offload = ch(None, None, None, "optimizer", "optimizer,param") if strategy == "deepspeed3" else ch(None, None, "optimizer")
+        if offload: c["offload"] = offload
+    elif strategy.startswith("fsdp") and maybe(.2): c["offload"] = True
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -304,9 +322,9 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else [*TEXT, *IMAGES, *OTHERS]
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else [*TEXT, *IMAGES] if changed is shared else [*TEXT, *IMAGES, *OTHERS]
             for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
                 if sys.argv[5:] == ["trl"] and at % 2 == 0:

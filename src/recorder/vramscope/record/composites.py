@@ -303,6 +303,15 @@ def _format(x: torch.Tensor) -> torch.memory_format:
     return torch.contiguous_format
 
 
+def isinf(x: torch.Tensor) -> torch.Tensor:
+    """`isinf` of TensorCompare.cpp, whose absolute values are as large as its argument."""
+    if x.is_complex():
+        return isinf(torch.view_as_real(x)).any(-1)
+    if not x.is_floating_point():
+        return torch.zeros_like(x, dtype=torch.bool)
+    return x.detach().abs() == float("inf")
+
+
 def install(capability: tuple[int, int]) -> torch.library.Library:
     """Replaces these operations for emulated tensors; they are back when the library is destroyed."""
     library = torch.library.Library("aten", "IMPL")
@@ -314,6 +323,7 @@ def install(capability: tuple[int, int]) -> torch.library.Library:
         (aten.batch_norm.default, batch_norm),
         (aten._weight_norm.default, weight_norm),
         (aten.one_hot.default, one_hot),
+        (aten.isinf.default, isinf),
         (softmax, widened(softmax, aten._softmax.default)),
         (log_softmax, widened(log_softmax, aten._log_softmax.default)),
     )

@@ -2,7 +2,6 @@
 
 use super::group::{Group, Groups, part_of};
 use super::host::Host;
-use crate::dtype::DType;
 use crate::tape::log::StorageId;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
@@ -68,14 +67,14 @@ impl Buckets {
     }
 
     /// `setup_buckets`: makes the buffers on the first gradient of a backward.
-    pub fn prepare(&mut self, t: &Tape) {
+    pub fn prepare(&mut self, t: &Tape, groups: &Groups) {
         if std::mem::replace(&mut self.ready, true) {
             return;
         }
         self.buffers = (0..self.count)
             .map(|_| {
                 let buffer = t.as_kind(Kind::Gradient, || {
-                    t.empty([self.size], DType::Bf16, "bucket of gradients")
+                    t.empty([self.size], groups.dtype(), "bucket of gradients")
                 });
                 buffer.storage().classify(Kind::Gradient, Why::Gradient);
                 buffer
@@ -145,17 +144,17 @@ impl Buckets {
             open.push(elements);
             count += elements;
             if count > self.size {
-                self.sum(t, &open);
+                self.sum(t, groups, &open);
                 (open, count) = (Vec::new(), 0);
             }
         }
-        self.sum(t, &open);
+        self.sum(t, groups, &open);
     }
 
     /// Sums tensors over all GPUs in one copy; a single tensor is summed in place.
-    fn sum(&mut self, t: &Tape, elements: &[u64]) {
+    fn sum(&mut self, t: &Tape, groups: &Groups, elements: &[u64]) {
         if elements.len() > 1 {
-            let copy = t.empty([elements.iter().sum::<u64>()], DType::Bf16, "gradients to be summed");
+            let copy = t.empty([elements.iter().sum::<u64>()], groups.dtype(), "gradients to be summed");
             self.of_reduction(&copy);
         }
     }
@@ -173,7 +172,7 @@ impl Buckets {
             return;
         }
         let elements = groups.own().map(|own| groups.params[own].numel()).sum::<u64>();
-        let own = t.as_kind(Kind::Gradient, || t.empty([elements], DType::Bf16, "own gradients"));
+        let own = t.as_kind(Kind::Gradient, || t.empty([elements], groups.dtype(), "own gradients"));
         own.storage().classify(Kind::Gradient, Why::Gradient);
         self.of_reduction(&own);
         self.own = Some(own);
@@ -200,7 +199,7 @@ impl Buckets {
             match (&self.own, param.grad()) {
                 (_, Some(gradient)) => t.view(&gradient, [gradient.numel()]),
                 (Some(own), None) if self.moved[at] => part_of(t, own, param.numel()),
-                _ => t.empty([param.numel()], DType::Bf16, "zeros for a gradient"),
+                _ => t.empty([param.numel()], groups.dtype(), "zeros for a gradient"),
             }
         };
         groups.own_of(group).map(of).collect()

@@ -34,15 +34,17 @@ pub(super) struct Gradients {
     passes: u64,
     /// True if gradients that are reduced are those of the whole step.
     pub is_boundary: bool,
+    /// Type of the gradients.
+    dtype: DType,
     /// Storages made on another stream than the model's.
     pub streams: Vec<(StorageId, u32)>,
 }
 
 impl Gradients {
     pub fn new(t: &Tape, shards: &Shards, parallel: &Parallel) -> Self {
-        let zero = parallel.zero;
+        let (zero, dtype) = (parallel.zero, shards.dtype);
         let of_gradients = |elements: u64, name| {
-            let x = t.as_kind(Kind::Gradient, || t.empty([elements], DType::Bf16, name));
+            let x = t.as_kind(Kind::Gradient, || t.empty([elements], dtype, name));
             x.storage().classify(Kind::Gradient, Why::Gradient);
             x
         };
@@ -63,6 +65,7 @@ impl Gradients {
             handed: Vec::new(),
             passes: 0,
             is_boundary: true,
+            dtype,
             streams: Vec::new(),
         }
     }
@@ -114,7 +117,7 @@ impl Gradients {
         if self.passes == 1 {
             drop(last.take());
         }
-        let copy = t.empty([elements], DType::Bf16, "copy of a gradient");
+        let copy = t.empty([elements], self.dtype, "copy of a gradient");
         self.note(std::slice::from_ref(&copy));
         drop(last.replace(copy.clone()));
         if !self.is_boundary {
@@ -148,6 +151,15 @@ impl Gradients {
         }
     }
 
+    /// `has_overflow`, which the loss scale of fp16 follows. What the host keeps is looked at there.
+    pub fn check_overflow(&self, t: &Tape) {
+        self.flat.iter().for_each(|flat| values::look_for_overflow(t, flat));
+        let copy = t.empty([1], DType::Bool, "is any invalid");
+        let byte = t.empty([1], DType::U8, "overflow");
+        drop(copy);
+        drop(byte);
+    }
+
     /// A micro-batch begins.
     pub fn begin_pass(&mut self) {
         self.passes += 1;
@@ -164,12 +176,12 @@ impl Gradients {
     fn all_reduced(&mut self, t: &Tape, shards: &Shards, waiting: &[usize]) -> Vec<Tensor> {
         let mut made = Vec::new();
         if self.world > 1 {
-            made.push(t.empty([self.elements], DType::Bf16, "averaged gradients"));
+            made.push(t.empty([self.elements], self.dtype, "averaged gradients"));
         }
         let short = waiting
             .iter()
             .filter(|&&at| shards.list[at].part > shards.list[at].elements);
-        made.extend(short.map(|&at| t.empty([shards.list[at].part], DType::Bf16, "part with zeros")));
+        made.extend(short.map(|&at| t.empty([shards.list[at].part], self.dtype, "part with zeros")));
         self.note(&made);
         made
     }
@@ -187,12 +199,12 @@ impl Gradients {
             for (elements, part) in waiting.iter().map(|&at| of(at)) {
                 let real = elements.saturating_sub(gpu * part).min(part);
                 if real < part {
-                    paddings.push(t.empty([part - real], DType::Bf16, "padding"));
+                    paddings.push(t.empty([part - real], self.dtype, "padding"));
                 }
             }
         }
         let all = waiting.iter().map(|&at| of(at).1).sum::<u64>() * self.world;
-        let together = t.empty([all], DType::Bf16, "gradients to be summed");
+        let together = t.empty([all], self.dtype, "gradients to be summed");
         self.note(&paddings);
         self.note(std::slice::from_ref(&together));
         drop(paddings);
@@ -211,7 +223,7 @@ impl Gradients {
     pub fn part(&self, t: &Tape, elements: u64) -> Tensor {
         match &self.flat {
             Some(flat) => part_of(t, flat, elements),
-            None => t.empty([elements], DType::Bf16, "part of a gradient"),
+            None => t.empty([elements], self.dtype, "part of a gradient"),
         }
     }
 }

@@ -85,6 +85,11 @@ impl Groups {
         flat
     }
 
+    /// Type of the parameters, to which the engine has cast them all, and so of their gradients.
+    pub fn dtype(&self) -> DType {
+        self.params.first().map_or(DType::Bf16, Tensor::dtype)
+    }
+
     /// Index of a parameter.
     pub fn index(&self, param: &Tensor) -> Option<usize> {
         self.params.iter().position(|known| known.is(param))

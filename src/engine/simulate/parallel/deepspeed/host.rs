@@ -18,7 +18,7 @@ impl Host {
         let largest = groups.params.iter().map(Tensor::numel).max().unwrap_or_default();
         Self {
             norms: Vec::new(),
-            _passage: t.empty([largest], DType::Bf16, "buffer for gradients of the host"),
+            _passage: t.empty([largest], groups.dtype(), "buffer for gradients of the host"),
         }
     }
 

@@ -1,5 +1,5 @@
-//! One step of DeepSpeed's engine (0.19.8) on the first of several GPUs, under `bf16: enabled` with an optimizer of the
-//! client's.
+//! One step of DeepSpeed's engine (0.19.8) on the first of several GPUs, under `bf16: enabled` or `fp16: enabled` with an
+//! optimizer of the client's.
 //!
 //! DeepSpeed moves parameters and gradients between an operation and the next, so its step is recorded: the model runs on
 //! the tape, and hooks on its gradients do what DeepSpeed's do. Sources: `deepspeed/runtime/engine.py`,
@@ -27,7 +27,6 @@ use super::super::check::check;
 use super::super::engine::{Engine, EngineOptimizer};
 use super::super::steps::{Recording, Trainer, record_trainer};
 use super::super::{SimulateError, unshared as why};
-use crate::dtype::DType;
 use crate::optim::Optimizer;
 use crate::setup::{AdapterType, Parallel, Precision, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
@@ -37,13 +36,25 @@ use plain::Plain;
 use states::States;
 use watcher::Watcher;
 
-/// The setup that a rank records: DeepSpeed casts adapters to bf16 with all else, and accelerate leaves autocast out.
+/// The setup that a rank records: DeepSpeed casts adapters to 16 bits with all else, and accelerate leaves autocast out.
 pub(super) fn base(setup: &Setup) -> Setup {
     Setup {
-        precision: Precision::Bf16,
+        precision: match is_fp16(setup) {
+            true => Precision::Fp16,
+            false => Precision::Bf16,
+        },
         lora_dtype: AdapterType::Bf16,
         ..setup.clone()
     }
+}
+
+/// True under `fp16: enabled`. ZeRO's optimizers multiply the loss by a scale, which is 1 in bf16; stages 1 and 2 look for
+/// overflows in both types (`check_grad_overflow`), stage 3 in fp16 alone.
+fn is_fp16(setup: &Setup) -> bool {
+    matches!(
+        setup.precision,
+        Precision::Fp16 | Precision::Fp16Amp | Precision::AmpFp16
+    )
 }
 
 /// Records a rank's step.
@@ -58,7 +69,11 @@ pub(super) fn record(
     check(model, setup)?;
     let tape = Tape::roomy(gpu);
     tape.set_in_launch(true);
-    tape.set_recast(Some(DType::Bf16));
+    tape.set_recast(Some(setup.precision.weights()));
+    if parallel.strategy == Strategy::Deepspeed3 && setup.trainer.is_derived() {
+        // Trainers make the model within `zero.Init`, in which each tensor of numbers that a constructor makes is in 16 bits.
+        tape.set_buffer_type(Some(setup.precision.weights()));
+    }
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
     // DeepSpeed begins with `empty_cache`.
     tape.forget_freed();

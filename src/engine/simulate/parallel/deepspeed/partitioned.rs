@@ -54,7 +54,7 @@ impl Partitioned {
     ) -> Self {
         let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
         let ties = t.take_ties();
-        let mut shards = Shards::new(t, params, parallel);
+        let mut shards = Shards::new(t, params, parallel, setup.precision.weights());
         if setup.trainer.is_derived() {
             // Trainers make the model within `zero.Init`, which cuts each parameter at once: it never was whole.
             t.forget_freed();
@@ -76,7 +76,7 @@ impl Partitioned {
         let gradients = Gradients::new(t, &shards, parallel);
         for at in shards.trained() {
             let whole = shards.list[at].part * parallel.world;
-            drop((parallel.world > 1).then(|| t.empty([whole], DType::Bf16, "gathered parameter")));
+            drop((parallel.world > 1).then(|| t.empty([whole], shards.dtype, "gathered parameter")));
         }
         let watcher = Rc::new(Watcher::new(shards, zero, wrappers(setup)));
         for (scope, weight) in ties {
@@ -116,12 +116,13 @@ impl Partitioned {
         held.push(values::combined_doubles(t, held.len() as u64));
         drop(values::is_invalid_double(t));
         held.extend(self.norm.replace(values::double(t, "norm / scale")));
+        let dtype = self.watcher.coordinator.borrow().shards.dtype;
         for group in &mut self.groups {
             let (elements, count) = (group.elements(), group.parts.len());
             let Some((master, optimizer)) = &mut group.master else {
                 continue;
             };
-            let together = (count > 1).then(|| t.empty([elements], DType::Bf16, "this GPU's gradients"));
+            let together = (count > 1).then(|| t.empty([elements], dtype, "this GPU's gradients"));
             master.hold_gradient(t);
             drop(together);
             if self.clips {
@@ -209,6 +210,9 @@ impl EngineOptimizer for Partitioned {
     fn step(&mut self, t: &Tape) {
         self.steps += 1;
         self.watcher.coordinator.borrow_mut().shards.release_all(t);
+        if self.watcher.coordinator.borrow().shards.dtype == DType::F16 {
+            self.gradients.check_overflow(t);
+        }
         let held = match self.offloads() {
             true => {
                 let params = |group: &SubGroup| group.parts.iter().map(|(at, _)| *at).collect();

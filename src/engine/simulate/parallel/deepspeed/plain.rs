@@ -67,15 +67,18 @@ impl EngineOptimizer for Plain {
         }
         let missing = self.params().filter(|param| param.grad().is_none());
         missing.for_each(|param| param.hold_gradient(t));
+        let Some(dtype) = self.params().next().map(Tensor::dtype) else {
+            return;
+        };
         let (mut open, mut count) = (0, 0);
         for param in self.params() {
             (open, count) = (open + 1, count + param.numel());
             if count > BUCKET {
-                summed(t, open, count);
+                summed(t, open, (count, dtype));
                 (open, count) = (0, 0);
             }
         }
-        summed(t, open, count);
+        summed(t, open, (count, dtype));
     }
 
     fn step(&mut self, t: &Tape) {
@@ -105,8 +108,8 @@ impl EngineOptimizer for Plain {
 }
 
 /// Sums gradients over all GPUs in one copy; a single gradient is summed in place.
-fn summed(t: &Tape, gradients: u64, elements: u64) {
+fn summed(t: &Tape, gradients: u64, (elements, dtype): (u64, DType)) {
     if gradients > 1 {
-        drop(t.empty([elements], DType::Bf16, "gradients to be summed"));
+        drop(t.empty([elements], dtype, "gradients to be summed"));
     }
 }

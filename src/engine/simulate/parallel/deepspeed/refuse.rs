@@ -6,21 +6,16 @@ use crate::setup::{Loss, Offload, Optimizer, Parallel, Precision, Strategy, Zero
 
 /// Refuses setups that DeepSpeed's engine is not simulated for.
 pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
-    // Of a trainer the switch `bf16` alone counts: the engine casts the model, and nothing runs under autocast.
-    let is_bf16 = match setup.trainer.is_derived() {
-        false => setup.precision == Precision::Bf16,
-        true => matches!(
-            setup.precision,
-            Precision::Bf16 | Precision::Bf16Amp | Precision::AmpBf16
-        ),
+    // Of a trainer the switches `bf16` and `fp16` alone count: the engine casts the model, and nothing runs under autocast.
+    let casts = match setup.trainer.is_derived() {
+        false => matches!(setup.precision, Precision::Bf16 | Precision::Fp16),
+        true => setup.precision != Precision::Fp32,
     };
-    if !is_bf16 {
+    if !casts {
         return Err(why::deepspeed_precision());
     }
-    if !matches!(
-        setup.optim,
-        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
-    ) {
+    // Its optimizers hand the client's a flat part, which Muon refuses (`Muon only supports 2D parameters`).
+    if setup.optim == Optimizer::Muon {
         return Err(why::deepspeed_optim());
     }
     if setup.ema || setup.zero_grad != ZeroGrad::ToNone {

@@ -54,6 +54,8 @@ pub(super) struct Shards {
     overlaps: bool,
     /// True if the host keeps the parts (`offload_param`).
     on_host: bool,
+    /// Type in which parameters are gathered, to which the engine has cast them all.
+    pub dtype: DType,
     /// Storages made on another stream than the model's.
     pub streams: Vec<(StorageId, u32)>,
     /// Elements that were gathered and not released in this pass, but for those that persist.
@@ -64,7 +66,7 @@ pub(super) struct Shards {
 
 impl Shards {
     /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole.
-    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel) -> Self {
+    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, dtype: DType) -> Self {
         let (world, threshold) = (parallel.world, parallel.zero.stage3_param_persistence_threshold);
         let on_host = parallel.offload == Offload::OptimizerAndParameters;
         let paths: Vec<String> = params.iter().map(|param| t.path_of(param)).collect();
@@ -87,7 +89,7 @@ impl Shards {
                 gather: None,
                 param: param.clone(),
             };
-            parts.extend((!on_host).then(|| part(t, shard.scope, shard.part)));
+            parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, dtype))));
             t.give_up(param);
             shard
         };
@@ -97,6 +99,7 @@ impl Shards {
             world,
             overlaps: parallel.overlaps(),
             on_host,
+            dtype,
             streams: Vec::new(),
             available: 0,
             parts,
@@ -112,7 +115,7 @@ impl Shards {
         let elements = trained.iter().map(|&at| self.list[at].part).sum::<u64>();
         trained.iter().for_each(|&at| t.give_up(&self.parts[at]));
         t.forget_freed();
-        let flat = part(t, 0, elements);
+        let flat = part(t, 0, (elements, self.dtype));
         trained.iter().for_each(|&at| t.lend(&self.parts[at], &flat));
         Some(flat)
     }
@@ -138,7 +141,7 @@ impl Shards {
     fn copies(&mut self, t: &Tape, params: &[usize]) -> Vec<Tensor> {
         let copied = params.iter().filter(|_| self.on_host);
         let copies: Vec<Tensor> = copied
-            .map(|&at| t.empty([self.list[at].part], DType::Bf16, "copy of a part"))
+            .map(|&at| t.empty([self.list[at].part], self.dtype, "copy of a part"))
             .collect();
         copies.iter().for_each(|copy| self.note(copy));
         copies
@@ -175,7 +178,7 @@ impl Shards {
             }
             _ => {
                 let elements = params.iter().map(|&at| self.list[at].part).sum::<u64>() * self.world;
-                let buffer = t.empty([elements], DType::Bf16, "gathered parameters");
+                let buffer = t.empty([elements], self.dtype, "gathered parameters");
                 self.note(&buffer);
                 drop(self.copies(t, &params));
                 Some(buffer)
@@ -208,7 +211,7 @@ impl Shards {
     fn take(&mut self, t: &Tape, at: usize, elements: u64) {
         let shard = &self.list[at];
         let whole = t.in_scope(shard.scope, || {
-            t.as_kind(Kind::Weight, || t.empty([elements], DType::Bf16, "gathered parameter"))
+            t.as_kind(Kind::Weight, || t.empty([elements], self.dtype, "gathered parameter"))
         });
         whole.storage().classify(Kind::Weight, Why::Parameter);
         t.lend(&shard.param, &whole);
@@ -296,9 +299,9 @@ fn modules(paths: &[String]) -> Vec<String> {
 }
 
 /// Memory for a part of parameters.
-fn part(t: &Tape, scope: ScopeId, elements: u64) -> Tensor {
+fn part(t: &Tape, scope: ScopeId, (elements, dtype): (u64, DType)) -> Tensor {
     let part = t.in_scope(scope, || {
-        t.as_kind(Kind::Weight, || t.empty([elements], DType::Bf16, "this GPU's part"))
+        t.as_kind(Kind::Weight, || t.empty([elements], dtype, "this GPU's part"))
     });
     part.storage().classify(Kind::Weight, Why::Parameter);
     part

@@ -47,7 +47,7 @@ impl States {
         for group in &groups.list {
             t.forget_freed();
             flat.push(groups.flatten(t, group, world));
-            let part = t.empty([group.part], DType::Bf16, "this GPU's part");
+            let part = t.empty([group.part], groups.dtype(), "this GPU's part");
             let made = (!offloads).then(|| t.require_grad(&master(t, group.part)));
             drop(part);
             masters.extend(made.map(|master| {
@@ -105,7 +105,7 @@ impl States {
 impl EngineOptimizer for States {
     fn gradient(&mut self, t: &Tape, param: &Tensor) {
         let Some(at) = self.groups.index(param) else { return };
-        self.buckets.prepare(t);
+        self.buckets.prepare(t, &self.groups);
         self.buckets.is_boundary = self.is_boundary.get();
         if self.reduces_at_once && self.reduces() {
             self.buckets.put(t, &self.groups, at);
@@ -142,7 +142,11 @@ impl EngineOptimizer for States {
             if self.is_boundary.get() {
                 let kept: u64 = self.groups.own_of(group).map(|at| self.groups.own_elements(at)).sum();
                 if kept < group.part {
-                    summed.push(t.empty([group.part - kept], DType::Bf16, "zeros after the last gradient"));
+                    summed.push(t.empty(
+                        [group.part - kept],
+                        self.groups.dtype(),
+                        "zeros after the last gradient",
+                    ));
                 }
             }
         }
@@ -176,7 +180,7 @@ impl EngineOptimizer for States {
         let last = self.norm.replace(t.empty([], DType::F32, "norm / scale"));
         let of_group = self.groups.list.iter().zip(parts);
         for ((group, parts), (master, optimizer)) in of_group.zip(&mut self.masters) {
-            let flat = (parts.len() > 1).then(|| t.empty([group.part], DType::Bf16, "this GPU's gradients"));
+            let flat = (parts.len() > 1).then(|| t.empty([group.part], self.groups.dtype(), "this GPU's gradients"));
             master.hold_gradient(t);
             drop((flat, parts));
             if self.clips {

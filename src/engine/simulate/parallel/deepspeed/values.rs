@@ -45,6 +45,16 @@ pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
     out
 }
 
+/// `torch.isinf(x).any()` and `torch.isnan(x).any()`: the first compares absolute values.
+pub(super) fn look_for_overflow(t: &Tape, x: &Tensor) {
+    for takes_absolutes in [true, false] {
+        let absolutes = takes_absolutes.then(|| t.empty_like(x, x.dtype(), "abs"));
+        let found = t.empty_like(x, DType::Bool, "is infinite or no number");
+        drop(absolutes);
+        drop(reduced(t, &found, (DType::Bool, DType::Bool.width()), "any"));
+    }
+}
+
 /// `is_invalid_grad_norm(norm)`, which the host reads.
 pub(super) fn is_invalid(t: &Tape) -> Tensor {
     are_invalid(t, 1, DType::F32)

@@ -345,8 +345,11 @@ impl Flat {
         let flat = gradient(whole, dtype, "gradient of a flat parameter");
         drop(missing);
         params.iter().for_each(Tensor::clear_grad);
-        // Added to that of earlier micro-batches in place.
-        let flat = self.units.borrow_mut()[at].gradient.take().unwrap_or(flat);
+        // Added to that of earlier micro-batches in place; autograd has the new one until this hook returns.
+        let (flat, _new) = match self.units.borrow_mut()[at].gradient.take() {
+            Some(sum) => (sum, Some(flat)),
+            None => (flat, None),
+        };
         self.set(at, State::PostBackward);
         let frees = self.frees_in_backward(at);
         self.reshard(t, at, frees);

@@ -245,23 +245,29 @@ impl Sharded {
         };
         let dtype = gathered_type(&self.params[params[0]].whole);
         let all: u64 = params.iter().map(|&p| self.params[p].elements).sum();
-        let cast = |&&p: &&usize| self.params[p].shard.dtype() != dtype;
-        let copies: Vec<u64> = if self.offloads {
-            params.iter().map(|&p| self.params[p].elements).collect()
-        } else {
-            let elements: u64 = params.iter().filter(cast).map(|&p| self.params[p].elements).sum();
-            (elements > 0).then_some(elements).into_iter().collect()
-        };
-        let temporary = |elements: u64, name| {
+        let temporary = |elements: u64, dtype: DType, name| {
             let x = t.in_scope(0, || t.empty([elements], dtype, name));
             self.note(&x, GATHER);
             x
         };
-        let copies: Vec<Tensor> = copies
-            .into_iter()
-            .map(|elements| temporary(elements, "copy of shards"))
-            .collect();
-        let buffer = temporary(all * self.world, "all-gather buffer");
+        let copies: Vec<Tensor> = if self.offloads {
+            // `all_gather_inputs`: each comes to the GPU in its own type, and is cast there.
+            let copy = |&p: &usize| {
+                let Param { elements, shard, .. } = &self.params[p];
+                let own = temporary(*elements, shard.dtype(), "copy of a shard");
+                match shard.dtype() == dtype {
+                    true => own,
+                    false => temporary(*elements, dtype, "copy of a shard"),
+                }
+            };
+            params.iter().map(copy).collect()
+        } else {
+            let cast = params.iter().filter(|&&p| self.params[p].shard.dtype() != dtype);
+            let elements: u64 = cast.map(|&p| self.params[p].elements).sum();
+            let copy = (elements > 0).then(|| temporary(elements, dtype, "copy of shards"));
+            copy.into_iter().collect()
+        };
+        let buffer = temporary(all * self.world, dtype, "all-gather buffer");
         drop(copies);
         self.groups.borrow_mut()[at].gathered = Some(buffer);
     }
@@ -358,7 +364,7 @@ impl Sharded {
             .map(|&p| &self.params[p])
             .filter(|p| p.whole.grad().is_some())
             .collect();
-        let gradients: Vec<Tensor> = with_gradient.iter().filter_map(|p| p.whole.grad()).collect();
+        let mut gradients: Vec<Tensor> = with_gradient.iter().filter_map(|p| p.whole.grad()).collect();
         with_gradient.iter().for_each(|p| p.whole.clear_grad());
         self.reshard(t, at);
         let Some(dtype) = gradients.first().map(Tensor::dtype) else {
@@ -367,6 +373,8 @@ impl Sharded {
         let own: u64 = with_gradient.iter().map(|p| p.elements).sum();
         drop(self.shared.borrow_mut().reducing.take());
         let input = t.in_scope(0, || t.empty([own * self.world], dtype, "reduce-scatter input"));
+        // `foreach_reduce` looks at each gradient's size, and its variable has the last until it returns.
+        let last = gradients.pop();
         drop(gradients);
         self.shared.borrow_mut().reducing = Some(input);
         let shards = |dtype| {
@@ -377,10 +385,13 @@ impl Sharded {
             self.note(&x, REDUCE);
             x
         };
-        let mut output = shards(dtype);
-        if dtype != self.own {
-            output = shards(self.own);
-        }
+        let reduced = shards(dtype);
+        let output = match dtype == self.own {
+            true => reduced.clone(),
+            false => shards(self.own),
+        };
+        drop(last);
+        drop(reduced);
         if !self.offloads {
             with_gradient.iter().for_each(|p| t.give_gradient(&p.shard, &output));
         }
@@ -442,6 +453,10 @@ impl Wrapper for Sharded {
         params
             .map(|param| (param.shard.clone(), param.shard.requires_grad()))
             .collect()
+    }
+
+    fn has_dtensors(&self) -> bool {
+        true
     }
 
     fn streams(&self) -> Vec<(StorageId, u32)> {
