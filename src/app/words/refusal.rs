@@ -197,6 +197,7 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
         }
         Failure::HeadNotReplaced => t_string!(i18n, refusal.head_not_replaced, message),
         Failure::LlavaNextFull => t_string!(i18n, refusal.llava_next_full, message),
+        Failure::TrainedInPart { module } => t_string!(i18n, refusal.trained_in_part, message, module),
         Failure::LeafChangedInPlace { model } => t_string!(i18n, refusal.leaf_changed_in_place, message, model),
     }
 }

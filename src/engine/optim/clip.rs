@@ -19,10 +19,21 @@ pub(crate) fn in_foreach_norm<R>(t: &Tape, tensors: u64, largest: u64, make: imp
     norms
 }
 
+/// How the norms of gradients are taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Norms {
+    /// All at once.
+    #[default]
+    Foreach,
+    /// All at once, of DTensors, whose norms are raised to the power, summed over the GPUs, and brought back.
+    ForeachOfShards,
+    /// One by one (`_get_grad_norm` in `torch/distributed/fsdp/fully_sharded_data_parallel.py`).
+    EachAlone,
+}
+
 /// `clip_grad_norm_(params, 1.0)`: one norm for each gradient, by way of one partial norm for
 /// each chunk, then a handful of scalars. Gradients are scaled in place. Returns the total norm, if there are gradients.
-/// Norms of shards (`are_shards`, as DTensors) are raised to the power, summed over the GPUs, and brought back.
-pub fn clip_grad_norm(t: &Tape, params: &[Tensor], are_shards: bool) -> Option<Tensor> {
+pub fn clip_grad_norm(t: &Tape, params: &[Tensor], form: Norms) -> Option<Tensor> {
     let grads: Vec<Tensor> = params.iter().filter_map(Tensor::grad).collect();
     if grads.is_empty() {
         return None;
@@ -33,12 +44,20 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor], are_shards: bool) -> Option<T
     t.host_op(HostOp::Step("clip"));
     grads.iter().for_each(|grad| turn(t, "clip", grad));
     let mut norms: Vec<Tensor> = Vec::with_capacity(grads.len());
-    for group in groups {
+    let in_foreach = if form == Norms::EachAlone { Vec::new() } else { groups };
+    for group in in_foreach {
         let largest = group.iter().map(|grad| grad.numel()).max().unwrap_or(0);
         in_foreach_norm(t, group.len() as u64, largest, || {
             let of_group = group.iter().map(|grad| t.empty([], grad.dtype(), "norm of a gradient"));
             norms.extend(of_group);
         });
+    }
+    if form == Norms::EachAlone {
+        norms.extend(grads.iter().map(|grad| {
+            let norm = t.empty([], DType::F32, "norm of a gradient");
+            t.in_reduction(grad, &vec![true; grad.dim()], DType::F32.width());
+            norm
+        }));
     }
     t.ran(mark, []);
     let all: Vec<&Tensor> = grads.iter().collect();
@@ -46,7 +65,7 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor], are_shards: bool) -> Option<T
         lists(t, &all, &[("_foreach_norm", 1, 0)]);
     }
     let stacked = t.empty([norms.len() as u64], dtype, "norms of gradients");
-    let summed = are_shards.then(|| {
+    let summed = (form == Norms::ForeachOfShards).then(|| {
         let of_each = |name| t.empty([norms.len() as u64], dtype, name);
         let powers = of_each("powers of norms");
         let summed = of_each("sums of powers");

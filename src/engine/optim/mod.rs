@@ -14,8 +14,8 @@ mod torchao;
 mod work;
 
 pub(crate) use adamw::{ADAMW, ADAMW_LOOP};
-pub use clip::clip_grad_norm;
 pub(crate) use clip::in_foreach_norm;
+pub use clip::{Norms, clip_grad_norm};
 pub use ema::Ema;
 pub use scaler::GradScaler;
 use work::Form;

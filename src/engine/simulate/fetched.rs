@@ -45,15 +45,7 @@ impl Trainer {
             TrainerKind::TrlGrpo => Vec::new(),
             _ => (0..count).map(|_| self.fetch(t)).collect(),
         };
-        let counts = match self.run.setup.trainer {
-            TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo => false,
-            // `model_accepts_loss_kwargs = True`
-            TrainerKind::MsSwift => true,
-            _ => self.fetched.takes_items,
-        };
-        self.fetched.items = counts
-            .then(|| number_of_items(t, &batches, self.fetched.shifts_labels))
-            .flatten();
+        self.fetched.items = self.number_of_items(t, &batches);
         self.fetched.batches = batches;
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
         for number in 0..count as usize {
@@ -167,22 +159,33 @@ impl Trainer {
     }
 }
 
-/// `_get_num_items_in_batch`: labels that count, over all micro-batches.
-fn number_of_items(t: &Tape, batches: &[Batch], shifts: bool) -> Option<Tensor> {
-    let mut total = None;
-    for labels in batches.iter().filter_map(|batch| batch.labels.as_ref()) {
-        let last = labels.dim() - 1;
-        let shifted = match shifts {
-            true => t.narrow(labels, last, labels.last().saturating_sub(1)),
-            false => labels.clone(),
+impl Trainer {
+    /// `_get_num_items_in_batch`: labels that count, over all micro-batches, if the trainer counts them.
+    fn number_of_items(&self, t: &Tape, batches: &[Batch]) -> Option<Tensor> {
+        let counts = match self.run.setup.trainer {
+            TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo => false,
+            // `model_accepts_loss_kwargs = True`
+            TrainerKind::MsSwift => true,
+            _ => self.fetched.takes_items,
         };
-        let counted = {
-            let is_counted = t.compute(&shifted, DType::Bool, "labels != -100");
-            let all: Vec<usize> = (0..is_counted.dim()).collect();
-            t.count(&is_counted, &all)
-        };
-        // `sum` begins at the number 0.
-        total = Some(t.compute(total.as_ref().unwrap_or(&counted), DType::I64, "num_items_in_batch"));
+        if !counts {
+            return None;
+        }
+        let mut total = None;
+        for labels in batches.iter().filter_map(|batch| batch.labels.as_ref()) {
+            let last = labels.dim() - 1;
+            let counted = match self.fetched.shifts_labels {
+                true => t.narrow(labels, last, labels.last().saturating_sub(1)),
+                false => labels.clone(),
+            };
+            let number = {
+                let is_counted = t.compute(&counted, DType::Bool, "labels != -100");
+                let all: Vec<usize> = (0..is_counted.dim()).collect();
+                t.count(&is_counted, &all)
+            };
+            // `sum` begins at the number 0.
+            total = Some(t.compute(total.as_ref().unwrap_or(&number), DType::I64, "num_items_in_batch"));
+        }
+        total
     }
-    total
 }

@@ -155,8 +155,14 @@ pub fn record_notes(model: &Model, setup: &Setup, gpu: Gpu, notes: Notes) -> Res
     record_shared(model, setup, gpu, (notes, Share::ALONE), None)
 }
 
-/// Wraps a model that was just made, with these parameters.
-pub(super) type Wrap<'a> = &'a dyn Fn(&Tape, &mut Trainer, &[Tensor]);
+/// What goes around a model for several GPUs.
+#[derive(Clone, Copy)]
+pub(super) struct Wrap<'a> {
+    /// Wraps a model that was just made, with these parameters.
+    pub around: &'a dyn Fn(&Tape, &mut Trainer, &[Tensor]),
+    /// Type that buffers in fp32 get.
+    pub buffers: Option<DType>,
+}
 
 /// Records a step on one of several GPUs, for its share of the model, which `wrap` wraps, if anything does.
 ///
@@ -173,6 +179,7 @@ pub(super) fn record_shared(
     let tape = Tape::roomy(gpu);
     share.set(&tape);
     tape.set_in_launch(wrap.is_some());
+    tape.set_buffer_type(wrap.and_then(|wrap| wrap.buffers));
     if notes.work {
         tape.expect_work(USUAL_WORK);
     }
@@ -391,8 +398,8 @@ impl Trainer {
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
         if self.run.setup.clip || self.run.setup.trainer.is_derived() {
             self.fetched.norm = None;
-            let has_shards = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.has_dtensors());
-            let norm = clip_grad_norm(t, self.optimizer.params(), has_shards);
+            let norms = self.wrapper.as_ref().map(|wrapper| wrapper.norms()).unwrap_or_default();
+            let norm = clip_grad_norm(t, self.optimizer.params(), norms);
             self.fetched.norm = norm.filter(|_| self.run.setup.trainer.is_derived());
         }
         self.scaler.step(t, &mut self.optimizer);

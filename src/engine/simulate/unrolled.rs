@@ -25,7 +25,7 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape, wrap: Option<
 fn prepare(wrap: Option<Wrap<'_>>, tape: &Tape, (trainer, params): (&mut Trainer, &[Tensor])) {
     if let Some(wrap) = wrap {
         tape.empty_cache();
-        wrap(tape, trainer, params);
+        (wrap.around)(tape, trainer, params);
     }
 }
 

@@ -86,7 +86,6 @@ reasons! {
     deepspeed_shared() = "stage 3 is simulated for models whose modules use their own parameters alone";
     deepspeed_stage0() = "stage 0 offloads nothing";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
-    fsdp1_parts() = "FSDP1 is not simulated yet for models of images";
     fsdp1_time() = "the time of FSDP1's step is not estimated; set `strategy` to fsdp for one of its kind";
     fsdp1_types() = "FSDP1 flattens parameters of one type alone, and peft's prepare_model_for_kbit_training leaves some in \
         fp32 beside weights in 4 bits; TRL's SFT does not";
@@ -95,10 +94,8 @@ reasons! {
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
     fsdp_precision() = "FSDP with parameters gathered in fp16 is not simulated yet";
     fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
-    fsdp_without_text() = "FSDP2 under a trainer is not simulated yet for models without text";
     fsdp_zero_grad() = "FSDP2 is not simulated yet with `zero_grad` other than to_none";
     grpo_alone() = "several GPUs are not simulated yet with `trainer` trl_grpo";
-    idle_tower() = "several GPUs are not simulated yet for samples without images of a model that takes them";
     loop_alone() = "this `strategy` is not simulated yet with a `trainer` other than loop";
     mp_autocast() = "`mp` takes the place of autocast";
     mp_trainer() = "under a trainer the precision is the trainer's own, which `mp` is not";

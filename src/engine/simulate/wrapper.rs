@@ -1,6 +1,7 @@
 //! What wraps a model for several GPUs, as the loop of a step calls it.
 
 use super::engine::Engine;
+use crate::optim::Norms;
 use crate::tape::log::StorageId;
 use crate::tape::{Tape, Tensor};
 
@@ -28,9 +29,9 @@ pub(super) trait Wrapper {
         Vec::new()
     }
 
-    /// True if the optimizer's parameters are DTensors.
-    fn has_dtensors(&self) -> bool {
-        false
+    /// How `clip_grad_norm_` takes the norms of gradients.
+    fn norms(&self) -> Norms {
+        Norms::default()
     }
 
     /// Storages made on another stream than the model's.

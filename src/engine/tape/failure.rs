@@ -76,6 +76,17 @@ pub enum Failure {
         /// The family's name.
         model: String,
     },
+    /// A module's parameters are not all trained or all frozen, and FSDP1 makes one of them.
+    #[error(
+        "FSDP1 flattens the parameters of a wrapped module into one, and those of {} are trained in part: PyTorch stops there \
+         with \"Must flatten tensors with uniform `requires_grad` when `use_orig_params=False`\"; take FSDP2 (`strategy` \
+         fsdp), or train all or none of them",
+        place(.module)
+    )]
+    TrainedInPart {
+        /// Dotted path of the module.
+        module: String,
+    },
     /// An operation does not take tensors of these shapes.
     #[error(
         "the configuration does not run: in {}, {operation} does not fit shapes {}; transformers would stop there \

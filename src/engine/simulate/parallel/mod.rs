@@ -25,14 +25,15 @@ pub use rewrite::shard;
 pub use tensor::parts as tensor_parts;
 pub use zero::own;
 
-use super::steps::{Notes, Recording, Share, Wrap, record_shared};
+use super::steps::{Notes, Recording, Share, Trainer, Wrap, record_shared};
 use super::warnings::keep_loss;
 use super::ways_out::with_ways_out;
 use fsdp::plan::Plan;
 
 use super::{SimulateError, check, played, unshared as why};
+use crate::dtype::DType;
 use crate::setup::{Freeze, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
-use crate::tape::Gpu;
+use crate::tape::{Gpu, Tape, Tensor};
 use crate::{Model, Report, Setup};
 
 /// Simulates three training steps on the first of several GPUs.
@@ -143,6 +144,9 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     record_named(model, (&base, setup), (parallel, gpu), notes)
 }
 
+/// What wraps a model for a strategy.
+type Around<'a> = &'a dyn Fn(&Tape, &mut Trainer, &[Tensor]);
+
 /// Records a step of one GPU; for a pipeline without a stage named, of the stage that takes the most.
 fn record_named(
     model: &Model,
@@ -152,23 +156,27 @@ fn record_named(
 ) -> Result<Recording, SimulateError> {
     let (named, stages) = pipeline::named(model, base, parallel, gpu)?;
     let view = matches!(parallel.strategy, Strategy::DdpView | Strategy::Zero1);
-    let in_ddp: Wrap<'_> = &|t, trainer, params| ddp::wrap(t, (trainer, params), (base, parallel), view);
+    let in_ddp: Around<'_> = &|t, trainer, params| ddp::wrap(t, (trainer, params), (base, parallel), view);
     let adapts = matches!(base.freeze, Freeze::Lora | Freeze::Qlora);
-    let in_fsdp: Wrap<'_> = &|t, trainer, params| {
+    let in_fsdp: Around<'_> = &|t, trainer, params| {
         let reshards = parallel.strategy == Strategy::Fsdp;
         let plan = Plan::of(t, model, params, (reshards, adapts));
         fsdp::hooks::wrap(t, (trainer, params), plan, (base, given, parallel));
     };
-    let in_fsdp1: Wrap<'_> = &|t, trainer, params| {
+    let in_fsdp1: Around<'_> = &|t, trainer, params| {
         let plan = Plan::flat(t, model, params);
         fsdp::flat::wrap(t, (trainer, params), plan, (given, parallel));
     };
-    let wrap = match parallel.strategy {
+    let around = match parallel.strategy {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => Some(in_ddp),
         Strategy::Fsdp | Strategy::FsdpNoReshard if base.trainer.is_derived() => Some(in_fsdp),
         Strategy::Fsdp1 | Strategy::Fsdp1NoReshard => Some(in_fsdp1),
         _ => None,
     };
+    // The `buffer_dtype` of FSDP1's mixed precision.
+    let is_fsdp1s = parallel.strategy.is_fsdp1() && fsdp::hooks::is_mixed(given);
+    let buffers = is_fsdp1s.then_some(DType::Bf16);
+    let wrap = around.map(|around| Wrap { around, buffers });
     let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
     Ok(Recording { stages, ..recording })
 }
@@ -187,7 +195,6 @@ pub const fn share(parallel: &Parallel) -> Share {
 /// When the strategy is not simulated for the model or the setup.
 pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
-    refuse_idle_tower(model, setup)?;
     refuse_sharded_experts(model, setup, parallel)?;
     match parallel.strategy.is_pipeline() {
         true => pipeline::base(model, setup, parallel),
@@ -201,7 +208,6 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
         return base_of_parts(model, setup, parallel);
     }
     refuse(setup, parallel)?;
-    refuse_idle_tower(model, setup)?;
     refuse_sharded_experts(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
         return Ok(deepspeed::base(setup));
@@ -216,12 +222,6 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
         ..setup.clone()
     })
-}
-
-/// Refuses samples without images for a model with a tower, whose gradients other GPUs would wait for.
-fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let _ = (setup, model);
-    Ok(())
 }
 
 /// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.

@@ -10,13 +10,14 @@ use super::super::super::steps::Trainer;
 use super::super::super::wrapper::Wrapper;
 use super::super::modules::{Calls, Turn, known_path};
 use super::hooks::{gathered_type, is_mixed, weight};
-use super::plan::{Plan, ROOT};
+use super::plan::{Plan, ROOT, Wrapped};
 use super::{GATHER, REDUCE};
 use crate::Setup;
 use crate::dtype::DType;
+use crate::optim::Norms;
 use crate::setup::{Parallel, Precision, Strategy};
 use crate::tape::log::{ScopeId, StorageId};
-use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
+use crate::tape::{Failure, Kind, ModuleWatcher, Tape, Tensor, Why};
 
 /// Stream of what is copied before a gather (`_pre_unshard_stream`).
 const BEFORE_GATHER: u32 = 3;
@@ -93,6 +94,16 @@ pub(in super::super) fn wrap(
         wrapped.extend(group.modules.iter().map(|module| (module.clone(), at)));
     }
     let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
+    let is_mixed = |group: &&Wrapped| {
+        let mut trained = group.params.iter().map(|&at| params[at].requires_grad());
+        let first = trained.next();
+        trained.any(|is| Some(is) != first)
+    };
+    if let Some(group) = plan.groups.iter().find(is_mixed) {
+        t.fail(|| Failure::TrainedInPart {
+            module: group.modules.first().cloned().unwrap_or_default(),
+        });
+    }
     // The host has the model, of which one module after the other is moved.
     params.iter().for_each(|param| t.give_up(param));
     t.forget_freed();
@@ -208,11 +219,15 @@ impl Flat {
     fn unshard(&self, t: &Tape, at: usize) {
         let (elements, dtype, own) = {
             let unit = &self.units.borrow()[at];
-            if unit.whole.is_some() || unit.params.is_empty() {
+            if unit.params.is_empty() || unit.whole.is_some() && !self.offloads {
                 return;
             }
             (unit.elements, unit.dtype, unit.shard.dtype())
         };
+        if self.units.borrow()[at].whole.is_some() {
+            // `pre_unshard` brings the shard all the same.
+            return drop(t.in_scope(0, || t.empty([elements], own, "shard of the host")));
+        }
         let temporary = |elements: u64, dtype: DType, name, stream| {
             let x = t.in_scope(0, || t.empty([elements], dtype, name));
             self.note(&x, stream);
@@ -425,6 +440,10 @@ impl Wrapper for Flat {
     fn weights(&self) -> Vec<(Tensor, bool)> {
         let units = self.units.borrow();
         units.iter().map(|unit| (unit.shard.clone(), unit.trains)).collect()
+    }
+
+    fn norms(&self) -> Norms {
+        Norms::EachAlone
     }
 
     fn streams(&self) -> Vec<(StorageId, u32)> {

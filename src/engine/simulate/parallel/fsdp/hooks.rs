@@ -13,6 +13,7 @@ use super::plan::{self, Plan};
 use super::{GATHER, REDUCE};
 use crate::Setup;
 use crate::dtype::DType;
+use crate::optim::Norms;
 use crate::setup::{AdapterType, Parallel, Precision};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
@@ -32,7 +33,7 @@ pub(in super::super) fn base(setup: &Setup, is_fsdp1: bool) -> Setup {
 }
 
 /// True if `TrainingArguments(bf16=True)` makes accelerate keep trained parameters in fp32.
-pub(super) fn is_mixed(setup: &Setup) -> bool {
+pub(in super::super) fn is_mixed(setup: &Setup) -> bool {
     matches!(setup.precision, Precision::Bf16Amp | Precision::AmpBf16)
 }
 
@@ -455,8 +456,8 @@ impl Wrapper for Sharded {
             .collect()
     }
 
-    fn has_dtensors(&self) -> bool {
-        true
+    fn norms(&self) -> Norms {
+        Norms::ForeachOfShards
     }
 
     fn streams(&self) -> Vec<(StorageId, u32)> {

@@ -59,6 +59,12 @@ impl Plan {
                 None => groups.list[ROOT].params.push(at),
             }
         }
+        if let (None, Some(table)) = (head, table) {
+            // The head, which is the table, comes behind the norm in the list of what is wrapped.
+            for group in groups.list.iter_mut().filter(|group| group.params.contains(&table)) {
+                group.params.sort_by_key(|&at| at == table);
+            }
+        }
         Self { groups: groups.list }
     }
 
