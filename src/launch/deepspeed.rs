@@ -14,19 +14,22 @@ pub(crate) fn zero_stage(draft: &Draft) -> Option<u64> {
     draft.zero_stage.or((draft.is_deepspeed == Some(true)).then_some(2))
 }
 
-/// DeepSpeed's engine, which casts the model to bf16, or to fp16, whose tensors have the same sizes.
+/// DeepSpeed's engine, which casts the model to bf16 or to fp16.
 pub(crate) fn engine(
     (draft, tool): (&Draft, Tool),
     (stage, processes): (u64, Processes),
     hidden_size: Option<u64>,
     out: &mut Resolved,
 ) {
-    match autocast(draft, tool) {
-        [true, false] => {}
-        [false, true] => out.assumed.push(Note::DeepspeedInFp16.into()),
-        _ => out.not_simulated.push(Note::DeepspeedWithoutBf16.into()),
-    }
-    out.put("precision", "bf16");
+    let precision = match autocast(draft, tool) {
+        [true, false] => "bf16",
+        [false, true] => "fp16",
+        _ => {
+            out.not_simulated.push(Note::DeepspeedWithoutBf16.into());
+            "bf16"
+        }
+    };
+    out.put("precision", precision);
     out.put("strategy", format!("deepspeed{stage}"));
     out.put("world", processes.world);
     match processes.is_told {

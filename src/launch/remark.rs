@@ -97,7 +97,6 @@ notes! {
     EightBitsOpen = "eight_bits_open", "8-bit weights, whose kernels keep tensors of their own";
     FreezingParts = "freezing_parts", "freezing {parts}";
     Bf16UnderFp16 = "bf16_under_fp16", "weights in bf16 under fp16 autocast";
-    DeepspeedInFp16 = "deepspeed_in_fp16", "DeepSpeed casts the model to fp16: it is simulated in bf16, whose tensors have the same sizes";
     DeepspeedWithoutBf16 = "deepspeed_without_bf16", "DeepSpeed without bf16; take bf16: true, in which its engine is simulated";
     AutoSize = "auto_size", "zero_optimization.{key}: auto, which transformers makes of the model's width; give the number";
     OfLine = "of_line", "{given}: {why}";

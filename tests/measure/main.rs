@@ -1,6 +1,6 @@
 //! `cargo xtask measure`: measures a visit to the built page in Chromium, over the loopback interface and over a slow
 //! network, and how recordings open. Prints tables; a KB is 1000 bytes. `cargo run -p vramscope-tests --example measure --
-//! gallery` measures only the recordings; with a file name, how the page of diagnoses reads that file; `large.py` creates
+//! gallery` measures only the recordings; with `beside DIST`, first visits beside those of another built page; with a file name, how the page of diagnoses reads that file; `large.py` creates
 //! large ones.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
@@ -33,6 +33,8 @@ const SETUP: &str = "#/?model=llava-1.5-7b&gpu=H200";
 const SEARCHES: [&str; 2] = ["RTX 4090", "A100 80GB"];
 /// Number of rounds of changes that are timed.
 const ROUNDS: usize = 8;
+/// Number of first visits that are timed beside those to another page.
+const PAIRS: usize = 15;
 /// Number of first visits that are timed, each from a new origin.
 const VISITS: usize = 7;
 
@@ -47,6 +49,10 @@ async fn main() {
             gallery::print(page).await
         })
         .await;
+    }
+    if asked.as_deref().is_some_and(|asked| asked == "beside") {
+        let other = std::env::args_os().nth(2).expect("usage: measure beside DIST");
+        return beside(&folder, Path::new(&other)).await;
     }
     if let Some(file) = asked {
         let file = std::path::absolute(file).expect("a file's name");
@@ -81,6 +87,33 @@ struct Visits {
     again: Vec<f64>,
     /// First visits over a slow network.
     slow: Vec<f64>,
+}
+
+/// Times first visits to this page and to another in turn, and prints their ratios pair by pair.
+async fn beside(folder: &Path, other: &Path) {
+    let (mut own, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        let [ours, theirs] = [first_visit(folder).await, first_visit(other).await];
+        own.push(ours);
+        others.push(theirs);
+        ratios.push(100.0 * ours / theirs);
+    }
+    println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
+    println!("{:<34}{}", "usable, first visit", Quantiles::of(&own));
+    println!("{:<34}{}", "the other page", Quantiles::of(&others));
+    println!("{:<34}{}", "ratio of pairs, %", Quantiles::of(&ratios));
+}
+
+/// Milliseconds until the page of a new origin is usable.
+async fn first_visit(folder: &Path) -> f64 {
+    let server = Server::start(folder.to_owned(), 0).expect("a port is free");
+    let mut taken = f64::NAN;
+    with_browser(&server.origin(), async |page| {
+        taken = usable(page).await?;
+        Ok(())
+    })
+    .await;
+    taken
 }
 
 async fn visits(folder: &Path) -> Visits {

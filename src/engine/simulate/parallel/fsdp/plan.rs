@@ -36,7 +36,9 @@ impl Plan {
         let paths = paths(t, params);
         let blocks = Blocks::of(model, &paths);
         let table = (0..params.len()).find(|&at| t.is_table(&params[at]) && is_of_tokens(module(&paths[at])));
-        let head = (0..params.len()).find(|&at| module(&paths[at]).rsplit('.').next() == Some("lm_head"));
+        let is_of_head = |at: usize| module(&paths[at]).rsplit('.').next() == Some("lm_head");
+        // A head that is the table has a bias alone.
+        let head = (0..params.len()).find(|&at| is_of_head(at) && paths[at].ends_with(".weight"));
         let norm = (0..params.len()).find(|&at| !adapts && is_last_norm(module(&paths[at])));
         let norm = norm.map(|at| module(&paths[at]));
         let mut groups = Groups::default();
@@ -45,7 +47,7 @@ impl Plan {
             match blocks.block(path) {
                 Some(block) => groups.put(at, block, || (vec![block.to_owned()], reshards)),
                 None if head.is_some() && Some(at) == table => groups.put(at, own, || (vec![own.to_owned()], reshards)),
-                None if Some(own) == norm || Some(at) == head || Some(at) == table => {
+                None if Some(own) == norm || is_of_head(at) || Some(at) == table => {
                     groups.put(at, "the tail", || {
                         let mut tail: Vec<String> = match head {
                             Some(_) => Vec::new(),
@@ -62,7 +64,7 @@ impl Plan {
         if let (None, Some(table)) = (head, table) {
             // The head, which is the table, comes behind the norm in the list of what is wrapped.
             for group in groups.list.iter_mut().filter(|group| group.params.contains(&table)) {
-                group.params.sort_by_key(|&at| at == table);
+                group.params.sort_by_key(|&at| (is_of_head(at), at == table));
             }
         }
         Self { groups: groups.list }
@@ -152,10 +154,7 @@ fn is_last_norm(module: &str) -> bool {
     let parts: Vec<&str> = module.split('.').collect();
     matches!(
         parts[..],
-        [
-            "model" | "transformer" | "gpt_neox",
-            "norm" | "ln_f" | "final_layernorm" | "final_layer_norm" | "norm_f"
-        ]
+        [_, "norm" | "ln_f" | "final_layernorm" | "final_layer_norm" | "norm_f"]
     )
 }
 
