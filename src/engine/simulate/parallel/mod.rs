@@ -210,7 +210,7 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     refuse(setup, parallel)?;
     refuse_sharded_experts(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        return Ok(deepspeed::base(setup));
+        return Ok(deepspeed::base(setup, parallel));
     }
     let is_accelerates = parallel.strategy.shards_parameters() && setup.trainer.is_derived();
     if is_accelerates || parallel.strategy.is_fsdp1() {

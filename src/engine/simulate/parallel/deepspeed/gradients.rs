@@ -42,7 +42,7 @@ pub(super) struct Gradients {
 
 impl Gradients {
     pub fn new(t: &Tape, shards: &Shards, parallel: &Parallel) -> Self {
-        let (zero, dtype) = (parallel.zero, shards.dtype);
+        let (zero, dtype) = (parallel.zero, shards.low);
         let of_gradients = |elements: u64, name| {
             let x = t.as_kind(Kind::Gradient, || t.empty([elements], dtype, name));
             x.storage().classify(Kind::Gradient, Why::Gradient);
@@ -203,11 +203,17 @@ impl Gradients {
                 }
             }
         }
+        // Those in fp32 that are not in the bucket are cast for it.
+        let wide = waiting.iter().filter_map(|&at| shards.list[at].param.grad());
+        let wide = wide.filter(|gradient| gradient.dtype() != self.dtype);
+        let cast: Vec<Tensor> = wide
+            .map(|gradient| t.empty_like(&gradient, self.dtype, "gradient in 16 bits"))
+            .collect();
         let all = waiting.iter().map(|&at| of(at).1).sum::<u64>() * self.world;
         let together = t.empty([all], self.dtype, "gradients to be summed");
         self.note(&paddings);
         self.note(std::slice::from_ref(&together));
-        drop(paddings);
+        drop((paddings, cast));
         vec![together]
     }
 

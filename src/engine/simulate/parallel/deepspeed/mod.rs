@@ -37,13 +37,16 @@ use states::States;
 use watcher::Watcher;
 
 /// The setup that a rank records: DeepSpeed casts adapters to 16 bits with all else, and accelerate leaves autocast out.
-pub(super) fn base(setup: &Setup) -> Setup {
+pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
     Setup {
         precision: match is_fp16(setup) {
             true => Precision::Fp16,
             false => Precision::Bf16,
         },
-        lora_dtype: AdapterType::Bf16,
+        lora_dtype: match is_made_in_parts(setup, parallel) {
+            true => setup.lora_dtype,
+            false => AdapterType::Bf16,
+        },
         ..setup.clone()
     }
 }
@@ -55,6 +58,12 @@ fn is_fp16(setup: &Setup) -> bool {
         setup.precision,
         Precision::Fp16 | Precision::Fp16Amp | Precision::AmpFp16
     )
+}
+
+/// True if a trainer makes the model within `zero.Init`. The engine takes its parameters to have their types already, and
+/// casts none: adapters, which peft makes afterwards, stay in fp32 (`_cast_module_mixed_precision`).
+fn is_made_in_parts(setup: &Setup, parallel: &Parallel) -> bool {
+    parallel.strategy == Strategy::Deepspeed3 && setup.trainer.is_derived()
 }
 
 /// Records a rank's step.
@@ -69,11 +78,11 @@ pub(super) fn record(
     check(model, setup)?;
     let tape = Tape::roomy(gpu);
     tape.set_in_launch(true);
-    tape.set_recast(Some(setup.precision.weights()));
-    if parallel.strategy == Strategy::Deepspeed3 && setup.trainer.is_derived() {
-        // Trainers make the model within `zero.Init`, in which each tensor of numbers that a constructor makes is in 16 bits.
-        tape.set_buffer_type(Some(setup.precision.weights()));
-    }
+    let low = setup.precision.weights();
+    let is_made_in_parts = is_made_in_parts(setup, parallel);
+    tape.set_recast((!is_made_in_parts).then_some(low));
+    // Within `zero.Init` each tensor of numbers that a constructor makes is in 16 bits.
+    tape.set_buffer_type(is_made_in_parts.then_some(low));
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
     // DeepSpeed begins with `empty_cache`.
     tape.forget_freed();

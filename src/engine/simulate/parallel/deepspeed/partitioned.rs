@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::super::engine::EngineOptimizer;
 use super::gradients::Gradients;
-use super::group::master;
+use super::group::{master, part_of};
 use super::shards::Shards;
 use super::values;
 use super::watcher::Watcher;
@@ -70,13 +70,15 @@ impl Partitioned {
                 .collect();
             divided(&parts, zero.sub_group_size)
         };
-        let groups = groups(t, client, client.groups().flat_map(of_group).collect(), offloads);
+        let parts = client.groups().flat_map(of_group).collect();
+        let wide = flat.as_ref().filter(|flat| flat.dtype() == DType::F32);
+        let groups = groups(t, client, parts, (offloads, wide));
         let largest = groups.iter().map(SubGroup::elements).max().unwrap_or_default();
         drop((!offloads).then(|| t.empty([largest], DType::F32, "gradients in fp32")));
         let gradients = Gradients::new(t, &shards, parallel);
         for at in shards.trained() {
             let whole = shards.list[at].part * parallel.world;
-            drop((parallel.world > 1).then(|| t.empty([whole], shards.dtype, "gathered parameter")));
+            drop((parallel.world > 1).then(|| t.empty([whole], shards.list[at].param.dtype(), "gathered parameter")));
         }
         let watcher = Rc::new(Watcher::new(shards, zero, wrappers(setup)));
         for (scope, weight) in ties {
@@ -116,7 +118,7 @@ impl Partitioned {
         held.push(values::combined_doubles(t, held.len() as u64));
         drop(values::is_invalid_double(t));
         held.extend(self.norm.replace(values::double(t, "norm / scale")));
-        let dtype = self.watcher.coordinator.borrow().shards.dtype;
+        let dtype = self.watcher.coordinator.borrow().shards.low;
         for group in &mut self.groups {
             let (elements, count) = (group.elements(), group.parts.len());
             let Some((master, optimizer)) = &mut group.master else {
@@ -163,15 +165,27 @@ fn wrappers(setup: &Setup) -> usize {
     usize::from(matches!(setup.freeze, Freeze::Lora | Freeze::Qlora))
 }
 
-/// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned.
-fn groups(t: &Tape, client: &Optimizer, divided: Vec<Vec<(usize, u64)>>, offloads: bool) -> Vec<SubGroup> {
+/// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned. Parts that are in fp32 already (`wide`)
+/// are updated themselves.
+fn groups(
+    t: &Tape,
+    client: &Optimizer,
+    divided: Vec<Vec<(usize, u64)>>,
+    (offloads, wide): (bool, Option<&Tensor>),
+) -> Vec<SubGroup> {
     let mut converted = None;
     let mut groups = Vec::new();
     for parts in divided {
         let elements = parts.iter().map(|(_, elements)| elements).sum();
         let master = (!offloads).then(|| {
-            converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
-            let master = t.require_grad(&master(t, elements));
+            let master = match wide {
+                Some(flat) => part_of(t, flat, elements).detach(),
+                None => {
+                    converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
+                    master(t, elements)
+                }
+            };
+            let master = t.require_grad(&master);
             let optimizer = client.over([vec![master.clone()], Vec::new()]);
             (master, optimizer)
         });
@@ -210,7 +224,7 @@ impl EngineOptimizer for Partitioned {
     fn step(&mut self, t: &Tape) {
         self.steps += 1;
         self.watcher.coordinator.borrow_mut().shards.release_all(t);
-        if self.watcher.coordinator.borrow().shards.dtype == DType::F16 {
+        if self.watcher.coordinator.borrow().shards.of_trained() == DType::F16 {
             self.gradients.check_overflow(t);
         }
         let held = match self.offloads() {

@@ -29,6 +29,8 @@ pub(super) struct Shard {
     pub elements: u64,
     /// Elements of each GPU's part.
     pub part: u64,
+    /// Type in which it is gathered.
+    dtype: DType,
     /// True if it stays whole once it is.
     pub persists: bool,
     /// Modules that use it now (`ds_active_sub_modules`).
@@ -40,8 +42,8 @@ pub(super) struct Shard {
 /// A gather of parameters that was started (`AllGatherCoalescedHandle`), alive until each is waited for.
 struct Gather {
     params: Vec<usize>,
-    /// What is gathered of all, from which each is copied; `None` if the parameter itself is gathered into.
-    buffer: Option<Tensor>,
+    /// What is gathered of all, by type, from which each is copied; none if the parameter itself is gathered into.
+    buffers: Vec<Tensor>,
 }
 
 /// Stream of gathers, which DeepSpeed has if they overlap computing.
@@ -54,8 +56,8 @@ pub(super) struct Shards {
     overlaps: bool,
     /// True if the host keeps the parts (`offload_param`).
     on_host: bool,
-    /// Type in which parameters are gathered, to which the engine has cast them all.
-    pub dtype: DType,
+    /// Type of the model's weights and of gradients, in 16 bits.
+    pub low: DType,
     /// Storages made on another stream than the model's.
     pub streams: Vec<(StorageId, u32)>,
     /// Elements that were gathered and not released in this pass, but for those that persist.
@@ -66,7 +68,7 @@ pub(super) struct Shards {
 
 impl Shards {
     /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole.
-    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, dtype: DType) -> Self {
+    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, low: DType) -> Self {
         let (world, threshold) = (parallel.world, parallel.zero.stage3_param_persistence_threshold);
         let on_host = parallel.offload == Offload::OptimizerAndParameters;
         let paths: Vec<String> = params.iter().map(|param| t.path_of(param)).collect();
@@ -74,22 +76,23 @@ impl Shards {
         let mut parts = Vec::new();
         let cut = |param: &Tensor| {
             // Weights in 4 bits lie in a tensor of bf16 (`bnb_4bit_quant_storage`).
-            let elements = match param.dtype() {
-                DType::U8 => param.numel() / DType::Bf16.width(),
-                _ => param.numel(),
+            let (elements, dtype) = match param.dtype() {
+                DType::U8 => (param.numel() / DType::Bf16.width(), DType::Bf16),
+                dtype => (param.numel(), dtype),
             };
             let shard = Shard {
                 scope: t.scope_of(param),
                 module: modules.next().unwrap_or_default(),
                 elements,
                 part: elements.div_ceil(world),
+                dtype,
                 persists: elements <= threshold,
                 users: Vec::new(),
                 status: Status::Away,
                 gather: None,
                 param: param.clone(),
             };
-            parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, dtype))));
+            parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype))));
             t.give_up(param);
             shard
         };
@@ -99,7 +102,7 @@ impl Shards {
             world,
             overlaps: parallel.overlaps(),
             on_host,
-            dtype,
+            low,
             streams: Vec::new(),
             available: 0,
             parts,
@@ -115,7 +118,7 @@ impl Shards {
         let elements = trained.iter().map(|&at| self.list[at].part).sum::<u64>();
         trained.iter().for_each(|&at| t.give_up(&self.parts[at]));
         t.forget_freed();
-        let flat = part(t, 0, (elements, self.dtype));
+        let flat = part(t, 0, (elements, self.of_trained()));
         trained.iter().for_each(|&at| t.lend(&self.parts[at], &flat));
         Some(flat)
     }
@@ -123,6 +126,11 @@ impl Shards {
     /// Trained parameters.
     pub fn trained(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.list.len()).filter(|at| self.list[*at].param.requires_grad())
+    }
+
+    /// Type of the trained parameters.
+    pub fn of_trained(&self) -> DType {
+        self.trained().next().map_or(self.low, |at| self.list[at].dtype)
     }
 
     /// Memory in which the parts lie, and true if it is of trained parameters.
@@ -141,7 +149,7 @@ impl Shards {
     fn copies(&mut self, t: &Tape, params: &[usize]) -> Vec<Tensor> {
         let copied = params.iter().filter(|_| self.on_host);
         let copies: Vec<Tensor> = copied
-            .map(|&at| t.empty([self.list[at].part], self.dtype, "copy of a part"))
+            .map(|&at| t.empty([self.list[at].part], self.list[at].dtype, "copy of a part"))
             .collect();
         copies.iter().for_each(|copy| self.note(copy));
         copies
@@ -166,25 +174,32 @@ impl Shards {
         params.sort_unstable();
         let Some(&first) = params.first() else { return };
         self.available += params.iter().map(|&at| self.list[at].elements as i64).sum::<i64>();
-        let buffer = match (self.world, &params[..]) {
+        let buffers = match (self.world, &params[..]) {
             (1, _) => {
                 params.iter().for_each(|&at| self.lend_whole(t, at));
-                None
+                Vec::new()
             }
             (_, [_]) => {
                 self.take(t, first, self.list[first].part * self.world);
                 drop(self.copies(t, &params));
-                None
+                Vec::new()
             }
             _ => {
-                let elements = params.iter().map(|&at| self.list[at].part).sum::<u64>() * self.world;
-                let buffer = t.empty([elements], self.dtype, "gathered parameters");
-                self.note(&buffer);
-                drop(self.copies(t, &params));
-                Some(buffer)
+                // `sort_dtypes`: those of 16 bits before those in fp32.
+                params.sort_by_key(|&at| self.list[at].dtype.width());
+                let of_type = params.chunk_by(|&a, &b| self.list[a].dtype == self.list[b].dtype);
+                let of_type: Vec<Vec<usize>> = of_type.map(<[usize]>::to_vec).collect();
+                let mut gather = |of_type: Vec<usize>| {
+                    let elements = of_type.iter().map(|&at| self.list[at].part).sum::<u64>() * self.world;
+                    let buffer = t.empty([elements], self.list[of_type[0]].dtype, "gathered parameters");
+                    self.note(&buffer);
+                    drop(self.copies(t, &of_type));
+                    buffer
+                };
+                of_type.into_iter().map(&mut gather).collect()
             }
         };
-        let gather = Rc::new(Gather { params, buffer });
+        let gather = Rc::new(Gather { params, buffers });
         for &at in &gather.params {
             self.list[at].status = Status::InFlight;
             self.list[at].gather = Some(gather.clone());
@@ -200,7 +215,7 @@ impl Shards {
             if self.list[of].status != Status::InFlight {
                 continue;
             }
-            if gather.buffer.is_some() {
+            if !gather.buffers.is_empty() {
                 self.take(t, of, self.list[of].elements);
             }
             self.list[of].status = Status::Here;
@@ -211,7 +226,7 @@ impl Shards {
     fn take(&mut self, t: &Tape, at: usize, elements: u64) {
         let shard = &self.list[at];
         let whole = t.in_scope(shard.scope, || {
-            t.as_kind(Kind::Weight, || t.empty([elements], self.dtype, "gathered parameter"))
+            t.as_kind(Kind::Weight, || t.empty([elements], shard.dtype, "gathered parameter"))
         });
         whole.storage().classify(Kind::Weight, Why::Parameter);
         t.lend(&shard.param, &whole);
