@@ -33,16 +33,33 @@ vramscope.startWorker = () => {
   return made;
 };
 
+/** A worker that has its program and waits for the first file: starting one takes longer than reading a log of 1 MB. */
+let spare;
+const program = () => ({ js: at(addresses.readersjs), wasm: at(addresses.readerswasm) });
+const reader = () => new Worker(at(addresses.readers));
+
+/** Has such a worker wait, or ends it. */
+vramscope.awaitDiagnosis = (wanted) => {
+  if (wanted === Boolean(spare)) return;
+  spare?.terminate();
+  spare = wanted ? reader() : undefined;
+  if (!spare) return;
+  // One that is refused now says so again when there is a file.
+  spare.onerror = () => (spare = undefined);
+  spare.postMessage(program());
+};
+
 /** Reads files, and a text if there is one, in a worker of its own, which answers questions afterwards; `hear` gets the
  * kind of each message, its text, and what it answers. `run` is the run that they are of, as JSON, or empty. */
 vramscope.diagnose = (files, text, run, hear) => {
   const all = [...files];
   if (text.trim()) all.push(new File([text], vramscope.pasted));
-  const reader = new Worker(at(addresses.readers));
-  reader.onmessage = ({ data }) => hear(data.kind, data.text, data.id);
-  reader.onerror = (event) => hear("fault", event.message || "the worker was refused", "");
-  reader.postMessage({ js: at(addresses.readersjs), wasm: at(addresses.readerswasm), files: all, run });
-  return reader;
+  const worker = spare ?? reader();
+  spare = undefined;
+  worker.onmessage = ({ data }) => hear(data.kind, data.text, data.id);
+  worker.onerror = (event) => hear("fault", event.message || "the worker was refused", "");
+  worker.postMessage({ ...program(), files: all, run });
+  return worker;
 };
 vramscope.pasted = "(pasted)";
 
