@@ -65,6 +65,7 @@ fn explain(findings: &mut Vec<Finding>) {
         match finding.cause {
             Cause::NoNumbers | Cause::NearlyFull { .. } | Cause::Utilization { .. } => false,
             Cause::Fragmentation { .. } | Cause::NoLeak { .. } => !is_denied,
+            Cause::Known { ref kind, .. } => !kind::named(kind).is_some_and(|(_, kind)| kind.is_general),
             _ => true,
         }
     });
