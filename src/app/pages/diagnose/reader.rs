@@ -16,7 +16,7 @@ extern "C" {
     #[wasm_bindgen(js_namespace = vramscope, js_name = diagnose)]
     fn start(files: &js_sys::Array, text: &str, run: &str, hear: &js_sys::Function) -> web_sys::Worker;
 
-    /// Has a worker wait with its program loaded, or ends it; defined there too.
+    /// Says whether a worker should wait with its program loaded; defined there too.
     #[wasm_bindgen(js_namespace = vramscope, js_name = awaitDiagnosis)]
     fn stand_by(wanted: bool);
 }
@@ -136,13 +136,6 @@ impl Reader {
                     self.answer.set(Some(Arc::new(answer)));
                     if is_first {
                         self.state.set(State::Answered);
-                        // The next paste finds a worker that is ready; this one has its changes to try first.
-                        let next = move || {
-                            if self.worker.try_with_value(Option::is_some) == Some(true) {
-                                stand_by(true);
-                            }
-                        };
-                        set_timeout(next, std::time::Duration::from_secs(1));
                     }
                 }
                 Err(error) => self.state.set(State::Fault(error.to_string())),
