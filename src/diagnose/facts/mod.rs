@@ -49,6 +49,7 @@ facts! {
     HasNumbers "numbers" "An error with the allocator's numbers is there.",
     SmallRequest "small-request" "The request that failed is below 1% of the card.",
     LargeRequest "large-request" "The request that failed is above an eighth of the card.",
+    RequestExceeds "exceeds-card" "The request that failed is larger than the card.",
     RoomBefore "room" "The card had a quarter of its memory free when a request failed.",
     HostOom "host-oom" "The host's memory ran out.",
     Killed "killed" "A process was killed from outside.",

@@ -178,6 +178,9 @@ impl<'a> Known<'a> {
             if request.get() >= total.get() / 8 {
                 facts.add(Fact::LargeRequest, place);
             }
+            if request > total {
+                facts.add(Fact::RequestExceeds, place);
+            }
         }
         if let (Some(total), Some(free)) = (total, free)
             && free.get() >= total.get() / 4
