@@ -1,7 +1,8 @@
 //! `cargo xtask measure`: measures a visit to the built page in Chromium, over the loopback interface and over a slow
 //! network, and how recordings open. Prints tables; a KB is 1000 bytes. `cargo run -p vramscope-tests --example measure --
-//! gallery` measures only the recordings; with `beside DIST`, first visits beside those of another built page; with a file name, how the page of diagnoses reads that file; `large.py` creates
-//! large ones.
+//! gallery` measures only the recordings; `-- paste` the time from pasting a log of 1 MB to the first finding; with `beside
+//! DIST`, first visits beside those of another built page; with a file name, how the page of diagnoses reads that file;
+//! `large.py` creates large ones.
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
@@ -12,6 +13,7 @@ mod opened;
 #[path = "../browser/page.rs"]
 #[allow(dead_code, reason = "the browser tests use all of it")]
 mod page;
+mod pasted;
 mod quantiles;
 
 use std::collections::BTreeMap;
@@ -53,6 +55,9 @@ async fn main() {
     if asked.as_deref().is_some_and(|asked| asked == "beside") {
         let other = std::env::args_os().nth(2).expect("usage: measure beside DIST");
         return beside(&folder, Path::new(&other)).await;
+    }
+    if asked.as_deref().is_some_and(|asked| asked == "paste") {
+        return pasted::print(&folder).await;
     }
     if let Some(file) = asked {
         let file = std::path::absolute(file).expect("a file's name");

@@ -33,16 +33,43 @@ vramscope.startWorker = () => {
   return made;
 };
 
+/** A worker that has its program and waits for the first file: who pastes need not wait for its start. */
+let spare;
+let isSpareWanted = false;
+const program = () => ({ js: at(addresses.readersjs), wasm: at(addresses.readerswasm) });
+const reader = () => new Worker(at(addresses.readers));
+
+const standBy = () => {
+  if (isSpareWanted === Boolean(spare)) return;
+  spare?.terminate();
+  spare = isSpareWanted ? reader() : undefined;
+  if (!spare) return;
+  // One that is refused now says so again when there is a file.
+  spare.onerror = () => (spare = undefined);
+  spare.postMessage(program());
+};
+
+/** Says whether such a worker should wait. */
+vramscope.awaitDiagnosis = (wanted) => {
+  isSpareWanted = wanted;
+  standBy();
+};
+
 /** Reads files, and a text if there is one, in a worker of its own, which answers questions afterwards; `hear` gets the
  * kind of each message, its text, and what it answers. `run` is the run that they are of, as JSON, or empty. */
 vramscope.diagnose = (files, text, run, hear) => {
   const all = [...files];
   if (text.trim()) all.push(new File([text], vramscope.pasted));
-  const reader = new Worker(at(addresses.readers));
-  reader.onmessage = ({ data }) => hear(data.kind, data.text, data.id);
-  reader.onerror = (event) => hear("fault", event.message || "the worker was refused", "");
-  reader.postMessage({ js: at(addresses.readersjs), wasm: at(addresses.readerswasm), files: all, run });
-  return reader;
+  const worker = spare ?? reader();
+  spare = undefined;
+  worker.onmessage = ({ data }) => {
+    hear(data.kind, data.text, data.id);
+    // The next paste finds one that is ready; this one has the changes of its run to try first.
+    if (data.kind === "answer") setTimeout(standBy, 1000);
+  };
+  worker.onerror = (event) => hear("fault", event.message || "the worker was refused", "");
+  worker.postMessage({ ...program(), files: all, run });
+  return worker;
 };
 vramscope.pasted = "(pasted)";
 

@@ -13,7 +13,10 @@ let run = 0;
 
 onmessage = async ({ data }) => {
   try {
-    begun ??= begin(data);
+    begun ??= begin(data).catch((error) => {
+      begun = undefined;
+      throw error;
+    });
     await begun;
     if (data.files) await read(data.files, data.run);
     else if (data.run !== undefined) await know(data.run);

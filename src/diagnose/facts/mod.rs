@@ -49,6 +49,7 @@ facts! {
     HasNumbers "numbers" "An error with the allocator's numbers is there.",
     SmallRequest "small-request" "The request that failed is below 1% of the card.",
     LargeRequest "large-request" "The request that failed is above an eighth of the card.",
+    RequestExceeds "exceeds-card" "The request that failed is larger than the card.",
     RoomBefore "room" "The card had a quarter of its memory free when a request failed.",
     HostOom "host-oom" "The host's memory ran out.",
     Killed "killed" "A process was killed from outside.",
@@ -59,6 +60,8 @@ facts! {
     GpuWords "gpu-words" "An error or somebody says that the GPU's memory ran out.",
     VramWords "vram-words" "The GPU's memory is spoken of.",
     Slow "slow" "The run is slower than expected.",
+    DriverError "driver-error" "CUDA itself refused memory, outside PyTorch's allocator.",
+    WeightsExceed "weights-exceed" "The named model's weights in 16 bits are larger than the card.",
     // When.
     Load "phase=load" "Weights were being loaded or moved.",
     Prepare "phase=prepare" "The model was being wrapped: DDP, FSDP, DeepSpeed's engine.",
@@ -87,6 +90,7 @@ facts! {
     Sudden "sudden" "Memory was far below the card before.",
     Upgraded "upgraded" "It began with another version.",
     SameSetup "same-setup" "Somebody says that the setup is the same as before.",
+    Guessed "guessed" "Somebody supposes that memory grows, and did not see it.",
     // Tools.
     MsSwift "ms-swift" "ms-swift.",
     LlamaFactory "llama-factory" "LLaMA-Factory.",
@@ -168,6 +172,7 @@ facts! {
     VisionFit "vision-fit" "The request has the size of an attention matrix of the model's vision tower.",
     LoadingBar "loading-bar" "A progress bar of loading weights is there.",
     Loaded "loaded" "Weights were loaded to the end.",
+    EachLoads "each-loads" "Every rank loads the whole model.",
 }
 
 impl fmt::Display for Fact {

@@ -1,5 +1,7 @@
 //! Gathers the facts that all pieces of evidence show.
 
+use std::collections::BTreeSet;
+
 use vramscope_engine::units::Bytes;
 
 use super::model_shape::ModelShape;
@@ -11,6 +13,15 @@ use crate::{Digest, Evidence, Piece, Sign};
 /// Lines above and below an error in which frames and words belong to it.
 const ABOVE: usize = 160;
 const BELOW: usize = 60;
+
+/// Values that people say in words: the name that a kind of facts captures, and the gap of phrases that it fills where no
+/// setting does.
+const SAID: &[(&str, &str)] = &[
+    ("batch", "batch"),
+    ("batch_short", "batch"),
+    ("max_length", "max_length"),
+    ("max_length_said", "max_length"),
+];
 
 /// Facts, and the digests of the texts that show them.
 pub struct Known<'a> {
@@ -44,6 +55,7 @@ impl<'a> Known<'a> {
             .get("model_name")
             .and_then(|name| ModelShape::named(name));
         known.add_shapes(pieces);
+        known.hold_against_card(pieces);
         known
     }
 
@@ -88,6 +100,7 @@ impl<'a> Known<'a> {
             let mut own = errors.iter().filter(|place| place.text == text).peekable();
             own.peek().is_none() || own.any(|error| line + ABOVE >= error.line && line <= error.line + BELOW)
         };
+        let mut sizes = BTreeSet::new();
         for sign in &digest.signs {
             let Some(pattern) = kind::named(&sign.kind).and_then(|(_, kind)| kind.sign.get(sign.pattern)) else {
                 continue;
@@ -104,7 +117,27 @@ impl<'a> Known<'a> {
                 let tool = if tool == "swift" { "ms-swift".to_owned() } else { tool };
                 self.facts.add_version(&tool, version, place);
             }
+            self.remember_said(sign, &mut sizes);
             self.signs.push((text, sign));
+        }
+        // Of two sizes nobody knows which one ran.
+        if let (Some(size), 1) = (sizes.first(), sizes.len()) {
+            let size = (*size).clone();
+            self.facts.values.entry("billions".into()).or_insert(size);
+        }
+    }
+
+    /// Keeps what kinds that only show facts capture; sizes of models are gathered.
+    fn remember_said(&mut self, sign: &'a Sign, sizes: &mut BTreeSet<&'a String>) {
+        if kind::named(&sign.kind).is_none_or(|(_, kind)| !kind.words.is_empty()) {
+            return;
+        }
+        let names = ["billions", "billions_said"];
+        sizes.extend(names.iter().filter_map(|name| sign.values.get(*name)));
+        for (name, gap) in SAID {
+            if let Some(value) = sign.values.get(*name) {
+                self.facts.values.entry((*gap).into()).or_insert_with(|| value.clone());
+            }
         }
     }
 
@@ -117,7 +150,13 @@ impl<'a> Known<'a> {
         facts.add(Fact::Oom, place);
         match message.asker {
             Asker::Allocator(Backend::Mps) => facts.add(Fact::Mps, place),
-            Asker::Allocator(Backend::Hip) | Asker::Driver(Backend::Hip) => facts.add(Fact::Rocm, place),
+            Asker::Driver(backend) => {
+                facts.add(Fact::DriverError, place);
+                if backend == Backend::Hip {
+                    facts.add(Fact::Rocm, place);
+                }
+            }
+            Asker::Allocator(Backend::Hip) => facts.add(Fact::Rocm, place),
             Asker::Allocator(Backend::Xpu) => facts.add(Fact::Xpu, place),
             _ => {}
         }
@@ -138,6 +177,9 @@ impl<'a> Known<'a> {
             }
             if request.get() >= total.get() / 8 {
                 facts.add(Fact::LargeRequest, place);
+            }
+            if request > total {
+                facts.add(Fact::RequestExceeds, place);
             }
         }
         if let (Some(total), Some(free)) = (total, free)
@@ -179,6 +221,24 @@ impl<'a> Known<'a> {
                 .values
                 .entry("request_in_fp32".into())
                 .or_insert_with(|| format!("{billions:.2}"));
+        }
+    }
+
+    /// Holds the weights of the named size against the card that the error names.
+    fn hold_against_card(&mut self, pieces: &[Piece]) {
+        let errors = pieces.iter().filter_map(|piece| match &piece.evidence {
+            Evidence::Oom(message) => message.total,
+            _ => None,
+        });
+        let (Some(total), Some(billions)) = (errors.map(|total| total.bytes).max(), self.facts.values.get("billions"))
+        else {
+            return;
+        };
+        if billions
+            .parse::<f64>()
+            .is_ok_and(|billions| billions * 2e9 > total.get() as f64)
+        {
+            self.facts.add(Fact::WeightsExceed, Place::default());
         }
     }
 

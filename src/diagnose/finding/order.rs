@@ -48,8 +48,12 @@ fn explain(findings: &mut Vec<Finding>) {
         finding.confidence <= Confidence::Likely
             && matches!(&finding.cause, Cause::Known { kind, .. } if kind::named(kind).is_some_and(|(_, kind)| !kind.is_remark()))
     };
-    let is_suggested =
-        |finding: &Finding| finding.confidence == Confidence::Possible && matches!(finding.cause, Cause::Known { .. });
+    let is_general = |finding: &Finding| matches!(&finding.cause, Cause::Known { kind, .. } if kind::named(kind).is_some_and(|(_, kind)| kind.is_general));
+    let is_suggested = |finding: &Finding| {
+        finding.confidence == Confidence::Possible
+            && matches!(finding.cause, Cause::Known { .. })
+            && !is_general(finding)
+    };
     if !findings.iter().any(is_told) {
         if findings.iter().any(is_suggested) {
             // What may have filled the card comes before that it is full.
@@ -62,6 +66,9 @@ fn explain(findings: &mut Vec<Finding>) {
     }
     findings.retain(|finding| {
         let is_denied = finding.confidence == Confidence::RuledOut;
+        if is_general(finding) {
+            return false;
+        }
         match finding.cause {
             Cause::NoNumbers | Cause::NearlyFull { .. } | Cause::Utilization { .. } => false,
             Cause::Fragmentation { .. } | Cause::NoLeak { .. } => !is_denied,

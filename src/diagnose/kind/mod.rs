@@ -62,6 +62,9 @@ pub struct Kind {
     /// Other hypotheses that this one explains, by name.
     #[serde(default)]
     pub explains: Vec<String>,
+    /// True for what holds of most runs: it is said only where nothing likelier is known.
+    #[serde(default)]
+    pub is_general: bool,
     /// True if code makes the finding, and only the words are here.
     #[serde(default)]
     pub is_computed: bool,

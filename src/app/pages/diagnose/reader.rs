@@ -15,6 +15,10 @@ extern "C" {
     /// Starts a worker that reads files and a text, and passes its messages to `hear`; defined in `src/app/js/boot.js`.
     #[wasm_bindgen(js_namespace = vramscope, js_name = diagnose)]
     fn start(files: &js_sys::Array, text: &str, run: &str, hear: &js_sys::Function) -> web_sys::Worker;
+
+    /// Says whether a worker should wait with its program loaded; defined there too.
+    #[wasm_bindgen(js_namespace = vramscope, js_name = awaitDiagnosis)]
+    fn stand_by(wanted: bool);
 }
 
 /// State of the reader.
@@ -80,7 +84,11 @@ impl Reader {
             questions: StoredValue::default(),
             language: StoredValue::new("en"),
         };
-        on_cleanup(move || reader.end());
+        stand_by(true);
+        on_cleanup(move || {
+            stand_by(false);
+            reader.end();
+        });
         provide_context(reader);
         reader
     }
