@@ -366,6 +366,24 @@ class World(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("CUDA_VISIBLE_DEVICES is empty", said)
 
+    def test_a_package_that_is_the_repositorys_own_is_not_asked_of_pip(self) -> None:
+        """A script in a folder of a repository, which its package is not installed from."""
+        with Folder(**{"mine.py": "raise SystemExit(0)\n"}) as f:
+            os.mkdir(os.path.join(f.path, "scripts"))
+            f.write("scripts/a.py", "import mine\n")
+            status, said = f.run("python", "scripts/a.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn("PYTHONPATH=.", said)
+            self.assertNotIn("pip install mine", said)
+            status, said = f.run("python", "scripts/a.py", PYTHONPATH=".")
+            self.assertIn("without an optimizer step", said)
+            f.write("run.sh", "export PYTHONPATH=.:$PYTHONPATH\npython scripts/a.py\n")
+            status, said = f.run("run.sh")
+            self.assertIn("without an optimizer step", said)
+            status, said = f.run("python", "scripts/b.py")
+            self.assertIn(f'"scripts/b.py" in {os.path.realpath(f.path)}. Did you mean "scripts/a.py"', said)
+        self.assertIn("pip install ms-swift", world.absent("swift"))
+
     def test_a_script_that_cannot_do_without_the_network_says_so(self) -> None:
         """Which host it asked, and what to fetch first, in place of a time-out."""
         script = "import urllib.request\nurllib.request.urlopen('https://data.example/train.json').read()\n"

@@ -211,10 +211,21 @@ class Children:
         return told
 
 
+def named_folders() -> list[str]:
+    """Folders that `PYTHONPATH` names, which Python would have searched if it had been started with it.
+
+    A script of the shell sets it, long after this Python was started.
+    """
+    named = os.environ.get("PYTHONPATH", "")
+    folders = [os.path.abspath(folder) for folder in named.split(os.pathsep)] if named else []
+    return [folder for folder in dict.fromkeys(folders) if folder not in sys.path]
+
+
 def execute(program: commands.Program) -> None:
     """Runs a script, a module, a program of the environment or a notebook as its own main program."""
     before_argv, before_path = sys.argv, list(sys.path)
     sys.argv = [program.target, *program.args]
+    sys.path[:0] = named_folders()
     try:
         if program.kind == "module" and program.target in TORCHRUN:
             # Run as a main program its functions would be others than those that are replaced.

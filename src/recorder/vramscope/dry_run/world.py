@@ -208,6 +208,33 @@ OFFLINE_WORDS = re.compile(
 )
 
 
+# Packages that bring a module of another name; for some of these a package of the module's name is another's.
+PACKAGES = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dotenv": "python-dotenv",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "swift": "ms-swift",
+    "yaml": "pyyaml",
+}
+
+
+def absent(module: str) -> str:
+    """What to do for a module that is not there."""
+    if os.path.isdir(module) or os.path.isfile(module + ".py"):
+        return (
+            f'The command needs {module}, which is here in {os.getcwd()} and not among what {sys.executable} imports: a '
+            "script's own folder is searched, and this one is not. Install it there (pip install -e .), or put "
+            "PYTHONPATH=. before the dry run."
+        )
+    return (
+        f"The command needs {module}, which {sys.executable} does not have. Install it there "
+        f"(pip install {PACKAGES.get(module, module)}), or name the Python that has it: vramscope dry-run --python PATH …"
+    )
+
+
 def explained(error: BaseException) -> RecordingError | None:
     """What to do where a script fails for want of the network or of a package; None for other errors."""
     seen: BaseException | None = error
@@ -217,10 +244,7 @@ def explained(error: BaseException) -> RecordingError | None:
             # Libraries that check versions put a sentence in place of the name.
             named = re.match(r"[\w.-]+$", seen.name) or re.search(r"'([\w.-]+)'", seen.name)
             top = named[0].strip("'").partition(".")[0] if named else seen.name
-            return RecordingError(
-                f"The command needs {top}, which {sys.executable} does not have. Install it there "
-                f"(pip install {top}), or name the Python that has it: vramscope dry-run --python PATH …"
-            )
+            return RecordingError(absent(top))
         if kind in ("LocalEntryNotFoundError", "OfflineModeIsEnabled") or OFFLINE_WORDS.search(str(seen)):
             return RecordingError(
                 f"The command wants the network: {str(error).splitlines()[0][:300]}\nA dry run uses none. Fetch what "
