@@ -366,6 +366,14 @@ class World(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("CUDA_VISIBLE_DEVICES is empty", said)
 
+    def test_what_a_command_prints_while_python_ends_is_not_shown(self) -> None:
+        """As bars of progress do when they are taken down."""
+        bar = "import builtins, os\nclass Bar:\n    def __del__(self):\n        os.write(2, b'67% done')\nbuiltins.bar = Bar()\n"
+        with Folder(**{"a.py": bar + textwrap.dedent(TRAIN)}) as f:
+            status, said = f.run("python", "a.py", apart=True)
+            self.assertEqual(status, 0, said)
+            self.assertNotIn("67% done", said)
+
     def test_a_package_that_is_the_repositorys_own_is_not_asked_of_pip(self) -> None:
         """A script in a folder of a repository, which its package is not installed from."""
         with Folder(**{"mine.py": "raise SystemExit(0)\n"}) as f:

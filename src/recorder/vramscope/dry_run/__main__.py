@@ -88,7 +88,6 @@ class Screen:
         self.last = self.began
         self.log: TextIO | None = None
         self.own = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)
-        self.before = (os.dup(1), os.dup(2))
         if verbose:
             os.dup2(2, 1)
             return
@@ -140,12 +139,13 @@ class Screen:
             self.own.writelines(f"  {line[:200]}\n" for line in lines[-SHOWN:])
 
     def close(self) -> None:
-        """Gives the streams back."""
+        """Ends our own lines.
+
+        The streams stay where they are: bars of progress print once more when Python takes them down, after the result.
+        """
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        os.dup2(self.before[0], 1)
-        os.dup2(self.before[1], 2)
         self.own.close()
 
 
