@@ -368,7 +368,8 @@ class World(unittest.TestCase):
 
     def test_what_a_command_prints_while_python_ends_is_not_shown(self) -> None:
         """As bars of progress do when they are taken down."""
-        bar = "import builtins, os\nclass Bar:\n    def __del__(self):\n        os.write(2, b'67% done')\nbuiltins.bar = Bar()\n"
+        bar = "import builtins, os\nclass Bar:\n    def __del__(self):\n        os.write(2, b'67% done')\n"
+        bar += "builtins.bar = Bar()\n"
         with Folder(**{"a.py": bar + textwrap.dedent(TRAIN)}) as f:
             status, said = f.run("python", "a.py", apart=True)
             self.assertEqual(status, 0, said)

@@ -124,7 +124,6 @@ class Values(unittest.TestCase):
         recorded(work)
         self.assertEqual(seen, ["cuda:0", True, "cpu", "meta", "meta", True, "cuda:0", True])
 
-
     def test_constants_stay_known_when_they_are_multiplied(self) -> None:
         """A constant times a number is one; a part of it that changes leaves the rest."""
         seen: dict[str, Any] = {}

@@ -225,13 +225,14 @@ def absent(module: str) -> str:
     """What to do for a module that is not there."""
     if os.path.isdir(module) or os.path.isfile(module + ".py"):
         return (
-            f'The command needs {module}, which is here in {os.getcwd()} and not among what {sys.executable} imports: a '
-            "script's own folder is searched, and this one is not. Install it there (pip install -e .), or put "
-            "PYTHONPATH=. before the dry run."
+            f"The command needs {module}, which is here in {os.getcwd()}, where Python does not look: it searches a "
+            f"script's own folder. Install it into {sys.executable} (pip install -e .), or put PYTHONPATH=. before the "
+            "dry run."
         )
+    package = PACKAGES.get(module, module)
     return (
         f"The command needs {module}, which {sys.executable} does not have. Install it there "
-        f"(pip install {PACKAGES.get(module, module)}), or name the Python that has it: vramscope dry-run --python PATH …"
+        f"(pip install {package}), or name the Python that has it: vramscope dry-run --python PATH …"
     )
 
 

@@ -192,7 +192,7 @@ def mutate(func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: l
 
 
 def scale(func: Any, args: tuple, kwargs: dict[str, Any], targets: list[torch.Tensor], tensors: list) -> bool:
-    """Multiplies constants by a number without writing them out, as a first step does with all states of an optimizer."""
+    """Multiplies constants by a number without writing them out, as an optimizer does in its first step."""
     if len(tensors) > len(targets):
         return False
     if not all(isinstance(x, Emulated) and type(x._vs.values) is Constant and covers(x) for x in targets):
