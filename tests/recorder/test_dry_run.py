@@ -366,6 +366,18 @@ class World(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("CUDA_VISIBLE_DEVICES is empty", said)
 
+    def test_ctrl_c_is_no_failure_of_what_a_tool_does_at_its_end(self) -> None:
+        """Curves that it draws then, with a package that is not there."""
+        stopped = (
+            "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\nfinally:\n    import no_such_package\n"
+        )
+        with Folder(**{"a.py": textwrap.dedent(TRAIN).replace("    optimizer.step()", "    break") + stopped}) as f:
+            status, said = f.run("python", "a.py", apart=True)
+            self.assertEqual(status, 130, said)
+            self.assertIn("stopped; nothing was recorded", said)
+            self.assertNotIn("no_such_package", said)
+            self.assertEqual(f.names(), ["a.py", "settings.txt", "train.py"])
+
     def test_what_a_command_prints_while_python_ends_is_not_shown(self) -> None:
         """As bars of progress do when they are taken down."""
         bar = "import builtins, os\nclass Bar:\n    def __del__(self):\n        os.write(2, b'67% done')\n"

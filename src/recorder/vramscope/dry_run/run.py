@@ -80,7 +80,10 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
             except Finished:
                 pass
             except Exception as e:
-                if ended(e):
+                if within(e, KeyboardInterrupt):
+                    # What a tool does at its end, Ctrl-C's too, may fail in turn.
+                    raise KeyboardInterrupt from e
+                if within(e, Finished):
                     # What a tool does at its end, such as drawing its curves, is none of the run's steps.
                     notes.tell(f"{type(e).__name__}: {e}"[:200], "raised after the last recorded step, and left out")
                 elif not options.keep_going or session.phases.done == 0:
@@ -125,11 +128,11 @@ def explained(error: BaseException, hub: Hub, data: MadeUp | None) -> RecordingE
     return None
 
 
-def ended(error: BaseException) -> bool:
-    """True for an error that was raised while the recording's end passed through the command."""
+def within(error: BaseException, kind: type[BaseException]) -> bool:
+    """True for an error that was raised while one of this kind passed through the command."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, Finished):
+        if isinstance(seen, kind):
             return True
         seen = seen.__cause__ or seen.__context__
     return False
