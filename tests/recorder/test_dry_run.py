@@ -404,6 +404,11 @@ class World(unittest.TestCase):
             status, said = f.run("python", "scripts/b.py")
             self.assertIn(f'"scripts/b.py" in {os.path.realpath(f.path)}. Did you mean "scripts/a.py"', said)
         self.assertIn("pip install ms-swift", world.absent("swift"))
+        with self.assertRaises(ModuleNotFoundError) as missing:
+            importlib.import_module("torch.no_such_part")
+        said = str(world.explained(missing.exception))
+        self.assertIn(f"torch.no_such_part, which torch {torch.__version__.partition('+')[0]} of", said)
+        self.assertNotIn("pip install", said)
 
     def test_a_script_that_cannot_do_without_the_network_says_so(self) -> None:
         """Which host it asked, and what to fetch first, in place of a time-out."""

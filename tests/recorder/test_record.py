@@ -11,6 +11,7 @@ import tempfile
 import unittest
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
@@ -394,6 +395,32 @@ class Memory(unittest.TestCase):
             self.assertEqual(torch.cuda.memory_allocated(), 2 * held)
 
         recorded(work)
+
+
+class Progress(unittest.TestCase):
+    """What a dry run says while it goes on."""
+
+    def test_progress_says_which_micro_batch_runs(self) -> None:
+        """Of a step that has several, from its first to its last."""
+        from vramscope.dry_run import batches, run
+
+        seen: list[str] = []
+        loaders = mock.Mock(ahead=batches.Ahead(200, accumulated=2))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            vramscope.recording(os.path.join(folder, "run.vram.gz")) as session,
+        ):
+            model = torch.nn.Linear(4, 4).cuda()
+            optimizer = torch.optim.SGD(model.parameters())
+            model.register_forward_hook(lambda *given: seen.append(run.where(session, loaders)))
+            seen.append(run.where(session, loaders))
+            for _ in range(2):
+                for _ in range(2):
+                    model(torch.randn(2, 4, device="cuda")).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        places = [f"step {step}, micro-batch {batch} of 2, " for step in (1, 2) for batch in (1, 2)]
+        self.assertEqual(seen, ["", *places])
 
 
 class Attention(unittest.TestCase):

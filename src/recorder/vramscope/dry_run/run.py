@@ -75,6 +75,7 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
                 )
             )
             follow(session, loaders, options.steps)
+            screen.where = lambda: where(session, loaders)
             try:
                 status = children.run(program, None)
             except Finished:
@@ -171,6 +172,14 @@ def follow(session: recording, loaders: Loaders, asked: int | None) -> None:
         end()
 
     session.phases.end_step = end_step  # type: ignore[method-assign]
+
+
+def where(session: recording, loaders: Loaders) -> str:
+    """Which micro-batch of which step runs, where a step has several: one of 32 takes minutes."""
+    phases, each = session.phases, loaders.ahead.accumulated
+    if each < 2 or not phases.open or phases.passed >= each:
+        return ""
+    return f"step {phases.step}, micro-batch {phases.passed + 1} of {each}, "
 
 
 def several(session: recording, children: Children) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
@@ -221,8 +222,18 @@ PACKAGES = {
 }
 
 
-def absent(module: str) -> str:
-    """What to do for a module that is not there."""
+def absent(module: str, within: str = "") -> str:
+    """What to do for a module that is not there; `within` names a part of it, which alone may be missing."""
+    if within not in ("", module) and importlib.util.find_spec(module) is not None:
+        package = PACKAGES.get(module, module)
+        version = ""
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            version = f" {importlib.metadata.version(package)}"
+        return (
+            f"The command needs {within}, which {package}{version} of {sys.executable} does not have: it wants another "
+            f"version of {package}. Install the versions that go together, or have them found: "
+            "vramscope dry-run --with TOOL …"
+        )
     if os.path.isdir(module) or os.path.isfile(module + ".py"):
         return (
             f"The command needs {module}, which is here in {os.getcwd()}, where Python does not look: it searches a "
@@ -245,7 +256,7 @@ def explained(error: BaseException) -> RecordingError | None:
             # Libraries that check versions put a sentence in place of the name.
             named = re.match(r"[\w.-]+$", seen.name) or re.search(r"'([\w.-]+)'", seen.name)
             top = named[0].strip("'").partition(".")[0] if named else seen.name
-            return RecordingError(absent(top))
+            return RecordingError(absent(top, named[0].strip("'") if named else top))
         if kind in ("LocalEntryNotFoundError", "OfflineModeIsEnabled") or OFFLINE_WORDS.search(str(seen)):
             return RecordingError(
                 f"The command wants the network: {str(error).splitlines()[0][:300]}\nA dry run uses none. Fetch what "
