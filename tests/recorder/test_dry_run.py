@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -409,6 +410,33 @@ class World(unittest.TestCase):
         said = str(world.explained(missing.exception))
         self.assertIn(f"torch.no_such_part, which torch {torch.__version__.partition('+')[0]} of", said)
         self.assertNotIn("pip install", said)
+
+    def test_a_command_of_another_version_says_which_package(self) -> None:
+        """A name that a library has no more, and a check of versions; the command's own mistakes stay its own."""
+        own = "from mine import nothing\n"
+        check = (
+            "raise ImportError('tool>=1,<=2 is required for a normal functioning of this module, but found tool==3.')"
+        )
+        with Folder(**{"a.py": "from torch.nn import NoSuchLayer\n", "b.py": own, "mine.py": "", "c.py": check}) as f:
+            status, said = f.run("python", "a.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn(f"NoSuchLayer of torch.nn, which torch {importlib.metadata.version('torch')} does", said)
+            self.assertIn("--with 'torch==VERSION,…'", said)
+            status, said = f.run("python", "b.py")
+            self.assertEqual(status, 1, said)
+            self.assertNotIn("--with", said)
+            f.write("requirements.txt", "tool==2\n")
+            status, said = f.run("python", "c.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn("wants tool>=1,<=2, and tool==3 is installed", said)
+            self.assertIn("--with requirements.txt", said)
+
+    def test_a_value_that_a_script_leaves_to_the_environment_is_asked_for(self) -> None:
+        """`torchrun --nproc_per_node=${NPROC_PER_NODE}`, where nobody set it."""
+        with Folder(**{"run.sh": "torchrun --nproc_per_node=${NPROC_PER_NODE} train.py\n"}) as f:
+            status, said = f.run("run.sh")
+            self.assertEqual(status, 2, said)
+            self.assertIn("NPROC_PER_NODE=8 vramscope dry-run", said)
 
     def test_a_script_that_cannot_do_without_the_network_says_so(self) -> None:
         """Which host it asked, and what to fetch first, in place of a time-out."""

@@ -169,7 +169,13 @@ class Children:
 
         if args.standalone:
             args.rdzv_backend, args.rdzv_endpoint = "c10d", "localhost:0"
-        config, command, words = torchrun.config_from_args(args)
+        try:
+            config, command, words = torchrun.config_from_args(args)
+        except ValueError as e:
+            raise RecordingError(
+                f"torchrun does not take its flags: {e}. Where a script leaves a value to the environment, set it: "
+                "NPROC_PER_NODE=8 vramscope dry-run …"
+            ) from e
         words = [str(word) for word in words]
         words = [command, *words] if isinstance(command, str) else [sys.executable, *words]
         self.become(config.nproc_per_node, config.max_nodes)

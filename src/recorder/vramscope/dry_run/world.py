@@ -247,6 +247,29 @@ def absent(module: str, within: str = "") -> str:
     )
 
 
+def unfit(complaint: str) -> str | None:
+    """What to do where a command was written for another version of a library; None for other complaints."""
+    name = re.match(r"cannot import name '(\w+)' from '(\w+)([\w.]*)'", complaint)
+    wanted = re.match(r"(\S+) is required for a normal functioning of this module, but found (\S+)\.(\s|$)", complaint)
+    if name is not None:
+        package = PACKAGES.get(name[2], name[2])
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return None  # the command's own module
+        needs = f"The command wants {name[1]} of {name[2]}{name[3]}, which {package} {version} does not have"
+        found = f"{package}==VERSION"
+    elif wanted is not None:
+        needs, found = f"The command wants {wanted[1]}, and {wanted[2]} is installed", wanted[1]
+    else:
+        return None
+    spec = "requirements.txt" if os.path.isfile("requirements.txt") else f"'{found},…'"
+    return (
+        f"{needs}: it was written for another version. Have an environment made of the versions that it names: "
+        f"vramscope dry-run --with {spec} …, or name a Python that has them (--python PATH)."
+    )
+
+
 def explained(error: BaseException) -> RecordingError | None:
     """What to do where a script fails for want of the network or of a package; None for other errors."""
     seen: BaseException | None = error
@@ -257,6 +280,10 @@ def explained(error: BaseException) -> RecordingError | None:
             named = re.match(r"[\w.-]+$", seen.name) or re.search(r"'([\w.-]+)'", seen.name)
             top = named[0].strip("'").partition(".")[0] if named else seen.name
             return RecordingError(absent(top, named[0].strip("'") if named else top))
+        if isinstance(seen, ImportError):
+            why = unfit(str(seen))
+            if why is not None:
+                return RecordingError(why)
         if kind in ("LocalEntryNotFoundError", "OfflineModeIsEnabled") or OFFLINE_WORDS.search(str(seen)):
             return RecordingError(
                 f"The command wants the network: {str(error).splitlines()[0][:300]}\nA dry run uses none. Fetch what "
