@@ -431,6 +431,17 @@ class World(unittest.TestCase):
             self.assertIn("wants tool>=1,<=2, and tool==3 is installed", said)
             self.assertIn("--with requirements.txt", said)
 
+    def test_a_step_that_fails_is_what_is_said(self) -> None:
+        """And not what a tool lacks to draw curves at its end."""
+        script = textwrap.dedent(TRAIN)
+        training = script[script.index("for _") :].replace("optimizer.step()", "raise KeyError('of the step')")
+        drawing = "try:\n" + textwrap.indent(training, "    ") + "finally:\n    import no_such_package\n"
+        with Folder(**{"a.py": script[: script.index("for _")] + drawing}) as f:
+            status, said = f.run("python", "a.py")
+            self.assertEqual(status, 1, said)
+            self.assertIn("KeyError: 'of the step'", said)
+            self.assertNotIn("no_such_package", said)
+
     def test_a_value_that_a_script_leaves_to_the_environment_is_asked_for(self) -> None:
         """`torchrun --nproc_per_node=${NPROC_PER_NODE}`, where nobody set it."""
         with Folder(**{"run.sh": "torchrun --nproc_per_node=${NPROC_PER_NODE} train.py\n"}) as f:
@@ -565,6 +576,23 @@ class Launchers(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("One process with 2 cards", said)
             self.assertIn("NPROC_PER_NODE", said)
+
+    def test_objects_of_other_ranks_are_this_ranks(self) -> None:
+        """Trainers gather names and numbers of all ranks when they log."""
+        objects = """
+            import torch.distributed as dist
+            dist.init_process_group("nccl")
+            every = [None] * dist.get_world_size()
+            dist.all_gather_object(every, {"loss": 2})
+            assert every == [{"loss": 2}] * 3, every
+            dist.gather_object("a", every)
+            assert every == ["a"] * 3, every
+            dist.broadcast_object_list(every, src=0)
+            assert every == ["a"] * 3, every
+        """
+        with Folder(**{"a.py": textwrap.dedent(objects) + textwrap.dedent(TRAIN)}) as f:
+            status, said = f.run("torchrun", "--nproc_per_node", "3", "a.py")
+            self.assertEqual(status, 0, said)
 
 
 class Notebooks(unittest.TestCase):

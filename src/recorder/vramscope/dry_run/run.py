@@ -52,6 +52,7 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
         progress=screen.step,
     )
     left: BaseException | None = None
+    failed: BaseException | None = None
     status = 0
     try:
         with session, screen.watching():
@@ -88,10 +89,7 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
                     # What a tool does at its end, such as drawing its curves, is none of the run's steps.
                     notes.tell(f"{type(e).__name__}: {e}"[:200], "raised after the last recorded step, and left out")
                 elif not options.keep_going or session.phases.done == 0:
-                    why = explained(e, hub, data)
-                    if why is not None:
-                        raise why from e
-                    raise
+                    failed = origin(e) if session.phases.step else e
                 else:
                     left = e
             finally:
@@ -100,6 +98,12 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
                 doors.tell(notes)
                 untouched.undo()
                 tell(session, loaders, notes, doors)
+            if failed is not None:
+                # Raised here, an error has no other around it but what it came of.
+                why = explained(failed, hub, data)
+                if why is not None:
+                    raise why from failed
+                raise failed
     finally:
         untouched.undo() if untouched.active else None
         doors.remove()
@@ -127,6 +131,15 @@ def explained(error: BaseException, hub: Hub, data: MadeUp | None) -> RecordingE
             return why
         seen = seen.__cause__ or seen.__context__
     return None
+
+
+def origin(error: BaseException) -> BaseException:
+    """The error of a step that failed, where what the tool does at its end fails in turn for want of a package."""
+    while isinstance(error, ModuleNotFoundError) and error.__context__ is not None:
+        if isinstance(error.__context__, ImportError):
+            break  # one way to import it after another
+        error = error.__context__
+    return error
 
 
 def within(error: BaseException, kind: type[BaseException]) -> bool:
