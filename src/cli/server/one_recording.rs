@@ -29,10 +29,8 @@ pub async fn show(page: Page, recording: Vec<u8>, ready: impl FnOnce(&str)) -> R
         .map_err(Failure::broken)?;
     let address = listener.local_addr().map_err(Failure::broken)?;
     let recording = Bytes::from(recording);
-    let file = async move || {
-        let headers = [(CONTENT_TYPE, "application/gzip"), (CACHE_CONTROL, "no-store")];
-        (headers, recording)
-    };
+    let headers = [(CONTENT_TYPE, "application/gzip"), (CACHE_CONTROL, "no-store")];
+    let file = move || async move { (headers, recording) };
     let router = routes::files(page).route(&format!("/{NAME}"), get(file));
     ready(&format!("http://{address}/#/recorded?recording={NAME}"));
     listen::serve(listener, None, router, PATIENCE).await;
