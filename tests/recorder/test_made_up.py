@@ -187,6 +187,16 @@ class Files(unittest.TestCase):
         self.assertEqual(len(made.encode("the" + made_up.WORD * 99).ids), 100)
         self.assertEqual(made.encode("<|im_end|>the").ids[0], 1002)
 
+    @needs("transformers")
+    def test_an_image_is_cut_into_squares_of_what_the_tower_takes(self) -> None:
+        """SmolVLM's towers take 384 or 512 pixels, where transformers' defaults are those of 364."""
+        for side in (384, 512):
+            config = dict(model_type="smolvlm", scale_factor=3, vision_config=dict(image_size=side, patch_size=14))
+            told = json.loads(made_files.processor(config)[0]["preprocessor_config.json"])
+            self.assertEqual(
+                (told["max_image_size"], told["size"]), ({"longest_edge": side}, {"longest_edge": 4 * side})
+            )
+
     @needs("transformers", "torchvision", "PIL")
     def test_processors_count_an_image_as_the_real_ones(self) -> None:
         """391 positions of 640 by 480 pixels for Qwen2.5-VL, 576 for LLaVA 1.5."""
