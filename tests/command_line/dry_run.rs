@@ -152,6 +152,116 @@ fn two_environments_stand_beside_each_other() {
 }
 
 #[test]
+fn jsonl_of_two_environments_is_one_line() {
+    let home = folder("against_jsonl");
+    python(&home.join("path/python3"), &home, &recorded());
+    let script = fs::read_to_string(home.join("path/python3")).expect("it is there");
+    let made = "[ \"$2\" = environment ] && echo \"$0\" && exit 0\n[ \"$2\" = dry-run ]";
+    program(
+        &home.join("path/python3"),
+        &script.replace("[ \"$2\" = dry-run ]", made),
+    );
+    let seen = dry_run(&home, &["--format", "jsonl", "--against", "trl==1.9", "trl", "sft"]);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let [answer] = &seen.lines()[..] else {
+        panic!("one line: {}", seen.stdout);
+    };
+    assert_eq!(answer["names"][1], "trl==1.9");
+}
+
+/// Returns the answer to a request for `path` at `host`.
+#[cfg(feature = "server")]
+fn fetched(host: &str, path: &str) -> String {
+    use std::io::{Read, Write};
+
+    let mut stream = std::net::TcpStream::connect(host).expect("it listens");
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("it takes a request");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[cfg(feature = "server")]
+#[test]
+fn the_recording_is_opened_on_the_page() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
+    let home = folder("open");
+    python(&home.join("path/python3"), &home, &recorded());
+    let opened = home.join("opened");
+    program(
+        &home.join("path/xdg-open"),
+        &format!("#!/bin/sh\necho \"$1\" > '{}'\n", opened.display()),
+    );
+    // Without a page nothing is run.
+    let none = home.join("none");
+    fs::create_dir_all(&none).expect("a folder");
+    let none = none.to_string_lossy().into_owned();
+    assert!(
+        dry_run(&home, &["--open", "--page", &none, "train.py"])
+            .refused()
+            .contains("holds no built page")
+    );
+    assert!(!home.join("words").exists());
+
+    let page = home.join("dist");
+    fs::create_dir_all(&page).expect("a folder");
+    let head = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'self'\"><title>the page</title>";
+    fs::write(page.join("index.html"), head).expect("it is written");
+    let mut child = vramscope()
+        .args(["dry-run", "--open", "--limit-gib", "0.05", "train.py"])
+        .current_dir(&home)
+        .env("HOME", &home)
+        .env("XDG_CACHE_HOME", home.join("cache"))
+        .env("PATH", home.join("path"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let line = lines
+        .map_while(Result::ok)
+        .find(|line| line.contains("shown at"))
+        .expect("the address is said");
+    let address = line.split_whitespace().find(|word| word.starts_with("http://"));
+    let address = address.expect("an address");
+    let (host, shown) = address["http://".len()..].split_once('/').expect("a host");
+    assert_eq!(shown, "#/recorded?recording=dry-run.vram.gz");
+    let index = fetched(host, "/");
+    assert!(
+        index.contains("<title>the page") && index.contains("content-security-policy: default-src 'self'"),
+        "{index}"
+    );
+    let file = fetched(host, "/dry-run.vram.gz");
+    assert!(
+        file.starts_with("HTTP/1.1 200") && file.contains(r#""what":"wandb""#),
+        "{file}"
+    );
+    for _ in 0..100 {
+        if opened.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(
+        fs::read_to_string(&opened).expect("the browser was asked").trim(),
+        address
+    );
+    let id = child.id().to_string();
+    Command::new("kill")
+        .args(["-INT", &id])
+        .status()
+        .expect("it is told to end");
+    // What the run came to is still what it ends with.
+    assert_eq!(child.wait().expect("it ends").code(), Some(3));
+}
+
+#[test]
 fn given_values_are_run_one_after_the_other() {
     let home = folder("vary");
     python(&home.join("path/python3"), &home, &recorded());

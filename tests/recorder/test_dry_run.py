@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -366,6 +367,88 @@ class World(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("CUDA_VISIBLE_DEVICES is empty", said)
 
+    def test_ctrl_c_is_no_failure_of_what_a_tool_does_at_its_end(self) -> None:
+        """Curves that it draws then, with a package that is not there."""
+        stopped = (
+            "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\nfinally:\n    import no_such_package\n"
+        )
+        with Folder(**{"a.py": textwrap.dedent(TRAIN).replace("    optimizer.step()", "    break") + stopped}) as f:
+            status, said = f.run("python", "a.py", apart=True)
+            self.assertEqual(status, 130, said)
+            self.assertIn("stopped; nothing was recorded", said)
+            self.assertNotIn("no_such_package", said)
+            self.assertEqual(f.names(), ["a.py", "settings.txt", "train.py"])
+
+    def test_what_a_command_prints_while_python_ends_is_not_shown(self) -> None:
+        """As bars of progress do when they are taken down."""
+        bar = "import builtins, os\nclass Bar:\n    def __del__(self):\n        os.write(2, b'67% done')\n"
+        bar += "builtins.bar = Bar()\n"
+        with Folder(**{"a.py": bar + textwrap.dedent(TRAIN)}) as f:
+            status, said = f.run("python", "a.py", apart=True)
+            self.assertEqual(status, 0, said)
+            self.assertNotIn("67% done", said)
+
+    def test_a_package_that_is_the_repositorys_own_is_not_asked_of_pip(self) -> None:
+        """A script in a folder of a repository, which its package is not installed from."""
+        with Folder(**{"mine.py": "raise SystemExit(0)\n"}) as f:
+            os.mkdir(os.path.join(f.path, "scripts"))
+            f.write("scripts/a.py", "import mine\n")
+            status, said = f.run("python", "scripts/a.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn("PYTHONPATH=.", said)
+            self.assertNotIn("pip install mine", said)
+            status, said = f.run("python", "scripts/a.py", PYTHONPATH=".")
+            self.assertIn("without an optimizer step", said)
+            f.write("run.sh", "export PYTHONPATH=.:$PYTHONPATH\npython scripts/a.py\n")
+            status, said = f.run("run.sh")
+            self.assertIn("without an optimizer step", said)
+            status, said = f.run("python", "scripts/b.py")
+            self.assertIn(f'"scripts/b.py" in {os.path.realpath(f.path)}. Did you mean "scripts/a.py"', said)
+        self.assertIn("pip install ms-swift", world.absent("swift"))
+        with self.assertRaises(ModuleNotFoundError) as missing:
+            importlib.import_module("torch.no_such_part")
+        said = str(world.explained(missing.exception))
+        self.assertIn(f"torch.no_such_part, which torch {torch.__version__.partition('+')[0]} of", said)
+        self.assertNotIn("pip install", said)
+
+    def test_a_command_of_another_version_says_which_package(self) -> None:
+        """A name that a library has no more, and a check of versions; the command's own mistakes stay its own."""
+        own = "from mine import nothing\n"
+        check = (
+            "raise ImportError('tool>=1,<=2 is required for a normal functioning of this module, but found tool==3.')"
+        )
+        with Folder(**{"a.py": "from torch.nn import NoSuchLayer\n", "b.py": own, "mine.py": "", "c.py": check}) as f:
+            status, said = f.run("python", "a.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn(f"NoSuchLayer of torch.nn, which torch {importlib.metadata.version('torch')} does", said)
+            self.assertIn("--with 'torch==VERSION,…'", said)
+            status, said = f.run("python", "b.py")
+            self.assertEqual(status, 1, said)
+            self.assertNotIn("--with", said)
+            f.write("requirements.txt", "tool==2\n")
+            status, said = f.run("python", "c.py")
+            self.assertEqual(status, 2, said)
+            self.assertIn("wants tool>=1,<=2, and tool==3 is installed", said)
+            self.assertIn("--with requirements.txt", said)
+
+    def test_a_step_that_fails_is_what_is_said(self) -> None:
+        """And not what a tool lacks to draw curves at its end."""
+        script = textwrap.dedent(TRAIN)
+        training = script[script.index("for _") :].replace("optimizer.step()", "raise KeyError('of the step')")
+        drawing = "try:\n" + textwrap.indent(training, "    ") + "finally:\n    import no_such_package\n"
+        with Folder(**{"a.py": script[: script.index("for _")] + drawing}) as f:
+            status, said = f.run("python", "a.py")
+            self.assertEqual(status, 1, said)
+            self.assertIn("KeyError: 'of the step'", said)
+            self.assertNotIn("no_such_package", said)
+
+    def test_a_value_that_a_script_leaves_to_the_environment_is_asked_for(self) -> None:
+        """`torchrun --nproc_per_node=${NPROC_PER_NODE}`, where nobody set it."""
+        with Folder(**{"run.sh": "torchrun --nproc_per_node=${NPROC_PER_NODE} train.py\n"}) as f:
+            status, said = f.run("run.sh")
+            self.assertEqual(status, 2, said)
+            self.assertIn("NPROC_PER_NODE=8 vramscope dry-run", said)
+
     def test_a_script_that_cannot_do_without_the_network_says_so(self) -> None:
         """Which host it asked, and what to fetch first, in place of a time-out."""
         script = "import urllib.request\nurllib.request.urlopen('https://data.example/train.json').read()\n"
@@ -493,6 +576,23 @@ class Launchers(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("One process with 2 cards", said)
             self.assertIn("NPROC_PER_NODE", said)
+
+    def test_objects_of_other_ranks_are_this_ranks(self) -> None:
+        """Trainers gather names and numbers of all ranks when they log."""
+        objects = """
+            import torch.distributed as dist
+            dist.init_process_group("nccl")
+            every = [None] * dist.get_world_size()
+            dist.all_gather_object(every, {"loss": 2})
+            assert every == [{"loss": 2}] * 3, every
+            dist.gather_object("a", every)
+            assert every == ["a"] * 3, every
+            dist.broadcast_object_list(every, src=0)
+            assert every == ["a"] * 3, every
+        """
+        with Folder(**{"a.py": textwrap.dedent(objects) + textwrap.dedent(TRAIN)}) as f:
+            status, said = f.run("torchrun", "--nproc_per_node", "3", "a.py")
+            self.assertEqual(status, 0, said)
 
 
 class Notebooks(unittest.TestCase):

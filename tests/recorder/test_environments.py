@@ -101,6 +101,31 @@ class Making(unittest.TestCase):
                 self.assertEqual(environments.environment(["ms-swift"], said.append), python)
                 self.assertEqual(Installer.told, [])
 
+    def test_torchaudio_is_that_of_pytorch(self) -> None:
+        """Where there is one, and nobody asks for another."""
+        asked: list[list[str]] = []
+
+        class Index:
+            """Has torchaudio 2.11.0 and 2.11.1."""
+
+            def resolve(self, specs: list[str]) -> dict[str, str]:
+                """Versions that fit."""
+                asked.append(specs)
+                if "torchaudio==2.12.0" in specs:
+                    raise NotMade("No matching distribution")
+                return {"torch": "2.11.0", "torchaudio": "2.11.0"}
+
+        def chosen(**versions: str) -> str:
+            return environments.beside_torch(Index(), ["tool"], versions).get("torchaudio", "none")
+
+        self.assertEqual(chosen(torch="2.11.0+cu130", torchaudio="2.11.1"), "2.11.0")
+        self.assertEqual(asked, [["tool", "torch==2.11.0", "torchaudio==2.11.0"]])
+        self.assertEqual(chosen(torch="2.12.0", torchaudio="2.11.1"), "2.11.1")
+        self.assertEqual((chosen(torch="2.11.0"), chosen(torch="2.11.0", torchaudio="2.11.0")), ("none", "2.11.0"))
+        self.assertEqual(len(asked), 2)
+        versions = {"torch": "2.11.0", "torchaudio": "2.11.1"}
+        self.assertEqual(environments.beside_torch(Index(), ["torchaudio>=2.11.1"], versions), versions)
+
     def test_a_failure_leaves_nothing_behind(self) -> None:
         """And says what the installer complained of."""
 

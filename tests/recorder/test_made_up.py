@@ -131,6 +131,24 @@ class Words(unittest.TestCase):
         preferred = maker.row("axolotl preference", data.samples[0])
         self.assertEqual([len(preferred[name].split()) for name in ("prompt", "chosen", "rejected")], [7, 3, 3])
 
+    def test_columns_of_a_script_are_asked_for_until_all_are_named(self) -> None:
+        """The hint keeps what was said, the answer last; an image is no text."""
+
+        def hint(said: str, column: str) -> str:
+            made = made_up.MadeUp(made_up.read("made-up:" + said), commands.Program("script", "a.py", []), [], Notes())
+            self.addCleanup(made.remove)
+            made.tell("any")
+            return str(made.explain(KeyError(f"'{column}'"))).rpartition("made-up:")[2]
+
+        self.assertEqual(hint("tokens=64", "answer"), "tokens=64,columns=answer")
+        self.assertEqual(hint("tokens=64,columns=answer", "question"), "tokens=64,columns=question+answer")
+        self.assertEqual(hint("tokens=64,columns=answer", "image"), "tokens=64,columns=answer,images=1x640x480")
+        data = made_up.read("made-up:tokens=64,images=1x32x24,columns=q+a")
+        made = made_up.MadeUp(data, commands.Program("script", "a.py", []), [], Notes())
+        self.addCleanup(made.remove)
+        row = made.row("trl prompt", made.data.samples[0])
+        self.assertEqual(row["image"], row["images"][0])
+
     @needs("PIL")
     def test_images_have_their_size(self) -> None:
         """As a library opens them."""
@@ -168,6 +186,16 @@ class Files(unittest.TestCase):
         self.assertEqual(made.get_vocab_size(), 1024)
         self.assertEqual(len(made.encode("the" + made_up.WORD * 99).ids), 100)
         self.assertEqual(made.encode("<|im_end|>the").ids[0], 1002)
+
+    @needs("transformers")
+    def test_an_image_is_cut_into_squares_of_what_the_tower_takes(self) -> None:
+        """SmolVLM's towers take 384 or 512 pixels, where transformers' defaults are those of 364."""
+        for side in (384, 512):
+            config = dict(model_type="smolvlm", scale_factor=3, vision_config=dict(image_size=side, patch_size=14))
+            told = json.loads(made_files.processor(config)[0]["preprocessor_config.json"])
+            self.assertEqual(
+                (told["max_image_size"], told["size"]), ({"longest_edge": side}, {"longest_edge": 4 * side})
+            )
 
     @needs("transformers", "torchvision", "PIL")
     def test_processors_count_an_image_as_the_real_ones(self) -> None:

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "src", "recorder")
@@ -123,6 +124,47 @@ class Values(unittest.TestCase):
 
         recorded(work)
         self.assertEqual(seen, ["cuda:0", True, "cpu", "meta", "meta", True, "cuda:0", True])
+
+    def test_constants_stay_known_when_they_are_multiplied(self) -> None:
+        """A constant times a number is one; a part of it that changes leaves the rest."""
+        seen: dict[str, Any] = {}
+
+        def work() -> None:
+            x = torch.ones(1000, device="cuda")
+            x.mul_(0.3)
+            seen["half"] = x.half()[7].item()
+            seen["whole"] = x[7].item()
+            seen["kind"] = type(x._vs.values).__name__
+            x[:10].mul_(2)
+            seen["parts"] = (x[3].item(), x[30].item())
+            several = [torch.full((5,), value, device="cuda") for value in (2.0, 3.0)]
+            torch._foreach_mul_(several, 5.0)
+            seen["several"] = [y[1].item() for y in several]
+            several[0].mul_(several[1])
+            seen["product"] = several[0][2].item()
+
+        recorded(work)
+        three = torch.tensor(1.0).mul_(0.3)
+        self.assertEqual((seen["whole"], seen["half"]), (three.item(), three.half().item()))
+        self.assertEqual(seen["kind"], "Constant")
+        self.assertEqual(seen["parts"], ((three * 2).item(), three.item()))
+        self.assertEqual((seen["several"], seen["product"]), ([10.0, 15.0], 150.0))
+
+    def test_views_lie_where_they_lie(self) -> None:
+        """A view of a view, of another type, and of complex numbers."""
+        seen: dict[str, Any] = {}
+
+        def work() -> None:
+            x = torch.arange(24, device="cuda").view(4, 6)
+            seen["twice"] = x[1:, 2:].t()[1].tolist()
+            seen["bytes"] = x.to(torch.int32)[2:].view(torch.int16)[0, ::2].tolist()
+            z = torch.zeros(4, 6, dtype=torch.complex64, device="cuda")
+            seen["conjugate"] = (z.conj().t().is_conj(), z.conj().t().shape, z.is_conj())
+
+        recorded(work)
+        self.assertEqual(seen["twice"], [9, 15, 21])
+        self.assertEqual(seen["bytes"], [12, 13, 14, 15, 16, 17])
+        self.assertEqual(seen["conjugate"][1:], ((6, 4), False))
 
 
 class Memory(unittest.TestCase):
@@ -355,6 +397,32 @@ class Memory(unittest.TestCase):
         recorded(work)
 
 
+class Progress(unittest.TestCase):
+    """What a dry run says while it goes on."""
+
+    def test_progress_says_which_micro_batch_runs(self) -> None:
+        """Of a step that has several, from its first to its last."""
+        from vramscope.dry_run import batches, run
+
+        seen: list[str] = []
+        loaders = mock.Mock(ahead=batches.Ahead(200, accumulated=2))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            vramscope.recording(os.path.join(folder, "run.vram.gz")) as session,
+        ):
+            model = torch.nn.Linear(4, 4).cuda()
+            optimizer = torch.optim.SGD(model.parameters())
+            model.register_forward_hook(lambda *given: seen.append(run.where(session, loaders)))
+            seen.append(run.where(session, loaders))
+            for _ in range(2):
+                for _ in range(2):
+                    model(torch.randn(2, 4, device="cuda")).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        places = [f"step {step}, micro-batch {batch} of 2, " for step in (1, 2) for batch in (1, 2)]
+        self.assertEqual(seen, ["", *places])
+
+
 class Attention(unittest.TestCase):
     """The backend is the one that PyTorch takes on the card."""
 
@@ -410,6 +478,20 @@ class Format(unittest.TestCase):
                 self.assertEqual(storage, born + 1)
                 born = storage
         live(found)
+
+    def test_code_that_is_gone_lends_no_line_to_code_that_comes(self) -> None:
+        """Python gives the place of a code object that died to the next one."""
+
+        def work() -> None:
+            for i in range(40):
+                names = {"x": torch.ones(3, device="cuda")}
+                exec(compile(f"y = x * {i}", f"made_{i}.py", "exec"), names)
+
+        found = recorded(work)
+        files = {x["id"]: x["file"] for x in found if x["t"] == "line"}
+        names = {x["id"]: x["name"] for x in found if x["t"] == "fn"}
+        products = [files[x["l"]] for x in found if x["t"] == "op" and names[x["f"]] == "aten.mul.Tensor"]
+        self.assertEqual(products, [f"made_{i}.py" for i in range(40)])
 
     def test_a_backward_operation_has_its_forward_module(self) -> None:
         """The gradient of the second linear map belongs to it."""

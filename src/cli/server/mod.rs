@@ -9,6 +9,7 @@ mod gate;
 mod listen;
 mod lists;
 mod metrics;
+mod one_recording;
 mod page;
 mod plausible;
 mod routes;
@@ -28,7 +29,8 @@ use crate::failure::Failure;
 use gate::Gate;
 use lists::Lists;
 use metrics::Metrics;
-use page::Page;
+pub use one_recording::show;
+pub use page::Page;
 use store::{Database, Store};
 use writer::Writer;
 

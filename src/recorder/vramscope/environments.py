@@ -37,7 +37,7 @@ LEFT_OUT = re.compile(
 # Packages that are shown with their versions.
 SHOWN = ("ms-swift", "llamafactory", "trl", "axolotl", "deepspeed", "accelerate", "transformers", "peft", "torch")
 # Changes whenever environments are made otherwise.
-FORM = "1"
+FORM = "2"
 # Packages that are built from source and would look for a GPU.
 BUILD = {
     "DS_BUILD_OPS": "0",
@@ -131,7 +131,7 @@ def environment(words: list[str], say: Any) -> Path:
         if not any(name_of(s) == "torch" for s in specs):
             asked.append(TORCH)
         say("finding out which versions fit each other")
-        chosen = installer.resolve(asked)
+        chosen = beside_torch(installer, asked, installer.resolve(asked))
         kept = {name: v for name, v in chosen.items() if not LEFT_OUT.match(name)}
         dropped = len(chosen) - len(kept)
         say(f"{versions(kept)}; {len(kept)} packages, {dropped} of NVIDIA's and for GPUs left out")
@@ -149,6 +149,20 @@ def more(specs: list[str]) -> list[str]:
     named = {name_of(s) for s in specs}
     wanted = [*IMAGES, *(x for name in named for x in OF_TOOL.get(name, ()))]
     return [x for x in wanted if x not in named]
+
+
+def beside_torch(installer: Any, asked: list[str], chosen: dict[str, str]) -> dict[str, str]:
+    """The chosen versions, with torchaudio of PyTorch's own where there is one.
+
+    torchaudio 2.11.1 declares `torch>=2.11`, and does not load beside 2.11.0: it calls a function of a later one.
+    """
+    torch, audio = (chosen.get(name, "").partition("+")[0] for name in ("torch", "torchaudio"))
+    if not torch or not audio or torch == audio or any(name_of(spec) == "torchaudio" for spec in asked):
+        return chosen
+    try:
+        return installer.resolve([*asked, f"torch=={torch}", f"torchaudio=={torch}"])
+    except NotMade:
+        return chosen  # none has been made for this PyTorch
 
 
 def versions(chosen: dict[str, str]) -> str:

@@ -1,6 +1,8 @@
 //! Command `dry-run`: runs a training command without a GPU, and shows what it takes.
 
 mod environment;
+#[cfg(feature = "server")]
+mod open;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -94,6 +96,9 @@ pub struct DryRun {
     /// Keeps the recording, which `vramscope estimate --recording` and the page show again
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    open: open::Open,
     /// Form of the result [default: text]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -122,7 +127,7 @@ const EXAMPLES: &str = "  vramscope dry-run swift sft --model Qwen/Qwen3-VL-2B-I
   vramscope dry-run accelerate launch --config_file fsdp.yaml train.py
   vramscope dry-run --json train.sh
   vramscope dry-run --gpu 4090 --max batch swift sft --config sft.yaml
-  vramscope dry-run finetune.ipynb
+  vramscope dry-run --open finetune.ipynb
   vramscope dry-run --with ms-swift==4.6 swift sft --config sft.yaml
   vramscope dry-run --with ms-swift --against ms-swift==4.4.2 swift sft sft.yaml
   vramscope dry-run --vary batch:1,2,4 trl sft --config sft.yaml
@@ -239,6 +244,8 @@ impl DryRun {
             self.time.data = Some(feed.clone());
         }
         let target = self.room.target()?;
+        #[cfg(feature = "server")]
+        let page = self.open.page()?;
         let python = match &self.with[..] {
             [] => environment::at_hand(self.python.as_deref(), &self.words[0])?,
             specs => environment::with_packages(self.python.as_deref(), specs)?,
@@ -281,7 +288,11 @@ impl DryRun {
                 format,
             );
         }
-        let verdict = show_one(&Source::File(out), (&self.room, &self.time), format)?;
+        let verdict = show_one(&Source::File(out.clone()), (&self.room, &self.time), format)?;
+        #[cfg(feature = "server")]
+        if let Some(page) = page {
+            open::show(page, &out)?;
+        }
         if target.is_none() {
             return Ok(());
         }

@@ -176,6 +176,11 @@ pub fn compare(
     let [outside_a, outside_b] = [of_a, of_b].map(outside);
     let difference = Difference::between([(&a.report, &outside_a), (&b.report, &outside_b)]);
     let versions = differing([&a.about.header, &b.about.header]);
+    let compared = Compared {
+        names,
+        versions: &versions,
+        difference: &difference,
+    };
     match format {
         Format::Text => output::print(&text::recorded_against(
             names,
@@ -183,11 +188,8 @@ pub fn compare(
             &difference,
             terminal::width(),
         )),
-        Format::Jsonl | Format::Json => output::print_json(&Compared {
-            names,
-            versions: &versions,
-            difference: &difference,
-        }),
+        Format::Json => output::print_json(&compared),
+        Format::Jsonl => output::print_json_line(&compared),
     }
 }
 

@@ -102,7 +102,10 @@ impl Serve {
 }
 
 /// Runs a future to its end on a multi-threaded runtime.
-fn wait_for<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+///
+/// # Errors
+/// Those of the future; and if the system gives no threads.
+pub fn wait_for<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::broken)?.block_on(future)
 }

@@ -35,16 +35,18 @@ pub(super) fn router(app: App, page: Option<Page>) -> Router {
         .method_not_allowed_fallback(method_not_allowed);
     let all = all.layer(from_fn(api_headers));
     let all = match page {
-        Some(page) => {
-            let files = vramscope_files::router(&page.folder).layer(from_fn_with_state(page, page_headers));
-            all.fallback_service(files)
-        }
+        Some(page) => all.fallback_service(files(page)),
         None => all.fallback(not_found),
     };
     all.layer(CatchPanicLayer::custom(broke))
         .layer(from_fn_with_state(app.clone(), in_time))
         .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
+}
+
+/// Creates the router of the page's files alone.
+pub(super) fn files(page: Page) -> Router {
+    vramscope_files::router(&page.folder).layer(from_fn_with_state(page, page_headers))
 }
 
 /// Middleware that limits the time of a request, whatever it waits for: its body, memory for it, the database.

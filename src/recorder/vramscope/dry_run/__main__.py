@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
 from vramscope.record import cards
@@ -86,9 +86,9 @@ class Screen:
         """Lets all that is printed go to a file, unless `verbose`."""
         self.began = time.monotonic()
         self.last = self.began
+        self.where: Callable[[], str] = lambda: ""  # in the run, if that is known
         self.log: TextIO | None = None
         self.own = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)
-        self.before = (os.dup(1), os.dup(2))
         if verbose:
             os.dup2(2, 1)
             return
@@ -117,7 +117,7 @@ class Screen:
             while not stop.wait(1.0):
                 if time.monotonic() - self.last > QUIET:
                     place = doing(sys._current_frames().get(main or 0))
-                    self.say(f"{time.monotonic() - self.began:.0f} s, {place}")
+                    self.say(f"{time.monotonic() - self.began:.0f} s, {self.where()}{place}")
 
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()
@@ -140,12 +140,13 @@ class Screen:
             self.own.writelines(f"  {line[:200]}\n" for line in lines[-SHOWN:])
 
     def close(self) -> None:
-        """Gives the streams back."""
+        """Ends our own lines.
+
+        The streams stay where they are: bars of progress print once more when Python takes them down, after the result.
+        """
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        os.dup2(self.before[0], 1)
-        os.dup2(self.before[1], 2)
         self.own.close()
 
 

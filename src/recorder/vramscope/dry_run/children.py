@@ -169,7 +169,13 @@ class Children:
 
         if args.standalone:
             args.rdzv_backend, args.rdzv_endpoint = "c10d", "localhost:0"
-        config, command, words = torchrun.config_from_args(args)
+        try:
+            config, command, words = torchrun.config_from_args(args)
+        except ValueError as e:
+            raise RecordingError(
+                f"torchrun does not take its flags: {e}. Where a script leaves a value to the environment, set it: "
+                "NPROC_PER_NODE=8 vramscope dry-run …"
+            ) from e
         words = [str(word) for word in words]
         words = [command, *words] if isinstance(command, str) else [sys.executable, *words]
         self.become(config.nproc_per_node, config.max_nodes)
@@ -211,10 +217,21 @@ class Children:
         return told
 
 
+def named_folders() -> list[str]:
+    """Folders that `PYTHONPATH` names, which Python would have searched if it had been started with it.
+
+    A script of the shell sets it, long after this Python was started.
+    """
+    named = os.environ.get("PYTHONPATH", "")
+    folders = [os.path.abspath(folder) for folder in named.split(os.pathsep)] if named else []
+    return [folder for folder in dict.fromkeys(folders) if folder not in sys.path]
+
+
 def execute(program: commands.Program) -> None:
     """Runs a script, a module, a program of the environment or a notebook as its own main program."""
     before_argv, before_path = sys.argv, list(sys.path)
     sys.argv = [program.target, *program.args]
+    sys.path[:0] = named_folders()
     try:
         if program.kind == "module" and program.target in TORCHRUN:
             # Run as a main program its functions would be others than those that are replaced.

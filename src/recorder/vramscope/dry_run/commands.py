@@ -179,7 +179,9 @@ def existing(path: str, named: str) -> str:
         folder = os.path.dirname(os.path.abspath(path))
         near = difflib.get_close_matches(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else [], 1)
         hint = f' Did you mean "{os.path.join(os.path.dirname(named), near[0])}"?' if near else ""
-        raise RecordingError(f'There is no file "{named}" in {os.path.dirname(os.path.abspath(path))}.{hint}')
+        # The folder from which it was named, so that both together are the path that was looked at.
+        root = os.path.abspath(path).removesuffix(os.path.normpath(named)).rstrip(os.sep)
+        raise RecordingError(f'There is no file "{named}"{f" in {root}" if root else ""}.{hint}')
     return path
 
 

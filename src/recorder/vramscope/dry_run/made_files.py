@@ -277,6 +277,10 @@ def processor(config: dict[str, Any]) -> tuple[dict[str, str], str]:
             told["image_seq_length"] = (
                 vision.get("num_image_tokens") or config.get("text_config", {}).get("num_image_tokens") or 256
             )
+    elif kind in ("idefics3", "smolvlm") and isinstance(size, int):
+        # An image is cut into squares of what the tower takes, of at most four a side, as in transformers' defaults
+        # (364 and four times 364) and in the published files of towers of 384 and 512.
+        told |= {"max_image_size": {"longest_edge": size}, "size": {"longest_edge": 4 * size}}
     elif kind.startswith("llava") and isinstance(size, int) and "clip" in str(vision.get("model_type", "clip")):
         told |= {"size": {"shortest_edge": size}, "crop_size": {"height": size, "width": size}}
     whole = processing_auto.PROCESSOR_MAPPING_NAMES.get(kind)

@@ -292,7 +292,8 @@ class MadeUp:
             row[column] = answer if column == self.data.columns[-1] else question
         if pictures:
             row["images"] = pictures
-            if kind == "anything":
+            # A script that reads columns of its own may read its image by this name.
+            if kind == "anything" or self.data.columns:
                 row["image"] = pictures[0]
         return row
 
@@ -413,9 +414,16 @@ class MadeUp:
         if named is None:
             return None
         has = ", ".join(self.row(f"trl {self.feed}", self.data.samples[0]))
+        asked = f'The command asks made-up samples for "{named[1]}"; they have {has}.'
+        if named[1] in ("image", "images"):
+            size = f"{self.data.said},images=1x640x480"
+            return RecordingError(f"{asked} Give them one: --data made-up:{size}")
+        # The answer stays last.
+        rest = re.sub(r",?columns=[^,]*", "", self.data.said).strip(",")
+        columns = "+".join([named[1], *self.data.columns])
         return RecordingError(
-            f'The command asks made-up samples for "{named[1]}"; they have {has}. Name the columns of its text, the '
-            f"last of them the answer: --data made-up:{self.data.said},columns={named[1]}"
+            f"{asked} Name the columns of its text, the last of them the answer: --data "
+            f"made-up:{rest}{',' if rest else ''}columns={columns}"
         )
 
 

@@ -52,6 +52,7 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
         progress=screen.step,
     )
     left: BaseException | None = None
+    failed: BaseException | None = None
     status = 0
     try:
         with session, screen.watching():
@@ -75,19 +76,20 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
                 )
             )
             follow(session, loaders, options.steps)
+            screen.where = lambda: where(session, loaders)
             try:
                 status = children.run(program, None)
             except Finished:
                 pass
             except Exception as e:
-                if ended(e):
+                if within(e, KeyboardInterrupt):
+                    # What a tool does at its end, Ctrl-C's too, may fail in turn.
+                    raise KeyboardInterrupt from e
+                if within(e, Finished):
                     # What a tool does at its end, such as drawing its curves, is none of the run's steps.
                     notes.tell(f"{type(e).__name__}: {e}"[:200], "raised after the last recorded step, and left out")
                 elif not options.keep_going or session.phases.done == 0:
-                    why = explained(e, hub, data)
-                    if why is not None:
-                        raise why from e
-                    raise
+                    failed = origin(e) if session.phases.step else e
                 else:
                     left = e
             finally:
@@ -96,6 +98,12 @@ def run(program: Program, options: argparse.Namespace, cards: int, notes: Notes,
                 doors.tell(notes)
                 untouched.undo()
                 tell(session, loaders, notes, doors)
+            if failed is not None:
+                # Raised here, an error has no other around it but what it came of.
+                why = explained(failed, hub, data)
+                if why is not None:
+                    raise why from failed
+                raise failed
     finally:
         untouched.undo() if untouched.active else None
         doors.remove()
@@ -125,11 +133,20 @@ def explained(error: BaseException, hub: Hub, data: MadeUp | None) -> RecordingE
     return None
 
 
-def ended(error: BaseException) -> bool:
-    """True for an error that was raised while the recording's end passed through the command."""
+def origin(error: BaseException) -> BaseException:
+    """The error of a step that failed, where what the tool does at its end fails in turn for want of a package."""
+    while isinstance(error, ModuleNotFoundError) and error.__context__ is not None:
+        if isinstance(error.__context__, ImportError):
+            break  # one way to import it after another
+        error = error.__context__
+    return error
+
+
+def within(error: BaseException, kind: type[BaseException]) -> bool:
+    """True for an error that was raised while one of this kind passed through the command."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, Finished):
+        if isinstance(seen, kind):
             return True
         seen = seen.__cause__ or seen.__context__
     return False
@@ -168,6 +185,14 @@ def follow(session: recording, loaders: Loaders, asked: int | None) -> None:
         end()
 
     session.phases.end_step = end_step  # type: ignore[method-assign]
+
+
+def where(session: recording, loaders: Loaders) -> str:
+    """Which micro-batch of which step runs, where a step has several: one of 32 takes minutes."""
+    phases, each = session.phases, loaders.ahead.accumulated
+    if each < 2 or not phases.open or phases.passed >= each:
+        return ""
+    return f"step {phases.step}, micro-batch {phases.passed + 1} of {each}, "
 
 
 def several(session: recording, children: Children) -> None:

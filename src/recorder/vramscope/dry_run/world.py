@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
@@ -208,6 +209,67 @@ OFFLINE_WORDS = re.compile(
 )
 
 
+# Packages that bring a module of another name; for some of these a package of the module's name is another's.
+PACKAGES = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dotenv": "python-dotenv",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "swift": "ms-swift",
+    "yaml": "pyyaml",
+}
+
+
+def absent(module: str, within: str = "") -> str:
+    """What to do for a module that is not there; `within` names a part of it, which alone may be missing."""
+    if within not in ("", module) and importlib.util.find_spec(module) is not None:
+        package = PACKAGES.get(module, module)
+        version = ""
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            version = f" {importlib.metadata.version(package)}"
+        return (
+            f"The command needs {within}, which {package}{version} of {sys.executable} does not have: it wants another "
+            f"version of {package}. Install the versions that go together, or have them found: "
+            "vramscope dry-run --with TOOL …"
+        )
+    if os.path.isdir(module) or os.path.isfile(module + ".py"):
+        return (
+            f"The command needs {module}, which is here in {os.getcwd()}, where Python does not look: it searches a "
+            f"script's own folder. Install it into {sys.executable} (pip install -e .), or put PYTHONPATH=. before the "
+            "dry run."
+        )
+    package = PACKAGES.get(module, module)
+    return (
+        f"The command needs {module}, which {sys.executable} does not have. Install it there "
+        f"(pip install {package}), or name the Python that has it: vramscope dry-run --python PATH …"
+    )
+
+
+def unfit(complaint: str) -> str | None:
+    """What to do where a command was written for another version of a library; None for other complaints."""
+    name = re.match(r"cannot import name '(\w+)' from '(\w+)([\w.]*)'", complaint)
+    wanted = re.match(r"(\S+) is required for a normal functioning of this module, but found (\S+)\.(\s|$)", complaint)
+    if name is not None:
+        package = PACKAGES.get(name[2], name[2])
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return None  # the command's own module
+        needs = f"The command wants {name[1]} of {name[2]}{name[3]}, which {package} {version} does not have"
+        found = f"{package}==VERSION"
+    elif wanted is not None:
+        needs, found = f"The command wants {wanted[1]}, and {wanted[2]} is installed", wanted[1]
+    else:
+        return None
+    spec = "requirements.txt" if os.path.isfile("requirements.txt") else f"'{found},…'"
+    return (
+        f"{needs}: it was written for another version. Have an environment made of the versions that it names: "
+        f"vramscope dry-run --with {spec} …, or name a Python that has them (--python PATH)."
+    )
+
+
 def explained(error: BaseException) -> RecordingError | None:
     """What to do where a script fails for want of the network or of a package; None for other errors."""
     seen: BaseException | None = error
@@ -217,10 +279,11 @@ def explained(error: BaseException) -> RecordingError | None:
             # Libraries that check versions put a sentence in place of the name.
             named = re.match(r"[\w.-]+$", seen.name) or re.search(r"'([\w.-]+)'", seen.name)
             top = named[0].strip("'").partition(".")[0] if named else seen.name
-            return RecordingError(
-                f"The command needs {top}, which {sys.executable} does not have. Install it there "
-                f"(pip install {top}), or name the Python that has it: vramscope dry-run --python PATH …"
-            )
+            return RecordingError(absent(top, named[0].strip("'") if named else top))
+        if isinstance(seen, ImportError):
+            why = unfit(str(seen))
+            if why is not None:
+                return RecordingError(why)
         if kind in ("LocalEntryNotFoundError", "OfflineModeIsEnabled") or OFFLINE_WORDS.search(str(seen)):
             return RecordingError(
                 f"The command wants the network: {str(error).splitlines()[0][:300]}\nA dry run uses none. Fetch what "

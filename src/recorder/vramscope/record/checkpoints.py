@@ -189,7 +189,9 @@ def load(model: Any, device: torch.device) -> None:
     for name, parameter in sorted(model.named_parameters(), key=lambda x: core.dot_natural_key(x[0])):
         # Quantized weights are there already.
         if name not in tied and not parameter.is_cuda:
-            parameter.data = parameter.data.to(device)
+            with torch.no_grad():
+                # The parameter itself, and not its data: values of large weights are not followed.
+                parameter.data = parameter.to(device)
 
 
 def warm_up(model: Any, spread: bool) -> None:

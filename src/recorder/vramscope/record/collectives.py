@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import pickle
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,28 @@ def _believe(patches: Patches) -> None:
     _buckets(patches, parallel.DistributedDataParallel)
     patches.set_existing(dist, barrier=lambda *args, **kwargs: None, get_backend=lambda group=None: "nccl")
     patches.set_existing(dist.distributed_c10d, get_backend=lambda group=None: "nccl")
+    for module in (dist, dist.distributed_c10d):
+        patches.set_existing(
+            module, all_gather_object=_all_gather, gather_object=_gather, broadcast_object_list=_broadcast
+        )
     _offloaded(patches)
+
+
+# Objects travel as bytes, which nobody sends: the other ranks are taken to have what this one has.
+
+
+def _all_gather(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    packed = pickle.dumps(obj)
+    object_list[:] = [pickle.loads(packed) for _ in object_list]
+
+
+def _gather(obj: Any, object_gather_list: list[Any] | None = None, *args: Any, **kwargs: Any) -> None:
+    if object_gather_list is not None:
+        _all_gather(object_gather_list, obj)
+
+
+def _broadcast(object_list: list[Any], *args: Any, **kwargs: Any) -> None:
+    pass
 
 
 def _offloaded(patches: Patches) -> None:

@@ -30,6 +30,8 @@ class MetaRequests(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Passes the call on."""
+        if not kwargs and func not in self.constructors:
+            return func(*args)
         kwargs = kwargs or {}
         device = kwargs.get("device")
         if device is None and func in self.constructors:

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from vramscope.record import assumed, gradients, indices, shaped, values
 from vramscope.record.errors import CannotEmulate
 from vramscope.record.place import Place
-from vramscope.record.plan import Lines, Out, Plan, Unplannable, make, meta_call, place, scan
+from vramscope.record.plan import Lines, Out, Plan, Unplannable, make, meta_call, scan
 from vramscope.record.tensors import CUDA, META, CudaTensor, Emulated, HostTensor, Storage, bare, dress, normal_device
 from vramscope.record.writer import Writer
 
@@ -21,6 +21,12 @@ UNWRITTEN = frozenset(("detach", "alias", "lift_fresh", "lift"))
 # Stands for an operation whose result holds data on the host.
 REAL = Plan(outs=[], spec=None, news=[], kind=HostTensor, single=True)
 FAKE = torch._C._TorchDispatchModeKey.FAKE
+
+# Asked at each operation, of which a recording has a million: looked up once.
+_empty_strided = torch.empty_strided
+_as_strided = torch._C.TensorBase.as_strided
+_dispatch_mode = torch._C._get_dispatch_mode
+_graph_task = torch._C._current_graph_task_id
 
 
 class Recorder(TorchDispatchMode):
@@ -97,7 +103,7 @@ class Recorder(TorchDispatchMode):
     def dispatch(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Answers one operation."""
         # PyTorch's own FakeTensorMode, below this mode, asks what shapes come out and makes no memory.
-        if self.off or torch._C._get_dispatch_mode(FAKE) is not None:
+        if self.off or _dispatch_mode(FAKE) is not None:
             return func(*args, **(kwargs or {}))
         for t in types:
             if not issubclass(t, Emulated) and t is not torch.Tensor and t is not torch.nn.Parameter:
@@ -111,16 +117,16 @@ class Recorder(TorchDispatchMode):
             named = self.names[func] = (name, shaped.HANDLERS.get(name), is_torch and name in indices.CHECKS)
         name, handler, has_indices = named
         # Backward's indices are forward's.
-        if has_indices and torch._C._current_graph_task_id() == -1:
+        if has_indices and _graph_task() == -1:
             indices.check(func, name, args, kwargs, self.place.module_path())
-        if name in gradients.IN_PLACE and torch._C._current_graph_task_id() != -1:
+        if name in gradients.IN_PLACE and _graph_task() != -1:
             func = self.counting.in_place(name, func, args)
             name = func._schema.name.split("::")[-1]
         if handler is not None:
             answer = handler(self, func, args, kwargs)
             if answer is not NotImplemented:
                 return answer
-        elif name == "add" and torch._C._current_graph_task_id() != -1:
+        elif name == "add" and _graph_task() != -1:
             func, args = self.counting.accumulated(func, args)
             name = "add_" if func is aten.add_.Tensor else "add"
         return self.answer(func, name, args, kwargs)
@@ -188,9 +194,16 @@ class Recorder(TorchDispatchMode):
         self, plan: Plan, func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: list[torch.Tensor]
     ) -> Any:
         """Makes the outputs of a plan, writes the operation down and works values out."""
-        news = self.allocate(plan)
-        outs = [self.output(o, plan, news, tensors) for o in plan.outs]
-        fresh = [x for x, o in zip(outs, plan.outs, strict=True) if o.group >= 0]
+        if plan.alone:
+            out = plan.outs[0]
+            plain = _empty_strided(out.shape, out.strides, dtype=out.dtype, device=META)
+            storage = self.storage(plain, plan.kind, plan.news[0])
+            news = [(plain, storage)]
+            fresh = outs = [dress(plain, plan.kind, storage)]
+        else:
+            news = self.allocate(plan)
+            outs = [self.output(o, plan, news, tensors) for o in plan.outs]
+            fresh = [x for x, o in zip(outs, plan.outs, strict=True) if o.group >= 0] if news else []
         if name == "_conj" and isinstance(outs[0], Emulated):
             # Kernels that take no conjugates get a copy, which C++ makes where it sees one.
             torch._C._set_conj(outs[0], not tensors[0].is_conj())
@@ -238,11 +251,20 @@ class Recorder(TorchDispatchMode):
             source = tensors[out.argument]
             if not isinstance(source, Emulated):
                 return source.as_strided(out.shape, out.strides, source.storage_offset() + out.offset)
-            plain = torch.empty(0, dtype=out.dtype, device=META)
-            offset = source.storage_offset() + out.offset
-            plain.set_(source.untyped_storage(), offset, out.shape, out.strides)
-            return dress(plain, type(source), source._vs)
+            return self.view(source, out)
         return out.value.clone() if isinstance(out.value, torch.Tensor) else out.value
+
+    def view(self, source: Emulated, out: Out) -> Emulated:
+        """A view of an emulated tensor."""
+        offset = source.storage_offset() + out.offset
+        if out.strided:
+            try:
+                return dress(_as_strided(source, out.shape, out.strides, offset), type(source), source._vs)
+            except RuntimeError:
+                pass  # beyond a storage that was resized meanwhile
+        plain = torch.empty(0, dtype=out.dtype, device=META)
+        plain.set_(source.untyped_storage(), offset, out.shape, out.strides)
+        return dress(plain, type(source), source._vs)
 
     def write(
         self, plan: Plan, func: Any, args: tuple, kwargs: dict[str, Any], outs: list, news: list, given: list
@@ -263,12 +285,13 @@ class Recorder(TorchDispatchMode):
                 plan.template = ""
         if not plan.template:
             return
-        pool = given + [x for x in outs if isinstance(x, torch.Tensor)]
+        pool = given + (outs if plan.alone else [x for x in outs if isinstance(x, torch.Tensor)])
         filled: list[Any] = []
         for i, offset in plan.references:
-            filled.append(place(pool[i]))
+            x = pool[i]
+            filled.append(x._vs.id if type(x) is CudaTensor else "h")
             if offset:
-                filled.append(pool[i].storage_offset())
+                filled.append(x.storage_offset())
         if plan.kind is CudaTensor:
             filled.extend(storage.id for _, storage in news)
         self.writer.ops += 1

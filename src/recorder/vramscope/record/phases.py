@@ -34,6 +34,7 @@ class Phases:
         self.open = False
         self.updated = False
         self.in_backward = 0
+        self.passed = 0  # backward passes of the step that is open
         self.in_optimizer = 0
         self.names: dict[int, tuple[str, int | None]] = {}
         self.roots: list[torch.nn.Module] = []
@@ -71,6 +72,7 @@ class Phases:
         """Begins a step unless one is open."""
         if not self.open:
             self.step += 1
+            self.passed = 0
             self.open = True
             self.mark("step", step=self.step)
 
@@ -162,6 +164,7 @@ class Phases:
         finally:
             self.recorder.place.modules = held
             self.in_backward -= 1
+            self.passed += 1
             self.reasons.gradients()
             self.mark("backward_end")
 

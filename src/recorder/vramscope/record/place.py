@@ -31,7 +31,10 @@ class Place:
         """Outside of any module."""
         self.writer = writer
         self.modules: list[int] = []
-        self.foreign: dict[CodeType, bool] = {}
+        # By the id of a code object, which is kept here so that none gets it again: a code object's own hash is that of
+        # all its constants, worked out each time.
+        self.foreign: dict[int, tuple[CodeType, bool]] = {}
+        self.lines: dict[tuple[int, int], int] = {}
         self.made: dict[int, tuple[int | None, int | None]] = {}
         self.last_sequence = -1
         self.tails: dict[tuple, str] = {}
@@ -48,12 +51,12 @@ class Place:
 
     def is_foreign(self, code: CodeType) -> bool:
         """True if `code` is neither PyTorch's nor the recorder's."""
-        known = self.foreign.get(code)
+        known = self.foreign.get(id(code))
         if known is None:
             name = code.co_filename
-            known = not name.startswith((TORCH, OWN, "<frozen", "<string"))
-            self.foreign[code] = known
-        return known
+            known = (code, not name.startswith((TORCH, OWN, "<frozen", "<string")))
+            self.foreign[id(code)] = known
+        return known[1]
 
     def frame(self) -> FrameType | None:
         """The innermost frame outside PyTorch."""
@@ -62,7 +65,8 @@ class Place:
         while frame is not None:
             # Asked for each operation, through a dozen frames of PyTorch's: a call for each would show.
             code = frame.f_code
-            if foreign[code] if code in foreign else self.is_foreign(code):
+            known = foreign.get(id(code))
+            if known[1] if known is not None else self.is_foreign(code):
                 return frame
             frame = frame.f_back
         return None
@@ -75,13 +79,14 @@ class Place:
     def declared(self, frame: FrameType) -> int:
         """Id of the line that a frame is at."""
         code = frame.f_code
-        key = (code, frame.f_lineno)
-        known = self.writer.known("line", key)
-        if known is not None:
-            return known
-        return self.writer.declare(
-            "line", key, file=short(code.co_filename), line=frame.f_lineno, function=code.co_name
-        )
+        number = frame.f_lineno
+        known = self.lines.get((id(code), number))
+        if known is None:
+            self.is_foreign(code)  # keeps it
+            known = self.lines[id(code), number] = self.writer.declare(
+                "line", (code, number), file=short(code.co_filename), line=number, function=code.co_name
+            )
+        return known
 
     def tail(self) -> str:
         """Last keys of an op line."""

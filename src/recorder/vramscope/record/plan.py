@@ -29,6 +29,8 @@ class Out:
     offset: int = 0
     group: int = -1
     value: Any = None
+    # True for a view that C++ makes of its argument as it is: of the same type, with no bits of its own.
+    strided: bool = False
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class Plan:
     references: list[tuple[int, bool]] = field(default_factory=list)
     written: bool = False
     mutates: bool = False
+    # True if all that comes back is one tensor that fills the memory which it is made in.
+    alone: bool = False
 
 
 PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format, complex)
@@ -139,14 +143,26 @@ def make(func: Any, args: tuple, kwargs: dict[str, Any], kind: type[Emulated]) -
         lie = dict(shape=tuple(leaf.shape), strides=tuple(leaf.stride()), dtype=leaf.dtype)
         source = where.get(storage._cdata, -1)
         if source >= 0:
-            outs.append(Out(argument=source, offset=leaf.storage_offset() - sources[source].storage_offset(), **lie))
+            offset = leaf.storage_offset() - sources[source].storage_offset()
+            strided = leaf.dtype == sources[source].dtype and not leaf.dtype.is_complex
+            outs.append(Out(argument=source, offset=offset, strided=strided, **lie))
             continue
         if storage._cdata not in groups:
             groups[storage._cdata] = len(news)
             news.append(storage.nbytes())
         outs.append(Out(group=groups[storage._cdata], offset=leaf.storage_offset(), **lie))
     mutable = bool(func._schema.is_mutable)
-    return Plan(outs=outs, spec=spec, news=news, kind=kind, single=single, mutates=mutable)
+    first = outs[0] if single and len(news) == 1 else None
+    alone = first is not None and first.group == 0 and first.offset == 0 and extent(first) == news[0]
+    return Plan(outs=outs, spec=spec, news=news, kind=kind, single=single, mutates=mutable, alone=alone)
+
+
+def extent(out: Out) -> int:
+    """Bytes that a tensor reaches over, from its first element to its last."""
+    if 0 in out.shape:
+        return 0
+    last = sum((n - 1) * stride for n, stride in zip(out.shape, out.strides, strict=True))
+    return (last + 1) * out.dtype.itemsize
 
 
 class Lines:

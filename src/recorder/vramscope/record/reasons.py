@@ -12,6 +12,7 @@ from vramscope.record import held
 from vramscope.record.mode import Recorder
 from vramscope.record.patches import Patches
 from vramscope.record.tensors import CudaTensor
+from vramscope.record.writer import text
 
 
 def part(x: Any) -> Any:
@@ -45,7 +46,11 @@ class Reasons:
         if key not in self.told:
             self.told.add(key)
             self.explained.add(x._vs.id)
-            self.recorder.writer.write("why", s=x._vs.id, **{"is": reason}, **keys)
+            line = f'{{"t":"why","s":{key[0]},"is":"{reason}"'
+            for name, value in keys.items():
+                if value is not None:
+                    line += f',"{name}":{value if type(value) is int else text(value)}'
+            self.recorder.writer.line(line + "}")
 
     def install(self, patches: Patches) -> None:
         """Notes where saved tensors go through hooks, which must not be called to look at them."""

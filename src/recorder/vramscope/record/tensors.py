@@ -116,9 +116,12 @@ def is_cuda(x: Any) -> bool:
     return isinstance(x, CudaTensor)
 
 
+_make_subclass = torch.Tensor._make_subclass
+
+
 def dress(bare: torch.Tensor, kind: type[Emulated], storage: Storage) -> Emulated:
-    """A tensor of this kind over the memory of `bare`, a plain meta tensor."""
-    out = torch.Tensor._make_subclass(kind, bare, False, device_for_backend_keys=kind.home)
+    """A tensor of this kind over the memory of `bare`, a plain tensor without data."""
+    out = _make_subclass(kind, bare, False, device_for_backend_keys=kind.home)
     out._vs = storage
     return out
 

@@ -37,6 +37,9 @@ COPIES = frozenset(("_to_copy", "clone"))
 PRODUCTS = frozenset(("convolution", "mm", "addmm", "bmm", "baddbmm"))
 PRODUCED = 1 << 16
 
+# Operations that multiply each element by one number.
+SCALINGS = frozenset(("mul_", "_foreach_mul_"))
+
 # Elements of a parameter up to which its values stay known when it moves to the card or is cast. Larger ones hold what
 # was drawn or loaded, differ after each step, and are cast in each: following them cost half of a recording's time.
 PARAMETER = 1 << 12
@@ -173,6 +176,8 @@ def mutate(func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: l
         return
     if not any(x._vs.values is not None for x in emulated) and not _begins(name, emulated, tensors):
         return
+    if name in SCALINGS and scale(func, args, kwargs, targets, tensors):
+        return
     known = all(of(t) is not None for t in tensors)
     if known and (name not in RANDOM or not emulated[0].dtype.is_floating_point):
         for x in emulated:
@@ -184,6 +189,23 @@ def mutate(func: Any, name: str, args: tuple, kwargs: dict[str, Any], tensors: l
             pass
     for x in emulated:
         x._vs.values = None
+
+
+def scale(func: Any, args: tuple, kwargs: dict[str, Any], targets: list[torch.Tensor], tensors: list) -> bool:
+    """Multiplies constants by a number without writing them out, as an optimizer does in its first step."""
+    if len(tensors) > len(targets):
+        return False
+    if not all(isinstance(x, Emulated) and type(x._vs.values) is Constant and covers(x) for x in targets):
+        return False
+    if any(x.numel() > limit(x.dtype) for x in targets):
+        return False  # too large to be followed further
+    one = {id(x): torch.full((), x._vs.values.value, dtype=x.dtype, device=CPU) for x in targets}
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    args, kwargs = pytree.tree_unflatten([one.get(id(a), a) for a in flat], spec)
+    func(*args, **kwargs)
+    for x in targets:
+        put_constant(x, one[id(x)].item())
+    return True
 
 
 def _begins(name: str, targets: list[Emulated], tensors: list[torch.Tensor]) -> bool:

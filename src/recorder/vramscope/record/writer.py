@@ -91,7 +91,7 @@ class Writer:
     def line(self, what: str) -> None:
         """Writes one line of JSON after the frees that are due."""
         if self._pending_frees:
-            self._lines.append('{"t":"free","s":' + text(self._pending_frees) + "}")
+            self._lines.append('{"t":"free","s":[' + ",".join(map(str, self._pending_frees)) + "]}")
             self._pending_frees = []
         self._lines.append(what)
         if len(self._lines) >= 4096:
