@@ -22,6 +22,13 @@ impl Tape {
         self.set_part(x, part, value)
     }
 
+    /// `x[a:b] = value` for elements of the first dimension, as many as `value` has.
+    pub fn set_slice(&self, x: Tensor, value: &Tensor) -> Tensor {
+        let mut part = *x.shape();
+        part[0] = value.size(0);
+        self.set_part(x, part, value)
+    }
+
     /// `x[.., a:b].copy_(value)` for elements of the last dimension, as many as `value` has.
     pub fn set_columns(&self, x: Tensor, value: &Tensor) -> Tensor {
         let mut part = *x.shape();

@@ -1,5 +1,6 @@
 //! Attention of packed patches within their images.
 
+use crate::dtype::DType;
 use crate::model::parts::qwen_vl::{Attended, Positions, SegmentCall, Segments, apply_vision_rotary, attend_within};
 use crate::nn::{Builder, Linear};
 use crate::setup::Attention;
@@ -45,7 +46,10 @@ impl PackedAttention {
         self.module.call(t, move || {
             let [patches, width] = [x.size(0), x.size(1)];
             let [mut q, mut k, mut v] = self.project(t, &x, |x| t.view(x, [patches, self.heads, width / self.heads]));
-            (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
+            (q, k) = match attn {
+                Attention::FlashAttention2 => flash_rotary(t, [&q, &k], positions),
+                Attention::Sdpa | Attention::Eager => apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin),
+            };
             [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
             let Attended {
                 mut out,
@@ -90,4 +94,19 @@ impl PackedAttention {
         };
         attend_within(t, attn, segments, &call)
     }
+}
+
+/// `apply_rotary_pos_emb_flashatt` (`modeling_ovis2_5.py`; no other tower of these has its FlashAttention simulated): queries and
+/// keys in fp32 are turned by flash-attn's kernel, which takes half of the cosines and sines.
+fn flash_rotary(t: &Tape, x: [&Tensor; 2], positions: &Positions) -> (Tensor, Tensor) {
+    let waves =
+        [&positions.cos, &positions.sin].map(|wave| t.no_grad(|| t.contiguous(&t.narrow(wave, 1, wave.last() / 2))));
+    let [q, k] = x.map(|x| {
+        let turned = {
+            let wide = t.to_dtype(x, DType::F32);
+            t.flash_rotary(&wide, &waves)
+        };
+        t.to_dtype(&turned, x.dtype())
+    });
+    (q, k)
 }
