@@ -41,9 +41,8 @@ impl Tape {
             self.reads(&out, &[x]);
         }
         rec.finish(self, out, move |t, bw| {
-            let g = bw.grad();
-            let is_last = is_channels_last(g.shape(), g.strides());
-            smallvec![Some(t.image(shape, g, is_last, "interpolate backward"))]
+            // Its meta function gives the gradient no memory format, unlike the bilinear one's.
+            smallvec![Some(t.image(shape, bw.grad(), false, "interpolate backward"))]
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::model::parts::qwen_vl::{Attended, Positions, SegmentCall, Segments, apply_vision_rotary, attend_within};
-use crate::nn::{Builder, Linear};
+use crate::nn::{self, AttentionCall, Builder, Linear};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
 
@@ -50,6 +50,11 @@ impl PackedAttention {
                 Attention::FlashAttention2 => flash_rotary(t, [&q, &k], positions),
                 Attention::Sdpa | Attention::Eager => apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin),
             };
+            if let Some(lengths) = segments.slices().filter(|_| attn != Attention::FlashAttention2) {
+                let outs = self.of_slices(t, [&q, &k, &v], lengths);
+                let joined = t.cat(&outs.iter().collect::<Vec<_>>(), 0);
+                return (self.out_proj.call(t, &joined), Vec::new());
+            }
             [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
             let Attended {
                 mut out,
@@ -71,6 +76,25 @@ impl PackedAttention {
             out = t.reshape(&out, [1, patches, width]);
             self.out_proj.call(t, &out)
         })
+    }
+
+    /// Attends within each of the segments by PyTorch's attention: [patches, heads, width of one] → outputs of [patches of a
+    /// segment, width].
+    fn of_slices(&self, t: &Tape, qkv: [&Tensor; 3], lengths: &[u64]) -> Vec<Tensor> {
+        let each = |&length: &u64| {
+            let [q, k, v] = qkv.map(|x| t.transpose(&t.unsqueeze(&t.narrow(x, 0, length), 0), 1, 2));
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: None,
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (out, _) = nn::attention(t, Attention::Sdpa, &call);
+            t.reshape(&out, [length, self.heads * out.last()])
+        };
+        lengths.iter().map(each).collect()
     }
 
     /// Queries, keys and values, each split into heads as it is made.
