@@ -41,7 +41,7 @@ impl Tape {
             self.reads(&out, &[x]);
         }
         rec.finish(self, out, move |t, bw| {
-            // Its meta function gives the gradient no memory format, unlike the bilinear one's.
+            // A recorded step of Ovis2.5: the gradient of channels-last pixels is contiguous.
             smallvec![Some(t.image(shape, bw.grad(), false, "interpolate backward"))]
         })
     }
