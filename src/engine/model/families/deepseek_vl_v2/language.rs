@@ -29,7 +29,7 @@ struct Layer {
 }
 
 enum FeedForward {
-    Mlp(Mlp),
+    Mlp(Box<Mlp>),
     Experts(Box<Experts>),
 }
 
@@ -95,7 +95,7 @@ impl Layer {
         let experts = c.experts.as_ref().filter(|e| e.sparse[index]);
         let mlp = t.scope("mlp", || match experts {
             Some(e) => FeedForward::Experts(Box::new(Experts::new(b, c, e))),
-            None => FeedForward::Mlp(Mlp::of(b, [c.hidden, c.intermediate], false, c.activation)),
+            None => FeedForward::Mlp(Box::new(Mlp::of(b, [c.hidden, c.intermediate], false, c.activation))),
         });
         Self {
             self_attn,
