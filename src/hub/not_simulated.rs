@@ -38,10 +38,10 @@ mod tests {
         for given in [
             "openbmb/MiniCPM-o-2_6",
             "/models/MiniCPM-o-2_6-int4",
-            "AIDC-AI/Ovis2.5-2B",
+            "moonshotai/Kimi-VL-A3B-Instruct",
             "unsloth/gemma-3n-E2B-it-unsloth-bnb-4bit",
             "google/gemma-3n-E4B",
-            "deepseek-ai/deepseek-vl2-tiny",
+            "deepseek-ai/deepseek-vl2",
         ] {
             let why = not_simulated(given).unwrap_or_else(|| panic!("{given}")).to_string();
             assert!(

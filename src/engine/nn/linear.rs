@@ -8,7 +8,7 @@ use super::lora::LoraSlot;
 use super::nf4::Nf4;
 use super::wrapped::Wrapped;
 use crate::dtype::DType;
-use crate::tape::{Kind, Module, Tape, Tensor, Why};
+use crate::tape::{Failure, Kind, Module, Tape, Tensor, Why};
 
 /// `torch.nn.Linear`.
 pub struct Linear {
@@ -196,6 +196,18 @@ impl Linear {
         match &self.weight {
             Weight::Dense(weight) => weight,
             Weight::Wrapped(_) | Weight::Nf4(_) => unreachable!("heads are left out of both"),
+        }
+    }
+
+    /// The weight [output, input], for a model that reads it itself; none, and the run fails, if it is in 4 bits or has a
+    /// parametrisation.
+    pub fn read_weight(&self, t: &Tape) -> Option<Tensor> {
+        match &self.weight {
+            Weight::Dense(weight) => Some(weight.clone()),
+            Weight::Wrapped(_) | Weight::Nf4(_) => {
+                t.fail(|| Failure::WeightRead);
+                None
+            }
         }
     }
 

@@ -38,6 +38,12 @@ pub enum Failure {
         /// Positions that its kernel spans.
         kernel: u64,
     },
+    /// The model multiplies with a map's weight itself, which is none that can be multiplied.
+    #[error(
+        "this model multiplies with the weight of a map itself, which fails if it is in 4 bits, and is not simulated with an \
+         adapter of a parameter: take `freeze` lora, and `lora_targets` that name maps"
+    )]
+    WeightRead,
     /// The head is none that TRL replaces, or its replacement is not simulated.
     #[error(
         "TRL's head, which makes no logits (`add_fused_lm_head`), is not simulated for this model; take `trainer` transformers"

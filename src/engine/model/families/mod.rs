@@ -16,6 +16,7 @@ pub mod cosmos3_edge;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
+pub mod deepseek_vl_v2;
 pub mod ernie4_5_vl;
 pub mod exaone4_5;
 pub mod falcon;
@@ -51,6 +52,7 @@ pub mod mllama;
 pub mod mpt;
 pub mod opt;
 pub mod ovis2;
+pub mod ovis2_5;
 pub mod paddleocr_vl;
 pub mod paligemma;
 pub mod persimmon;
@@ -152,9 +154,11 @@ families! {
     aya_vision::AyaVisionConfig,
     lfm2_vl::Lfm2VlConfig,
     ovis2::Ovis2Config,
+    ovis2_5::Ovis25Config,
     llama4::Llama4Config,
     deepseek_vl::DeepseekVlConfig,
     deepseek_vl_hybrid::DeepseekVlHybridConfig,
+    deepseek_vl_v2::DeepseekVlV2Config,
     janus::JanusConfig,
     got_ocr2::GotOcr2Config,
     mistral3::Mistral3Config,

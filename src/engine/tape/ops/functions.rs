@@ -65,6 +65,34 @@ impl Tape {
         })
     }
 
+    /// `AddAuxiliaryLoss` of DeepSeek-V2's own code (`modeling_deepseek.py`): `x` as it is; backward gives the loss of the balance
+    /// among experts a gradient of one.
+    pub fn add_auxiliary_loss(&self, x: &Tensor, loss: &Tensor) -> Tensor {
+        let rec = self.record("AddAuxiliaryLossBackward", &[x, loss]);
+        let (out, dtype) = (x.detach(), loss.dtype());
+        rec.finish(self, out, move |t, bw| {
+            let one = bw.want(1, || t.empty([], dtype, "ones"));
+            smallvec![Some(bw.grad().clone()), one]
+        })
+    }
+
+    /// `apply_rotary_emb` of flash-attn (`flash_attn/layers/rotary.py`): positions turn `x` in one kernel, forward and back, which
+    /// keeps their cosines and sines.
+    pub fn flash_rotary(&self, x: &Tensor, waves: &[Tensor; 2]) -> Tensor {
+        let mut rec = self.record("ApplyRotaryEmbBackward", &[x]);
+        for wave in waves {
+            rec.save(self, wave);
+        }
+        let out = self.empty_like(x, x.dtype(), "apply_rotary");
+        if self.works() {
+            self.reads(&out, &[x]);
+        }
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            smallvec![Some(t.empty_like(g, g.dtype(), "apply_rotary backward"))]
+        })
+    }
+
     /// `torch.scatter(x, -1, places, number)`: backward clears the gradient at the places.
     pub fn scatter_number(&self, x: &Tensor, places: &Tensor) -> Tensor {
         let mut rec = self.record("ScatterBackward1", &[x]);

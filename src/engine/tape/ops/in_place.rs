@@ -22,11 +22,36 @@ impl Tape {
         self.set_part(x, part, value)
     }
 
+    /// `x[a:b] = value` for elements of the first dimension, as many as `value` has.
+    pub fn set_slice(&self, x: Tensor, value: &Tensor) -> Tensor {
+        let mut part = *x.shape();
+        if *value.shape() == part {
+            return self.overwrite(x, value);
+        }
+        part[0] = value.size(0);
+        self.set_part(x, part, value)
+    }
+
     /// `x[.., a:b].copy_(value)` for elements of the last dimension, as many as `value` has.
     pub fn set_columns(&self, x: Tensor, value: &Tensor) -> Tensor {
         let mut part = *x.shape();
         part[x.dim() - 1] = value.last();
         self.set_part(x, part, value)
+    }
+
+    /// Writes over all of a tensor that needs no gradient: that of the whole is the value's (`CopyBackwards`).
+    fn overwrite(&self, x: Tensor, value: &Tensor) -> Tensor {
+        let rec = self.record("CopyBackwards", &[value]);
+        let out = x.detach();
+        drop(x);
+        let dtype = value.dtype();
+        rec.finish(self, out, move |t, bw| {
+            let g = bw.grad();
+            smallvec![Some(match dtype == g.dtype() {
+                true => g.clone(),
+                false => t.to_dtype_raw(g, dtype),
+            })]
+        })
     }
 
     /// Writes into a part of a tensor, of the given shape.

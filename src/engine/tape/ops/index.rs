@@ -63,6 +63,29 @@ impl Tape {
         })
     }
 
+    /// `x[i].masked_scatter_(mask, source)` of one element of the first dimension, in place: backward copies the gradient of the
+    /// whole, then that of the element, whose marked places it clears (`CopySlices` in
+    /// `torch/csrc/autograd/functions/tensor.cpp`).
+    pub fn scatter_into_row(&self, x: Tensor, mask: &Tensor, source: &Tensor) -> Tensor {
+        let mut rec = self.record("CopySlices", &[&x, source]);
+        rec.save(self, mask);
+        let row = x.alias(x.shape().removed(0), x.strides().removed(0));
+        self.in_masked_scatter(&row, mask);
+        let (shape, strides) = (*x.shape(), *x.strides());
+        let (of_row, of_source) = (*row.shape(), *source.shape());
+        let out = x.detach();
+        drop((row, x));
+        rec.finish(self, out, move |t, bw| {
+            let (g, mask) = (bw.grad(), &bw.saved[0]);
+            let whole = t.empty_strided(shape, strides, g.dtype(), "gradient of the whole");
+            let part = t.empty(of_row, g.dtype(), "gradient of the element");
+            let cleared = bw.want(0, || t.empty(of_row, g.dtype(), "masked_fill"));
+            let ds = bw.want(1, || t.masked_select(&part, mask, &of_source));
+            drop((cleared, part));
+            smallvec![bw.want(0, || whole.clone()), ds]
+        })
+    }
+
     /// Computes the position of each source element (`masked_scatter_cuda_kernel` in
     /// `aten/src/ATen/native/cuda/IndexKernel.cu`).
     pub(crate) fn in_masked_scatter(&self, x: &Tensor, mask: &Tensor) {

@@ -29,6 +29,23 @@ impl Tape {
         })
     }
 
+    /// `torch.nn.functional.interpolate(x, size, mode="bicubic")` of [batch, channels, height, width], with channels last if
+    /// `x` has them (`aten/src/ATen/native/cuda/UpSampleBicubic2d.cu`).
+    pub fn interpolate_bicubic(&self, x: &Tensor, [height, width]: [u64; 2]) -> Tensor {
+        let x = &self.cast_high(x);
+        let rec = self.record("UpsampleBicubic2DBackward0", &[x]);
+        let shape = *x.shape();
+        let resized = Dims::new(&[shape[0], shape[1], height, width]);
+        let out = self.image(resized, x, is_channels_last(x.shape(), x.strides()), "interpolate");
+        if self.works() {
+            self.reads(&out, &[x]);
+        }
+        rec.finish(self, out, move |t, bw| {
+            // A recorded step of Ovis2.5: the gradient of channels-last pixels is contiguous.
+            smallvec![Some(t.image(shape, bw.grad(), false, "interpolate backward"))]
+        })
+    }
+
     /// `torch.nn.functional.grid_sample(x, grid)` of [1, channels, height, width] at [1, n, 1, 2]: [1, channels, n, 1].
     /// Backward makes a gradient of the grid, wanted or not.
     pub fn grid_sample(&self, x: &Tensor, grid: &Tensor) -> Tensor {

@@ -198,9 +198,14 @@ impl Tape {
 
     /// `x.unbind(0)`: one view for each element of the first dimension; backward stacks.
     pub fn unbind(&self, x: &Tensor) -> Vec<Tensor> {
+        self.unbind_at(x, 0)
+    }
+
+    /// `x.unbind(dim)`: one view for each element of the dimension; backward stacks.
+    pub fn unbind_at(&self, x: &Tensor, dim: usize) -> Vec<Tensor> {
         let rec = self.record("UnbindBackward0", &[x]);
-        let one = x.alias(x.shape().removed(0), x.strides().removed(0));
-        let outs = (0..x.size(0))
+        let one = x.alias(x.shape().removed(dim), x.strides().removed(dim));
+        let outs = (0..x.size(dim))
             .map(|_| one.alias(*one.shape(), *one.strides()))
             .collect();
         let shape = *x.shape();

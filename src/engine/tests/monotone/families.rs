@@ -13,6 +13,7 @@ use super::mixtures::{
     delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, inside, minimax_m3, minimax_m3_text,
 };
 use super::omni::{qwen2_5_omni, qwen3_omni_moe};
+use super::own_code::{deepseek_vl_v2, ovis2_5};
 
 /// Every family whose forward is simulated.
 pub const FAMILIES: &[Family] = &[
@@ -359,6 +360,9 @@ pub const FAMILIES: &[Family] = &[
             "vision_config": tower("video_llama_3_vision", w)})
     }),
     beside_text("kimi_k25", true, kimi_k25),
+    beside_text("ovis2_5", true, ovis2_5),
+    beside_text("deepseek_vl_v2", true, |w| deepseek_vl_v2(false, w)),
+    beside_text("deepseek_vl_v2 latent", true, |w| deepseek_vl_v2(true, w)),
     beside_text("paddleocr_vl", true, |w| {
         let mut text = decoder("paddleocr_vl_text", w);
         text["rope_scaling"] = json!({"type": "default", "mrope_section": [2, 3, 3]});

@@ -7,6 +7,7 @@ mod family;
 mod latent;
 mod mixtures;
 mod omni;
+mod own_code;
 
 use families::FAMILIES;
 use family::Family;

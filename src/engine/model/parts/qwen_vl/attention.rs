@@ -15,6 +15,8 @@ pub struct Segments {
     cuts: Rc<Cuts>,
     /// `cu_seqlens`, kept by checkpointed blocks.
     _bounds: Tensor,
+    /// True if code cuts them out one by one, each with a gradient of the whole, where it does not take FlashAttention.
+    is_sliced: bool,
 }
 
 impl Segments {
@@ -23,7 +25,21 @@ impl Segments {
         Self {
             cuts: Rc::new(Cuts::new(lengths)),
             _bounds: bounds,
+            is_sliced: false,
         }
+    }
+
+    /// The same, which code cuts out one by one (`queries[start:end]`) in place of splitting the whole.
+    pub fn sliced(self) -> Self {
+        Self {
+            is_sliced: true,
+            ..self
+        }
+    }
+
+    /// Lengths of the segments, if code cuts them out one by one.
+    pub fn slices(&self) -> Option<&[u64]> {
+        self.is_sliced.then(|| self.cuts.lengths())
     }
 
     /// Makes one segment of each frame of each image.

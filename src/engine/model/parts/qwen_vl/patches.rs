@@ -44,6 +44,9 @@ pub enum Widening {
     Rounded,
     /// Scales it up by its shorter side, with both cut to whole pixels (GLM-4V).
     Cut,
+    /// Scales it up by its shorter side, with the other rounded; one that is more than 200 times as long as wide is
+    /// squeezed to that (Ovis2.5).
+    Shorter,
     /// Pads it to whole tokens; an image is only scaled down, by its pixels or by a side of this many patches (Kimi-K2.5).
     Padded(u64),
 }
@@ -67,6 +70,15 @@ impl Resize {
                         size[other] = nearest(size[other] * token, size[side]);
                         size[side] = token;
                     }
+                }
+            }
+            Widening::Shorter => {
+                let (short, long) = if size[0] < size[1] { (0, 1) } else { (1, 0) };
+                if size[short] < token {
+                    size[long] = nearest(size[long] * token, size[short]);
+                    size[short] = token;
+                } else {
+                    size[long] = size[long].min(200 * size[short]);
                 }
             }
             Widening::Cut => {
@@ -227,5 +239,30 @@ mod tests {
         // A poster is scaled down and a stripe up, as in `smart_resize`.
         let sizes = vec![[480, 640], [300, 200], [16_000, 8000], [10, 100]];
         assert_eq!(grids(None, sizes), [[34, 46], [22, 14], [362, 180], [2, 14]]);
+    }
+
+    /// Sizes that `smart_resize` of Ovis2.5's repository makes of [height, width]: a photo, a line of text, an icon, a poster.
+    #[test]
+    fn ovis_widens_by_the_shorter_side() {
+        let patches = QwenPatches {
+            layers: 27,
+            heads: 16,
+            channels: 3,
+            patch: 16,
+            temporal_patch: 1,
+            merge: 2,
+            resize: Resize {
+                pixels: [448 * 448, 1344 * 1792],
+                widening: Widening::Shorter,
+            },
+        };
+        let setup = Setup {
+            image_sizes: vec![[480, 640], [20, 300], [10, 20], [16_000, 8000], [40, 9000]],
+            ..Setup::default()
+        };
+        assert_eq!(
+            patches.grids(&setup),
+            [[30, 40], [8, 110], [20, 40], [136, 68], [2, 500]]
+        );
     }
 }
