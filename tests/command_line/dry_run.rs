@@ -185,6 +185,17 @@ fn fetched(host: &str, path: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
+/// Waits until another program has written a line into a file, and returns it.
+#[cfg(feature = "server")]
+fn written(path: &std::path::Path) -> String {
+    loop {
+        match fs::read_to_string(path) {
+            Ok(text) if text.ends_with('\n') => return text,
+            _ => std::thread::sleep(std::time::Duration::from_millis(50)),
+        }
+    }
+}
+
 #[cfg(feature = "server")]
 #[test]
 fn the_recording_is_opened_on_the_page() {
@@ -242,16 +253,7 @@ fn the_recording_is_opened_on_the_page() {
         file.starts_with("HTTP/1.1 200") && file.contains(r#""what":"wandb""#),
         "{file}"
     );
-    for _ in 0..100 {
-        if opened.exists() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    assert_eq!(
-        fs::read_to_string(&opened).expect("the browser was asked").trim(),
-        address
-    );
+    assert_eq!(written(&opened).trim(), address);
     let id = child.id().to_string();
     Command::new("kill")
         .args(["-INT", &id])

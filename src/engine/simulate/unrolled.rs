@@ -220,6 +220,21 @@ pub(super) mod tests {
         assert!(compared > 200, "{compared}");
     }
 
+    /// LFM2's convolutions have no adapters, so that the graph begins at the first block with attention.
+    #[test]
+    fn blocks_before_the_first_adapter_are_no_model_of_those_behind_it() {
+        let model = Model::from_catalogue("LiquidAI/LFM2-1.2B").unwrap();
+        let setup = Setup {
+            seq: 256,
+            precision: Precision::Fp32,
+            freeze: Freeze::Lora,
+            trainer: TrainerKind::Transformers,
+            use_cache: Some(false),
+            ..Setup::default()
+        };
+        assert!(compare(&model, &setup));
+    }
+
     prop_compose! {
         fn drawn()(
             (accum, batch) in (1_u64..6, 1_u64..3),

@@ -47,7 +47,7 @@ pub use ops::{BatchNormTensors, Cuts, LogProbs, Mask, SdpaBackend, SdpaInputs, T
 pub(crate) use ops::{FlashCaller, MOST_IN_PLACE, promote};
 pub use repeat::{Alike, Point};
 pub use rewind::Ready;
-pub use stack::{Deduplication, Piece, Position};
+pub use stack::{Deduplication, Piece, Position, where_graph_begins};
 pub use stage::Stage;
 pub use storage::Storage;
 pub use tensor::Tensor;

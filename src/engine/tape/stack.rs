@@ -147,6 +147,20 @@ fn stands(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
     (runs, stands)
 }
 
+/// Makes the first blocks of a frozen input kinds of their own, up to the first block of the last kind: adapters may be in blocks
+/// of some kinds alone, and the graph begins in the first that has one, so that a block before it is not like one behind.
+pub fn where_graph_begins(mut kinds: Vec<u64>, input: &Tensor) -> Vec<u64> {
+    if !input.requires_grad() {
+        let is_first = |i: usize| !kinds[..i].contains(&kinds[i]);
+        let last = (0..kinds.len()).rev().find(|&i| is_first(i)).unwrap_or(0);
+        let own = kinds.iter().max().map_or(0, |most| most + 1);
+        if last > 0 {
+            (0..=last).for_each(|i| kinds[i] = own + i as u64);
+        }
+    }
+    kinds
+}
+
 impl Tape {
     /// Deduplicates layers from here on, as `deduplication` configures.
     pub fn lighten(&self, deduplication: Deduplication) {

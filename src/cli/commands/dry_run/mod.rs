@@ -272,21 +272,7 @@ impl DryRun {
             (false, format) => format.unwrap_or(Format::Text),
         };
         if !self.against.is_empty() {
-            let specs = environment::replaced(&self.with, &self.against);
-            let other = environment::with_packages(self.python.as_deref(), &specs)?;
-            let path = scratch.path().join("against.vram.gz");
-            self.record(&other, &path, None)?;
-            let name = |specs: &[String]| match specs {
-                [] => "the packages at hand".to_owned(),
-                specs => specs.join(" "),
-            };
-            let names = [name(&self.with), name(&specs)];
-            return compare(
-                &names,
-                [Source::File(out), Source::File(path)],
-                (&self.room, &self.time),
-                format,
-            );
+            return self.beside_another(out, scratch.path(), format);
         }
         let verdict = show_one(&Source::File(out.clone()), (&self.room, &self.time), format)?;
         #[cfg(feature = "server")]
@@ -302,6 +288,21 @@ impl DryRun {
             Some(Verdict::Oom) => Err(Failure::Verdict(3)),
             None => Err(Failure::Verdict(4)),
         }
+    }
+
+    /// Runs the command in another environment too, and shows both recordings beside each other.
+    fn beside_another(&self, out: PathBuf, scratch: &Path, format: Format) -> Result<(), Failure> {
+        let specs = environment::replaced(&self.with, &self.against);
+        let other = environment::with_packages(self.python.as_deref(), &specs)?;
+        let path = scratch.join("against.vram.gz");
+        self.record(&other, &path, None)?;
+        let name = |specs: &[String]| match specs {
+            [] => "the packages at hand".to_owned(),
+            specs => specs.join(" "),
+        };
+        let names = [name(&self.with), name(&specs)];
+        let both = [Source::File(out), Source::File(path)];
+        compare(&names, both, (&self.room, &self.time), format)
     }
 
     /// Runs the recorder on the command; what it says goes to the terminal as it comes.

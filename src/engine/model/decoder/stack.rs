@@ -16,7 +16,7 @@ use crate::model::lazy::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
 use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Numbered, Pattern, Rotary};
 use crate::setup::Attention;
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Tape, Tensor, where_graph_begins};
 
 /// Function of a block's index and input, which returns another input if it replaces that.
 pub type Before<'a> = &'a dyn Fn(&Tape, usize, &Tensor) -> Option<Tensor>;
@@ -322,7 +322,7 @@ impl Decoder {
         let mut h = Some(h);
         let kinds = match before {
             Some(_) => (0..self.layers.len() as u64).collect(),
-            None => self.kinds(full.cache.is_some(), changed),
+            None => where_graph_begins(self.kinds(full.cache.is_some(), changed), &_block_output),
         };
         t.stack(&kinds, &mut |i| {
             if let Some(replaced) = before.and_then(|before| before(t, i, h.as_ref()?)) {

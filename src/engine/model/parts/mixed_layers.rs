@@ -9,7 +9,7 @@ use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{Linear, Numbered, RmsNorm};
-use crate::tape::{Component, Tape, Tensor};
+use crate::tape::{Component, Tape, Tensor, where_graph_begins};
 
 /// State that layers of one kind share in one forward.
 pub struct LayerContext {
@@ -57,7 +57,7 @@ pub fn run_layers<L: MixedLayer + 'static>(
         .zip(layers)
         .map(|(&is_recurrent, layer)| layer.kind() << 1 | u64::from(is_recurrent))
         .collect();
-    t.stack(&kinds, &mut |i| {
+    t.stack(&where_graph_begins(kinds, &h), &mut |i| {
         let shared = if is_recurrent[i] { &recurrent } else { &attention };
         let (layer, shared) = (layers[i].clone(), shared.clone());
         let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
