@@ -1,7 +1,7 @@
 //! Groups of the catalogue's models: by the vendor, and by size where a vendor has many.
 
 /// Vendors by the beginning of a name in lower case: the owner of an id, or a short name.
-const VENDORS: [(&str, &str); 43] = [
+const VENDORS: [(&str, &str); 44] = [
     ("qwen", "Qwen"),
     ("llava", "LLaVA"),
     ("tinyllava", "LLaVA"),
@@ -25,6 +25,7 @@ const VENDORS: [(&str, &str); 43] = [
     ("salesforce", "Salesforce"),
     ("blip2", "Salesforce"),
     ("deepseek-ai", "DeepSeek"),
+    ("aidc-ai", "AIDC-AI"),
     ("zai-org", "Z.ai"),
     ("thudm", "Z.ai"),
     ("baidu", "Baidu"),

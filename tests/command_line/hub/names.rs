@@ -77,11 +77,11 @@ fn what_is_said_of_a_model_is_in_its_json() {
 fn a_launch_of_a_model_that_is_not_simulated_names_the_command_that_answers() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("my run.sh");
-    std::fs::write(&file, "swift sft --model AIDC-AI/Ovis2.5-2B --tuner_type lora\n").expect("it is written");
+    std::fs::write(&file, "swift sft --model allenai/Molmo-7B-D-0924 --tuner_type lora\n").expect("it is written");
     let file = file.display().to_string();
     let ran = run(["estimate", "--launch", &file]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("SigLIP 2's tower"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("CLIP's tower"), "{}", ran.stderr);
     assert!(
         ran.stderr.contains(&format!("vramscope dry-run '{file}'")),
         "{}",

@@ -10,6 +10,7 @@ mod one_process;
 mod optimizers;
 mod pipeline_parallel;
 mod process;
+mod shared;
 mod steps;
 mod tensor_parallel;
 mod trainer;
