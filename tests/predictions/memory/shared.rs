@@ -42,8 +42,10 @@ fn predict(row: &Row) -> Result<Report, String> {
     simulate_parallel(&model, &case.setup, &parallel, Gpu::H200).map_err(|error| error.to_string())
 }
 
-/// Rows, each with its predicted peak and reserved bytes.
-fn all() -> Vec<(Row, Result<(u64, u64), String>)> {
+/// A row with its predicted peak and reserved bytes, or the reason for none.
+type Predicted = (Row, Result<(u64, u64), String>);
+
+fn all() -> Vec<Predicted> {
     let rows: Vec<Row> = rows(FILE);
     let predicted = |row: Row| {
         let report = predict(&row);
@@ -112,7 +114,7 @@ fn the_kept_table_of_drawn_runs_on_several_gpus_is_todays() {
     kept::hold(TABLE, &table(&all()));
 }
 
-fn table(rows: &[(Row, Result<(u64, u64), String>)]) -> String {
+fn table(rows: &[Predicted]) -> String {
     let mut out = String::from(
         "# Drawn runs of Trainer on several GPUs against their predictions\n\ntransformers' Trainer 5.17 (PyTorch 2.11, \
          accelerate 1.15, DeepSpeed 0.19.8) on the first of several GPUs, with configurations, strategies and settings drawn by \
