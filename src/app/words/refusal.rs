@@ -195,6 +195,7 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
             let [accum, each, most] = [accum, each, most].map(|n| n.to_string());
             t_string!(i18n, refusal.long_step, message, accum, each, most)
         }
+        Failure::WeightRead => t_string!(i18n, refusal.weight_read, message),
         Failure::HeadNotReplaced => t_string!(i18n, refusal.head_not_replaced, message),
         Failure::LlavaNextFull => t_string!(i18n, refusal.llava_next_full, message),
         Failure::TrainedInPart { module } => t_string!(i18n, refusal.trained_in_part, message, module),
