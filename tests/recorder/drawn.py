@@ -24,7 +24,8 @@ DEADLINE_SECONDS = 600
 def record(line: dict[str, Any], path: str) -> None:
     """Two steps of a line, as `configurations.py run` measures them.
 
-    ZeRO's stage 3 gathers ahead once it has seen two passes, and DDP orders its buckets anew behind the first: three steps.
+    Three where it shares: ZeRO's stage 3 gathers ahead once it has seen two passes, and DDP orders its buckets anew
+    behind the first.
     """
     import vramscope
     from vramscope.record import collectives
