@@ -79,7 +79,7 @@ reasons! {
         alone; that is not simulated yet";
     deepspeed_keys() = "`zero` is of DeepSpeed";
     deepspeed_offload() = "`offload` in words is DeepSpeed's";
-    deepspeed_optim() = "DeepSpeed hands the optimizer flat parts of the parameters, and torch.optim.Muon takes matrices alone";
+    deepspeed_optim() = "DeepSpeed is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd, sgdm and adafactor";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
     deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled` and `fp16: enabled`";
     deepspeed_preferences() = "stage 3 is not simulated yet with `trainer` trl_dpo, whose reference model it would share too";
@@ -94,8 +94,10 @@ reasons! {
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
     fsdp_precision() = "FSDP with parameters gathered in fp16 is not simulated yet";
     fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
+    fsdp_without_text() = "FSDP under a trainer is not simulated yet for models without text";
     fsdp_zero_grad() = "FSDP2 is not simulated yet with `zero_grad` other than to_none";
     grpo_alone() = "several GPUs are not simulated yet with `trainer` trl_grpo";
+    idle_tower() = "several GPUs are not simulated yet for samples without images of a model that takes them";
     loop_alone() = "this `strategy` is not simulated yet with a `trainer` other than loop";
     mp_autocast() = "`mp` takes the place of autocast";
     mp_trainer() = "under a trainer the precision is the trainer's own, which `mp` is not";

@@ -116,8 +116,9 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
             leave "zero_grad" => |s, _| s.zero_grad = ZeroGrad::ToNone,
         ],
     ),
+    (&["idle_tower"], ways![set "images" = "1" => |s, _| s.images = 1,]),
     (
-        &["loop_alone", "mp_trainer"],
+        &["loop_alone", "fsdp_without_text", "mp_trainer"],
         ways![
             set "strategy" = "ddp" => |_, p| (p.strategy, p.mp) = (Strategy::Ddp, false),
             set "strategy" = "deepspeed2" => |_, p| (p.strategy, p.mp) = (Strategy::Deepspeed2, false),

@@ -195,6 +195,7 @@ pub const fn share(parallel: &Parallel) -> Share {
 /// When the strategy is not simulated for the model or the setup.
 pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
+    refuse_idle_tower(model, setup)?;
     refuse_sharded_experts(model, setup, parallel)?;
     match parallel.strategy.is_pipeline() {
         true => pipeline::base(model, setup, parallel),
@@ -208,12 +209,16 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
         return base_of_parts(model, setup, parallel);
     }
     refuse(setup, parallel)?;
+    refuse_idle_tower(model, setup)?;
     refuse_sharded_experts(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
         return Ok(deepspeed::base(setup, parallel));
     }
     let is_accelerates = parallel.strategy.shards_parameters() && setup.trainer.is_derived();
     if is_accelerates || parallel.strategy.is_fsdp1() {
+        if !model.takes().text {
+            return Err(why::fsdp_without_text());
+        }
         let is_fsdp1 = parallel.strategy.is_fsdp1();
         return Ok(fsdp::hooks::base(setup, is_fsdp1));
     }
@@ -222,6 +227,14 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
         ..setup.clone()
     })
+}
+
+/// Refuses samples without images for a model with a tower, whose gradients other GPUs would wait for.
+fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    if setup.images > 0 || !model.takes().parts {
+        return Ok(());
+    }
+    Err(why::idle_tower())
 }
 
 /// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.

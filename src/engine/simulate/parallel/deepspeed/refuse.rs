@@ -14,8 +14,16 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if !casts {
         return Err(why::deepspeed_precision());
     }
-    // Its optimizers hand the client's a flat part, which Muon refuses (`Muon only supports 2D parameters`).
-    if setup.optim == Optimizer::Muon {
+    // Those that were compared with recordings: each gets a flat part of the parameters.
+    if !matches!(
+        setup.optim,
+        Optimizer::Adamw
+            | Optimizer::AdamwFused
+            | Optimizer::AdamwLoop
+            | Optimizer::Sgd
+            | Optimizer::Sgdm
+            | Optimizer::Adafactor
+    ) {
         return Err(why::deepspeed_optim());
     }
     if setup.ema || setup.zero_grad != ZeroGrad::ToNone {
