@@ -128,6 +128,22 @@ pub(crate) struct Support<'a> {
     pub pipeline: Option<&'a DecoderConfig>,
 }
 
+impl Support<'_> {
+    /// That of a model which takes token ids beside a tower that takes none, with linear maps of the usual names, and of which
+    /// Liger and the plans of several GPUs know nothing.
+    pub const USUAL: Support<'static> = Support {
+        main_inputs: MainInputs {
+            model_takes_ids: true,
+            tower_takes_ids: false,
+        },
+        adapters: AdapterMaps::Usual,
+        liger: Liger::Unknown,
+        no_flash: None,
+        tensor_parallel: None,
+        pipeline: None,
+    };
+}
+
 /// Plan of transformers' tensor parallelism for a model (`base_model_tp_plan`).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TensorPlan<'a> {

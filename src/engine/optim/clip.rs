@@ -19,7 +19,7 @@ pub(crate) fn in_foreach_norm<R>(t: &Tape, tensors: u64, largest: u64, make: imp
     norms
 }
 
-/// How the norms of gradients are taken.
+/// Way in which `clip_grad_norm_` takes the norms of gradients, which what wraps the model decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Norms {
     /// All at once.

@@ -19,7 +19,7 @@ pub(super) struct LargePool {
     numbers: Vec<StorageId>,
     /// Events of making the model and of preparing it.
     pub build: Vec<Event>,
-    /// How many of them make the model.
+    /// Number of events that make the model, before `empty_cache()` and what prepares it for several GPUs.
     pub made: usize,
     /// Events of the first step.
     pub first: Vec<Event>,

@@ -70,7 +70,8 @@ pub struct Recording {
     pub log: Log,
     /// Events of making the model, and then of preparing it for several GPUs.
     pub build: Vec<Event>,
-    /// How many of them make the model; then `torch.cuda.empty_cache()` is called.
+    /// Number of events that make the model: `torch.cuda.empty_cache()` is called behind them, so that the rest finds no cached
+    /// memory.
     pub made: usize,
     /// The first step, in which optimizer states appear.
     pub first: Step,

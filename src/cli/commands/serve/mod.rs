@@ -104,7 +104,7 @@ impl Serve {
 /// Runs a future to its end on a multi-threaded runtime.
 ///
 /// # Errors
-/// Those of the future; and if the system gives no threads.
+/// Returns the errors of the future, or an error if the system gives no threads.
 pub fn wait_for<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::broken)?.block_on(future)

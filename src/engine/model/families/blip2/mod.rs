@@ -15,7 +15,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::libraries::NoFlash;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -85,11 +85,8 @@ impl Family for Blip2Config {
                 model_takes_ids: false,
                 tower_takes_ids: false,
             },
-            adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::Blip2),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

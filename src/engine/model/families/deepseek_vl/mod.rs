@@ -12,8 +12,7 @@ use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::forward::Forward;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -77,16 +76,6 @@ impl Family for DeepseekVlConfig {
     }
 
     fn support(&self) -> Support<'_> {
-        Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
-            adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
-        }
+        Support::USUAL
     }
 }

@@ -12,8 +12,8 @@ use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::forward::Forward;
+use crate::model::libraries::NoFlash;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -78,15 +78,8 @@ impl Family for DeepseekVlHybridConfig {
 
     fn support(&self) -> Support<'_> {
         Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
-            adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

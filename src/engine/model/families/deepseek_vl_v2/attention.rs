@@ -7,7 +7,7 @@ use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
-/// What all blocks share.
+/// Mask and positions, which the model makes once and each block gets.
 pub struct Shared {
     /// Mask in the type of the hidden states, [batch, 1, seq, seq].
     pub mask: Mask,
@@ -110,8 +110,9 @@ impl Llama {
     }
 }
 
-/// `DeepseekV2Attention`: scores and outputs are of the latent itself. Of a recorded step its backward differs by the
-/// sum of the latent's two gradients, [batch, seq, rank], which PyTorch makes anew and this adds in place.
+/// `DeepseekV2Attention`: scores and outputs are of the latent itself. Its forward is that of a recorded step. Its backward is
+/// not: PyTorch makes the sum of the latent's two gradients, [batch, seq, rank], anew, where this adds in place, and the
+/// counts of events leave room for more.
 pub struct Latent {
     module: Module,
     queries: Queries,

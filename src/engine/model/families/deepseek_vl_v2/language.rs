@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
 use crate::nn::{Builder, Embedding, Numbered, RmsNorm, ids};
-use crate::tape::{Mask, Tape, Tensor};
+use crate::tape::{Mask, Tape, Tensor, where_graph_begins};
 
 /// `DeepseekV2Model`.
 pub struct Language {
@@ -69,7 +69,7 @@ impl Language {
         let mut _layer_outputs = embeds.clone();
         let mut h = Some(embeds.clone());
         let kinds: Vec<u64> = self.sparse.iter().map(|&is_sparse| u64::from(is_sparse)).collect();
-        t.stack(&kinds, &mut |i| {
+        t.stack(&where_graph_begins(kinds, &embeds), &mut |i| {
             let (layer, shared) = (self.layers[i].clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
             let Some(input) = h.take() else {

@@ -23,7 +23,7 @@ pub fn fitted([height, width]: [u64; 2], candidates: &[[u64; 2]]) -> [u64; 2] {
 mod tests {
     use super::*;
 
-    /// What `select_best_resolution` chooses of the published candidates.
+    /// Chooses among the published candidates as `select_best_resolution` does (`processing_deepseek_vl_v2.py`).
     #[test]
     fn an_image_keeps_the_most_of_its_pixels() {
         let mut candidates: Vec<[u64; 2]> = (1..=9)

@@ -13,7 +13,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::libraries::{AdapterMaps, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -84,10 +84,8 @@ impl Family for Ernie45VlConfig {
                 tower_takes_ids: true,
             },
             adapters: AdapterMaps::BesideExperts,
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

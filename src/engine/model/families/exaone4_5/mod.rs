@@ -11,7 +11,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::libraries::NoFlash;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -84,11 +84,8 @@ impl Family for Exaone45Config {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

@@ -13,8 +13,8 @@ use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Suppor
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::forward::Forward;
+use crate::model::libraries::{Liger, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -116,15 +116,9 @@ impl Family for Gemma4Config {
     fn support(&self) -> Support<'_> {
         let wide = self.text.kinds.iter().any(|heads| heads.width > FLASH_WIDTH);
         Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
-            adapters: AdapterMaps::Usual,
             liger: Liger::NotSimulated,
             no_flash: wide.then_some(NoFlash::WideHeads),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

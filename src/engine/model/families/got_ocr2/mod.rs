@@ -13,7 +13,7 @@ use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::libraries::NoFlash;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -88,11 +88,8 @@ impl Family for GotOcr2Config {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

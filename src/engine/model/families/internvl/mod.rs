@@ -11,8 +11,8 @@ use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Suppor
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::forward::Forward;
+use crate::model::libraries::Liger;
 use crate::model::parts::tiles::tiles_of;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
@@ -105,21 +105,15 @@ impl Family for InternVlConfig {
 
     fn support(&self) -> Support<'_> {
         Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
-            adapters: AdapterMaps::Usual,
             liger: match self.is_qianfan {
                 true => Liger::Unknown,
                 false => Liger::Replaces,
             },
-            no_flash: None,
             tensor_parallel: match self.is_qianfan {
                 true => None,
                 false => TensorPlan::of(&self.text, false),
             },
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

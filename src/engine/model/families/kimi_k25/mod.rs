@@ -14,8 +14,8 @@ use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::forward::Forward;
+use crate::model::libraries::{AdapterMaps, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -84,18 +84,12 @@ impl Family for KimiK25Config {
 
     fn support(&self) -> Support<'_> {
         Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
             adapters: match self.text.experts {
                 Some(_) => AdapterMaps::BesideExperts,
                 None => AdapterMaps::Usual,
             },
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

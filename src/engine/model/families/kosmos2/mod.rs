@@ -13,7 +13,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::libraries::{AdapterMaps, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -82,10 +82,8 @@ impl Family for Kosmos2Config {
                 tower_takes_ids: self.text.is_kosmos2_5,
             },
             adapters: AdapterMaps::OtherNames,
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 

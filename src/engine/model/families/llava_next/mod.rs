@@ -16,8 +16,8 @@ use crate::model::decoder::gemma::GemmaText;
 use crate::model::decoder::stack::Decoder;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::forward::Forward;
+use crate::model::libraries::Liger;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -106,21 +106,15 @@ impl Family for LlavaNextConfig {
 
     fn support(&self) -> Support<'_> {
         Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
-            adapters: AdapterMaps::Usual,
             liger: match self.kind {
                 LlavaNextKind::Next => Liger::Replaces,
                 LlavaNextKind::Video(_) | LlavaNextKind::Onevision(_) => Liger::Unknown,
             },
-            no_flash: None,
             tensor_parallel: match self.kind {
                 LlavaNextKind::Next => TensorPlan::of(&self.text, false),
                 LlavaNextKind::Video(_) | LlavaNextKind::Onevision(_) => None,
             },
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Suppor
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::forward::Forward;
+use crate::model::libraries::{AdapterMaps, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -78,15 +78,9 @@ impl Family for MiniMaxM3VlConfig {
 
     fn support(&self) -> Support<'_> {
         Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
             adapters: AdapterMaps::BesideExperts,
-            liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, Override, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
+use crate::model::libraries::{Liger, NoFlash};
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -98,11 +98,9 @@ impl Family for MllamaConfig {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
             liger: Liger::Fails,
             no_flash: Some(NoFlash::Mllama),
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

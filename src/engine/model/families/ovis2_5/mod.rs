@@ -11,8 +11,7 @@ use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Suppor
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::forward::Forward;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -40,7 +39,8 @@ impl Family for Ovis25Config {
         Box::new(forward::Ovis25::new(b, self))
     }
 
-    /// Where flash-attn is installed, the tower takes it whatever the language model's attention is.
+    /// Exact where tower and language model take the same attention. The repository's code takes flash-attn in the tower wherever it
+    /// is installed; `attn` says for both here.
     fn fidelity(&self) -> Fidelity {
         Fidelity::Exact
     }
@@ -78,17 +78,7 @@ impl Family for Ovis25Config {
     }
 
     fn support(&self) -> Support<'_> {
-        Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
-            adapters: AdapterMaps::Usual,
-            liger: Liger::Unknown,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
-        }
+        Support::USUAL
     }
 
     fn batches_ragged(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::Liger;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -88,11 +88,9 @@ impl Family for Qwen2VlConfig {
                 model_takes_ids: true,
                 tower_takes_ids: true,
             },
-            adapters: AdapterMaps::Usual,
             liger: Liger::Replaces,
-            no_flash: None,
             tensor_parallel: TensorPlan::of(&self.text, false),
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

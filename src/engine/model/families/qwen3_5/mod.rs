@@ -98,9 +98,7 @@ impl Family for Qwen35Config {
             },
             adapters: self.text.adapters(),
             liger: Liger::NotSimulated,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

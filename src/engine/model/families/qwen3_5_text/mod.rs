@@ -7,7 +7,7 @@ use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Suppor
 use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
-use crate::model::forward::{Forward, MainInputs};
+use crate::model::forward::Forward;
 use crate::model::libraries::Liger;
 use crate::model::parts::delta_decoder::{DeltaDecoderConfig, QWEN3_5, QWEN3_5_MOE, QWEN3_NEXT};
 use crate::model::takes::Takes;
@@ -86,15 +86,9 @@ impl Family for DeltaDecoderConfig {
 
     fn support(&self) -> Support<'_> {
         Support {
-            main_inputs: MainInputs {
-                model_takes_ids: true,
-                tower_takes_ids: false,
-            },
             adapters: self.adapters(),
             liger: Liger::NotSimulated,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

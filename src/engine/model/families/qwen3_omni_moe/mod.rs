@@ -11,7 +11,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::AdapterMaps;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -89,10 +89,7 @@ impl Family for Qwen3OmniConfig {
                 Some(_) => AdapterMaps::BesideExperts,
                 None => AdapterMaps::Usual,
             },
-            liger: Liger::Unknown,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

@@ -109,9 +109,7 @@ impl Family for Qwen3VlConfig {
                 None => AdapterMaps::Usual,
             },
             liger: self.liger,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, Override, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::AdapterMaps;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -108,10 +108,7 @@ impl Family for VideoMaeConfig {
                 tower_takes_ids: false,
             },
             adapters: AdapterMaps::None,
-            liger: Liger::Unknown,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

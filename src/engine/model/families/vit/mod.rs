@@ -11,7 +11,7 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, Override, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::{Forward, MainInputs};
-use crate::model::libraries::{AdapterMaps, Liger};
+use crate::model::libraries::AdapterMaps;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
@@ -96,10 +96,7 @@ impl Family for VitConfig {
                 tower_takes_ids: false,
             },
             adapters: AdapterMaps::None,
-            liger: Liger::Unknown,
-            no_flash: None,
-            tensor_parallel: None,
-            pipeline: None,
+            ..Support::USUAL
         }
     }
 }

@@ -29,7 +29,8 @@ impl Segments {
         }
     }
 
-    /// The same, which code cuts out one by one (`queries[start:end]`) in place of splitting the whole.
+    /// Marks the segments as cut out one by one (`queries[start:end]`), as Ovis2.5 does: each slice gets a gradient of the whole,
+    /// where `split` makes one for all.
     pub fn sliced(self) -> Self {
         Self {
             is_sliced: true,

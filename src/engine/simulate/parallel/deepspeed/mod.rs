@@ -27,6 +27,7 @@ use super::super::check::check;
 use super::super::engine::{Engine, EngineOptimizer};
 use super::super::steps::{Recording, Trainer, record_trainer};
 use super::super::{SimulateError, unshared as why};
+use crate::dtype::DType;
 use crate::optim::Optimizer;
 use crate::setup::{AdapterType, Parallel, Precision, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
@@ -37,11 +38,14 @@ use states::States;
 use watcher::Watcher;
 
 /// The setup that a rank records: DeepSpeed casts adapters to 16 bits with all else, and accelerate leaves autocast out.
+///
+/// The step of `fp16: enabled` is that of `bf16: enabled`: ZeRO's optimizers multiply the loss by a scale, which is 1 in bf16;
+/// stages 1 and 2 look for overflows in both types (`check_grad_overflow`), stage 3 in fp16 alone.
 pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
     Setup {
-        precision: match is_fp16(setup) {
-            true => Precision::Fp16,
-            false => Precision::Bf16,
+        precision: match setup.precision.products() {
+            DType::F16 => Precision::Fp16,
+            _ => Precision::Bf16,
         },
         lora_dtype: match is_made_in_parts(setup, parallel) {
             true => setup.lora_dtype,
@@ -49,15 +53,6 @@ pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
         },
         ..setup.clone()
     }
-}
-
-/// True under `fp16: enabled`. ZeRO's optimizers multiply the loss by a scale, which is 1 in bf16; stages 1 and 2 look for
-/// overflows in both types (`check_grad_overflow`), stage 3 in fp16 alone.
-fn is_fp16(setup: &Setup) -> bool {
-    matches!(
-        setup.precision,
-        Precision::Fp16 | Precision::Fp16Amp | Precision::AmpFp16
-    )
 }
 
 /// True if a trainer makes the model within `zero.Init`. The engine takes its parameters to have their types already, and

@@ -42,7 +42,8 @@ pub(super) struct Shard {
 /// A gather of parameters that was started (`AllGatherCoalescedHandle`), alive until each is waited for.
 struct Gather {
     params: Vec<usize>,
-    /// What is gathered of all, by type, from which each is copied; none if the parameter itself is gathered into.
+    /// Memory into which all are gathered, one for each type, and from which each is copied; none if a single parameter's own
+    /// memory is gathered into.
     buffers: Vec<Tensor>,
 }
 
