@@ -219,7 +219,7 @@ fn warns_of_kept_graph(report: &Report) -> bool {
 
 /// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
 /// make fp32 of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 9] = [
+const CAST_TO_FP32: [&str; 10] = [
     "gptj",
     "codegen",
     "gpt_neo",
@@ -229,6 +229,7 @@ const CAST_TO_FP32: [&str; 9] = [
     "mamba",
     "falcon_mamba",
     "mamba2",
+    "deepseek_vl_v2",
 ];
 
 proptest! {
