@@ -82,6 +82,7 @@ pub fn reserved(i18n: Words, layout: SegmentLayout, bytes: String) -> String {
         SegmentLayout::FreshProcess => t_string!(i18n, reserved.fresh_process, bytes = bytes).to_string(),
         SegmentLayout::UsedProcess => t_string!(i18n, reserved.used_process, bytes = bytes).to_string(),
         SegmentLayout::DrawnOrder => t_string!(i18n, reserved.drawn_order, bytes = bytes).to_string(),
+        SegmentLayout::ManyLengths => t_string!(i18n, reserved.many_lengths, bytes = bytes).to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vramscope_engine::setup::Parallel;
-use vramscope_engine::simulate::{simulate_parallel, simulate_recorded};
+use vramscope_engine::simulate::{self, Recording, record_parallel, simulate_parallel, simulate_recorded};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
 use vramscope_time::{Clock, Milliseconds, TimedRun};
@@ -25,6 +25,22 @@ fn simulated(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu
         None => simulate_on(model, setup, gpu),
         Some(parallel) => simulate_parallel(model, setup, parallel, gpu),
     }
+}
+
+/// Records a setup's run on a GPU, or on each of several.
+///
+/// # Errors
+/// Those of [`predict`].
+pub fn record_run(
+    model: &Model,
+    setup: &Setup,
+    parallel: Option<&Parallel>,
+    gpu: Gpu,
+) -> Result<Recording, Failure> {
+    guarded(|| match parallel {
+        None => simulate::record_checked(model, setup, gpu),
+        Some(parallel) => record_parallel(model, setup, parallel, gpu),
+    })
 }
 
 /// Simulates a setup; `None` if PyTorch's address space has no room for the run.

@@ -122,6 +122,8 @@ pub(crate) struct Draft {
     pub fsdp: Fsdp,
     pub bucket: Option<f64>,
     pub is_expandable: Option<bool>,
+    /// Batches are of samples of about one length.
+    pub groups_by_length: Option<bool>,
     /// Special tokens are named, which may be none of the vocabulary's.
     pub names_tokens: Option<bool>,
 }
@@ -247,6 +249,7 @@ impl Draft {
             fsdp: self.fsdp.over(other.fsdp),
             bucket: self.bucket.or(other.bucket),
             is_expandable: self.is_expandable.or(other.is_expandable),
+            groups_by_length: self.groups_by_length.or(other.groups_by_length),
             names_tokens: self.names_tokens.or(other.names_tokens),
         }
     }
@@ -291,6 +294,7 @@ impl Draft {
                 _ => self.loss(value, NotSimulated("of `swift rlhf` DPO alone is simulated"))?,
             },
             "logits_to_keep" => self.all_logits = Some(!truth(value)?),
+            "groups_by_length" => self.groups_by_length = Some(truth(value)?),
             "reentrant" => self.reentrant = Some(truth(value)?),
             "use_cache" => self.use_cache = Some(truth(value)?),
             "compile" => self.compile = Some(truth(value)?),

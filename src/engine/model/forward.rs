@@ -63,6 +63,8 @@ pub struct Run {
     tower_requires_grad: bool,
     /// True if the model, when all of it is checkpointed, makes the outputs of its embeddings require gradients.
     whole_requires_grad: bool,
+    /// True if weights were loaded in fp32 and narrowed by what wraps the model, of which the collator knows nothing.
+    leaves_pixels: bool,
 }
 
 impl Run {
@@ -79,7 +81,20 @@ impl Run {
             ckpt: Cell::new(setup.ckpt),
             tower_requires_grad: main_inputs.tower_takes_ids,
             whole_requires_grad: main_inputs.model_takes_ids || enables_gradients(setup),
+            leaves_pixels: false,
         }
+    }
+
+    /// Leaves pixel values in fp32, as a trainer does whose weights were loaded so, whatever narrows them afterwards.
+    pub const fn leave_pixels(&mut self) {
+        self.leaves_pixels = true;
+    }
+
+    /// The arguments of a forward, of which what the batch left in fp32 is in the type that the model runs in: DeepSpeed's
+    /// trainer casts them (`_prepare_input`), FSDP where the outermost module begins (`cast_forward_inputs`). `None` if all
+    /// are in their type.
+    pub fn narrowed(&self, t: &Tape, batch: &Batch) -> Option<Batch> {
+        self.leaves_pixels.then(|| batch.narrowed(t, self.setup.tower_dtype()))
     }
 
     /// Returns the cache for the keys and values of a language model in a forward that begins; `windows` are the
@@ -218,7 +233,7 @@ impl Run {
 
     /// Returns true if pixel values are cast to the weights' type before forward.
     fn casts_pixels(&self) -> bool {
-        self.setup.tower_dtype().is_half() && !self.setup.trainer.is_trl()
+        self.setup.tower_dtype().is_half() && !self.setup.trainer.is_trl() && !self.leaves_pixels
     }
 }
 
@@ -320,6 +335,20 @@ impl Batch {
             arrangements: of(&self.arrangements),
             qformer: self.qformer.as_ref().map(|[ids, mask]| [part(ids), part(mask)]),
             others: self.others.iter().map(part).collect(),
+        }
+    }
+
+    /// Casts what is in fp32; all else is shared.
+    fn narrowed(&self, t: &Tape, dtype: DType) -> Self {
+        let cast = |x: &Tensor| match x.dtype() {
+            DType::F32 => t.as_kind(Kind::Input, || t.compute(x, dtype, "argument of the forward")),
+            _ => x.clone(),
+        };
+        Self {
+            pixels: self.pixels.as_ref().map(cast),
+            high_res_pixels: self.high_res_pixels.as_ref().map(cast),
+            others: self.others.iter().map(cast).collect(),
+            ..self.clone()
         }
     }
 

@@ -32,6 +32,9 @@ pub enum SegmentLayout {
     /// than at either. Of 264 measured rows four reserve over 3% more than at both extremes: two of them match most
     /// drawn orders, and two have segments that an earlier run left behind (`tests/predictions/memory/one_process.rs`).
     DrawnOrder,
+    /// A process whose batches are of many lengths, the longest among them
+    /// ([`reserved_over`](crate::simulate::reserved_over)).
+    ManyLengths,
 }
 
 impl SegmentLayout {
@@ -41,6 +44,7 @@ impl SegmentLayout {
             Self::FreshProcess => "in a fresh process",
             Self::UsedProcess => "in a process that has trained before",
             Self::DrawnOrder => "with segments in an order drawn at random",
+            Self::ManyLengths => "after batches of many lengths",
         }
     }
 }
@@ -74,6 +78,13 @@ impl Report {
     /// The layout that reserves most, for which a plan must have room; the first of equals.
     pub fn most_reserved(&self) -> Option<&Reserved> {
         self.reserved.iter().rev().max_by_key(|reserved| reserved.bytes)
+    }
+
+    /// Adds a layout, which then counts among those of which a run reserves the most.
+    pub fn may_reserve(&mut self, more: Reserved) {
+        self.peak_reserved = self.peak_reserved.max(more.bytes);
+        self.fragmentation = self.peak_reserved.saturating_sub(self.peak_allocated);
+        self.reserved.push(more);
     }
 
     /// The layouts that reserve least and most; `None` if all reserve equally much.

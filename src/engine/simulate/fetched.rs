@@ -19,7 +19,7 @@ pub(super) struct Fetched {
     /// True if the model's class takes that number.
     takes_items: bool,
     /// True if the loss shifts labels, of which the first then counts for nothing (`_loss_shifts_labels`): known by the end of
-    /// the class's name, which `GPT2LMHeadModel` and its like have not.
+    /// the class's name, which `GPT2LMHeadModel`, `IdeficsForVisionText2Text` and their like have not.
     shifts_labels: bool,
     /// True if Liger's forward of the model takes `logits_to_keep`: those of Qwen2-VL and Qwen2.5-VL do not (0.8).
     pub cuts_fused: bool,
@@ -120,7 +120,7 @@ impl Fetched {
     pub fn of(model: &Model) -> Self {
         Self {
             takes_items: model.config.family().takes_item_count(),
-            shifts_labels: !matches!(model.model_type, "bert" | "bert-generation" | "gpt2"),
+            shifts_labels: !matches!(model.model_type, "bert" | "bert-generation" | "gpt2" | "idefics"),
             cuts_fused: !matches!(model.model_type, "qwen2_vl" | "qwen2_5_vl"),
             ..Self::default()
         }
@@ -141,7 +141,11 @@ impl Trainer {
             }
             TrainerKind::MsSwift => self.swift_loss(t, &self.fetched.batches[number]),
             TrainerKind::MsSwiftDpo => self.swift_dpo_loss(t, &self.fetched.batches[number]),
-            TrainerKind::Loop | TrainerKind::Transformers => self.output(t, &self.fetched.batches[number]),
+            TrainerKind::Loop | TrainerKind::Transformers => {
+                let batch = &self.fetched.batches[number];
+                let narrowed = self.run.narrowed(t, batch);
+                self.output(t, narrowed.as_ref().unwrap_or(batch))
+            }
         }
     }
 

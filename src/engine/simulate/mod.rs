@@ -18,6 +18,7 @@ mod grpo_rollout;
 mod inference;
 mod labels;
 mod large_pool;
+mod lengths;
 mod load;
 mod micro_batches;
 mod ms_swift;
@@ -58,6 +59,7 @@ pub use build::{In4Bits, parameters, parameters_in_4_bits};
 pub use count::{Counted, count};
 pub use error::{Missing, SimulateError};
 pub use inference::{Inference, InferenceAnswer, Passed, evaluate, generate};
+pub use lengths::{after_many_lengths, many_lengths, reserved_over};
 pub use parallel::units::{ROOT, Unit, Units};
 pub use sampling::MOST_NEW_TOKENS;
 

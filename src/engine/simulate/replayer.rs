@@ -122,6 +122,17 @@ impl Replayer {
         self.play(&ids.iter().map(|&id| Event::free(id)).collect::<Vec<_>>())
     }
 
+    /// Makes the live storages `from` live on as `to`, one by one.
+    pub fn hand_over(&mut self, from: &[StorageId], to: &[StorageId]) {
+        if from == to {
+            return;
+        }
+        for (&from, &to) in from.iter().zip(to) {
+            let block = self.storages.block_mut(from as usize).take();
+            *self.storages.block_mut(to as usize) = block;
+        }
+    }
+
     /// Replays making the model, `torch.cuda.empty_cache()`, and what prepares it.
     pub fn build(&mut self, (make, prepare): (&[Event], &[Event])) -> Result<(), OutOfMemory> {
         self.play(make)?;

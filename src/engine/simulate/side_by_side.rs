@@ -33,3 +33,15 @@ pub(super) fn first_answer<T: Send>(numbers: Range<u64>, answer: impl Fn(u64) ->
 pub(super) fn first_answer<T>(numbers: Range<u64>, answer: impl FnMut(u64) -> Option<T>) -> Option<T> {
     numbers.into_iter().find_map(answer)
 }
+
+/// Returns the result for each number, in order.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn each<T: Send>(numbers: Range<u64>, answer: impl Fn(u64) -> T + Sync + Send) -> Vec<T> {
+    numbers.into_par_iter().map(answer).collect()
+}
+
+/// Returns the result for each number, in order.
+#[cfg(target_family = "wasm")]
+pub(super) fn each<T>(numbers: Range<u64>, answer: impl FnMut(u64) -> T) -> Vec<T> {
+    numbers.map(answer).collect()
+}

@@ -163,6 +163,8 @@ pub(super) struct Wrap<'a> {
     pub around: &'a dyn Fn(&Tape, &mut Trainer, &[Tensor]),
     /// Type that buffers in fp32 get.
     pub buffers: Option<DType>,
+    /// True if pixel values stay in fp32 ([`Run::leave_pixels`]).
+    pub leaves_pixels: bool,
 }
 
 /// Records a step on one of several GPUs, for its share of the model, which `wrap` wraps, if anything does.
@@ -349,7 +351,10 @@ impl Trainer {
             ZeroGrad::ToNone if !is_whole => self.run_once(),
             _ => {
                 self.tape.hush_follower();
-                Parts::Separate([self.step(), self.step()])
+                let (passes, [update, _]) = self.step();
+                self.wrapper.iter().for_each(|wrapper| wrapper.after_first_step(&self.tape));
+                let first = (passes, [update, self.tape.mark()]);
+                Parts::Separate([first, self.step()])
             }
         };
         self.tape

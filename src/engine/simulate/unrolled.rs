@@ -25,6 +25,9 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape, wrap: Option<
 fn prepare(wrap: Option<Wrap<'_>>, tape: &Tape, (trainer, params): (&mut Trainer, &[Tensor])) {
     if let Some(wrap) = wrap {
         tape.empty_cache();
+        if wrap.leaves_pixels {
+            trainer.run.leave_pixels();
+        }
         (wrap.around)(tape, trainer, params);
     }
 }

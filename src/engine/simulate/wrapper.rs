@@ -24,6 +24,9 @@ pub(super) trait Wrapper {
     /// The backward of a micro-batch is over.
     fn after_backward(&self, _: &Tape) {}
 
+    /// The first step is over; called where every step is recorded by itself.
+    fn after_first_step(&self, _: &Tape) {}
+
     /// Memory that parameters moved into, and true if it is of trained ones.
     fn weights(&self) -> Vec<(Tensor, bool)> {
         Vec::new()

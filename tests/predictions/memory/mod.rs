@@ -4,6 +4,7 @@ mod compiled;
 mod data_parallel;
 mod deepspeed;
 mod draws;
+mod lengths;
 mod loading;
 mod max_batch;
 mod one_process;

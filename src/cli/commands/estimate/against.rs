@@ -63,6 +63,7 @@ impl Estimate {
                 target: run.target.clone(),
                 left_out: &run.standing.left_out,
                 lengths: run.standing.lengths,
+                many_lengths: None,
                 time: None,
                 around: None,
             });

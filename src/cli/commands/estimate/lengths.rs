@@ -1,25 +1,31 @@
 //! Bounds for a launch whose files do not tell how long its samples are: the least that its run needs, and the longest
 //! samples that fit.
 
+use vramscope_engine::allocator::Options;
 use vramscope_engine::device::Device;
+use vramscope_engine::report::Reserved;
+use vramscope_engine::simulate::{after_many_lengths, many_lengths};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
 use vramscope_engine::{Model, Setup};
-use vramscope_launch::{Grade, Launch, Least, LeftOut, ModelFacts, Note, OfLengths, Resolved};
+use vramscope_launch::{Aspect, Grade, Launch, Least, LeftOut, ModelFacts, Note, OfLengths, Resolved};
 use vramscope_plan::largest;
 
 use super::Estimate;
 use crate::failure::Failure;
 use crate::input::launch::Standing;
 use crate::output::target::Target;
-use crate::predict::{predict, predict_if_there_is_room};
+use crate::predict::{predict, predict_if_there_is_room, record_run};
 
 /// Positions by which lengths that fit are told.
 const STEP: u64 = 64;
 
 /// Positions of samples that are not halved any more.
 const SHORTEST: u64 = 256;
+
+/// Micro-batches of a step when many lengths are replayed.
+const MOST_MICRO_BATCHES: u64 = 2;
 
 /// Memory of the largest card.
 fn largest_card() -> Bytes {
@@ -127,7 +133,7 @@ impl Estimate {
     /// The least that a run needs: of samples of one position. `None` if what else is left out may be less.
     fn least(&self, open: &OpenLengths, standing: &Standing) -> Option<Least> {
         let is_of_samples = |left: &LeftOut| left.is_missing_length() || left.is_missing_images();
-        if Grade::of(standing.left_out()) != Grade::AtMost || !standing.left_out().iter().all(is_of_samples) {
+        if !self.bounds_above(standing) || !standing.left_out().iter().all(is_of_samples) {
             return None;
         }
         let (model, setup, parallel) = self.at_length(open, 1).ok()?;
@@ -138,10 +144,46 @@ impl Estimate {
         })
     }
 
+    /// What PyTorch may reserve of a card, or at all, once batches of many lengths have passed; `None` if the figure is no
+    /// upper bound, or nothing tells it.
+    pub(super) fn after_many_lengths(
+        &self,
+        open: &OpenLengths,
+        standing: &Standing,
+        (seq, room): (u64, Option<Bytes>),
+    ) -> Option<Reserved> {
+        let of_lengths = |left: &&LeftOut| left.what == Aspect::Length;
+        let mut of_lengths = standing.left_out().iter().filter(of_lengths);
+        // Packed samples are all as long as they may be.
+        if !self.bounds_above(standing) || !of_lengths.all(LeftOut::is_missing_length) {
+            return None;
+        }
+        let gpu = self.room.gpu().ok()?;
+        let runs: Vec<AtLength> = many_lengths(seq)
+            .filter_map(|seq| self.at_length(open, seq).ok())
+            .collect();
+        let record = |(model, setup, parallel): &AtLength| {
+            // Micro-batches after the first are alike: one shows what they reserve beside gradients.
+            let accum = setup.accum.min(MOST_MICRO_BATCHES);
+            let setup = Setup { accum, ..setup.clone() };
+            record_run(model, &setup, parallel.as_ref(), gpu).ok()
+        };
+        let options = Options {
+            capacity: room,
+            ..Options::default()
+        };
+        after_many_lengths(&runs, record, &options).ok().flatten()
+    }
+
+    /// Returns true if what is left out can only make the run need less than the figure.
+    fn bounds_above(&self, standing: &Standing) -> bool {
+        Grade::of(standing.left_out()) == Grade::AtMost
+    }
+
     /// Positions of the longest samples with which the run surely fits a card or a limit, in steps of 64; `None` if the
     /// figure is no upper bound, or none fits.
     fn length_that_fits(&self, open: &OpenLengths, standing: &Standing, target: &Target) -> Option<u64> {
-        if Grade::of(standing.left_out()) != Grade::AtMost {
+        if !self.bounds_above(standing) {
             return None;
         }
         let found = largest(STEP, open.most, |seq| {

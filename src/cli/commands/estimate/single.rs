@@ -47,13 +47,20 @@ impl Estimate {
         };
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, standing.fit(&report, &target, gpus)));
+        let mut many_lengths = None;
         if let Some(open) = &open {
             standing.lengths = self.lengths(open, &standing, target.as_ref());
+            let room = target.as_ref().map(|(_, fit)| fit.for_allocator());
+            many_lengths = self.after_many_lengths(open, &standing, (setup.seq, room));
         }
         let host = host_room(self.host_gib, gpus)?;
         let workers = self.time.data(setup.batch).map_or(0, |data| data.workers);
         let beside = Beside::of(&report, &model, parallel.as_ref(), workers);
         let around = guarded(|| around(&model, &setup, gpu, beside))?;
+        let mut report = report;
+        if let Some(many) = many_lengths.clone().filter(|_| format != Format::Text) {
+            report.may_reserve(many);
+        }
         match format {
             Format::Text => {
                 let estimate = text::Estimate {
@@ -64,6 +71,7 @@ impl Estimate {
                     target,
                     left_out: &standing.left_out,
                     lengths: standing.lengths,
+                    many_lengths: many_lengths.as_ref(),
                     around: Some((&around, host)),
                     time,
                 };

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use vramscope_engine::Report;
 use vramscope_engine::format::gib;
-use vramscope_engine::report::OutsideTerm;
+use vramscope_engine::report::{OutsideTerm, Reserved};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Fit;
 
@@ -15,8 +15,12 @@ use crate::output::target::Target;
 const INDENT: usize = 16;
 
 /// Formats the sum with one term per line. What lies outside PyTorch is a term only if the target is a card: a limit of
-/// the allocator does not include it.
-pub fn render(report: &Report, target: Option<&(Target, Fit)>, width: usize) -> String {
+/// the allocator does not include it. `many_lengths` is what PyTorch may reserve once batches of many lengths have passed.
+pub fn render(
+    report: &Report,
+    (target, many_lengths): (Option<&(Target, Fit)>, Option<&Reserved>),
+    width: usize,
+) -> String {
     let ledger = Ledger { width };
     let beyond_tensors = report.peak_reserved.saturating_sub(report.peak_allocated);
     let mut out = format!("{STRONG}What it adds up to{STRONG:#}\n");
@@ -34,6 +38,14 @@ pub fn render(report: &Report, target: Option<&(Target, Fit)>, width: usize) -> 
             most.layout.label(),
             gib(least.bytes),
             least.layout.label()
+        ));
+    }
+    if let Some(many) = many_lengths.filter(|many| many.bytes > report.peak_reserved) {
+        out += &ledger.remark(&format!(
+            "Up to {} {}: a cache of blocks that were cut for other lengths, which PyTorch gives back before it runs out of \
+             memory.",
+            gib(many.bytes),
+            many.layout.label()
         ));
     }
     match target {

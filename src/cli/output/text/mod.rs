@@ -43,7 +43,7 @@ pub use recorded::{recorded, recorded_line};
 pub use setup_words::setup_words_without;
 pub use watch::render as watch;
 
-use vramscope_engine::report::{Around, HostRoom};
+use vramscope_engine::report::{Around, HostRoom, Reserved};
 use vramscope_engine::setup::Parallel;
 use vramscope_engine::verdict::Fit;
 use vramscope_engine::{Report, Setup};
@@ -68,6 +68,8 @@ pub struct Estimate<'a> {
     pub left_out: &'a [LeftOut],
     /// Bounds of a run whose files do not tell how long its samples are.
     pub lengths: OfLengths,
+    /// What PyTorch may reserve once batches of many lengths have passed.
+    pub many_lengths: Option<&'a Reserved>,
     /// Memory before and beside the steps, and the host's, if it is told.
     pub around: Option<(&'a Around, HostRoom)>,
     /// Time of a step, if the card's rates are known.
@@ -87,7 +89,7 @@ impl Estimate<'_> {
                 .map_or_else(String::new, |(ms, time)| time::render((ms, time), width)),
             breakdown::render(self.report, width),
             tensors::render(self.report, width),
-            ledger::render(self.report, self.target.as_ref(), width),
+            ledger::render(self.report, (self.target.as_ref(), self.many_lengths), width),
             self.around.map_or_else(String::new, |(around, host)| {
                 around::render(around, (self.target.as_ref(), host), width)
             }),

@@ -28,7 +28,7 @@ pub fn recorded(
         time.map_or_else(String::new, |(ms, time)| time::render((ms, time), width)),
         breakdown::render(report, width),
         tensors::render(report, width),
-        ledger::render(report, target, width),
+        ledger::render(report, (target, None), width),
         warnings::render(&report.warnings, width),
         around(&played.about, width),
     ];

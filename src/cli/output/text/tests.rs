@@ -116,6 +116,7 @@ fn shown(target: Option<Target>, width: usize) -> String {
     let estimate = Estimate {
         left_out: &[],
         lengths: OfLengths::default(),
+        many_lengths: None,
         time: None,
         model: "llava-1.5-7b",
         setup: &setup,

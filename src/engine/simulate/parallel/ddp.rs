@@ -1,7 +1,8 @@
 //! `DistributedDataParallel`: buckets of gradients, and what goes around a forward (`torch/nn/parallel/distributed.py`,
 //! `torch/csrc/distributed/c10d/reducer.cpp`).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::super::steps::Trainer;
@@ -14,7 +15,9 @@ use crate::tape::{Kind, Tape, Tensor, Why};
 /// A wrapped model.
 struct Ddp {
     /// Memory for all gradients, which are copied here to be summed.
-    buckets: Vec<Tensor>,
+    buckets: RefCell<Vec<Tensor>>,
+    /// Buckets that take their place after the first step (`Reducer::rebuild_buckets`); empty if they stay.
+    rebuilt: Vec<Bucket>,
     /// Elements of the buffers, which the first GPU sends before each forward, by type.
     buffers: Vec<(DType, u64)>,
     /// True if the graph is searched for unused parameters, for which the outputs are copied (`_DDPSink`).
@@ -27,21 +30,34 @@ struct Ddp {
 
 /// Wraps a model; with `view`, gradients are parts of the buckets once they are summed (`gradient_as_bucket_view`).
 ///
-/// The first step's single bucket (`sys.maxsize`), which is rebuilt in the second step, is not simulated separately:
-/// both take the same bytes in total. While NCCL's work holds the old one, both are live; that depends on its watchdog.
+/// Where nothing is unused, one bucket of each type holds all gradients of the first step (`sys.maxsize`): it is rebuilt when
+/// the second forward begins, in the order in which gradients were ready. The order of their memory decides what of it stays
+/// unused behind smaller tensors. Steps that are recorded as one have the rebuilt ones from the start, which take the same
+/// bytes in total. While NCCL's work holds the old one, both are live; that depends on its watchdog and is not simulated.
 pub(super) fn wrap(
     t: &Tape,
     (trainer, params): (&mut Trainer, &[Tensor]),
     (setup, parallel): (&Setup, &Parallel),
     view: bool,
 ) {
+    send_states(t, params);
     let trained: Vec<Tensor> = params.iter().filter(|param| param.requires_grad()).cloned().collect();
-    let assigned = assigned(&trained, parallel.bucket << 20);
+    let sizes: Vec<Size> = trained.iter().map(size).collect();
+    let (limits, finds_unused) = (limits(parallel), finds_unused(setup));
+    let in_order_of_backward = || assigned(&sizes, (0..sizes.len()).rev(), limits);
+    let (assigned, rebuilt) = if finds_unused {
+        (in_order_of_model(&sizes, limits), Vec::new())
+    } else if setup.trainer.is_derived() && !view {
+        (in_order_of_model(&sizes, [u64::MAX; 2]), in_order_of_backward())
+    } else {
+        (in_order_of_backward(), Vec::new())
+    };
     let buckets: Vec<Tensor> = assigned.iter().map(|bucket| memory(t, bucket)).collect();
     let ddp = Rc::new(Ddp {
-        buckets,
+        buckets: RefCell::new(buckets),
+        rebuilt,
         buffers: buffers(t),
-        finds_unused: finds_unused(setup),
+        finds_unused,
         sends: Cell::new(true),
         sums: Cell::new(true),
     });
@@ -51,7 +67,7 @@ pub(super) fn wrap(
             let of = trained.iter().position(|known| known.is(param));
             let bucket = of.and_then(|of| assigned.iter().position(|bucket| bucket.params.contains(&of)));
             if let Some(bucket) = bucket.filter(|_| hooked.sums.get()) {
-                t.move_gradient(param, &hooked.buckets[bucket]);
+                t.move_gradient(param, &hooked.buckets.borrow()[bucket]);
             }
         }));
     }
@@ -65,6 +81,33 @@ fn finds_unused(setup: &Setup) -> bool {
     setup.trainer.is_derived() && (is_adapted || setup.ckpt == Checkpointing::None)
 }
 
+/// Type and elements of a tensor.
+type Size = (DType, u64);
+
+fn size(tensor: &Tensor) -> Size {
+    (tensor.dtype(), tensor.numel())
+}
+
+/// Bytes of parameters and buffers that are sent at once (`broadcast_bucket_size`).
+const SENT_AT_ONCE: u64 = 250 << 20;
+
+/// `_sync_module_states`: the first GPU sends all parameters and buffers, copied together by type, two copies at a time
+/// (`broadcast_coalesced`). Their memory is cached then, and what is made afterwards is cut from it.
+fn send_states(t: &Tape, params: &[Tensor]) {
+    let mut sizes: Vec<Size> = params.iter().map(size).collect();
+    sizes.extend(buffers_of(t));
+    let mut copies = assigned(&sizes, 0..sizes.len(), [SENT_AT_ONCE; 2]);
+    copies.sort_by_key(|copy| copy.params.first().copied());
+    let mut in_flight = VecDeque::new();
+    for copy in &copies {
+        if in_flight.len() == 2 {
+            in_flight.pop_front();
+        }
+        in_flight.push_back(t.in_scope(0, || t.empty([copy.elements], copy.dtype, "states to be sent")));
+    }
+    while in_flight.pop_front().is_some() {}
+}
+
 /// A bucket.
 struct Bucket {
     dtype: DType,
@@ -72,13 +115,34 @@ struct Bucket {
     params: Vec<usize>,
 }
 
-/// `compute_bucket_assignment_by_size` over the parameters in the order in which backward reaches them, last first: a
-/// bucket is full once it holds `cap` bytes; each type has its own.
-fn assigned(trained: &[Tensor], cap: u64) -> Vec<Bucket> {
+/// Buckets of the parameters in the order of the model, which are listed last first (`_ddp_init_helper`), as backward
+/// nearly reaches them.
+fn in_order_of_model(sizes: &[Size], limits: [u64; 2]) -> Vec<Bucket> {
+    let mut buckets = assigned(sizes, 0..sizes.len(), limits);
+    buckets.sort_by_key(|bucket| std::cmp::Reverse(bucket.params.first().copied()));
+    buckets
+}
+
+/// Limit of buckets unless one is given, in MiB (`bucket_cap_mb`).
+const USUAL_BUCKET: u64 = 25;
+
+/// Bytes at which the first bucket of a type is full, and each after it: the first is smaller where no limit is given
+/// (`_DEFAULT_FIRST_BUCKET_BYTES`), so that its sum begins early.
+fn limits(parallel: &Parallel) -> [u64; 2] {
+    let limit = parallel.bucket << 20;
+    match parallel.bucket {
+        USUAL_BUCKET => [1 << 20, limit],
+        _ => [limit; 2],
+    }
+}
+
+/// `compute_bucket_assignment_by_size` over the parameters in this order: a bucket is full once it holds as many bytes as its
+/// limit says; each type has its own.
+fn assigned(sizes: &[Size], order: impl Iterator<Item = usize>, limits: [u64; 2]) -> Vec<Bucket> {
     let mut open: Vec<Bucket> = Vec::new();
     let mut full: Vec<Bucket> = Vec::new();
-    for (of, param) in trained.iter().enumerate().rev() {
-        let dtype = param.dtype();
+    for of in order {
+        let (dtype, elements) = sizes[of];
         let at = open.iter().position(|bucket| bucket.dtype == dtype).unwrap_or_else(|| {
             open.push(Bucket {
                 dtype,
@@ -87,9 +151,10 @@ fn assigned(trained: &[Tensor], cap: u64) -> Vec<Bucket> {
             });
             open.len() - 1
         });
-        open[at].elements += param.numel();
+        open[at].elements += elements;
         open[at].params.push(of);
-        if open[at].elements * dtype.width() >= cap {
+        let limit = limits[usize::from(full.iter().any(|bucket| bucket.dtype == dtype))];
+        if open[at].elements * dtype.width() >= limit {
             full.push(open.remove(at));
         }
     }
@@ -107,21 +172,24 @@ fn memory(t: &Tape, bucket: &Bucket) -> Tensor {
     bucket
 }
 
-/// Elements of a model's buffers by type, where there are several of one.
-fn buffers(t: &Tape) -> Vec<(DType, u64)> {
-    let mut sums: Vec<(DType, u64, u64)> = Vec::new();
+/// Each buffer of a model. The one that DPO compares with is not wrapped.
+fn buffers_of(t: &Tape) -> Vec<Size> {
     t.read_log(|log| {
         let all = (0..log.allocations.len()).map(|id| &log.allocations[id]);
-        // The model that DPO compares with is not wrapped.
         let own = all.filter(|of| of.why == Why::Buffer && !log.path(of.scope).starts_with("ref_model"));
-        for allocation in own {
-            let elements = allocation.shape.numel();
-            match sums.iter_mut().find(|(dtype, _, _)| *dtype == allocation.dtype) {
-                Some((_, sum, count)) => (*sum, *count) = (*sum + elements, *count + 1),
-                None => sums.push((allocation.dtype, elements, 1)),
-            }
+        own.map(|buffer| (buffer.dtype, buffer.shape.numel())).collect()
+    })
+}
+
+/// Elements of a model's buffers by type, where there are several of one.
+fn buffers(t: &Tape) -> Vec<Size> {
+    let mut sums: Vec<(DType, u64, u64)> = Vec::new();
+    for (of, elements) in buffers_of(t) {
+        match sums.iter_mut().find(|(dtype, _, _)| *dtype == of) {
+            Some((_, sum, count)) => (*sum, *count) = (*sum + elements, *count + 1),
+            None => sums.push((of, elements, 1)),
         }
-    });
+    }
     let several = sums.into_iter().filter(|(_, _, count)| *count > 1);
     several.map(|(dtype, sum, _)| (dtype, sum)).collect()
 }
@@ -129,6 +197,14 @@ fn buffers(t: &Tape) -> Vec<(DType, u64)> {
 impl Wrapper for Ddp {
     fn begin(&self, is_last: bool) {
         self.sums.set(is_last);
+    }
+
+    /// The second forward begins with it; a step that repeats itself has it behind the first one.
+    fn after_first_step(&self, t: &Tape) {
+        if !self.rebuilt.is_empty() {
+            self.buckets.borrow_mut().clear();
+            self.buckets.replace(self.rebuilt.iter().map(|bucket| memory(t, bucket)).collect());
+        }
     }
 
     /// `_sync_buffers`, which `no_sync` leaves out in the forward after it.

@@ -86,7 +86,7 @@ fn recorded(
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        return deepspeed::record(model, (&base, parallel), gpu);
+        return deepspeed::record(model, (&base, parallel, leaves_pixels(setup, &base)), gpu);
     }
     let recording = record_named(model, (&base, setup), (parallel, gpu), notes)?;
     of_one(recording, setup, parallel)
@@ -144,6 +144,11 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     record_named(model, (&base, setup), (parallel, gpu), notes)
 }
 
+/// True if a trainer's weights are loaded in fp32 and run in 16 bits.
+fn leaves_pixels(given: &Setup, base: &Setup) -> bool {
+    given.trainer == TrainerKind::Transformers && !given.precision.weights().is_half() && base.precision.weights().is_half()
+}
+
 /// What wraps a model for a strategy.
 type Around<'a> = &'a dyn Fn(&Tape, &mut Trainer, &[Tensor]);
 
@@ -176,7 +181,12 @@ fn record_named(
     // The `buffer_dtype` of FSDP1's mixed precision.
     let is_fsdp1s = parallel.strategy.is_fsdp1() && fsdp::hooks::is_mixed(given);
     let buffers = is_fsdp1s.then_some(DType::Bf16);
-    let wrap = around.map(|around| Wrap { around, buffers });
+    let leaves_pixels = leaves_pixels(given, base);
+    let wrap = around.map(|around| Wrap {
+        around,
+        buffers,
+        leaves_pixels,
+    });
     let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
     Ok(Recording { stages, ..recording })
 }

@@ -61,13 +61,13 @@ fn is_made_in_parts(setup: &Setup, parallel: &Parallel) -> bool {
     parallel.strategy == Strategy::Deepspeed3 && setup.trainer.is_derived()
 }
 
-/// Records a rank's step.
+/// Records a rank's step; `leaves_pixels` is true if pixel values stay in fp32.
 ///
 /// # Errors
 /// When the setup does not fit the model, or the run itself would fail.
 pub(super) fn record(
     model: &Model,
-    (setup, parallel): (&Setup, &Parallel),
+    (setup, parallel, leaves_pixels): (&Setup, &Parallel, bool),
     gpu: Gpu,
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
@@ -79,6 +79,9 @@ pub(super) fn record(
     // Within `zero.Init` each tensor of numbers that a constructor makes is in 16 bits.
     tape.set_buffer_type(is_made_in_parts.then_some(low));
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
+    if leaves_pixels {
+        trainer.run.leave_pixels();
+    }
     // DeepSpeed begins with `empty_cache`.
     tape.forget_freed();
     if params.iter().all(|param| !param.requires_grad()) {
