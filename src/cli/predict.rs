@@ -31,12 +31,7 @@ fn simulated(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu
 ///
 /// # Errors
 /// Those of [`predict`].
-pub fn record_run(
-    model: &Model,
-    setup: &Setup,
-    parallel: Option<&Parallel>,
-    gpu: Gpu,
-) -> Result<Recording, Failure> {
+pub fn record_run(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Recording, Failure> {
     guarded(|| match parallel {
         None => simulate::record_checked(model, setup, gpu),
         Some(parallel) => record_parallel(model, setup, parallel, gpu),

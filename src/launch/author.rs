@@ -111,6 +111,16 @@ pub(crate) fn compose_llava(draft: &mut Draft) {
     }
 }
 
+/// Returns true for a program that pads each sample to the limit of lengths: Qwen's `preprocess`, and InternVL's unless it
+/// groups samples by length (`padding=False if group_by_length else 'max_length'`).
+pub(crate) fn pads_to_limit(tool: Tool, draft: &Draft) -> bool {
+    match tool {
+        Tool::Qwen => true,
+        Tool::InternVl => !draft.groups_by_length.unwrap_or(false),
+        _ => false,
+    }
+}
+
 /// True for programs that name a transformers up to 4.47 as theirs (requirements of InternVL: 4.37.2, MiniCPM-V: 4.40, LLaVA:
 /// 4.37.2), and for GLM-4's, whose model brings its own code: they cast all logits to fp32 and copy them for the loss.
 pub(crate) const fn has_old_loss(tool: Tool) -> bool {

@@ -122,6 +122,8 @@ pub(crate) struct Draft {
     pub fsdp: Fsdp,
     pub bucket: Option<f64>,
     pub is_expandable: Option<bool>,
+    /// The program that pads each sample to the limit of lengths, if it is one.
+    pub pads_to_limit: Option<&'static str>,
     /// Batches are of samples of about one length.
     pub groups_by_length: Option<bool>,
     /// Special tokens are named, which may be none of the vocabulary's.
@@ -249,6 +251,7 @@ impl Draft {
             fsdp: self.fsdp.over(other.fsdp),
             bucket: self.bucket.or(other.bucket),
             is_expandable: self.is_expandable.or(other.is_expandable),
+            pads_to_limit: self.pads_to_limit.or(other.pads_to_limit),
             groups_by_length: self.groups_by_length.or(other.groups_by_length),
             names_tokens: self.names_tokens.or(other.names_tokens),
         }

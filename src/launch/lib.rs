@@ -796,6 +796,7 @@ impl Reading {
         let brings_loss = |model: &str| author::brings_old_loss(model, self.tool);
         let has_old_loss = author::has_old_loss(self.tool) || draft.model.as_deref().is_some_and(brings_loss);
         draft.old_loss = has_old_loss.then_some(true);
+        draft.pads_to_limit = author::pads_to_limit(self.tool, &draft).then(|| self.tool.name());
         if self.tool == Tool::Llava {
             author::compose_llava(&mut draft);
         }

@@ -82,7 +82,7 @@ notes! {
     OwnLoop = "own_loop", "a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs";
     WrappedClasses = "wrapped_classes", "FSDP wraps {names}; the modules that transformers keeps whole are simulated, in towers too";
     ZeroDefaults = "zero_defaults", "DeepSpeed's buffers have its defaults where no size is given";
-    Expandable = "expandable", "the allocator has expandable segments: add --expandable-segments";
+    Expandable = "expandable", "the allocator has expandable segments, which keep less than the fixed ones that are simulated";
     LigersLoss = "ligers_loss", "Liger's fused loss under DeepSpeed's stage 3; all logits are simulated in its place";
     LigersOthers = "ligers_others", "Liger's {parts}; only its fused loss is simulated";
     OtherOptimizer = "other_optimizer", "optimizer {name}; take one of {known}, or give --optim";

@@ -296,10 +296,9 @@ fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
         Some(seq) => {
             out.put("seq", seq);
             let positions = ("seq", seq.to_string());
-            out.assumed.push(if pads_to_limit(draft, tool) {
-                Note::PaddedSamples.with([positions, ("tool", tool.name().to_owned())])
-            } else {
-                Note::LongestSamples.with([positions])
+            out.assumed.push(match draft.pads_to_limit {
+                Some(tool) => Note::PaddedSamples.with([positions, ("tool", tool.to_owned())]),
+                None => Note::LongestSamples.with([positions]),
             });
         }
         None => match model.positions {
@@ -317,16 +316,6 @@ fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
         (None, _) => 1,
     };
     out.put("accum", accum);
-}
-
-/// Returns true for a program that pads each sample to the limit of lengths: Qwen's `preprocess`, and InternVL's unless it
-/// groups samples by length (`padding=False if group_by_length else 'max_length'`).
-fn pads_to_limit(draft: &Draft, tool: Tool) -> bool {
-    match tool {
-        Tool::Qwen => true,
-        Tool::InternVl => !draft.groups_by_length.unwrap_or(false),
-        _ => false,
-    }
 }
 
 fn optimizer(draft: &Draft, out: &mut Resolved) {

@@ -57,12 +57,19 @@ fn after_lengths(case: &Case, steps: &Value) -> Result<Value, Box<dyn Error>> {
     let order: Vec<usize> = steps.iter().filter_map(|seq| lengths.binary_search(seq).ok()).collect();
     let model = Model::from_case(case)?;
     let record = |&seq: &u64| {
-        let setup = Setup { seq, ..case.setup.clone() };
+        let setup = Setup {
+            seq,
+            ..case.setup.clone()
+        };
         record_checked(&model, &setup, Gpu::H200)
     };
     let recordings = lengths.iter().map(record).collect::<Result<Vec<_>, _>>()?;
     let mut reserved = serde_json::Map::new();
-    for steps in (0..).map(|power| 1 << power).take_while(|steps| *steps < order.len()).chain([order.len()]) {
+    for steps in (0..)
+        .map(|power| 1 << power)
+        .take_while(|steps| *steps < order.len())
+        .chain([order.len()])
+    {
         let after = reserved_over(&recordings, &order[..steps], &Options::default())?;
         let after = after.ok_or("the tensors that last differ")?;
         reserved.insert(steps.to_string(), after.bytes.get().into());

@@ -126,7 +126,10 @@ pub fn reserved_over(
 
 /// Events of the storages whose numbers begin at `base`.
 fn moved(events: &[Event], base: StorageId) -> Vec<Event> {
-    events.iter().map(|event| event.renamed(event.storage() + base)).collect()
+    events
+        .iter()
+        .map(|event| event.renamed(event.storage() + base))
+        .collect()
 }
 
 /// Storages that live when the first step is done, in the order in which they were made.

@@ -352,7 +352,9 @@ impl Trainer {
             _ => {
                 self.tape.hush_follower();
                 let (passes, [update, _]) = self.step();
-                self.wrapper.iter().for_each(|wrapper| wrapper.after_first_step(&self.tape));
+                self.wrapper
+                    .iter()
+                    .for_each(|wrapper| wrapper.after_first_step(&self.tape));
                 let first = (passes, [update, self.tape.mark()]);
                 Parts::Separate([first, self.step()])
             }

@@ -66,8 +66,10 @@ def run(path, number, out):
     row["reserved"] = reserved
     row["peak"] = torch.cuda.max_memory_allocated()
     row["retries"] = torch.cuda.memory_stats()["num_alloc_retries"]
-    row["env"] = [torch.__version__, transformers.__version__, torch.cuda.get_device_name()]
+    env = {"torch": torch.__version__, "transformers": transformers.__version__, "gpu": torch.cuda.get_device_name()}
     with open(out, "a") as rows:
+        if rows.tell() == 0:
+            rows.write(json.dumps({"env": env}) + "\n")
         rows.write(json.dumps(row) + "\n")
     print(case["model"], {n: round(b / 2**30, 2) for n, b in reserved.items()}, round(row["peak"] / 2**30, 2), flush=True)
 

@@ -33,11 +33,18 @@ fn every_step_of_another_length_reserves_what_was_measured() {
         let recordings: Vec<_> = lengths
             .iter()
             .map(|&seq| {
-                let setup = Setup { seq, ..case.setup.clone() };
+                let setup = Setup {
+                    seq,
+                    ..case.setup.clone()
+                };
                 record_checked(&model, &setup, Gpu::H200).unwrap()
             })
             .collect();
-        let order: Vec<usize> = row.steps.iter().map(|seq| lengths.binary_search(seq).unwrap()).collect();
+        let order: Vec<usize> = row
+            .steps
+            .iter()
+            .map(|seq| lengths.binary_search(seq).unwrap())
+            .collect();
         for (&steps, &measured) in &row.reserved {
             let after = reserved_over(&recordings, &order[..steps], &Options::default()).unwrap();
             let ours = after.unwrap().bytes.get();

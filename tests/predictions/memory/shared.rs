@@ -64,8 +64,8 @@ fn within(errors: &[f64], limit: f64) -> usize {
     errors.iter().filter(|error| error.abs() <= limit).count()
 }
 
-/// Of 141 runs 116 are within 0.1%. What the others lack is known of some: pixels stay in fp32 where a trainer loads weights in
-/// fp32, FSDP1 keeps two copies of a tied table of an encoder, blocks are laid out otherwise before the first step.
+/// Of 140 runs 127 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of a tied table of an encoder,
+/// and a model that a script makes on the card is laid out otherwise once DeepSpeed has cast it.
 #[test]
 fn drawn_runs_on_several_gpus_are_predicted() {
     let rows = all();
@@ -79,12 +79,12 @@ fn drawn_runs_on_several_gpus_are_predicted() {
         .map(|(row, bytes)| errors(*bytes, &row.recorded)[0])
         .collect();
     assert!(
-        within(&recorded, 0.001) * 141 >= 116 * recorded.len(),
+        within(&recorded, 0.001) * 140 >= 127 * recorded.len(),
         "{}",
         within(&recorded, 0.001)
     );
     assert!(
-        within(&recorded, 0.01) * 141 >= 136 * recorded.len(),
+        within(&recorded, 0.01) * 140 >= 136 * recorded.len(),
         "{}",
         within(&recorded, 0.01)
     );

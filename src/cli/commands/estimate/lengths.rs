@@ -4,8 +4,8 @@
 use vramscope_engine::allocator::Options;
 use vramscope_engine::device::Device;
 use vramscope_engine::report::Reserved;
-use vramscope_engine::simulate::{after_many_lengths, many_lengths};
 use vramscope_engine::setup::Parallel;
+use vramscope_engine::simulate::{after_many_lengths, many_lengths};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
 use vramscope_engine::{Model, Setup};
@@ -40,6 +40,8 @@ pub(super) struct OpenLengths {
     most: u64,
     /// The model alone limits them.
     pub is_unlimited: bool,
+    /// The allocator has expandable segments, which fit every length.
+    is_expandable: bool,
 }
 
 /// A run at one length: its model, setup, and how GPUs share it.
@@ -55,6 +57,7 @@ impl OpenLengths {
             model,
             most,
             is_unlimited: resolved.missing.iter().any(|remark| remark.note == Note::AllPositions),
+            is_expandable: resolved.assumed.iter().any(|remark| remark.note == Note::Expandable),
         })
     }
 }
@@ -169,6 +172,7 @@ impl Estimate {
             record_run(model, &setup, parallel.as_ref(), gpu).ok()
         };
         let options = Options {
+            expandable_segments: open.is_expandable,
             capacity: room,
             ..Options::default()
         };

@@ -203,7 +203,8 @@ impl Wrapper for Ddp {
     fn after_first_step(&self, t: &Tape) {
         if !self.rebuilt.is_empty() {
             self.buckets.borrow_mut().clear();
-            self.buckets.replace(self.rebuilt.iter().map(|bucket| memory(t, bucket)).collect());
+            self.buckets
+                .replace(self.rebuilt.iter().map(|bucket| memory(t, bucket)).collect());
         }
     }
 

@@ -146,7 +146,9 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
 
 /// True if a trainer's weights are loaded in fp32 and run in 16 bits.
 fn leaves_pixels(given: &Setup, base: &Setup) -> bool {
-    given.trainer == TrainerKind::Transformers && !given.precision.weights().is_half() && base.precision.weights().is_half()
+    given.trainer == TrainerKind::Transformers
+        && !given.precision.weights().is_half()
+        && base.precision.weights().is_half()
 }
 
 /// What wraps a model for a strategy.
