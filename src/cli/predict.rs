@@ -67,7 +67,7 @@ pub fn predict_timed<T>(
     guarded(|| {
         let mut run = TimedRun::record(model, setup, parallel, gpu, clock.network())?;
         let time = time(&mut run);
-        let report = simulate_recorded(model, (setup, parallel), run.into_recording())?;
+        let report = simulate_recorded(model, (setup, parallel), (run.into_recording(), gpu))?;
         Ok((report, time))
     })
 }
@@ -97,7 +97,7 @@ pub fn predict_case(
 ) -> Result<(Report, Option<Milliseconds>), Failure> {
     let model = names.model(case)?;
     let (setup, parallel) = (&case.setup, case.parallel.as_ref());
-    let is_timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup.trainer));
+    let is_timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup));
     let Some(clock) = clock.filter(|_| is_timed) else {
         return Ok((predict(&model, setup, parallel, gpu)?, None));
     };

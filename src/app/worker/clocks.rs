@@ -67,7 +67,7 @@ pub fn clock(subject: &Subject, entries: &TimeEntries, network: Option<f64>) -> 
     if parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds()) {
         return Err(NoTime::DeepSpeed);
     }
-    if parallel.is_some_and(|parallel| !parallel.is_timed(subject.reading.setup.trainer)) {
+    if parallel.is_some_and(|parallel| !parallel.is_timed(&subject.reading.setup)) {
         return Err(NoTime::Sharded);
     }
     if subject.reading.setup.compile {

@@ -3,7 +3,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Offload, Strategy, TrainerKind, Zero};
+use super::{Offload, Setup, Strategy, Zero};
 
 /// Several GPUs that train together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -89,11 +89,12 @@ impl Parallel {
 }
 
 impl Parallel {
-    /// Returns true if the time of a step is estimated beside its memory: not under DeepSpeed, nor under FSDP2 as
-    /// accelerate prepares it for a trainer.
-    pub fn is_timed(&self, trainer: TrainerKind) -> bool {
-        let is_accelerates = self.strategy.is_fsdp1() || self.strategy.shards_parameters() && trainer.is_derived();
-        !self.strategy.is_deepspeeds() && !is_accelerates
+    /// Returns true if the time of a step is estimated beside its memory: not under DeepSpeed and FSDP1, and under FSDP2 of
+    /// a loop of one's own alone, whose step is one forward and backward without clipping.
+    pub fn is_timed(&self, setup: &Setup) -> bool {
+        let is_plain = !setup.trainer.is_derived() && setup.accum == 1 && !setup.clip;
+        let is_sharded = self.strategy.is_fsdp1() || self.strategy.shards_parameters() && !is_plain;
+        !self.strategy.is_deepspeeds() && !is_sharded
     }
 }
 

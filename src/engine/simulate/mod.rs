@@ -123,10 +123,10 @@ pub fn simulate_on(model: &Model, setup: &Setup, gpu: Gpu) -> Result<Report, Sim
 pub fn simulate_recorded(
     model: &Model,
     (setup, parallel): (&Setup, Option<&Parallel>),
-    recording: Recording,
+    (recording, gpu): (Recording, Gpu),
 ) -> Result<Report, SimulateError> {
     let recording = match parallel {
-        Some(parallel) => parallel::of_one(recording, setup, parallel)?,
+        Some(parallel) => parallel::of_recorded(model, (setup, parallel), (recording, gpu))?,
         None => recording,
     };
     played(model, setup, recording)

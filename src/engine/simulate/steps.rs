@@ -346,7 +346,8 @@ impl Trainer {
     }
 
     fn run(&mut self) -> Parts {
-        let is_whole = self.engine().is_some() || self.run.setup.trainer.is_derived();
+        let is_in_parts = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.is_in_parts());
+        let is_whole = is_in_parts || self.engine().is_some() || self.run.setup.trainer.is_derived();
         let parts = match self.run.setup.zero_grad {
             ZeroGrad::ToNone if !is_whole => self.run_once(),
             _ => {

@@ -98,12 +98,6 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (&["fsdp_ema"], ways![leave "ema" => |s, _| s.ema = false,]),
     (
-        &["fsdp_extras"],
-        ways![
-            leave "accum", "clip", "ema" => |s, _| (s.accum, s.clip, s.ema) = (1, false, false),
-        ],
-    ),
-    (
         &["fsdp_options"],
         ways![
             set "strategy" = "fsdp" => |_, p| p.strategy = Strategy::Fsdp,

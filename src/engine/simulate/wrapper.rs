@@ -37,6 +37,11 @@ pub(super) trait Wrapper {
         Norms::default()
     }
 
+    /// True if optimizer and gradients have parts of parameters alone, so that each step is recorded by itself.
+    fn is_in_parts(&self) -> bool {
+        false
+    }
+
     /// Storages made on another stream than the model's.
     fn streams(&self) -> Vec<(StorageId, u32)> {
         Vec::new()

@@ -7,6 +7,7 @@ use vramscope_engine::allocator::Options;
 use vramscope_engine::device::Device;
 use vramscope_engine::simulate::simulate_recorded;
 use vramscope_engine::simulate::{Trial, attempt};
+use vramscope_engine::tape::Gpu;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Case, Model, Setup};
 use vramscope_plan::{Choice, Nearest};
@@ -83,7 +84,8 @@ impl Ready {
             expense: Expense::default(),
         };
         let step_ms = run.answer(&clock.costs(), asked).1.step_ms;
-        let report = simulate_recorded(&model, (&case.setup, None), run.into_recording()).expect("it is simulated");
+        let report =
+            simulate_recorded(&model, (&case.setup, None), (run.into_recording(), Gpu::H200)).expect("it is simulated");
         (report.peak_reserved, step_ms)
     }
 

@@ -32,7 +32,7 @@ impl Estimate {
         if let Some(open) = open.as_ref().filter(|open| open.is_unlimited) {
             (model, setup, parallel) = self.shortened(open, &mut standing)?;
         }
-        let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup.trainer));
+        let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
         let clock = clock.filter(|_| timed);
         let (report, time) = match &clock {
             Some(clock) => {

@@ -15,13 +15,13 @@ mod deepspeed;
 mod fsdp;
 mod modules;
 mod pipeline;
-mod rewrite;
+mod shard;
 mod tensor;
 pub mod units;
 mod zero;
 
 pub use pipeline::{distinct as distinct_stages, stages as pipeline_stages};
-pub use rewrite::shard;
+pub use shard::shard;
 pub use tensor::parts as tensor_parts;
 pub use zero::own;
 
@@ -89,20 +89,30 @@ fn recorded(
         return deepspeed::record(model, (&base, parallel, leaves_pixels(setup, &base)), gpu);
     }
     let recording = record_named(model, (&base, setup), (parallel, gpu), notes)?;
-    of_one(recording, setup, parallel)
+    of_one(recording, parallel)
 }
 
-/// Rewrites a recorded step of a single GPU, as [`work_of_one`] records it, for a strategy.
+/// Returns the run of one of several GPUs of which [`work_of_one`] recorded a step; FSDP2's is recorded anew, since that step
+/// is without what it gathers.
 ///
 /// # Errors
 /// If the strategy is not simulated for what was recorded.
-pub(super) fn of_one(recording: Recording, setup: &Setup, parallel: &Parallel) -> Result<Recording, SimulateError> {
+pub(super) fn of_recorded(
+    model: &Model,
+    (setup, parallel): (&Setup, &Parallel),
+    (recording, gpu): (Recording, Gpu),
+) -> Result<Recording, SimulateError> {
+    match parallel.strategy.shards_parameters() {
+        true => record_parallel(model, setup, parallel, gpu),
+        false => of_one(recording, parallel),
+    }
+}
+
+/// Rewrites a recorded step of a single GPU for a strategy.
+fn of_one(recording: Recording, parallel: &Parallel) -> Result<Recording, SimulateError> {
     Ok(match parallel.strategy {
         Strategy::Zero1 if !zero::is_regular(&recording) => return Err(why::unused_parameters()),
         Strategy::Zero1 => zero::rewrite(recording, parallel),
-        Strategy::Fsdp | Strategy::FsdpNoReshard if !setup.trainer.is_derived() => {
-            fsdp::rewrite(recording, setup.precision, parallel)
-        }
         // Recorded in this form: each operation is that of one GPU.
         Strategy::Ddp
         | Strategy::DdpView
@@ -138,8 +148,11 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     if parallel.strategy.is_fsdp1() {
         return Err(why::fsdp1_time());
     }
-    if !parallel.is_timed(setup.trainer) {
+    if !parallel.is_timed(setup) {
         return Err(why::fsdp_time());
+    }
+    if parallel.strategy.shards_parameters() {
+        return record_shared(model, &base, gpu, (notes, share(parallel)), None);
     }
     record_named(model, (&base, setup), (parallel, gpu), notes)
 }
@@ -167,8 +180,11 @@ fn record_named(
     let adapts = matches!(base.freeze, Freeze::Lora | Freeze::Qlora);
     let in_fsdp: Around<'_> = &|t, trainer, params| {
         let reshards = parallel.strategy == Strategy::Fsdp;
-        let plan = Plan::of(t, model, params, (reshards, adapts));
-        fsdp::hooks::wrap(t, (trainer, params), plan, (base, given, parallel));
+        let plan = match base.trainer.is_derived() {
+            true => Plan::of(t, model, params, (reshards, adapts)),
+            false => Plan::of_loop(t, params, reshards),
+        };
+        fsdp::hooks::wrap(t, (trainer, params), plan, (given, parallel));
     };
     let in_fsdp1: Around<'_> = &|t, trainer, params| {
         let plan = Plan::flat(t, model, params);
@@ -176,7 +192,7 @@ fn record_named(
     };
     let around = match parallel.strategy {
         Strategy::Ddp | Strategy::DdpView | Strategy::Zero1 => Some(in_ddp),
-        Strategy::Fsdp | Strategy::FsdpNoReshard if base.trainer.is_derived() => Some(in_fsdp),
+        Strategy::Fsdp | Strategy::FsdpNoReshard => Some(in_fsdp),
         Strategy::Fsdp1 | Strategy::Fsdp1NoReshard => Some(in_fsdp1),
         _ => None,
     };
@@ -311,10 +327,6 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     );
     if (sharded || strategy == Strategy::Zero1) && !stateless {
         return Err(why::sharded_states());
-    }
-    let has_own_loop = setup.trainer == TrainerKind::Loop;
-    if strategy.shards_parameters() && has_own_loop && (setup.accum > 1 || setup.clip || setup.ema) {
-        return Err(why::fsdp_extras());
     }
     if sharded && setup.ema {
         return Err(why::fsdp_ema());

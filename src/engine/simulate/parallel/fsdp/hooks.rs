@@ -1,5 +1,5 @@
-//! FSDP2 by hooks, as accelerate prepares a model (`fsdp2_prepare_model` of 1.15) and PyTorch runs it
-//! (`torch/distributed/fsdp/_fully_shard/`).
+//! FSDP2 by hooks, as accelerate prepares a model (`fsdp2_prepare_model` of 1.15) or a loop of one's own does (`fully_shard` of
+//! each block and of the model), and PyTorch runs it (`torch/distributed/fsdp/_fully_shard/`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::super::super::steps::Trainer;
 use super::super::super::wrapper::Wrapper;
 use super::super::modules::{Calls, Turn, known_path};
-use super::super::rewrite::shard;
+use super::super::shard::shard;
 use super::plan::{self, Plan};
 use super::{GATHER, REDUCE};
 use crate::Setup;
@@ -40,6 +40,58 @@ pub(in super::super) fn is_mixed(setup: &Setup) -> bool {
 /// True if accelerate widens trained parameters to fp32: not beside weights in 4 bits.
 fn widens(given: &Setup, params: &[Tensor]) -> bool {
     is_mixed(given) && params.iter().all(|param| param.dtype() != DType::U8)
+}
+
+/// Types of a sharded model.
+#[derive(Clone, Copy)]
+struct Types {
+    /// Shards of trained parameters, and of frozen ones, where that is not the type in which they are gathered.
+    trained: Option<DType>,
+    frozen: Option<DType>,
+    /// Floating-point arguments of wrapped modules are cast (`cast_forward_inputs`).
+    arguments: Option<DType>,
+    /// True if what the model returns is cast to bf16 (`output_dtype`).
+    casts_outputs: bool,
+    /// Type in which gradients are summed, if it is not their own (`reduce_dtype`).
+    sums: Option<DType>,
+    /// True if all parameters are in fp32 for a while (`original_sd`).
+    widens: bool,
+}
+
+impl Types {
+    fn of((given, parallel): (&Setup, &Parallel), params: &[Tensor]) -> Self {
+        if !given.trainer.is_derived() {
+            // `MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)`
+            let own = parallel.mp.then_some(given.precision.weights());
+            return Self {
+                trained: own,
+                frozen: own,
+                arguments: parallel.mp.then_some(DType::Bf16),
+                casts_outputs: false,
+                sums: parallel.mp.then_some(DType::F32),
+                widens: false,
+            };
+        }
+        let (is_mixed, widens) = (is_mixed(given), widens(given, params));
+        Self {
+            trained: widens.then_some(DType::F32),
+            frozen: (widens && given.precision == Precision::AmpBf16).then_some(DType::F32),
+            arguments: is_mixed.then_some(DType::Bf16),
+            casts_outputs: is_mixed,
+            sums: None,
+            widens,
+        }
+    }
+
+    /// Type of a parameter's shard.
+    fn of_shard(&self, param: &Tensor) -> DType {
+        let own = match param.requires_grad() {
+            true => self.trained,
+            false => self.frozen,
+        };
+        own.filter(|_| param.dtype() != DType::U8)
+            .unwrap_or_else(|| gathered_type(param))
+    }
 }
 
 /// A parameter.
@@ -99,11 +151,10 @@ struct Sharded {
     plan: Plan,
     world: u64,
     offloads: bool,
-    /// Type of shards of trained parameters, in which their gradients are kept.
-    own: DType,
-    /// True if what the model returns is cast to bf16.
-    casts: bool,
-    /// False in micro-batches whose gradients stay whole (`set_requires_gradient_sync(False)`).
+    types: Types,
+    /// True if gradients stay whole until a step's last micro-batch (`set_requires_gradient_sync(False)`), as accelerate has it.
+    sums_once: bool,
+    /// False in micro-batches whose gradients stay whole.
     sums: Cell<bool>,
 }
 
@@ -112,12 +163,15 @@ pub(in super::super) fn wrap(
     t: &Tape,
     (trainer, params): (&mut Trainer, &[Tensor]),
     plan: Plan,
-    (setup, given, parallel): (&Setup, &Setup, &Parallel),
+    (given, parallel): (&Setup, &Parallel),
 ) {
     let offloads = parallel.offload.is_any();
-    let is_mixed = is_mixed(given);
-    let widens = widens(given, params);
-    let params = shards(t, params, (&plan, given, parallel));
+    let is_prepared = given.trainer.is_derived();
+    let types = Types::of((given, parallel), params);
+    let params = match is_prepared {
+        true => shards(t, params, (&plan, types, parallel)),
+        false => shards_by_group(t, params, (&plan, types, parallel)),
+    };
     let groups = plan.groups.iter().map(|group| Group {
         params: group.params.clone(),
         reshards: group.reshards,
@@ -149,59 +203,73 @@ pub(in super::super) fn wrap(
         plan,
         world: parallel.world,
         offloads,
-        own: if widens { DType::F32 } else { setup.precision.weights() },
-        casts: is_mixed,
+        types,
+        sums_once: is_prepared,
         sums: Cell::new(true),
         params,
     });
-    // `MixedPrecisionPolicy.cast_forward_inputs`.
-    t.set_argument_type(is_mixed.then_some(DType::Bf16));
+    t.set_argument_type(types.arguments);
     t.watch_modules(sharded.clone());
     trainer.wrap(sharded, true);
 }
 
 /// Cuts all parameters (`FSDPParam._init_sharded_param`). Trained parameters that are not in fp32 are widened before; the
 /// wide ones live until all are cut (`original_sd`).
-fn shards(t: &Tape, params: &[Tensor], (plan, given, parallel): (&Plan, &Setup, &Parallel)) -> Vec<Param> {
-    let widens = widens(given, params);
-    let own = |param: &Tensor| match (widens, param.requires_grad(), given.precision) {
-        (true, true, _) | (true, false, Precision::AmpBf16) => DType::F32,
-        _ => gathered_type(param),
-    };
+fn shards(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &Parallel)) -> Vec<Param> {
     let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
     let mut widened = Vec::new();
     for (param, &scope) in params.iter().zip(&scopes) {
-        let dtype = own(param);
-        if dtype != gathered_type(param) {
+        let dtype = types.of_shard(param);
+        if types.widens && dtype != gathered_type(param) {
             widened.push(weight(t, scope, param.numel(), dtype, "parameter in fp32"));
             t.give_up(param);
         }
     }
     let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
     for &at in plan.groups.iter().flat_map(|group| &group.params) {
-        let (param, scope) = (&params[at], scopes[at]);
-        let elements = match param.dtype() {
-            DType::U8 => (param.numel() / DType::Bf16.width()).div_ceil(parallel.world),
-            _ => shard(param.shape(), parallel.world),
-        };
-        let memory = weight(t, scope, elements, own(param), "shard of a parameter");
-        if parallel.offload.is_any() {
-            t.give_up(&memory);
-        }
-        let shard = match param.requires_grad() {
-            true => t.require_grad(&memory),
-            false => memory,
-        };
-        made[at] = Some(Param {
-            whole: param.clone(),
-            scope,
-            elements,
-            shard,
-        });
+        made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
     }
     params.iter().for_each(|param| t.give_up(param));
     drop(widened);
     made.into_iter().flatten().collect()
+}
+
+/// Cuts the parameters of each block, and then the rest, as calls of `fully_shard` do: the whole ones of a group are freed when
+/// its shards are made, and the next are served from their memory. Then the script empties the cache.
+fn shards_by_group(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &Parallel)) -> Vec<Param> {
+    let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
+    let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
+    let (root, blocks) = plan.groups.split_at(1);
+    for group in blocks.iter().chain(root) {
+        for &at in &group.params {
+            made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
+        }
+        group.params.iter().for_each(|&at| t.give_up(&params[at]));
+    }
+    t.empty_cache();
+    made.into_iter().flatten().collect()
+}
+
+/// Makes this GPU's shard of a parameter.
+fn cut(t: &Tape, (param, scope): (&Tensor, ScopeId), types: Types, parallel: &Parallel) -> Param {
+    let elements = match param.dtype() {
+        DType::U8 => (param.numel() / DType::Bf16.width()).div_ceil(parallel.world),
+        _ => shard(param.shape(), parallel.world),
+    };
+    let memory = weight(t, scope, elements, types.of_shard(param), "shard of a parameter");
+    if parallel.offload.is_any() {
+        t.give_up(&memory);
+    }
+    let shard = match param.requires_grad() {
+        true => t.require_grad(&memory),
+        false => memory,
+    };
+    Param {
+        whole: param.clone(),
+        scope,
+        elements,
+        shard,
+    }
 }
 
 /// Type in which a parameter is gathered: weights in 4 bits lie in a tensor of bf16 (`bnb_4bit_quant_storage`), as FSDP
@@ -371,6 +439,7 @@ impl Sharded {
         let Some(dtype) = gradients.first().map(Tensor::dtype) else {
             return;
         };
+        let dtype = self.types.sums.unwrap_or(dtype);
         let own: u64 = with_gradient.iter().map(|p| p.elements).sum();
         drop(self.shared.borrow_mut().reducing.take());
         let input = t.in_scope(0, || t.empty([own * self.world], dtype, "reduce-scatter input"));
@@ -387,21 +456,24 @@ impl Sharded {
             x
         };
         let reduced = shards(dtype);
-        let output = match dtype == self.own {
+        let own = with_gradient[0].shard.dtype();
+        let output = match dtype == own {
             true => reduced.clone(),
-            false => shards(self.own),
+            false => shards(own),
         };
         drop(last);
         drop(reduced);
         if !self.offloads {
-            with_gradient.iter().for_each(|p| t.give_gradient(&p.shard, &output));
+            // The sums of a micro-batch before are added to where they are.
+            let first = with_gradient.iter().filter(|p| p.shard.grad().is_none());
+            first.for_each(|p| t.give_gradient(&p.shard, &output));
         }
     }
 }
 
 impl Wrapper for Sharded {
     fn begin(&self, is_last: bool) {
-        self.sums.set(is_last);
+        self.sums.set(is_last || !self.sums_once);
     }
 
     fn before_forward(&self, t: &Tape) {
@@ -417,7 +489,7 @@ impl Wrapper for Sharded {
 
     fn handed_out(&self, t: &Tape, _: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
         let is_wide = |x: &Tensor| x.dtype() == DType::F32;
-        match self.casts {
+        match self.types.casts_outputs {
             true => held
                 .into_iter()
                 .map(|x| {
@@ -458,6 +530,10 @@ impl Wrapper for Sharded {
 
     fn norms(&self) -> Norms {
         Norms::ForeachOfShards
+    }
+
+    fn is_in_parts(&self) -> bool {
+        true
     }
 
     fn streams(&self) -> Vec<(StorageId, u32)> {

@@ -70,6 +70,22 @@ impl Plan {
         Self { groups: groups.list }
     }
 
+    /// A loop of one's own: wraps each member of a list of at least four modules, of nested lists the innermost, and the whole
+    /// model.
+    pub fn of_loop(t: &Tape, params: &[Tensor], reshards: bool) -> Self {
+        let paths = paths(t, params);
+        let blocks = Blocks::with(None, &paths);
+        let mut groups = Groups::default();
+        groups.list[ROOT].reshards = reshards;
+        for (at, path) in paths.iter().enumerate() {
+            match blocks.innermost(path) {
+                Some(block) => groups.put(at, block, || (vec![block.to_owned()], reshards)),
+                None => groups.list[ROOT].params.push(at),
+            }
+        }
+        Self { groups: groups.list }
+    }
+
     /// FSDP1: wraps each module that transformers keeps whole, each map of an adapter (`fsdp_auto_wrap_policy` of peft), and
     /// the whole model.
     pub fn flat(t: &Tape, model: &Model, params: &[Tensor]) -> Self {
@@ -178,6 +194,12 @@ impl Blocks {
             *count = (*count).max(index + 1);
         }
         Self { kept, lists }
+    }
+
+    /// The innermost member of a list of at least [`LEAST_BLOCKS`].
+    fn innermost<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let long = members(path).filter(|(list, _, _)| self.lists[*list] >= LEAST_BLOCKS);
+        long.last().map(|(_, _, member)| member)
     }
 
     /// The innermost module that is kept whole and has a parameter; the outermost block if none are known.
