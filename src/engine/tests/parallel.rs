@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use vramscope_engine::setup::{
     Checkpointing, Freeze, Loss, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero,
 };
-use vramscope_engine::simulate::simulate_parallel;
+use vramscope_engine::simulate::{record_parallel, simulate_parallel};
 use vramscope_engine::tape::Gpu;
+use vramscope_engine::tape::log::Event;
 use vramscope_engine::{Model, Report, Setup, simulate};
 
 fn on(model: &str, setup: &Setup, parallel: Parallel) -> Report {
@@ -118,7 +119,7 @@ fn what_is_not_simulated_is_refused_by_name() {
     };
     let of = |optim| Setup { optim, ..setup() };
     assert!(refused(of(Optimizer::Adafactor), fsdp).contains("`optim`"));
-    assert!(refused(Setup { accum: 2, ..setup() }, fsdp).contains("`accum`"));
+    assert!(refused(Setup { ema: true, ..setup() }, fsdp).contains("`ema`"));
     assert!(refused(setup(), Parallel { world: 1, ..fsdp }).contains("`world`"));
     let offload = Parallel {
         offload: Offload::Shards,
@@ -372,6 +373,32 @@ fn fsdp_runs_under_trainers_with_every_way_to_train() {
             assert!(peak(Freeze::NONE, 8) < full, "{strategy:?} {trainer:?}");
         }
     }
+}
+
+/// accelerate leaves gradients whole until the last micro-batch; a loop of one's own sums them in each, unless it says so.
+#[test]
+fn fsdp2_of_a_loop_sums_the_gradients_of_each_micro_batch() {
+    let model = Model::from_catalogue("gpt2").unwrap();
+    let sums = |trainer, accum| {
+        let setup = Setup {
+            trainer,
+            accum,
+            clip: true,
+            ..setup()
+        };
+        let parallel = Parallel {
+            strategy: Strategy::Fsdp,
+            ..Parallel::default()
+        };
+        let run = record_parallel(&model, &setup, &parallel, Gpu::H200).unwrap();
+        let name = |event: &Event| run.log.allocations[event.storage() as usize].name;
+        let made = run.steady.events.iter().filter(|event| event.is_alloc());
+        made.filter(|event| name(event) == "reduce-scatter input").count()
+    };
+    let once = sums(TrainerKind::Loop, 1);
+    assert!(once > 12, "one for each block, and one for the rest: {once}");
+    assert_eq!(sums(TrainerKind::Loop, 3), 3 * once);
+    assert_eq!(sums(TrainerKind::Transformers, 3), sums(TrainerKind::Transformers, 1));
 }
 
 #[test]

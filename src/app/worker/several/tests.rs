@@ -136,7 +136,7 @@ fn a_setup_is_shown_on_a_few_numbers_of_gpus() {
 /// A setup that FSDP2 does not take is shown with the next strategy that takes it.
 #[test]
 fn one_gpu_is_shown_with_a_strategy_that_takes_it() {
-    let all = numbers(&entries(&[(Setting::Clip.into(), "true")]));
+    let all = numbers(&entries(&[(Setting::Ema.into(), "true")]));
     assert_eq!(all[1].entries.get(Key::Strategy), "zero1");
     assert!(all.iter().all(|on| on.found.is_ok()));
     let none = numbers(&entries(&[(Setting::Compile.into(), "true")]));
