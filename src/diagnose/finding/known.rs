@@ -4,11 +4,15 @@ use std::collections::BTreeSet;
 
 use vramscope_engine::units::Bytes;
 
+use super::context::Context;
 use super::model_shape::ModelShape;
 use crate::facts::{Fact, Facts, Place, derive};
 use crate::kind;
 use crate::oom::{Asker, Backend, OomMessage, Site};
 use crate::{Digest, Evidence, Piece, Sign};
+
+/// Adapters are fewer parameters than one in so many of the model's.
+const FEW: u64 = 10;
 
 /// Lines above and below an error in which frames and words belong to it.
 const ABOVE: usize = 160;
@@ -57,6 +61,17 @@ impl<'a> Known<'a> {
         known.add_shapes(pieces);
         known.hold_against_card(pieces);
         known
+    }
+
+    /// Adds what the person told of the run beside the texts: how much of the model it trains.
+    pub fn learn(&mut self, context: &Context) {
+        let Some(report) = context.report else { return };
+        let place = Place::default();
+        if report.trainable == report.params {
+            self.facts.add(Fact::Full, place);
+        } else if report.trainable < report.params / FEW {
+            self.facts.add(Fact::Lora, place);
+        }
     }
 
     fn take(&mut self, piece: &'a Piece, errors: &[Place]) {

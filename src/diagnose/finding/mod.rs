@@ -186,6 +186,7 @@ pub fn diagnose(pieces: &[Piece], context: &Context) -> Vec<Finding> {
             known.facts.add(Fact::Grows, place);
         }
     }
+    known.learn(context);
     findings.extend(simulated::finding(&known, capacity, context));
     findings.extend(from_command::findings(&known));
     findings.extend(hypotheses::findings(&mut known));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Evidence, read};
-use vramscope_engine::setup::{Attention, Precision};
+use vramscope_engine::setup::{Attention, Freeze, Precision};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Setup, simulate};
 
@@ -257,6 +257,30 @@ fn a_known_setup_names_the_tensor() {
     );
     assert!(find(&findings, "tensors").steps.contains(&Action::FusedAttention));
     assert!(!has(&findings, "attention-matrix"));
+}
+
+/// What the setup says beside the text counts as what the text says.
+#[test]
+fn adapters_of_a_known_setup_are_no_full_fine_tuning() {
+    let model = Model::from_catalogue("qwen2.5-0.5b").expect("it is there");
+    let paste = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of \
+                 39.39 GiB of which 1.01 GiB is free. Of the allocated memory 36.90 GiB is allocated by PyTorch, and 500.00 \
+                 MiB is reserved by PyTorch but unallocated.";
+    let said = |freeze: Freeze| {
+        let setup = Setup {
+            freeze,
+            seq: 64,
+            ..Setup::default()
+        };
+        let report = simulate(&model, &setup).expect("it runs");
+        let context = Context {
+            report: Some(&report),
+            ..Context::default()
+        };
+        has(&with(paste, &context), "fine-tuned-in-full")
+    };
+    assert!(has(&of(paste), "fine-tuned-in-full"));
+    assert!(!said(Freeze::Lora) && !said(Freeze::NONE));
 }
 
 #[test]
