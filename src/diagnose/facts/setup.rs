@@ -39,7 +39,8 @@ pub fn derive(facts: &mut Facts, settings: &[Setting], text: usize) {
         let mut add = |fact: Fact| facts.add(fact, place);
         let value = setting.value.as_str();
         let lower = value.to_ascii_lowercase();
-        let number = value.parse::<u64>().ok();
+        // Python writes 120_000 for 120000.
+        let number = value.replace('_', "").parse::<u64>().ok();
         model_and_length(&setting.key, value, number, &mut add);
         memory(&setting.key, &lower, number, &mut add);
         parallel(&setting.key, &lower, number, &mut add);
