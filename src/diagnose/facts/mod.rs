@@ -58,6 +58,7 @@ facts! {
     NetworkError "network-error" "A connection between ranks failed.",
     SystemCall "system-call" "NCCL says that a system call failed, and not which.",
     MarkedTwice "marked-twice" "DDP counts a parameter's gradient twice.",
+    EmptyWeight "empty-weight" "A token's row is looked for in an embedding without rows.",
     OtherExit "other-exit" "A process ended with an error of its own, not by SIGKILL.",
     HostWords "host-words" "Somebody says that the host's memory ran out.",
     RamWords "ram-words" "Somebody says 内存, which is the host's memory where 显存 is not said.",
