@@ -179,6 +179,7 @@ facts! {
     VisionFit "vision-fit" "The request has the size of an attention matrix of the model's vision tower.",
     LoadingBar "loading-bar" "A progress bar of loading weights is there.",
     Loaded "loaded" "Weights were loaded to the end.",
+    SetOnLoad "set-on-load" "Somebody says what was set when the model was loaded.",
     EachLoads "each-loads" "Every rank loads the whole model.",
 }
 
@@ -295,6 +296,9 @@ impl Facts {
                 .retain(|fact, _| !PHASES.contains(fact) || before.contains(fact));
             let places = self.of.get(&Fact::LoadingBar).cloned().unwrap_or_default();
             self.of.entry(Fact::Load).or_insert(places);
+        }
+        if self.has(Fact::SetOnLoad) && !self.has(Fact::LoadingBar) && !self.has(Fact::HasFrames) {
+            self.of.remove(&Fact::Load);
         }
         self.settle_host();
         if let Some(phase) = self.phase() {
