@@ -202,6 +202,33 @@ fn every_example_is_understood() {
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
+/// What healthy runs print at their start and on the way, and what sounds like an error.
+const HEALTHY: &str = "\
+Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open shared object file: No such file
+node1:22:80 [0] NCCL INFO NET/Plugin : dlerror=/usr/lib/libnccl-net.so: undefined symbol: ncclNetPlugin_v6
+[W socket.cpp:663] [c10d] The client socket has failed to connect to [localhost]:29500 (errno: 99 - Cannot assign).
+Detected kernel version 5.4.0, which is below the recommended minimum; this can cause the process to hang. Upgrade it.
+[rank0]:[W ProcessGroupNCCL.cpp:4115] devices of this process are unknown. This can potentially cause a hang if it is wrong.
+/v/torch/utils/checkpoint.py:91: UserWarning: None of the inputs have requires_grad=True. Gradients will be None
+FutureWarning: You are using `torch.load` with `weights_only=False`; we recommend you start setting `weights_only=True`
+[W reducer.cpp:1346] Warning: find_unused_parameters=True was specified, but did not find any unused parameters.
+[loss_scaler.py:188:update_scale] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768
+A matching Triton is not available. Error caught was: No module named 'triton'
+torchrun --nproc_per_node 8 train.py --ddp_timeout 180000000
+{'loss': 1.2, 'grad_norm': 0.9, 'learning_rate': 1e-05, 'epoch': 0.1}
+";
+
+#[test]
+fn what_healthy_runs_print_is_no_cause() {
+    let found = findings(HEALTHY);
+    let blamed: Vec<_> = found
+        .iter()
+        .filter(|(finding, _)| finding.confidence <= Confidence::Likely)
+        .map(|(finding, _)| finding.cause.code())
+        .collect();
+    assert!(blamed.is_empty(), "{blamed:?}");
+}
+
 #[test]
 fn the_corpus_is_large_enough() {
     let chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
