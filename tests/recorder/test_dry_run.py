@@ -369,9 +369,9 @@ class World(unittest.TestCase):
 
     def test_ctrl_c_is_no_failure_of_what_a_tool_does_at_its_end(self) -> None:
         """Curves that it draws then, with a package that is not there."""
-        stopped = (
-            "import signal\ntry:\n    signal.raise_signal(signal.SIGINT)\nfinally:\n    import no_such_package\n"
-        )
+        # A shell starts what it runs in the background with the signal ignored.
+        stopped = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        stopped += "try:\n    signal.raise_signal(signal.SIGINT)\nfinally:\n    import no_such_package\n"
         with Folder(**{"a.py": textwrap.dedent(TRAIN).replace("    optimizer.step()", "    break") + stopped}) as f:
             status, said = f.run("python", "a.py", apart=True)
             self.assertEqual(status, 130, said)
