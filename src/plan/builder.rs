@@ -205,7 +205,7 @@ fn not_searched(space: &Space) -> Vec<String> {
     let tensor = tensor_parts(space.model(0), space.world()).err();
     let of_several = [
         "DeepSpeed's ZeRO-2 and ZeRO-3: the sharded strategies are PyTorch's FSDP2, without and with resharding",
-        "FSDP2 with accumulation, clipping or 8-bit states",
+        "FSDP2 with 8-bit states",
     ];
     let pipeline = pipeline_stages(space.model(0), space.world()).err();
     let pipeline = pipeline.map(|why| why.to_string()).or_else(|| {

@@ -90,10 +90,9 @@ impl Parallel {
 
 impl Parallel {
     /// Returns true if the time of a step is estimated beside its memory: not under DeepSpeed and FSDP1, and under FSDP2 of
-    /// a loop of one's own alone, whose step is one forward and backward without clipping.
+    /// a loop of one's own alone.
     pub fn is_timed(&self, setup: &Setup) -> bool {
-        let is_plain = !setup.trainer.is_derived() && setup.accum == 1 && !setup.clip;
-        let is_sharded = self.strategy.is_fsdp1() || self.strategy.shards_parameters() && !is_plain;
+        let is_sharded = self.strategy.is_fsdp1() || self.strategy.shards_parameters() && setup.trainer.is_derived();
         !self.strategy.is_deepspeeds() && !is_sharded
     }
 }

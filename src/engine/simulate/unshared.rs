@@ -92,8 +92,7 @@ reasons! {
     fsdp_ema() = "FSDP is not simulated yet with `ema`";
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
     fsdp_precision() = "FSDP with parameters gathered in fp16 is not simulated yet";
-    fsdp_time() = "the time of FSDP2's step is estimated for a loop of one's own alone, without `accum` and `clip`; set `trainer` to \
-        loop for one of its kind";
+    fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
     fsdp_without_text() = "FSDP under a trainer is not simulated yet for models without text";
     fsdp_zero_grad() = "FSDP2 is not simulated yet with `zero_grad` other than to_none";
     grpo_alone() = "several GPUs are not simulated yet with `trainer` trl_grpo";

@@ -126,7 +126,8 @@ fn compressed(
         exposed: (last.total() - instant.total()).max(0.0),
         waiting: waits * last.without_update(),
         before: (setup.accum > 1 && !is_pipeline).then(|| match parallel.strategy {
-            Strategy::Tensor => last.clone(),
+            // FSDP2 gathers and sums in each micro-batch of a loop.
+            Strategy::Tensor | Strategy::Fsdp | Strategy::FsdpNoReshard => last.clone(),
             _ => step(recording, costs),
         }),
         last,
