@@ -30,7 +30,7 @@ fn simulated(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu
 /// Records a setup's run on a GPU, or on each of several.
 ///
 /// # Errors
-/// Those of [`predict`].
+/// If the engine refuses the setup, or panics.
 pub fn record_run(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Recording, Failure> {
     guarded(|| match parallel {
         None => simulate::record_checked(model, setup, gpu),

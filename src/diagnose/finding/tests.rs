@@ -259,7 +259,7 @@ fn a_known_setup_names_the_tensor() {
     assert!(!has(&findings, "attention-matrix"));
 }
 
-/// What the setup says beside the text counts as what the text says.
+/// Facts of the setup that was given beside a paste count as those that the paste tells.
 #[test]
 fn adapters_of_a_known_setup_are_no_full_fine_tuning() {
     let model = Model::from_catalogue("qwen2.5-0.5b").expect("it is there");

@@ -202,7 +202,7 @@ fn every_example_is_understood() {
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// What healthy runs print at their start and on the way, and what sounds like an error.
+/// Lines that healthy runs print, and those that merely sound like an error, give no finding.
 const HEALTHY: &str = "\
 Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open shared object file: No such file
 node1:22:80 [0] NCCL INFO NET/Plugin : dlerror=/usr/lib/libnccl-net.so: undefined symbol: ncclNetPlugin_v6

@@ -2,6 +2,7 @@
 
 use super::segment_source::SegmentSource;
 use super::size::SMALL_SEGMENT;
+use crate::xorshift::Xorshift;
 
 /// Addresses in an order drawn from a seed. The real order depends on everything that the process and the driver did
 /// before, which is unknown for a future run.
@@ -9,8 +10,7 @@ use super::size::SMALL_SEGMENT;
 /// The large segments have the same order with and without small ones between them.
 #[derive(Debug, Clone)]
 pub struct ShuffledAddresses {
-    /// State of the generator.
-    state: u64,
+    slots: Xorshift,
     /// Slots of the large segments in place, unordered: there are hundreds at most, and lookups are rare.
     taken: Vec<u64>,
     /// End of the small segments, which all have one size.
@@ -26,20 +26,10 @@ impl ShuffledAddresses {
     /// Makes the order of this seed.
     pub fn new(number: u64) -> Self {
         Self {
-            // The golden ratio's bits spread neighbouring seeds; a generator's state is never 0.
-            state: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(number.wrapping_add(1)) | 1,
+            slots: Xorshift::new(number),
             taken: Vec::new(),
             small_end: 0,
         }
-    }
-
-    /// Next state of the generator. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (14), 2003: the
-    /// triple (13, 7, 17).
-    const fn next(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state
     }
 }
 
@@ -51,7 +41,7 @@ impl SegmentSource for ShuffledAddresses {
             return address;
         }
         loop {
-            let slot = 1 + self.next() % SLOTS;
+            let slot = 1 + self.slots.next() % SLOTS;
             if !self.taken.contains(&slot) {
                 self.taken.push(slot);
                 return slot * SLOT;

@@ -10,6 +10,7 @@ use super::steps::Recording;
 use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
 use crate::report::{Reserved, SegmentLayout};
 use crate::tape::log::{Event, StorageId};
+use crate::xorshift::Xorshift;
 
 /// Lengths that are recorded. More of them reserve a few per cent more: on a run of 10,240 positions 8 lengths reserve
 /// 45 GiB, 16 lengths 77, 32 lengths 104 and 64 lengths 113, since the fewer they are, the more often a block is found that
@@ -48,17 +49,10 @@ pub fn after_many_lengths<R: Sync>(
     reserved_over(&recordings, &drawn(recordings.len()), options)
 }
 
-/// An order of steps, as indices below `n`: the same each time, so that an answer is.
+/// Draws an order of steps, as indices below `n`.
 fn drawn(n: usize) -> Vec<usize> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        // Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (14), 2003: the triple (13, 7, 17).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % n as u64) as usize
-    };
-    (0..STEPS).map(|_| next()).collect()
+    let mut numbers = Xorshift::new(0);
+    (0..STEPS).map(|_| (numbers.next() % n as u64) as usize).collect()
 }
 
 /// One run at one length, as part of the process.
@@ -119,7 +113,7 @@ pub fn reserved_over(
         .into_iter()
         .flat_map(|kind| replayer.segments(kind).collect::<Vec<_>>());
     let mut reserved = Reserved::new(SegmentLayout::ManyLengths, segments);
-    // Where memory is short, segments are given back before the end.
+    // Under a limit the allocator releases segments on the way, so that the peak is above what is left.
     reserved.bytes = reserved.bytes.max(replayer.allocator().peak_reserved());
     Ok(Some(reserved))
 }

@@ -147,8 +147,8 @@ impl Estimate {
         })
     }
 
-    /// What PyTorch may reserve of a card, or at all, once batches of many lengths have passed; `None` if the figure is no
-    /// upper bound, or nothing tells it.
+    /// Highest reserved memory after batches of many lengths, within `room` if a card gives it; `None` if the estimate is no
+    /// upper bound, or the lengths can't be simulated.
     pub(super) fn after_many_lengths(
         &self,
         open: &OpenLengths,

@@ -34,7 +34,7 @@ impl Estimate {
         }
         let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
         let clock = clock.filter(|_| timed);
-        let (report, time) = match &clock {
+        let (mut report, time) = match &clock {
             Some(clock) => {
                 let sources = clock.sources();
                 let ask = |run: &mut TimedRun<'_>| {
@@ -57,7 +57,6 @@ impl Estimate {
         let workers = self.time.data(setup.batch).map_or(0, |data| data.workers);
         let beside = Beside::of(&report, &model, parallel.as_ref(), workers);
         let around = guarded(|| around(&model, &setup, gpu, beside))?;
-        let mut report = report;
         if let Some(many) = many_lengths.clone().filter(|_| format != Format::Text) {
             report.may_reserve(many);
         }

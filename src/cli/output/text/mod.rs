@@ -68,7 +68,7 @@ pub struct Estimate<'a> {
     pub left_out: &'a [LeftOut],
     /// Bounds of a run whose files do not tell how long its samples are.
     pub lengths: OfLengths,
-    /// What PyTorch may reserve once batches of many lengths have passed.
+    /// Highest reserved memory after batches of many lengths.
     pub many_lengths: Option<&'a Reserved>,
     /// Memory before and beside the steps, and the host's, if it is told.
     pub around: Option<(&'a Around, HostRoom)>,

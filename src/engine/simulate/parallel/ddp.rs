@@ -30,9 +30,9 @@ struct Ddp {
 
 /// Wraps a model; with `view`, gradients are parts of the buckets once they are summed (`gradient_as_bucket_view`).
 ///
-/// Where nothing is unused, one bucket of each type holds all gradients of the first step (`sys.maxsize`): it is rebuilt when
-/// the second forward begins, in the order in which gradients were ready. The order of their memory decides what of it stays
-/// unused behind smaller tensors. Steps that are recorded as one have the rebuilt ones from the start, which take the same
+/// Unless unused parameters are looked for, all gradients of the first step share one bucket of each type (`sys.maxsize` in
+/// `_ddp_init_helper`); when the second forward begins, it gives way to buckets in the order in which gradients were ready.
+/// Both are recorded, since the layout of their memory decides how much stays unused behind smaller tensors. Steps that are recorded as one have the rebuilt ones from the start, which take the same
 /// bytes in total. While NCCL's work holds the old one, both are live; that depends on its watchdog and is not simulated.
 pub(super) fn wrap(
     t: &Tape,
