@@ -22,7 +22,6 @@ pub mod simulate;
 pub mod suggest;
 pub mod tape;
 pub mod units;
-mod xorshift;
 
 pub use model::{Case, Model};
 pub use report::{Report, verdict};

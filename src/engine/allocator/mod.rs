@@ -41,6 +41,7 @@ mod small_bins;
 mod small_pools;
 mod trace;
 mod view;
+mod xorshift;
 
 pub use arena::BlockState;
 pub use ascending_addresses::AscendingAddresses;
@@ -57,3 +58,4 @@ pub use size::{
 };
 pub use trace::{Action, Event, Trace, TraceError};
 pub use view::{BlockView, SegmentView};
+pub(crate) use xorshift::Xorshift;

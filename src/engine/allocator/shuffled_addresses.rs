@@ -2,7 +2,7 @@
 
 use super::segment_source::SegmentSource;
 use super::size::SMALL_SEGMENT;
-use crate::xorshift::Xorshift;
+use super::xorshift::Xorshift;
 
 /// Addresses in an order drawn from a seed. The real order depends on everything that the process and the driver did
 /// before, which is unknown for a future run.

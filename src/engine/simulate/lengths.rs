@@ -7,10 +7,9 @@
 use super::replayer::Replayer;
 use super::side_by_side::each;
 use super::steps::Recording;
-use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind};
+use crate::allocator::{CachingAllocator, Options, OutOfMemory, PoolKind, Xorshift};
 use crate::report::{Reserved, SegmentLayout};
 use crate::tape::log::{Event, StorageId};
-use crate::xorshift::Xorshift;
 
 /// Lengths that are recorded. More of them reserve a few per cent more: on a run of 10,240 positions 8 lengths reserve
 /// 45 GiB, 16 lengths 77, 32 lengths 104 and 64 lengths 113, since the fewer they are, the more often a block is found that
