@@ -1,6 +1,7 @@
 //! Scripts with the files that they start, name and write.
 
 use super::*;
+use crate::keys::may_matter;
 
 fn sources<'a>(files: &[(&'a str, &'a str)]) -> Vec<Source<'a>> {
     files.iter().map(|(name, text)| Source { name, text }).collect()

@@ -32,8 +32,9 @@ struct Ddp {
 ///
 /// Unless unused parameters are looked for, all gradients of the first step share one bucket of each type (`sys.maxsize` in
 /// `_ddp_init_helper`); when the second forward begins, it gives way to buckets in the order in which gradients were ready.
-/// Both are recorded, since the layout of their memory decides how much stays unused behind smaller tensors. Steps that are recorded as one have the rebuilt ones from the start, which take the same
-/// bytes in total. While NCCL's work holds the old one, both are live; that depends on its watchdog and is not simulated.
+/// Both are recorded, since the layout of their memory decides how much stays unused behind smaller tensors. Steps that are
+/// recorded as one have the rebuilt ones from the start, which take the same bytes in total. While NCCL's work holds the old
+/// one, both are live; that depends on its watchdog and is not simulated.
 pub(super) fn wrap(
     t: &Tape,
     (trainer, params): (&mut Trainer, &[Tensor]),
@@ -105,7 +106,6 @@ fn send_states(t: &Tape, params: &[Tensor]) {
         }
         in_flight.push_back(t.in_scope(0, || t.empty([copy.elements], copy.dtype, "states to be sent")));
     }
-    while in_flight.pop_front().is_some() {}
 }
 
 /// A bucket.
@@ -123,17 +123,12 @@ fn in_order_of_model(sizes: &[Size], limits: [u64; 2]) -> Vec<Bucket> {
     buckets
 }
 
-/// Limit of buckets unless one is given, in MiB (`bucket_cap_mb`).
-const USUAL_BUCKET: u64 = 25;
-
 /// Bytes at which the first bucket of a type is full, and each after it: the first is smaller where no limit is given
 /// (`_DEFAULT_FIRST_BUCKET_BYTES`), so that its sum begins early.
 fn limits(parallel: &Parallel) -> [u64; 2] {
     let limit = parallel.bucket << 20;
-    match parallel.bucket {
-        USUAL_BUCKET => [1 << 20, limit],
-        _ => [limit; 2],
-    }
+    let is_given = parallel.bucket != Parallel::default().bucket;
+    [if is_given { limit } else { 1 << 20 }, limit]
 }
 
 /// `compute_bucket_assignment_by_size` over the parameters in this order: a bucket is full once it holds as many bytes as its

@@ -11,7 +11,7 @@ pub type Unit = usize;
 pub const ROOT: Unit = 0;
 
 /// Fewest modules of a list whose members are sharded one by one.
-const LEAST_BLOCKS: u32 = 4;
+pub(super) const LEAST_BLOCKS: usize = 4;
 
 /// The unit of each module.
 pub struct Units {
@@ -25,8 +25,8 @@ impl Units {
     ///
     /// A module gets a new scope in each forward, so it is identified by its path, not its scope.
     pub fn of(log: &Log) -> Self {
-        let mut paths: HashMap<String, u32> = HashMap::new();
-        let listed: Vec<Option<(String, u32)>> = (0..log.scopes.len()).map(|id| member(log, id as ScopeId)).collect();
+        let mut paths: HashMap<String, usize> = HashMap::new();
+        let listed: Vec<Option<(String, usize)>> = (0..log.scopes.len()).map(|id| member(log, id as ScopeId)).collect();
         for (list, index) in listed.iter().flatten() {
             let longest = paths.entry(list.clone()).or_default();
             *longest = (*longest).max(index + 1);
@@ -57,11 +57,11 @@ impl Units {
 }
 
 /// Returns the path of the list that a module is a member of, and its index in it.
-fn member(log: &Log, id: ScopeId) -> Option<(String, u32)> {
+fn member(log: &Log, id: ScopeId) -> Option<(String, usize)> {
     let scope = &log.scopes[id as usize];
     let index = scope.index?;
     let mut list = log.path(scope.parent);
     list.push('.');
     list.push_str(scope.name);
-    Some((list, index))
+    Some((list, index as usize))
 }

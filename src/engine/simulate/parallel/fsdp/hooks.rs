@@ -54,8 +54,6 @@ struct Types {
     casts_outputs: bool,
     /// Type in which gradients are summed, if it is not their own (`reduce_dtype`).
     sums: Option<DType>,
-    /// True if all parameters are in fp32 for a while (`original_sd`).
-    widens: bool,
 }
 
 impl Types {
@@ -69,7 +67,6 @@ impl Types {
                 arguments: parallel.mp.then_some(DType::Bf16),
                 casts_outputs: false,
                 sums: parallel.mp.then_some(DType::F32),
-                widens: false,
             };
         }
         let (is_mixed, widens) = (is_mixed(given), widens(given, params));
@@ -79,7 +76,6 @@ impl Types {
             arguments: is_mixed.then_some(DType::Bf16),
             casts_outputs: is_mixed,
             sums: None,
-            widens,
         }
     }
 
@@ -220,7 +216,7 @@ fn shards(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &
     let mut widened = Vec::new();
     for (param, &scope) in params.iter().zip(&scopes) {
         let dtype = types.of_shard(param);
-        if types.widens && dtype != gathered_type(param) {
+        if dtype != gathered_type(param) {
             widened.push(weight(t, scope, param.numel(), dtype, "parameter in fp32"));
             t.give_up(param);
         }

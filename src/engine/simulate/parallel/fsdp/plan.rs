@@ -3,14 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::super::units::LEAST_BLOCKS;
 use crate::Model;
 use crate::tape::{Tape, Tensor};
 
 /// The group of the whole model, which has what no other group has.
 pub(super) const ROOT: usize = 0;
-
-/// Fewest members of a list of modules that are blocks.
-const LEAST_BLOCKS: usize = 4;
 
 /// Names of lists whose members are blocks, however few.
 const BLOCKS: [&str; 5] = ["layers", "layer", "blocks", "block", "h"];
