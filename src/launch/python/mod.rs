@@ -1,6 +1,7 @@
 //! Reads Python: scripts and notebooks that start a run. Nothing is executed: constants are computed, functions of the file
 //! followed, and what is called is written down ([`machine`]); from the calls follow the lines of a launch ([`facts`]).
 
+mod assignment;
 mod call;
 mod expression;
 mod facts;

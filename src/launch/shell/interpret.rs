@@ -9,7 +9,7 @@ use super::path::{fitting, within};
 use super::pattern::fits;
 use super::state::{Flow, State, Value};
 use super::syntax::{Chain, Command, List, Node, Pipeline, Simple, parse};
-use super::{Reading, Run, is_name, is_open, open, starting, translate};
+use super::{Reading, Run, is_name, is_open, job, open, starting, translate};
 use crate::Source;
 
 /// Steps of a script that are followed. A command, a copy of the variables and each 64 bytes of expanded text are some.
@@ -131,7 +131,7 @@ impl<'a> Shell<'a> {
         if !self.spend(text.len() / 64) {
             return;
         }
-        starting::headers(&text, state);
+        job::headers(&text, state);
         self.list(&parse(&text), state);
         if state.flow == Flow::Exit || state.flow == Flow::Return {
             state.flow = Flow::Go;

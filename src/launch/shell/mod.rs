@@ -8,6 +8,7 @@ mod arithmetic;
 mod condition;
 mod expand;
 mod interpret;
+mod job;
 mod lexer;
 mod output;
 mod parameter;
