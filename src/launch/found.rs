@@ -212,13 +212,12 @@ fn of_ms_swift() -> [Found; 5] {
         found(
             &["ms_swift_video.sh"],
             true,
-            json!({"world": 4, "batch": 4, "strategy": "deepspeed3", "freeze": "none"}),
+            json!({"world": 4, "batch": 4, "strategy": "deepspeed3", "freeze": "none", "loss": "fused_linear"}),
             &[
                 "padding_free",
                 "reduce_bucket_size",
                 "prefetch",
                 "persistence",
-                "fused loss",
                 "rotary",
             ],
         ),

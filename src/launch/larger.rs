@@ -14,16 +14,21 @@ use crate::remark::{Note, Remark};
 use crate::resolved::Resolved;
 use crate::tool::Tool;
 
-/// The loss for which a larger step stands in; `None` where the tool's own trainer is simulated.
-pub(crate) fn loss_of(draft: &Draft, tool: Tool, shards: bool) -> Option<OtherLoss> {
-    let processes = processes(draft, tool).world;
-    // Stage 3 and FSDP share the reference model too; beside 4-bit weights there is none of DPO's.
+/// The loss for which a larger step stands in; `None` where the tool's own trainer is simulated. `fsdp` is its version, if it
+/// shards the model.
+pub(crate) fn loss_of(draft: &Draft, tool: Tool, fsdp: Option<u64>) -> Option<OtherLoss> {
+    // The reference model is shared too: as TRL prepares it, but not as FSDP1 or ms-swift do.
+    let is_shared_otherwise = match tool {
+        Tool::TrlDpo => fsdp == Some(1),
+        _ => zero_stage(draft) == Some(3) || fsdp.is_some(),
+    };
+    // Beside 4-bit weights there is none of DPO's.
     let has_cross_entropy = draft.has_cross_entropy == Some(true);
-    let is_unknown_dpo = zero_stage(draft) == Some(3) || shards || draft.bits.is_some() || has_cross_entropy;
+    let is_unknown_dpo = is_shared_otherwise || draft.bits.is_some() || has_cross_entropy;
     let has_own_dpo = draft.is_dpo == Some(true) || tool == Tool::TrlDpo;
     draft.other_loss.or(match tool {
         _ if has_own_dpo && is_unknown_dpo => Some(OtherLoss::Dpo),
-        Tool::TrlGrpo if processes > 1 || zero_stage(draft).is_some() => Some(OtherLoss::Grpo),
+        Tool::TrlGrpo if fsdp.is_some() => Some(OtherLoss::Grpo),
         _ => None,
     })
 }
@@ -50,7 +55,7 @@ pub(crate) fn stand_in(loss: OtherLoss, (draft, tool): (&Draft, Tool), model: Mo
     let stage = zero_stage(draft);
     // LLaMA-Factory's reward model makes logits that nothing needs (`AutoModelForCausalLMWithValueHead`).
     let is_headless = !loss.has_logits() && tool != Tool::LlamaFactory;
-    if is_headless && model.has_fused_loss && stage != Some(3) {
+    if is_headless && model.has_fused_loss {
         out.put("loss", "fused_linear");
     }
     if loss.has_logits() {

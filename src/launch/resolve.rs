@@ -41,7 +41,8 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if !has_engine {
         precision(draft, tool, model, &mut out);
     }
-    let other_loss = loss_of(draft, tool, is_sharded(&draft.fsdp, tool));
+    let is_sharded = is_sharded(&draft.fsdp, tool);
+    let other_loss = loss_of(draft, tool, is_sharded.then(|| draft.fsdp.runs(tool != Tool::Axolotl)));
     gpus((draft, tool), other_loss.is_some(), model, &mut out);
     liger(draft, tool, &mut out);
     if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
@@ -253,10 +254,7 @@ fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
     let is_on = draft.liger == Some(true);
     // TRL's head takes the place of Liger's loss.
     if is_on && !tool.is_trl() {
-        match zero_stage(draft) {
-            Some(3) => out.not_simulated.push(Note::LigersLoss.into()),
-            _ => out.put("loss", "fused_linear"),
-        }
+        out.put("loss", "fused_linear");
     }
     let is_used = |given: Option<bool>| match tool {
         // It switches all of them with the loss.

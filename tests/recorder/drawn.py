@@ -43,9 +43,11 @@ def record(line: dict[str, Any], path: str) -> None:
         if is_shared:
             # `two_gpus.py` takes this name for the module beside it.
             sys.modules["fronts"] = fronts.truth_module()
+            import trl_runs
             import two_gpus
 
-            two_gpus.run(line)
+            of_trl = str(case["trainer"]).startswith("trl_")
+            trl_runs.run(case, measure.build) if of_trl else two_gpus.run(line)
         elif "strategy" in case:
             fronts.truth_module().run_deepspeed(line["case"])
         elif line["case"].get("trainer", "loop") != "loop":

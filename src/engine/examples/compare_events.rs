@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `CASE.json` is a case, as `estimate --case` reads it; a key `config` beside `case` holds the configuration of a model
-//! without a name. With LEAST, tensors of fewer bytes are left out, with NAME those of this name. `zcat` a packed
+//! without a name. The variable `AROUND` says how many events are printed around the first difference. With LEAST, tensors of fewer bytes are left out, with NAME those of this name. `zcat` a packed
 //! recording first. For each phase, prints how many events differ, and those around the first difference with the operation
 //! and the module that made each tensor. With `--step`, all micro-batches of a step are one phase, with the batches that a
 //! trainer fetches; scalars are left out unless LEAST is given, since a recording has those that a trainer logs.
@@ -29,6 +29,12 @@ use vramscope_engine::{Case, Model};
 
 /// Events that are printed before and after the first difference.
 const AROUND: usize = 6;
+
+/// [`AROUND`], unless the variable of this name says otherwise.
+fn around() -> usize {
+    let given = std::env::var("AROUND").ok();
+    given.and_then(|given| given.parse().ok()).unwrap_or(AROUND)
+}
 
 /// Bytes of the smallest tensors of a whole step that are compared: scalars, and numbers of a few samples, are smaller.
 const LEAST_OF_STEP: u64 = 40;
@@ -230,8 +236,8 @@ fn print_difference(phase: &str, theirs: &[Row], ours: &[Row]) -> bool {
         for (i, (bytes, from)) in rows
             .iter()
             .enumerate()
-            .skip(at.saturating_sub(AROUND))
-            .take(2 * AROUND + 1)
+            .skip(at.saturating_sub(around()))
+            .take(2 * around() + 1)
         {
             println!("  {} {bytes:>14} {from}", if i == at { '>' } else { ' ' });
         }

@@ -29,6 +29,25 @@ pub struct FusedOutput {
     pub mask: Tensor,
 }
 
+impl FusedOutput {
+    /// The same with `f` of each tensor of floating-point numbers.
+    #[must_use]
+    pub fn map(self, f: impl Fn(&Tensor) -> Tensor) -> Self {
+        let loss = f(&self.loss);
+        Self {
+            loss,
+            figures: LogProbs {
+                log_probs: f(&self.figures.log_probs),
+                entropy: self.figures.entropy.as_ref().map(&f),
+                mean_logits: self.figures.mean_logits.as_ref().map(&f),
+                is_top1: self.figures.is_top1,
+            },
+            count: self.count,
+            mask: self.mask,
+        }
+    }
+}
+
 impl TokenScores {
     /// Asks for figures of this many tokens.
     pub fn new(counted: u64, asked: TokenFigures) -> Self {
@@ -56,11 +75,12 @@ impl TokenScores {
         let shorter = |x: &Tensor| t.narrow(x, 1, x.size(1).saturating_sub(1));
         let (states, labels) = (shorter(hidden), shorter(labels));
         let mask = t.compute(&labels, DType::Bool, "labels != -100");
+        let weight = t.taken(head.head_weight());
         let counted = self.counted.min(mask.numel());
         let rows = t.index_rows(&states, &mask, counted);
         let targets = t.index_ids(&mask, counted, DType::I64);
         let bias = head.head_bias();
-        let raw = t.chunked_log_probs(&rows, (head.head_weight(), bias.as_ref()), &targets, self.asked);
+        let raw = t.chunked_log_probs(&rows, (&weight, bias.as_ref()), &targets, self.asked);
         drop((rows, targets));
         let scattered = |x: &Tensor| t.scatter_marked(x, &mask);
         let figures = LogProbs {

@@ -9,10 +9,12 @@ use crate::tape::{Tape, Tensor};
 
 /// The optimizer of an engine, around the client's.
 pub(super) trait EngineOptimizer {
-    /// The forward of a micro-batch begins.
-    fn before_forward(&mut self, _: &Tape) {}
-    /// The forward of a micro-batch is over.
+    /// A forward begins, which makes a graph unless `_is_traced` is false.
+    fn before_forward(&mut self, _: &Tape, _is_traced: bool) {}
+    /// The forward is over.
     fn after_forward(&mut self, _: &Tape) {}
+    /// The model begins to generate, or has done so.
+    fn generates(&mut self, _: &Tape, _begins: bool) {}
     /// A parameter's gradient was made.
     fn gradient(&mut self, t: &Tape, param: &Tensor);
     /// The backward of a micro-batch is over.
@@ -85,11 +87,16 @@ impl Wrapper for Engine {
     }
 
     fn before_forward(&self, t: &Tape) {
-        t.no_grad(|| self.optimizer.borrow_mut().before_forward(t));
+        let is_traced = t.is_grad_enabled();
+        t.no_grad(|| self.optimizer.borrow_mut().before_forward(t, is_traced));
     }
 
     fn after_forward(&self, t: &Tape) {
         t.no_grad(|| self.optimizer.borrow_mut().after_forward(t));
+    }
+
+    fn generates(&self, t: &Tape, begins: bool) {
+        t.no_grad(|| self.optimizer.borrow_mut().generates(t, begins));
     }
 
     /// `DeepSpeedEngine._backward_epilogue`.

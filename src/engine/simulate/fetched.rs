@@ -136,7 +136,9 @@ impl Trainer {
                 self.trl_loss(t, &Inputs::Rollout(rollout))
             }
             TrainerKind::TrlSft | TrainerKind::TrlDpo => {
-                let inputs = Inputs::Batch(&self.fetched.batches[number], self.fetched.items.as_ref());
+                let batch = &self.fetched.batches[number];
+                let narrowed = self.run.narrowed(t, batch);
+                let inputs = Inputs::Batch(narrowed.as_ref().unwrap_or(batch), self.fetched.items.as_ref());
                 self.trl_loss(t, &inputs)
             }
             TrainerKind::MsSwift => self.swift_loss(t, &self.fetched.batches[number]),

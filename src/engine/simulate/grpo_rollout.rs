@@ -3,7 +3,7 @@
 use super::grpo_generation::{Generations, Rollout, completion_labels};
 use super::sampling::Sampling;
 use super::steps::Trainer;
-use super::trl::{GRPO, REFERENCE};
+use super::trl::{GRPO, REFERENCE, ReferenceModel};
 use crate::dtype::DType;
 use crate::model::forward::Batch;
 use crate::nn::{FusedOutput, ids};
@@ -95,7 +95,10 @@ impl Trainer {
                 false => self.autocast,
             },
         };
-        let whole = sampling.extend(&inputs, completion)?;
+        self.wrapper.iter().for_each(|wrapper| wrapper.generates(t, true));
+        let whole = sampling.extend(&inputs, completion);
+        self.wrapper.iter().for_each(|wrapper| wrapper.generates(t, false));
+        let whole = whole?;
         let marks = |dtype, name| t.empty([samples, completion], dtype, name);
         let is_eos = marks(DType::Bool, "is_eos");
         let place = t.empty([samples], DType::I64, "eos_idx");
@@ -136,7 +139,7 @@ impl Trainer {
                 (Scored::Policy, _) => self.scored(t, self.policy(), &batch, GRPO)?,
                 (Scored::Reference, Some(reference)) => {
                     let model = reference.parts();
-                    t.evaluating(|| t.scope("ref_model", || self.scored(t, model, &batch, REFERENCE)))?
+                    ReferenceModel::apart(t, || self.scored(t, model, &batch, REFERENCE))?
                 }
                 // The same model, and so the same head.
                 (Scored::Reference, None) => t.without_adapters(|| self.scored(t, self.policy(), &batch, GRPO))?,

@@ -2,6 +2,7 @@
 //! `swift/rlhf_trainers/dpo_trainer.py` and `rlhf_mixin.py`, 4.6, on TRL 0.29).
 
 use super::steps::Trainer;
+use super::trl::ReferenceModel;
 use crate::dtype::DType;
 use crate::model::forward::{Batch, Forward, KeptLogits, Run};
 use crate::setup::Loss;
@@ -80,11 +81,7 @@ impl Trainer {
         let reference = t.no_grad(|| match &self.reference {
             Some(reference) => {
                 let model = reference.parts();
-                t.evaluating(|| {
-                    t.scope("ref_model", || {
-                        self.sequence_log_probs(t, batch, |b| self.logits(t, model, b))
-                    })
-                })
+                ReferenceModel::apart(t, || self.sequence_log_probs(t, batch, |b| self.logits(t, model, b)))
             }
             // The same model without its adapters.
             None => self.run.without_checkpoints(|| {
@@ -103,9 +100,10 @@ impl Trainer {
         t.scale(&loss)
     }
 
-    /// Logits of a forward that nothing wraps but accelerate, which turns them into fp32.
+    /// Logits of a forward, which accelerate turns into fp32.
     fn logits(&self, t: &Tape, model: (&dyn Forward, &Run), batch: &Batch) -> Tensor {
-        let logits = t.autocast(self.autocast, || model.0.loss(t, model.1, batch)).loss;
+        let forward = || t.autocast(self.autocast, || model.0.loss(t, model.1, batch)).loss;
+        let logits = self.wrapped_of(t, model.1, forward);
         match self.autocast {
             Some(_) => t.to_dtype(&logits, DType::F32),
             None => logits,

@@ -14,7 +14,7 @@ use super::schedule::Pipeline;
 use super::trl::{ReferenceModel, doubled};
 use super::unrolled::record_on;
 use super::work::{Work, WorkMarks};
-use super::wrapper::Wrapper;
+use super::wrapper::{Wrapper, wrapped_by};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Output, Run};
@@ -424,10 +424,7 @@ impl Trainer {
 
     /// Runs a forward of the trained model as what wraps it does.
     pub(super) fn wrapped<R>(&self, t: &Tape, forward: impl FnOnce() -> R) -> R {
-        self.wrapper.iter().for_each(|wrapper| wrapper.before_forward(t));
-        let output = forward();
-        self.wrapper.iter().for_each(|wrapper| wrapper.after_forward(t));
-        output
+        wrapped_by(t, self.wrapper.as_ref(), forward)
     }
 
     /// Runs a forward and returns the loss, or a pipeline stage's output.

@@ -1,9 +1,12 @@
 //! Losses of TRL's SFT and DPO trainers (`trl/trainer/sft_trainer.py` and `dpo_trainer.py`, 1.16), with the metrics that
 //! they log.
 
+use std::rc::Rc;
+
 use super::build::build;
 use super::grpo_generation::Inputs;
 use super::steps::Trainer;
+use super::wrapper::{Wrapper, wrapped_by};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::{Batch, Forward, Run};
@@ -43,11 +46,16 @@ pub(super) fn doubled(mut setup: Setup) -> Setup {
     setup
 }
 
+/// Scope in which the model lies that DPO and GRPO compare with.
+pub(super) const REFERENCE_SCOPE: &str = "ref_model";
+
 /// A second copy of the model that is never trained.
 pub(super) struct ReferenceModel {
     forward: Box<dyn Forward>,
     run: Run,
-    _params: Vec<Tensor>,
+    pub params: Vec<Tensor>,
+    /// What wraps it for several GPUs.
+    pub wrapper: Option<Rc<dyn Wrapper>>,
 }
 
 impl ReferenceModel {
@@ -64,11 +72,12 @@ impl ReferenceModel {
                 ema: false,
                 ..setup.clone()
             };
-            let built = tape.scope("ref_model", || build(tape, model, &setup));
+            let built = tape.scope(REFERENCE_SCOPE, || build(tape, model, &setup));
             Self {
                 forward: built.forward,
                 run: Run::new(model, &setup),
-                _params: built.params,
+                params: built.params,
+                wrapper: None,
             }
         })
     }
@@ -76,6 +85,11 @@ impl ReferenceModel {
     /// The model, and its view of the setup.
     pub fn parts(&self) -> (&dyn Forward, &Run) {
         (self.forward.as_ref(), &self.run)
+    }
+
+    /// Computes something with it.
+    pub fn apart<R>(t: &Tape, f: impl FnOnce() -> R) -> R {
+        t.evaluating(|| t.scope(REFERENCE_SCOPE, f))
     }
 }
 
@@ -114,6 +128,19 @@ impl Trainer {
         (self.forward(), &self.run)
     }
 
+    /// Runs a forward of the trained model, or of the one that it is compared with, as what wraps it does.
+    pub(super) fn wrapped_of<R>(&self, t: &Tape, run: &Run, forward: impl FnOnce() -> R) -> R {
+        wrapped_by(t, self.wrapper_of(run), forward)
+    }
+
+    /// What wraps the model with this view of the setup.
+    fn wrapper_of(&self, run: &Run) -> Option<&Rc<dyn Wrapper>> {
+        match std::ptr::eq(run, &raw const self.run) {
+            true => self.wrapper.as_ref(),
+            false => self.reference.as_ref()?.wrapper.as_ref(),
+        }
+    }
+
     /// Runs a forward with TRL's head.
     pub(super) fn scored(
         &self,
@@ -128,13 +155,13 @@ impl Trainer {
             ..batch.clone()
         };
         let forward = || t.autocast(self.autocast, || model.0.loss(t, model.1, &batch));
-        let is_trained = std::ptr::eq(model.1, &raw const self.run);
-        drop(match is_trained {
-            true => self.wrapped(t, forward),
-            false => forward(),
-        });
+        drop(self.wrapped_of(t, model.1, forward));
         drop(batch);
-        scores.take()
+        let made = scores.take()?;
+        Some(match self.wrapper_of(model.1) {
+            Some(wrapper) => wrapper.returned(t, made),
+            None => made,
+        })
     }
 
     /// `SFTTrainer.compute_loss`.
@@ -204,7 +231,7 @@ impl Trainer {
         let made = t.no_grad(|| match &self.reference {
             Some(reference) => {
                 let model = reference.parts();
-                t.evaluating(|| t.scope("ref_model", || self.scored(t, model, batch, REFERENCE)))
+                ReferenceModel::apart(t, || self.scored(t, model, batch, REFERENCE))
             }
             None => self.run.without_checkpoints(|| {
                 // The same model, and so the same head.
@@ -221,7 +248,9 @@ impl Trainer {
         let shifted = t.narrow(completion, 1, positions);
         let halves = t.split(&shifted, 0, &[rows / 2, rows / 2]);
         let counted = self.run.setup.counted_labels() / 2;
-        let weighted = t.empty([rows, positions], DType::F32, "entropy of the completion");
+        let [of_entropy, of_logits] = [&made.figures.entropy, &made.figures.mean_logits]
+            .map(|figure| figure.as_ref().map_or(DType::F32, Tensor::dtype));
+        let weighted = t.empty([rows, positions], of_entropy, "entropy of the completion");
         let entropy = t.reduce_all(&weighted, "sum");
         drop(weighted);
         let tokens = t.reduce_all(&shifted, "sum");
@@ -230,7 +259,7 @@ impl Trainer {
         drop(again(t, t.reduce_all(completion, "sum")));
         let of_half = |half: &Tensor| {
             let marked = t.compute(half, DType::Bool, "bool");
-            let logits = t.index_ids(&marked, counted, DType::F32);
+            let logits = t.index_ids(&marked, counted, of_logits);
             drop(marked);
             let total = t.reduce_all(&logits, "sum");
             drop(logits);

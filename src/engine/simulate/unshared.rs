@@ -74,29 +74,31 @@ reasons! {
     compiled() = "steps under `compile` were measured on one GPU alone";
     deepspeed_bucket(most, size) = "`zero.reduce_bucket_size` is {size}; it must be between 1 and {most}";
     deepspeed_contiguous() = "`zero.contiguous_gradients` false is not simulated yet";
-    deepspeed_extras() = "DeepSpeed is not simulated yet with `ema`, or with `zero_grad` other than to_none";
-    deepspeed_fused() = "Liger's fused loss takes the weight of the head in another module, which stage 3 gathers for its own \
-        alone; that is not simulated yet";
+    deepspeed_ema() = "DeepSpeed is not simulated yet with `ema`";
     deepspeed_keys() = "`zero` is of DeepSpeed";
     deepspeed_offload() = "`offload` in words is DeepSpeed's";
-    deepspeed_optim() = "DeepSpeed is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd, sgdm and adafactor";
+    deepspeed_optim() = "DeepSpeed is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd, sgdm, adafactor, \
+        adamw8bit and paged_adamw8bit";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
     deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled` and `fp16: enabled`";
-    deepspeed_preferences() = "stage 3 is not simulated yet with `trainer` trl_dpo, whose reference model it would share too";
     deepspeed_shared() = "stage 3 is simulated for models whose modules use their own parameters alone";
     deepspeed_stage0() = "stage 0 offloads nothing";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
+    deepspeed_zero_grad() = "DeepSpeed's engine frees gradients by itself: `zero_grad` other than to_none is of a loop without it";
+    fsdp1_scaler() = "fp16 under FSDP1 has a ShardedGradScaler, whose flag of one element PyTorch's fused AdamW does not take: it \
+        stops with \"output with shape [] doesn't match the broadcast shape [1]\"";
     fsdp1_time() = "the time of FSDP1's step is not estimated; set `strategy` to fsdp for one of its kind";
     fsdp1_types() = "FSDP1 flattens parameters of one type alone, and peft's prepare_model_for_kbit_training leaves some in \
         fp32 beside weights in 4 bits; TRL's SFT does not";
-    fsdp_ema() = "FSDP is not simulated yet with `ema`";
+    fsdp_adafactor() = "transformers' Adafactor makes states that are no `DTensor`s, as which FSDP2 keeps parameters: PyTorch stops \
+        in the first update with \"got mixed torch.Tensor and DTensor\"";
+    fsdp_ema() = "`ema` is a copy of the model, and PyTorch refuses to copy one that FSDP has wrapped (\"FSDP does not support \
+        deepcopy\")";
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
-    fsdp_precision() = "FSDP with parameters gathered in fp16 is not simulated yet";
     fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
-    fsdp_without_text() = "FSDP under a trainer is not simulated yet for models without text";
-    fsdp_zero_grad() = "FSDP2 is not simulated yet with `zero_grad` other than to_none";
-    grpo_alone() = "several GPUs are not simulated yet with `trainer` trl_grpo";
-    idle_tower() = "several GPUs are not simulated yet for samples without images of a model that takes them";
+    fsdp_without_text() = "accelerate does not prepare a model without text for FSDP2: it wraps what `get_input_embeddings` \
+        returns, which CLIP has not, and which ViT has within what is wrapped already";
+    grpo_sharded() = "FSDP is not simulated yet with `trainer` trl_grpo, which gathers the model again for each token";
     loop_alone() = "this `strategy` is not simulated yet with a `trainer` other than loop";
     mp_autocast() = "`mp` takes the place of autocast";
     mp_trainer() = "under a trainer the precision is the trainer's own, which `mp` is not";
@@ -107,6 +109,7 @@ reasons! {
     pipeline_cache() = "pipeline parallelism is not simulated yet with `use_cache`";
     pipeline_extras() = "pipeline parallelism is not simulated yet with `clip` or `ema`";
     pipeline_freeze() = "pipeline parallelism is not simulated yet with this `freeze`, but with none and vision";
+    pipeline_idle() = "pipeline parallelism is not simulated yet for samples without images of a model that takes them";
     pipeline_loss() = "pipeline parallelism is not simulated yet with a fused loss";
     pipeline_model(model) = "pipeline parallelism is not simulated for {model}: it is for Llama and Qwen2 decoders, alone \
         or in LLaVA-1.5 and SmolVLM";
@@ -119,6 +122,7 @@ reasons! {
     sharded_states() = "sharded states are not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd and sgdm";
     stage_beyond(last, stage, world) = "`stage` is {stage}; the stages of {world} GPUs are 0 to {last}";
     stage_elsewhere() = "`stage` is of a pipeline";
+    swift_preferences() = "stage 3 and FSDP are not simulated yet with `trainer` ms_swift_dpo, but with trl_dpo";
     tensor_adapters() = "tensor parallelism is not simulated yet with adapters";
     tensor_extras() = "tensor parallelism is not simulated yet with `clip` or `ema`";
     tensor_loss() = "tensor parallelism is not simulated yet with a fused loss";
@@ -127,8 +131,6 @@ reasons! {
     tensor_optim() = "tensor parallelism is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd and sgdm";
     tensor_parts(name, size, world) = "`world` is {world}, and the model's `{name}` of {size} cannot be shared by so many \
         GPUs; tensor parallelism takes a number that divides it";
-    unused_parameters() = "`strategy` zero1 is simulated where every trained parameter gets a gradient, and some of this \
-        model get none";
     world(least, most, world) = "`world` is {world}; several GPUs are {least} to {most}";
 }
 

@@ -79,16 +79,6 @@ struct WarningInputs<'a> {
     live: Live<'a>,
 }
 
-/// Takes the fused loss out of the advice of a run that is not simulated with it.
-pub(super) fn keep_loss(report: &mut Report) {
-    let live = report.timeline.live(report.timeline.peak_instant());
-    let kept = logits(&live, report, false);
-    let own = report.warnings.iter_mut().find(|warning| warning.code == "logits");
-    if let (Some(own), Some(kept)) = (own, kept) {
-        *own = kept;
-    }
-}
-
 impl WarningInputs<'_> {
     /// Returns true if the same run is simulated with a fused loss, which is advised then.
     fn can_fuse_its_loss(&self) -> bool {

@@ -20,25 +20,18 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
                 },
         ],
     ),
+    (
+        &["fsdp1_scaler"],
+        ways![
+            set "optim" = "adamw" => |s, _| s.optim = Optimizer::Adamw,
+            set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,
+        ],
+    ),
     (&["compiled"], ways![leave "compile" => |s, _| s.compile = false,]),
     (
         &["deepspeed_contiguous"],
         ways![
             leave "zero.contiguous_gradients" => |_, p| p.zero.contiguous_gradients = Zero::default().contiguous_gradients,
-        ],
-    ),
-    (
-        &["deepspeed_extras"],
-        ways![
-            leave "ema", "zero_grad" => |s, _| (s.ema, s.zero_grad) = (false, ZeroGrad::ToNone),
-        ],
-    ),
-    (
-        &["deepspeed_fused"],
-        ways![
-            set "loss" = "full" => |s, _| s.loss = Loss::Full,
-            set "strategy" = "deepspeed2" => to_deepspeed2,
-            set "strategy" = "deepspeed2", "offload" = "optimizer" => to_deepspeed2_offloaded,
         ],
     ),
     (
@@ -58,7 +51,13 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ],
     ),
     (
-        &["deepspeed_optim", "pipeline_optim", "sharded_states", "tensor_optim"],
+        &[
+            "deepspeed_optim",
+            "fsdp_adafactor",
+            "pipeline_optim",
+            "sharded_states",
+            "tensor_optim",
+        ],
         ways![
             set "optim" = "adamw_fused" => |s, _| s.optim = Optimizer::AdamwFused,
         ],
@@ -96,7 +95,10 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
             set "freeze" = "lora" => |s, _| s.freeze = Freeze::Lora,
         ],
     ),
-    (&["fsdp_ema"], ways![leave "ema" => |s, _| s.ema = false,]),
+    (
+        &["deepspeed_ema", "fsdp_ema"],
+        ways![leave "ema" => |s, _| s.ema = false,],
+    ),
     (
         &["fsdp_options"],
         ways![
@@ -105,12 +107,12 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ],
     ),
     (
-        &["fsdp_zero_grad", "pipeline_zero_grad"],
+        &["deepspeed_zero_grad", "pipeline_zero_grad"],
         ways![
             leave "zero_grad" => |s, _| s.zero_grad = ZeroGrad::ToNone,
         ],
     ),
-    (&["idle_tower"], ways![set "images" = "1" => |s, _| s.images = 1,]),
+    (&["pipeline_idle"], ways![set "images" = "1" => |s, _| s.images = 1,]),
     (
         &["loop_alone", "fsdp_without_text", "mp_trainer"],
         ways![
@@ -120,16 +122,18 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ],
     ),
     (
-        &["grpo_alone"],
-        ways![set "trainer" = "loop" => |s, _| s.trainer = TrainerKind::Loop,],
+        &["swift_preferences"],
+        ways![
+            set "strategy" = "deepspeed2" => to_deepspeed2,
+            set "trainer" = "trl_dpo" => |s, _| s.trainer = TrainerKind::TrlDpo,
+        ],
     ),
     (
-        &["deepspeed_preferences"],
-        ways![set "strategy" = "deepspeed2" => to_deepspeed2,],
-    ),
-    (
-        &["fsdp_precision"],
-        ways![set "precision" = "amp-bf16" => |s, _| s.precision = Precision::AmpBf16,],
+        &["grpo_sharded"],
+        ways![
+            set "strategy" = "deepspeed3" => |_, p| p.strategy = Strategy::Deepspeed3,
+            set "strategy" = "ddp" => |_, p| p.strategy = Strategy::Ddp,
+        ],
     ),
     (
         &["mp_autocast"],
@@ -157,7 +161,7 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
     ),
     (
-        &["pipeline_model", "pipeline_tied", "tensor_model", "unused_parameters"],
+        &["pipeline_model", "pipeline_tied", "tensor_model"],
         ways![
             set "strategy" = "fsdp" => |_, p| p.strategy = Strategy::Fsdp,
             set "strategy" = "ddp" => |_, p| p.strategy = Strategy::Ddp,

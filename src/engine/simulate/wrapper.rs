@@ -1,6 +1,9 @@
 //! What wraps a model for several GPUs, as the loop of a step calls it.
 
+use std::rc::Rc;
+
 use super::engine::Engine;
+use crate::nn::FusedOutput;
 use crate::optim::Norms;
 use crate::tape::log::StorageId;
 use crate::tape::{Tape, Tensor};
@@ -16,9 +19,17 @@ pub(super) trait Wrapper {
     /// The forward of the model is over.
     fn after_forward(&self, _: &Tape) {}
 
+    /// The model begins to generate, or has done so.
+    fn generates(&self, _: &Tape, _begins: bool) {}
+
     /// Returns what is handed out in the place of what the model's output object holds, beside its loss.
     fn handed_out(&self, _: &Tape, _loss: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
         held
+    }
+
+    /// Returns what is handed out in the place of figures of each token.
+    fn returned(&self, _: &Tape, figures: FusedOutput) -> FusedOutput {
+        figures
     }
 
     /// The backward of a micro-batch is over.
@@ -51,4 +62,12 @@ pub(super) trait Wrapper {
     fn engine(&self) -> Option<&Engine> {
         None
     }
+}
+
+/// Runs a model's forward as what wraps it does, if anything does.
+pub(super) fn wrapped_by<R>(t: &Tape, wrapper: Option<&Rc<dyn Wrapper>>, forward: impl FnOnce() -> R) -> R {
+    wrapper.iter().for_each(|wrapper| wrapper.before_forward(t));
+    let output = forward();
+    wrapper.iter().for_each(|wrapper| wrapper.after_forward(t));
+    output
 }

@@ -362,6 +362,11 @@ impl Tape {
         self.with_grad(false, f)
     }
 
+    /// Returns true unless operations run under `no_grad`.
+    pub fn is_grad_enabled(&self) -> bool {
+        self.0.grad_enabled.get()
+    }
+
     pub(super) fn with_grad<R>(&self, enabled: bool, f: impl FnOnce() -> R) -> R {
         let before = self.0.grad_enabled.replace(enabled);
         let result = f();

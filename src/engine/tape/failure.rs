@@ -93,6 +93,25 @@ pub enum Failure {
         /// Dotted path of the module.
         module: String,
     },
+    /// A trained parameter gets no gradient, and DDP does not look for such parameters.
+    #[error(
+        "DistributedDataParallel waits for a gradient of every trained parameter, and {parameter} gets none: PyTorch stops \
+         in the second step with \"Expected to have finished reduction in the prior iteration\"; freeze what this batch \
+         does not use, or let DDP look for it (`find_unused_parameters`), as transformers' Trainer does without `ckpt`"
+    )]
+    UnusedParameter {
+        /// Dotted path of the first such parameter.
+        parameter: String,
+    },
+    /// A parameter has no dimension, of which `zero.Init` makes no parts.
+    #[error(
+        "DeepSpeed's stage 3 sends each parameter as bytes while the model is made, and {parameter} is a single number: \
+         PyTorch stops there with \"self.dim() cannot be 0 to view BFloat16 as Byte\"; set `strategy` to deepspeed2"
+    )]
+    ScalarParameter {
+        /// Dotted path of the parameter.
+        parameter: String,
+    },
     /// An operation does not take tensors of these shapes.
     #[error(
         "the configuration does not run: in {}, {operation} does not fit shapes {}; transformers would stop there \

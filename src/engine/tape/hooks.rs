@@ -27,6 +27,8 @@ pub trait ModuleWatcher {
     fn uses(&self, t: &Tape, x: &Tensor);
     /// A module asks a parameter of another for its type.
     fn asks(&self, t: &Tape, x: &Tensor);
+    /// A module takes the parameter of another: returns what it computes with in its place, if that is not the parameter.
+    fn takes(&self, t: &Tape, x: &Tensor) -> Option<Tensor>;
     /// The result of the current module becomes a leaf that requires a gradient.
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor);
     /// Place among the nodes of such a leaf; `None` for parameters.
@@ -172,6 +174,12 @@ impl Tape {
             watcher.asks(self, x);
         }
         x.dtype()
+    }
+
+    /// A parameter of another module as the current one computes with it, such as the weight of a head that a loss takes.
+    pub fn taken(&self, x: &Tensor) -> Tensor {
+        let other = self.watcher().and_then(|watcher| watcher.takes(self, x));
+        other.unwrap_or_else(|| x.clone())
     }
 
     /// Notes that the current module has a parameter of another, for a library that asks with [`Tape::take_ties`].

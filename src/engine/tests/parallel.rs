@@ -324,8 +324,7 @@ fn every_trainer_runs_under_ddp_and_deepspeed() {
                 ..Parallel::default()
             };
             let refused = simulate_parallel(&model, &setup, &parallel, Gpu::default()).err();
-            let is_kept_out = trainer == TrainerKind::TrlDpo && strategy == Strategy::Deepspeed3;
-            assert_eq!(refused.is_some(), is_kept_out, "{trainer:?} {strategy:?}: {refused:?}");
+            assert!(refused.is_none(), "{trainer:?} {strategy:?}: {refused:?}");
         }
     }
 }
@@ -339,7 +338,11 @@ fn fsdp_runs_under_trainers_with_every_way_to_train() {
         Strategy::Fsdp1,
         Strategy::Fsdp1NoReshard,
     ] {
-        for trainer in [TrainerKind::Transformers, TrainerKind::TrlSft] {
+        for trainer in [TrainerKind::Transformers, TrainerKind::TrlSft, TrainerKind::TrlDpo] {
+            // FSDP1 was not compared with a recording of DPO.
+            if trainer == TrainerKind::TrlDpo && strategy.is_fsdp1() {
+                continue;
+            }
             let peak = |freeze, world| {
                 let setup = Setup {
                     trainer,

@@ -1,11 +1,11 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
 TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
-models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it. `run` measures each in a
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. `run` measures each in a
 process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
@@ -231,6 +231,23 @@ def shared(line):
     elif strategy.startswith("fsdp") and maybe(.2): c["offload"] = True
     return line
 
+def combined(line):
+    """One of several GPUs with what `shared` leaves out: TRL's trainers, Liger's loss, samples without images, 8-bit AdamW, fp16 under FSDP."""
+    t = line["config"]["model_type"]; of_trl = t not in NOT_TRL and t not in OTHERS and "experts" not in json.dumps(line["config"])
+    trainer = ch("transformers", "trl_sft", "trl_sft", "trl_dpo", "trl_dpo") if of_trl else "transformers"
+    line = shared(line); c = line["case"]
+    if trainer != "transformers":
+        kept = {k: c[k] for k in ("precision", "optim", "accum", "clip")}
+        changed = trl(trainer)(line)
+        if changed is None: return None
+        c.update(kept, trainer=trainer)
+        if trainer == "trl_dpo" and c["strategy"] == "fsdp1": c["strategy"] = "fsdp"
+    elif t in TEXT and c["strategy"] == "deepspeed3" and maybe(.5): c["loss"] = "fused_linear"
+    elif t in ALONE and maybe(.6): alone(line)
+    if c["strategy"].startswith("deepspeed") and not c.get("offload") and maybe(.2): c["optim"] = "adamw_8bit"
+    if c["strategy"].startswith("fsdp") and t not in ("idefics3", "smolvlm") and maybe(.2): c["precision"] = "amp-fp16"
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -322,9 +339,9 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else [*TEXT, *IMAGES] if changed is shared else [*TEXT, *IMAGES, *OTHERS]
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
             for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
                 if sys.argv[5:] == ["trl"] and at % 2 == 0:

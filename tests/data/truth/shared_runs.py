@@ -1,4 +1,4 @@
-"""Drawn runs of transformers' Trainer on two GPUs (`configurations.py draw … shared`), measured one after the other.
+"""Drawn runs of transformers' Trainer and TRL's on two GPUs (`configurations.py draw … shared` and `combined`), measured one after the other.
 
 usage: shared_runs.py CASES.jsonl OUT.jsonl DEADLINE_S [NUMBER...]
 Each case whose `world` is 2 runs in two processes, forked from one that has imported everything and has not touched a GPU; rank 0's steps are a line of OUT.jsonl, with the case's number.
@@ -10,8 +10,12 @@ import multiprocessing as mp
 def rank(line, rank, port, to):
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     sys.stdout = open(os.devnull, "w")
-    import two_gpus
-    try: r = two_gpus.run(line)
+    import torch, configurations, trl_runs, two_gpus
+    def run():
+        if not line["case"].get("trainer", "loop").startswith("trl_"): return two_gpus.run(line)
+        torch.cuda.set_device(rank); torch.backends.cuda.matmul.allow_tf32 = False
+        return trl_runs.run(line["case"], configurations.maker(line))
+    try: r = run()
     except Exception as e: r = dict(error=repr(e)[:300], tb=traceback.format_exc()[-1200:])
     if rank == 0: json.dump(r, open(to, "w"))
     os._exit(0)
@@ -21,6 +25,7 @@ def main():
     out, deadline = open(sys.argv[2], "a"), time.time() + float(sys.argv[3])
     wanted = [int(n) for n in sys.argv[4:]] or [at for at, line in enumerate(lines) if line["case"]["world"] == 2]
     import torch, transformers, transformers.trainer, accelerate, peft, deepspeed, two_gpus, fronts, measure, configurations  # noqa: F401
+    if any(line["case"].get("trainer", "").startswith("trl_") for line in lines): import datasets, trl  # noqa: F401
     out.write(json.dumps(dict(env={m.__name__: m.__version__ for m in (torch, transformers, accelerate, peft, deepspeed)})) + "\n")
     ctx = mp.get_context("fork")
     for at in wanted:

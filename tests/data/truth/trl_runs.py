@@ -10,10 +10,11 @@ prompt. The last step is one that generates.
 """
 import gc, os, shutil, tempfile
 import torch
+import two_gpus
 
 STEPS = 4
 LORA = r".*(language_model|model\.layers).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"  # as in measure.py
-OPTIM = {"adamw_fused": "adamw_torch_fused", "adamw": "adamw_torch", "adafactor": "adafactor", "sgd": "sgd", "adamw8bit": "adamw_bnb_8bit"}
+OPTIM = {"adamw_fused": "adamw_torch_fused", "adamw": "adamw_torch", "adafactor": "adafactor", "sgd": "sgd", "adamw8bit": "adamw_bnb_8bit", "adamw_8bit": "adamw_bnb_8bit"}
 
 def lengths(case):
     return case.get("lengths") or [case["seq"]] * case["batch"]
@@ -21,7 +22,7 @@ def lengths(case):
 def sft_rows(case, vocab):
     """Token ids, and labels of the last `completion` of them."""
     kept, samples = case.get("completion"), lengths(case)
-    for r in range(case.get("accum", 1) * STEPS):
+    for r in range(case.get("accum", 1) * STEPS * case.get("world", 1)):
         for n in samples:
             ids = [3 + (r + i) % (vocab - 3) for i in range(n)]
             yield dict(input_ids=ids, **({} if kept is None else dict(labels=[-100] * (n - min(kept, n)) + ids[n - min(kept, n):])))
@@ -29,7 +30,7 @@ def sft_rows(case, vocab):
 def dpo_rows(case):
     """Words, as many as tokens: the prompt is what `completion` leaves, and TRL adds the last token of each answer."""
     text = lambda n, at: " ".join(f"w{(at + i) % 4000}" for i in range(n))
-    for r in range(case.get("accum", 1) * STEPS):
+    for r in range(case.get("accum", 1) * STEPS * case.get("world", 1)):
         for n in lengths(case):
             kept = min(case.get("completion") or n - 1, n - 1)
             yield dict(prompt=text(n - kept, r), chosen=" " + text(kept - 1, r + 1), rejected=" " + text(kept - 1, r + 2))
@@ -78,6 +79,7 @@ def arguments(case, folder):
         common = arguments(dict(case, trainer="trl_sft", reference=None), folder)
         return {**{k: v for k, v in common.items() if k not in ("max_length", "remove_unused_columns")}, **own}
     more = dict(precompute_ref_log_probs=True) if case.get("reference") == "precomputed" else {}
+    if "strategy" in case: more.update(two_gpus.sharing(two_gpus.front(case), case))
     if case["trainer"] == "trl_sft" and case.get("packing") == "packed": more.update(padding_free=True)
     limit = None if case.get("packing") == "packed" or case.get("images", 0) else max(lengths(case))
     return dict(output_dir=os.path.join(folder, "o"), max_steps=STEPS, per_device_train_batch_size=len(lengths(case)), gradient_accumulation_steps=case.get("accum", 1), save_strategy="no", report_to=[],

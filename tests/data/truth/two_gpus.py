@@ -11,13 +11,18 @@ Z2 = dict(stage=2, allgather_partitions=True, allgather_bucket_size=2e8, overlap
 Z3 = dict(stage=3, overlap_comm=True, contiguous_gradients=True, sub_group_size=1e9, reduce_bucket_size="auto", stage3_prefetch_bucket_size="auto", stage3_param_persistence_threshold="auto",
     stage3_max_live_parameters=1e9, stage3_max_reuse_distance=1e9, stage3_gather_16bit_weights_on_model_save=True)
 
-OPTIMIZERS = dict(adamw_fused="adamw_torch_fused", adamw="adamw_torch", sgd="sgd", adafactor="adafactor", adamw8bit="adamw_bnb_8bit")
+OPTIMIZERS = dict(adamw_fused="adamw_torch_fused", adamw="adamw_torch", sgd="sgd", adafactor="adafactor", adamw_8bit="adamw_bnb_8bit")
 
 def front(case):
     """The front of a case that names none: that of its strategy."""
     strategy, offload = case["strategy"], case.get("offload")
     if strategy.startswith("deepspeed"): return "z" + strategy[-1] + ("_off" if offload else "")
     return strategy + ("_offload" if offload else "")
+
+def fused(case):
+    """Liger's loss, and nothing else of Liger."""
+    if case.get("loss") != "fused_linear": return {}
+    return dict(use_liger_kernel=True, liger_kernel_config=dict(rope=False, rms_norm=False, swiglu=False, geglu=False, layer_norm=False, cross_entropy=False, fused_linear_cross_entropy=True))
 
 def sharing(front, case):
     """TrainingArguments of a front. A case without one gives sizes of DeepSpeed's itself, and what is offloaded."""
@@ -47,7 +52,7 @@ def run(line):
     # before the model is made, which stage 3 cuts as it is made
     args = TrainingArguments(output_dir=tempfile.mkdtemp(), max_steps=steps, per_device_train_batch_size=B, gradient_accumulation_steps=accum, bf16=p in ("amp-bf16", "bf16-amp"), fp16=p == "amp-fp16",
         optim=OPTIMIZERS[case.get("optim", "adamw_fused")], gradient_checkpointing=ck, gradient_checkpointing_kwargs=dict(use_reentrant=False) if ck else None, save_strategy="no", report_to=[], logging_steps=1,
-        dataloader_num_workers=0, remove_unused_columns=False, learning_rate=1e-6, max_grad_norm=1.0 if case.get("clip", True) else 0.0, disable_tqdm=True, **sharing(case.get("front") or front(case), case))
+        dataloader_num_workers=0, remove_unused_columns=False, learning_rate=1e-6, max_grad_norm=1.0 if case.get("clip", True) else 0.0, disable_tqdm=True, **fused(case), **sharing(case.get("front") or front(case), case))
     model, inp = fronts.made(case)
     samples = []
     for _ in range(accum):

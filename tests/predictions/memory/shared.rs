@@ -1,5 +1,5 @@
-//! Drawn runs of transformers' Trainer on one of several GPUs (DDP, DeepSpeed, FSDP2, FSDP1), against their recordings without
-//! a GPU and, of two GPUs, against measurements on two H200.
+//! Drawn runs of transformers' Trainer, and of TRL's trainers, on one of several GPUs (DDP, DeepSpeed, FSDP2, FSDP1), against
+//! their recordings without a GPU and, of two GPUs, against measurements on two H200.
 
 use std::fmt::Write as _;
 
@@ -116,15 +116,18 @@ fn the_kept_table_of_drawn_runs_on_several_gpus_is_todays() {
 
 fn table(rows: &[Predicted]) -> String {
     let mut out = String::from(
-        "# Drawn runs of Trainer on several GPUs against their predictions\n\ntransformers' Trainer 5.17 (PyTorch 2.11, \
-         accelerate 1.15, DeepSpeed 0.19.8) on the first of several GPUs, with configurations, strategies and settings drawn by \
-         `tests/data/truth/configurations.py draw 49001 1 CASES shared`: recorded without a GPU, and of two GPUs measured on \
-         two H200. Errors are (predicted − recorded) ÷ recorded, and so on. Made by `cargo xtask table`.\n\n| run | peak, \
+        "# Drawn runs of trainers on several GPUs against their predictions\n\ntransformers' Trainer 5.17 and TRL 1.16 (PyTorch \
+         2.11, accelerate 1.15, DeepSpeed 0.19.8) on the first of several GPUs, with configurations, strategies and settings drawn \
+         by `tests/data/truth/configurations.py draw 49001 1 CASES shared`, pairs that were refused before, and every third of \
+         `draw 49002 1 CASES combined`: recorded without a GPU, and of two GPUs measured on two H200. Errors are (predicted − recorded) ÷ recorded, and so on. Made by `cargo xtask table`.\n\n| run | peak, \
          recorded | reserved, recorded | peak, measured | reserved, measured |\n| --- | --- | --- | --- | --- |\n",
     );
     for (row, bytes) in rows {
         let named = [
             "model",
+            "trainer",
+            "loss",
+            "images",
             "strategy",
             "offload",
             "world",

@@ -2,15 +2,17 @@
 //! `torch/csrc/distributed/c10d/reducer.cpp`).
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
 use super::super::steps::Trainer;
+use super::super::trl::REFERENCE_SCOPE;
 use super::super::wrapper::Wrapper;
+use super::units::pattern;
 use crate::Setup;
 use crate::dtype::DType;
 use crate::setup::{Checkpointing, Freeze, Parallel};
-use crate::tape::{Kind, Tape, Tensor, Why};
+use crate::tape::{Failure, Kind, Tape, Tensor, Why};
 
 /// A wrapped model.
 struct Ddp {
@@ -26,6 +28,7 @@ struct Ddp {
     sends: Cell<bool>,
     /// True while gradients are summed: in the last micro-batch of a step, the others run under `no_sync`.
     sums: Cell<bool>,
+    trained: Vec<Tensor>,
 }
 
 /// Wraps a model; with `view`, gradients are parts of the buckets once they are summed (`gradient_as_bucket_view`).
@@ -61,6 +64,7 @@ pub(super) fn wrap(
         finds_unused,
         sends: Cell::new(true),
         sums: Cell::new(true),
+        trained: trained.clone(),
     });
     if view {
         let hooked = ddp.clone();
@@ -171,7 +175,7 @@ fn memory(t: &Tape, bucket: &Bucket) -> Tensor {
 fn buffers_of(t: &Tape) -> Vec<Size> {
     t.read_log(|log| {
         let all = (0..log.allocations.len()).map(|id| &log.allocations[id]);
-        let own = all.filter(|of| of.why == Why::Buffer && !log.path(of.scope).starts_with("ref_model"));
+        let own = all.filter(|of| of.why == Why::Buffer && !log.path(of.scope).starts_with(REFERENCE_SCOPE));
         own.map(|buffer| (buffer.dtype, buffer.shape.numel())).collect()
     })
 }
@@ -192,6 +196,24 @@ fn buffers(t: &Tape) -> Vec<Size> {
 impl Wrapper for Ddp {
     fn begin(&self, is_last: bool) {
         self.sums.set(is_last);
+    }
+
+    /// `Reducer::ensure_prior_reduction_finished`, by which the next forward begins.
+    fn after_backward(&self, t: &Tape) {
+        if self.finds_unused || !self.sums.get() {
+            return;
+        }
+        let (used, unused): (Vec<&Tensor>, Vec<&Tensor>) =
+            self.trained.iter().partition(|param| param.grad().is_some());
+        if unused.is_empty() {
+            return;
+        }
+        // Of equal layers one runs here, for all.
+        let used: HashSet<String> = used.into_iter().map(|param| pattern(&t.path_of(param))).collect();
+        let paths = unused.into_iter().map(|param| t.path_of(param));
+        if let Some(parameter) = paths.into_iter().find(|path| !used.contains(&pattern(path))) {
+            t.fail(|| Failure::UnusedParameter { parameter });
+        }
     }
 
     /// The second forward begins with it; a step that repeats itself has it behind the first one.

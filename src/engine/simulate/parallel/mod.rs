@@ -26,12 +26,10 @@ pub use tensor::parts as tensor_parts;
 pub use zero::own;
 
 use super::steps::{Notes, Recording, Share, Trainer, Wrap, record_shared};
-use super::warnings::keep_loss;
 use super::ways_out::with_ways_out;
 use fsdp::plan::Plan;
 
 use super::{SimulateError, check, played, unshared as why};
-use crate::dtype::DType;
 use crate::setup::{Freeze, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::{Gpu, Tape, Tensor};
 use crate::{Model, Report, Setup};
@@ -42,12 +40,7 @@ use crate::{Model, Report, Setup};
 /// Returns the errors of [`simulate_on`](super::simulate_on), or an error if the strategy is not simulated for the
 /// setup.
 pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
-    let mut report = played(model, setup, record_parallel(model, setup, parallel, gpu)?)?;
-    if parallel.strategy == Strategy::Deepspeed3 {
-        // It is refused with a fused loss.
-        keep_loss(&mut report);
-    }
-    Ok(report)
+    played(model, setup, record_parallel(model, setup, parallel, gpu)?)
 }
 
 /// Records the run of the first of several GPUs.
@@ -111,7 +104,6 @@ pub(super) fn of_recorded(
 /// Rewrites a recorded step of a single GPU for a strategy.
 fn of_one(recording: Recording, parallel: &Parallel) -> Result<Recording, SimulateError> {
     Ok(match parallel.strategy {
-        Strategy::Zero1 if !zero::is_regular(&recording) => return Err(why::unused_parameters()),
         Strategy::Zero1 => zero::rewrite(recording, parallel),
         // Recorded in this form: each operation is that of one GPU.
         Strategy::Ddp
@@ -157,11 +149,14 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     record_named(model, (&base, setup), (parallel, gpu), notes)
 }
 
-/// True if a trainer's weights are loaded in fp32 and run in 16 bits.
+/// True if pixel values come in fp32 to a model that runs in 16 bits: those of TRL always do, those of `Trainer` where the
+/// weights were loaded in fp32.
 fn leaves_pixels(given: &Setup, base: &Setup) -> bool {
-    given.trainer == TrainerKind::Transformers
-        && !given.precision.weights().is_half()
-        && base.precision.weights().is_half()
+    let arrive_wide = match given.trainer {
+        TrainerKind::Transformers => !given.precision.weights().is_half(),
+        trainer => trainer.is_trl(),
+    };
+    arrive_wide && base.precision.weights().is_half()
 }
 
 /// What wraps a model for a strategy.
@@ -198,7 +193,7 @@ fn record_named(
     };
     // The `buffer_dtype` of FSDP1's mixed precision.
     let is_fsdp1s = parallel.strategy.is_fsdp1() && fsdp::hooks::is_mixed(given);
-    let buffers = is_fsdp1s.then_some(DType::Bf16);
+    let buffers = is_fsdp1s.then(|| fsdp::hooks::gathered(given));
     let leaves_pixels = leaves_pixels(given, base);
     let wrap = around.map(|around| Wrap {
         around,
@@ -223,7 +218,6 @@ pub const fn share(parallel: &Parallel) -> Share {
 /// When the strategy is not simulated for the model or the setup.
 pub fn base_of_parts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     refuse(setup, parallel)?;
-    refuse_idle_tower(model, setup)?;
     refuse_sharded_experts(model, setup, parallel)?;
     match parallel.strategy.is_pipeline() {
         true => pipeline::base(model, setup, parallel),
@@ -237,16 +231,15 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
         return base_of_parts(model, setup, parallel);
     }
     refuse(setup, parallel)?;
-    refuse_idle_tower(model, setup)?;
     refuse_sharded_experts(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
         return Ok(deepspeed::base(setup, parallel));
     }
     let is_accelerates = parallel.strategy.shards_parameters() && setup.trainer.is_derived();
+    if is_accelerates && !model.takes().text {
+        return Err(why::fsdp_without_text());
+    }
     if is_accelerates || parallel.strategy.is_fsdp1() {
-        if !model.takes().text {
-            return Err(why::fsdp_without_text());
-        }
         let is_fsdp1 = parallel.strategy.is_fsdp1();
         return Ok(fsdp::hooks::base(setup, is_fsdp1));
     }
@@ -255,14 +248,6 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
         precision: if parallel.mp { Precision::Bf16 } else { setup.precision },
         ..setup.clone()
     })
-}
-
-/// Refuses samples without images for a model with a tower, whose gradients other GPUs would wait for.
-fn refuse_idle_tower(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    if setup.images > 0 || !model.takes().parts {
-        return Ok(());
-    }
-    Err(why::idle_tower())
 }
 
 /// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.
@@ -314,8 +299,8 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         return pipeline::refuse(setup, parallel);
     }
     let sharded = strategy.shards_parameters() || strategy.is_fsdp1();
-    if sharded && setup.precision.has_scaler() && (strategy.is_fsdp1() || setup.trainer.is_derived()) {
-        return Err(why::fsdp_precision());
+    if strategy.is_fsdp1() && setup.precision.has_scaler() && setup.optim == Optimizer::AdamwFused {
+        return Err(why::fsdp1_scaler());
     }
     // `_validate_tensors_to_flatten`
     if strategy.is_fsdp1() && setup.freeze == Freeze::Qlora && !setup.trainer.is_trl() {
@@ -325,14 +310,20 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
         setup.optim,
         Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
     );
-    if (sharded || strategy == Strategy::Zero1) && !stateless {
+    // One flat parameter, as DeepSpeed has.
+    let is_flat = strategy.is_fsdp1()
+        && matches!(
+            setup.optim,
+            Optimizer::Adafactor | Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit
+        );
+    if strategy.shards_parameters() && setup.optim == Optimizer::Adafactor {
+        return Err(why::fsdp_adafactor());
+    }
+    if (sharded || strategy == Strategy::Zero1) && !stateless && !is_flat {
         return Err(why::sharded_states());
     }
     if sharded && setup.ema {
         return Err(why::fsdp_ema());
-    }
-    if sharded && setup.zero_grad != crate::setup::ZeroGrad::ToNone {
-        return Err(why::fsdp_zero_grad());
     }
     Ok(())
 }
@@ -341,16 +332,13 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
 fn refuse_trainer(setup: &Setup, strategy: Strategy) -> Result<(), SimulateError> {
     match setup.trainer {
         TrainerKind::Loop => Ok(()),
-        TrainerKind::TrlGrpo => Err(why::grpo_alone()),
-        // The forward of the reference model is none of the order of modules that stage 3 knows.
-        TrainerKind::TrlDpo | TrainerKind::MsSwiftDpo if strategy == Strategy::Deepspeed3 => {
-            Err(why::deepspeed_preferences())
+        TrainerKind::Transformers | TrainerKind::TrlSft | TrainerKind::MsSwift if strategy.is_fsdp1() => Ok(()),
+        // TRL 0.29, which it is built on, was not compared there.
+        TrainerKind::MsSwiftDpo if strategy.shards_parameters() || strategy == Strategy::Deepspeed3 => {
+            Err(why::swift_preferences())
         }
-        TrainerKind::Transformers | TrainerKind::TrlSft | TrainerKind::MsSwift
-            if strategy.shards_parameters() || strategy.is_fsdp1() =>
-        {
-            Ok(())
-        }
+        TrainerKind::TrlGrpo if strategy.shards_parameters() || strategy.is_fsdp1() => Err(why::grpo_sharded()),
+        _ if strategy.shards_parameters() => Ok(()),
         _ if strategy.is_deepspeeds() || matches!(strategy, Strategy::Ddp | Strategy::DdpView) => Ok(()),
         _ => Err(why::loop_alone()),
     }

@@ -92,6 +92,9 @@ pub fn distinct(world: u64) -> impl Iterator<Item = u64> {
 /// When the model cannot be cut into this many stages.
 pub(super) fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, SimulateError> {
     stages(model, parallel.world)?;
+    if setup.images == 0 && model.takes().parts {
+        return Err(why::pipeline_idle());
+    }
     Ok(Setup {
         use_cache: Some(false),
         ..setup.clone()

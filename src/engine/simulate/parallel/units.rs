@@ -65,3 +65,12 @@ fn member(log: &Log, id: ScopeId) -> Option<(String, usize)> {
     list.push_str(scope.name);
     Some((list, index as usize))
 }
+
+/// A path with `#` for each index in a list.
+pub(super) fn pattern(path: &str) -> String {
+    let parts = path.split('.').map(|part| match part.parse::<usize>() {
+        Ok(_) => "#",
+        Err(_) => part,
+    });
+    parts.collect::<Vec<&str>>().join(".")
+}

@@ -27,19 +27,6 @@ pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recordin
     recording
 }
 
-/// Returns true if the states are those of the trained parameters, equally many for each. A parameter without a gradient
-/// has none, and is not known by its place then.
-pub(super) fn is_regular(recording: &Recording) -> bool {
-    let trained = recording.parameters.iter().filter(|(_, trained)| *trained).count();
-    let step = &recording.first;
-    let update = &step.events[step.marks.after_backward..step.marks.after_optimizer];
-    let states = update.iter().filter(|event| event.is_alloc()).filter(|event| {
-        let of = &recording.log.allocations[event.storage() as usize];
-        of.kind == Kind::OptimizerState
-    });
-    trained == 0 || states.count().is_multiple_of(trained)
-}
-
 /// Marks the trained parameters that the first rank updates: parameters go to ranks largest first, each to the rank
 /// with the fewest elements (`_partition_parameters`).
 pub fn own(recording: &Recording, world: u64) -> Vec<bool> {

@@ -46,6 +46,12 @@ def _convolution_format(x: torch.Tensor, weight: torch.Tensor) -> torch.memory_f
     return torch.contiguous_format
 
 
+@meta("_wrap_tensor_autograd")
+def _wrap_tensor_autograd(_func: Any, x: torch.Tensor) -> torch.Tensor:
+    """`AsyncCollectiveTensor` of a tensor, which is no copy: its fake (`_functional_collectives.py`) makes one."""
+    return x.view(x.shape)
+
+
 @meta("convolution")
 def _convolution(func: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
     out = func(*args, **kwargs)

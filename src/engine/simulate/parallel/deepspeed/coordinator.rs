@@ -9,6 +9,8 @@ use crate::tape::Tape;
 /// What is known of the order of modules (`ZeRoTraceMode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trace {
+    /// A pass went another way than the one before: nothing is recorded until the next begins.
+    Invalid,
     /// The order is being recorded: nothing is gathered ahead.
     Recording,
     /// The order is that of the pass before.
@@ -42,50 +44,69 @@ pub(super) struct Coordinator {
     released: HashMap<(usize, usize), Vec<usize>>,
     /// Modules whose backward runs.
     active: Vec<usize>,
-    /// Passes so far.
-    passes: usize,
+    /// True if an optimizer releases what persists, and gathers it again (`release_all`). A model without one keeps it from the
+    /// second pass on, which no step stands for: from the first here.
+    is_trained: bool,
 }
 
 impl Coordinator {
-    pub fn new(shards: Shards, modules: Vec<Module>, zero: Zero) -> Self {
+    pub fn new(shards: Shards, modules: Vec<Module>, (zero, is_trained): (Zero, bool)) -> Self {
         Self {
             fetched_for: vec![None; shards.list.len()],
             shards,
             modules,
             zero,
-            trace: Trace::Recording,
+            trace: Trace::Invalid,
             order: Vec::new(),
             step: 0,
             queue: VecDeque::new(),
             released: HashMap::new(),
             active: Vec::new(),
-            passes: 0,
+            is_trained,
         }
     }
 
-    /// `reset_step`, at the beginning of each forward. DeepSpeed records the order in the second pass and gathers ahead
-    /// from the third; `is_first` says that the pass is of the first step.
-    pub fn reset(&mut self, t: &Tape, is_first: bool) {
+    /// `reset_step`, at the beginning of each forward: DeepSpeed records the order in one pass and gathers ahead in the next.
+    pub fn reset(&mut self, t: &Tape) {
         self.shards.land(t);
-        if self.trace == Trace::Recording && self.passes > 0 && (self.passes > 1 || !is_first) {
-            self.trace = Trace::Complete;
+        self.trace = match self.trace {
+            Trace::Invalid => Trace::Recording,
+            Trace::Recording | Trace::Complete => Trace::Complete,
+        };
+        match self.trace {
+            Trace::Recording | Trace::Invalid => self.order.clear(),
+            Trace::Complete => {
+                let uses = self.order.iter().enumerate();
+                self.queue = uses
+                    .flat_map(|(step, &module)| self.modules[module].params.iter().map(move |&at| (at, step)))
+                    .collect();
+            }
         }
-        if self.trace == Trace::Recording {
-            self.order.clear();
-        } else {
-            let uses = self.order.iter().enumerate();
-            self.queue = uses
-                .flat_map(|(step, &module)| self.modules[module].params.iter().map(move |&at| (at, step)))
-                .collect();
-        }
-        self.passes += 1;
         self.fetched_for.fill(None);
         self.step = 0;
         self.shards.available = 0;
     }
 
+    /// `trace_prologue`: another module than the one that was recorded here makes the order worthless. What was gathered ahead
+    /// is released, and nothing is until an order is recorded anew.
+    fn check(&mut self, t: &Tape, module: usize) {
+        if self.trace == Trace::Complete && self.order.get(self.step) != Some(&module) {
+            self.invalidate(t);
+        }
+    }
+
+    /// `_invalidate_trace`.
+    pub fn invalidate(&mut self, t: &Tape) {
+        self.trace = Trace::Invalid;
+        self.order.clear();
+        self.queue.clear();
+        self.fetched_for.fill(None);
+        self.shards.land(t);
+    }
+
     /// `fetch_sub_module`.
     pub fn fetch(&mut self, t: &Tape, module: usize, is_forward: bool) {
+        self.check(t, module);
         if !is_forward {
             self.active.retain(|&other| other != module);
             self.active.push(module);
@@ -164,7 +185,11 @@ impl Coordinator {
     /// `release_sub_module`.
     pub fn release(&mut self, t: &Tape, module: usize, is_forward: bool) {
         let mut freed = match self.trace {
-            Trace::Recording => self.modules[module].params.clone(),
+            Trace::Recording | Trace::Invalid => {
+                let own = self.modules[module].params.iter().copied();
+                own.filter(|&at| self.is_trained || !self.shards.list[at].persists)
+                    .collect()
+            }
             Trace::Complete => self.released_after(module),
         };
         let mut params = self.modules[module].params.clone();

@@ -6,6 +6,7 @@
 //! `deepspeed/runtime/zero/` and `deepspeed/runtime/fp16/`.
 
 mod buckets;
+mod compared;
 mod coordinator;
 mod gradients;
 mod group;
@@ -26,6 +27,7 @@ pub(super) use refuse::refuse;
 use super::super::check::check;
 use super::super::engine::{Engine, EngineOptimizer};
 use super::super::steps::{Recording, Trainer, record_trainer};
+use super::super::trl::ReferenceModel;
 use super::super::{SimulateError, unshared as why};
 use crate::dtype::DType;
 use crate::optim::Optimizer;
@@ -47,7 +49,8 @@ pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
             DType::F16 => Precision::Fp16,
             _ => Precision::Bf16,
         },
-        lora_dtype: match is_made_in_parts(setup, parallel) {
+        // TRL makes adapters of the weights' type under stage 3 (`autocast_adapter_dtype=False`).
+        lora_dtype: match is_made_in_parts(setup, parallel) && !setup.trainer.is_trl() {
             true => setup.lora_dtype,
             false => AdapterType::Bf16,
         },
@@ -84,13 +87,22 @@ pub(super) fn record(
     }
     // DeepSpeed begins with `empty_cache`.
     tape.forget_freed();
+    let scalar = params.iter().find(|param| param.dim() == 0);
+    if let Some(scalar) = scalar.filter(|_| is_made_in_parts) {
+        tape.fail(|| Failure::ScalarParameter {
+            parameter: tape.path_of(scalar),
+        });
+    }
     if params.iter().all(|param| !param.requires_grad()) {
         tape.fail(|| Failure::NoGradient);
     }
     if let Some(failure) = tape.failure() {
         return Err(SimulateError::Fails(failure));
     }
-    let (engine, watcher) = initialize(&tape, (&params, &trainer.optimizer), setup, parallel);
+    let Trainer {
+        optimizer, reference, ..
+    } = &mut trainer;
+    let (engine, watcher) = initialize(&tape, (&params, optimizer), reference.as_mut(), (setup, parallel));
     trainer.wrap(Rc::new(engine), true);
     let recording = record_trainer(tape, trainer, params);
     if watcher.is_some_and(|watcher| watcher.has_missed()) {
@@ -106,8 +118,8 @@ pub(super) fn record(
 fn initialize(
     t: &Tape,
     (params, client): (&[Tensor], &Optimizer),
-    setup: &Setup,
-    parallel: &Parallel,
+    reference: Option<&mut ReferenceModel>,
+    (setup, parallel): (&Setup, &Parallel),
 ) -> (Engine, Option<Rc<Watcher>>) {
     let is_boundary = Rc::new(Cell::new(true));
     let boundary = is_boundary.clone();
@@ -115,7 +127,7 @@ fn initialize(
     let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match parallel.strategy {
         Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, client, boundary))),
         Strategy::Deepspeed3 => {
-            let partitioned = Partitioned::new(t, (params, client), (setup, parallel), boundary);
+            let partitioned = Partitioned::new(t, (params, client), reference, (setup, parallel), boundary);
             watcher = Some(partitioned.watcher());
             Rc::new(RefCell::new(partitioned))
         }

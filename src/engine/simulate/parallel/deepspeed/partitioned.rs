@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::super::super::engine::EngineOptimizer;
+use super::super::super::trl::ReferenceModel;
+use super::compared::{Apart, Compared};
 use super::gradients::Gradients;
 use super::group::{master, part_of};
 use super::shards::Shards;
@@ -40,7 +42,6 @@ pub(super) struct Partitioned {
     /// Norm of the last step's gradients, which the engine keeps.
     norm: Option<Tensor>,
     clips: bool,
-    steps: u64,
     is_boundary: Rc<Cell<bool>>,
     _tracker: Option<Tensor>,
 }
@@ -49,12 +50,17 @@ impl Partitioned {
     pub fn new(
         t: &Tape,
         (params, client): (&[Tensor], &Optimizer),
+        reference: Option<&mut ReferenceModel>,
         (setup, parallel): (&Setup, &Parallel),
         is_boundary: Rc<Cell<bool>>,
     ) -> Self {
         let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
         let ties = t.take_ties();
         let mut shards = Shards::new(t, params, parallel, setup.precision.weights());
+        let reference = reference.map(|model| {
+            let shards = Shards::new(t, &model.params, parallel, setup.precision.weights());
+            (model, shards)
+        });
         if setup.trainer.is_derived() {
             // Trainers make the model within `zero.Init`, which cuts each parameter at once: it never was whole.
             t.forget_freed();
@@ -80,13 +86,21 @@ impl Partitioned {
             let whole = shards.list[at].part * parallel.world;
             drop((parallel.world > 1).then(|| t.empty([whole], shards.list[at].param.dtype(), "gathered parameter")));
         }
-        let watcher = Rc::new(Watcher::new(shards, zero, wrappers(setup)));
-        for (scope, weight) in ties {
-            let at = params.iter().position(|param| param.is(&weight));
-            at.iter().for_each(|&at| watcher.share(&t.path_of_scope(scope), at));
-        }
+        let watcher = Rc::new(Watcher::new(shards, (zero, true), wrappers(setup)));
+        watcher.share_ties(t, params, &ties);
         t.set_linear_of_zero3();
-        t.watch_modules(watcher.clone());
+        match reference {
+            Some((model, shards)) => {
+                let compared = Compared::new(shards, zero);
+                compared.watcher.share_ties(t, &model.params, &ties);
+                t.watch_modules(Rc::new(Apart {
+                    trained: watcher.clone(),
+                    compared: compared.watcher.clone(),
+                }));
+                model.wrapper = Some(Rc::new(compared));
+            }
+            None => t.watch_modules(watcher.clone()),
+        }
         Self {
             watcher,
             flat,
@@ -94,7 +108,6 @@ impl Partitioned {
             gradients,
             norm: None,
             clips: setup.clip,
-            steps: 0,
             is_boundary,
             _tracker: tracker,
         }
@@ -195,13 +208,29 @@ fn groups(
 }
 
 impl EngineOptimizer for Partitioned {
-    fn before_forward(&mut self, t: &Tape) {
-        self.gradients.begin_pass();
-        self.watcher.begin(t, self.steps == 0);
+    fn before_forward(&mut self, t: &Tape, is_traced: bool) {
+        if is_traced {
+            self.gradients.begin_pass();
+        }
+        self.watcher.begin(t, is_traced);
     }
 
     fn after_forward(&mut self, t: &Tape) {
         self.watcher.end(t);
+    }
+
+    /// `unwrap_model_for_generation` of TRL: gathers all parameters, and takes the hooks away until the model has generated. The
+    /// order of modules is not known afterwards.
+    fn generates(&mut self, t: &Tape, begins: bool) {
+        self.watcher.rest(begins);
+        let coordinator = &mut self.watcher.coordinator.borrow_mut();
+        match begins {
+            true => coordinator.shards.gather_all(t),
+            false => {
+                coordinator.shards.release_all(t);
+                coordinator.invalidate(t);
+            }
+        }
     }
 
     fn gradient(&mut self, t: &Tape, param: &Tensor) {
@@ -222,7 +251,6 @@ impl EngineOptimizer for Partitioned {
     }
 
     fn step(&mut self, t: &Tape) {
-        self.steps += 1;
         self.watcher.coordinator.borrow_mut().shards.release_all(t);
         if self.watcher.coordinator.borrow().shards.of_trained() == DType::F16 {
             self.gradients.check_overflow(t);

@@ -2,7 +2,7 @@
 
 use super::super::super::{SimulateError, unshared as why};
 use crate::Setup;
-use crate::setup::{Loss, Offload, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
+use crate::setup::{Offload, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
 
 /// Refuses setups that DeepSpeed's engine is not simulated for.
 pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
@@ -23,16 +23,16 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
             | Optimizer::Sgd
             | Optimizer::Sgdm
             | Optimizer::Adafactor
+            | Optimizer::Adamw8bit
+            | Optimizer::PagedAdamw8bit
     ) {
         return Err(why::deepspeed_optim());
     }
-    if setup.ema || setup.zero_grad != ZeroGrad::ToNone {
-        return Err(why::deepspeed_extras());
+    if setup.ema {
+        return Err(why::deepspeed_ema());
     }
-    // Its function reads the weight of the head outside the head's own forward. The hooks that gather it there were not
-    // compared with a recording.
-    if setup.loss == Loss::FusedLinear && parallel.strategy == Strategy::Deepspeed3 {
-        return Err(why::deepspeed_fused());
+    if setup.zero_grad != ZeroGrad::ToNone {
+        return Err(why::deepspeed_zero_grad());
     }
     if parallel.offload == Offload::OptimizerAndParameters && parallel.strategy != Strategy::Deepspeed3 {
         return Err(why::deepspeed_parameters());

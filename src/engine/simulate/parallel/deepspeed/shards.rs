@@ -283,14 +283,25 @@ impl Shards {
     pub fn gather_persistent(&mut self, t: &Tape) {
         let is_wanted = |at: &usize| self.list[*at].persists && self.is_away(*at);
         let wanted: Vec<usize> = (0..self.list.len()).filter(is_wanted).collect();
+        self.gather_together(t, &wanted);
+    }
+
+    /// `GatheredParameters` of the whole model.
+    pub fn gather_all(&mut self, t: &Tape) {
+        let wanted: Vec<usize> = (0..self.list.len()).filter(|&at| self.is_away(at)).collect();
+        self.gather_together(t, &wanted);
+    }
+
+    /// `_allgather_params_coalesced`: each into memory of its own.
+    fn gather_together(&mut self, t: &Tape, wanted: &[usize]) {
         let own = self.streams.len();
-        let copies = match (self.world, &wanted[..]) {
+        let copies = match (self.world, wanted) {
             (1, _) | (_, [_]) => Vec::new(),
-            _ => self.copies(t, &wanted),
+            _ => self.copies(t, wanted),
         };
         wanted.iter().for_each(|&at| self.gather_at_once(t, at));
         if wanted.len() == 1 && self.world > 1 {
-            drop(self.copies(t, &wanted));
+            drop(self.copies(t, wanted));
         }
         drop(copies);
         // This gather is none of the coordinator's, which has a stream.

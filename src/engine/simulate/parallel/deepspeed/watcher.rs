@@ -16,6 +16,8 @@ pub(super) struct Watcher {
     /// Modules by their paths.
     known: RefCell<HashMap<String, usize>>,
     calls: Calls,
+    /// False in a forward without a graph, which may come between another and its backward.
+    is_traced: Cell<bool>,
     /// Modules whose forward runs.
     stack: RefCell<Vec<usize>>,
     /// A module inside the current one, which it runs as a single operation, until the next begins.
@@ -24,10 +26,12 @@ pub(super) struct Watcher {
     wrappers: usize,
     /// True if an operation used a parameter that was not gathered for its module.
     missed: Cell<bool>,
+    /// True while all is gathered, and no module is told of.
+    rests: Cell<bool>,
 }
 
 impl Watcher {
-    pub fn new(shards: Shards, zero: Zero, wrappers: usize) -> Self {
+    pub fn new(shards: Shards, (zero, is_trained): (Zero, bool), wrappers: usize) -> Self {
         let (mut known, mut modules) = (HashMap::new(), Vec::new());
         for (at, shard) in shards.list.iter().enumerate() {
             let module = *known.entry(shard.module.replace("..", ".")).or_insert_with(|| {
@@ -47,20 +51,26 @@ impl Watcher {
             }
         }
         Self {
-            coordinator: RefCell::new(Coordinator::new(shards, modules, zero)),
+            coordinator: RefCell::new(Coordinator::new(shards, modules, (zero, is_trained))),
             known: RefCell::new(known),
             calls: Calls::default(),
+            is_traced: Cell::new(true),
             stack: RefCell::default(),
             single: Cell::new(None),
             wrappers,
             missed: Cell::new(false),
+            rests: Cell::new(false),
         }
     }
 
-    /// Adds a parameter of another module to one.
-    pub fn share(&self, path: &str, at: usize) {
-        let module = self.module(path.to_owned());
-        self.coordinator.borrow_mut().modules[module].params.push(at);
+    /// Adds to modules those of these parameters that they share with others.
+    pub fn share_ties(&self, t: &Tape, params: &[Tensor], ties: &[(ScopeId, Tensor)]) {
+        for (scope, weight) in ties {
+            if let Some(at) = params.iter().position(|param| param.is(weight)) {
+                let module = self.module(t.path_of_scope(*scope));
+                self.coordinator.borrow_mut().modules[module].params.push(at);
+            }
+        }
     }
 
     /// Returns true if an operation used a parameter that was not gathered for its module.
@@ -78,11 +88,22 @@ impl Watcher {
         })
     }
 
-    /// The forward of the whole model begins.
-    pub fn begin(&self, t: &Tape, is_first: bool) {
-        self.calls.clear();
-        self.coordinator.borrow_mut().reset(t, is_first);
-        (0..=self.wrappers).for_each(|_| self.enters(t, 0));
+    /// A forward of the whole model begins, without a graph if `is_traced` is false.
+    pub fn begin(&self, t: &Tape, is_traced: bool) {
+        self.is_traced.set(is_traced);
+        if is_traced {
+            self.calls.clear();
+        }
+        self.coordinator.borrow_mut().reset(t);
+        self.enters(t, 0);
+        for at in 0..self.wrappers {
+            self.enter(t, self.module(wrapper(at)), true);
+        }
+    }
+
+    /// Tells of no modules from now on, or of all again.
+    pub fn rest(&self, rests: bool) {
+        self.rests.set(rests);
     }
 
     /// Forgets the pass that is over.
@@ -92,13 +113,17 @@ impl Watcher {
 
     /// The forward of the whole model is over.
     pub fn end(&self, t: &Tape) {
-        (0..=self.wrappers).for_each(|_| self.leaves(t, 0));
+        for at in (0..self.wrappers).rev() {
+            self.begins(t);
+            self.leave(t, self.module(wrapper(at)));
+        }
+        self.leaves(t, 0);
     }
 
     fn enter(&self, t: &Tape, module: usize, is_by_position: bool) {
         self.stack.borrow_mut().push(module);
         t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
-        if t.is_in_backward() {
+        if t.is_in_backward() || !self.is_traced.get() {
             return;
         }
         self.calls.enter(t, module, is_by_position);
@@ -107,7 +132,7 @@ impl Watcher {
     fn leave(&self, t: &Tape, module: usize) {
         self.stack.borrow_mut().pop();
         t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true));
-        if t.is_in_backward() {
+        if t.is_in_backward() || !self.is_traced.get() {
             return;
         }
         self.calls.leave(t);
@@ -115,7 +140,7 @@ impl Watcher {
 
     /// The current module takes a parameter of another, which `ZeROOrderedDict` gathers in a forward, and finds missing in a
     /// recomputation unless an earlier run of the module has registered it.
-    fn takes(&self, t: &Tape, at: usize) {
+    fn takes_unasked(&self, t: &Tape, at: usize) {
         let around = self.stack.borrow().last().copied().filter(|_| !t.is_in_backward());
         match around {
             Some(around) => self.coordinator.borrow_mut().ask(t, at, around),
@@ -126,9 +151,12 @@ impl Watcher {
 
 impl ModuleWatcher for Watcher {
     fn enters(&self, t: &Tape, scope: ScopeId) {
+        if self.rests.get() {
+            return;
+        }
         self.begins(t);
         let path = t.path_of_scope(scope);
-        if is_no_module(&path) {
+        if is_no_module(&path, scope) {
             return;
         }
         // transformers calls it by the names of its arguments alone.
@@ -137,9 +165,12 @@ impl ModuleWatcher for Watcher {
     }
 
     fn leaves(&self, t: &Tape, scope: ScopeId) {
+        if self.rests.get() {
+            return;
+        }
         self.begins(t);
         let path = t.path_of_scope(scope);
-        if !is_no_module(&path) {
+        if !is_no_module(&path, scope) {
             self.leave(t, self.module(path));
         }
     }
@@ -151,6 +182,9 @@ impl ModuleWatcher for Watcher {
     }
 
     fn uses(&self, t: &Tape, x: &Tensor) {
+        if self.rests.get() {
+            return;
+        }
         let (at, found) = {
             let coordinator = self.coordinator.borrow();
             let shards = coordinator.shards.list.iter().enumerate();
@@ -163,7 +197,7 @@ impl ModuleWatcher for Watcher {
             (at, shard.module.clone())
         };
         if !found.starts_with(&t.path_of_scope(t.scope_id())) {
-            return self.takes(t, at);
+            return self.takes_unasked(t, at);
         }
         let module = self.module(found);
         self.enter(t, module, true);
@@ -171,6 +205,9 @@ impl ModuleWatcher for Watcher {
     }
 
     fn asks(&self, t: &Tape, x: &Tensor) {
+        if self.rests.get() {
+            return;
+        }
         let mut coordinator = self.coordinator.borrow_mut();
         let mut shards = coordinator.shards.list.iter();
         let at = shards.position(|shard| shard.param.storage().same(x.storage()));
@@ -178,6 +215,12 @@ impl ModuleWatcher for Watcher {
         if let Some((at, around)) = at.zip(around) {
             coordinator.ask(t, at, around);
         }
+    }
+
+    /// It is gathered as any that is asked for.
+    fn takes(&self, t: &Tape, x: &Tensor) -> Option<Tensor> {
+        self.asks(t, x);
+        None
     }
 
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
@@ -206,7 +249,14 @@ impl ModuleWatcher for Watcher {
     }
 }
 
-/// True for a part of a step that the log names like a module: the loss, a function that the model calls.
-fn is_no_module(path: &str) -> bool {
-    path.rsplit('.').next() == Some("loss")
+/// Name of a module around the model, by its place within the outermost.
+fn wrapper(at: usize) -> String {
+    format!("{at} around the model")
+}
+
+/// True for a part of a step that the log names like a module: the loss, a function that the model calls; the whole model again,
+/// which is entered by itself.
+fn is_no_module(path: &str, scope: ScopeId) -> bool {
+    let last = path.rsplit('.').next().unwrap_or_default();
+    last == "loss" || last.is_empty() && scope != 0
 }

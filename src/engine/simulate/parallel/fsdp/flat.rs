@@ -143,9 +143,9 @@ impl Unit {
         let (first, scope) = params.first().map_or((None, 0), |(param, scope)| (Some(param), *scope));
         let trains = params.iter().any(|(param, _)| param.requires_grad());
         let dtype = first.map_or(DType::F32, gathered_type);
-        // Parameters are gathered in bf16 in mixed precision, in whatever type they were loaded.
+        // Parameters are gathered in 16 bits in mixed precision, in whatever type they were loaded.
         let own = match given.precision {
-            Precision::AmpBf16 => DType::F32,
+            Precision::AmpBf16 | Precision::AmpFp16 => DType::F32,
             _ => dtype,
         };
         let moved: Vec<Tensor> = params
@@ -505,6 +505,10 @@ impl ModuleWatcher for Flat {
     fn uses(&self, _: &Tape, _: &Tensor) {}
 
     fn asks(&self, _: &Tape, _: &Tensor) {}
+
+    fn takes(&self, _: &Tape, _: &Tensor) -> Option<Tensor> {
+        None
+    }
 
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
         self.calls.make_leaf(t, leaf);

@@ -13,18 +13,24 @@ use super::plan::{self, Plan};
 use super::{GATHER, REDUCE};
 use crate::Setup;
 use crate::dtype::DType;
-use crate::optim::Norms;
+use crate::nn::FusedOutput;
+use crate::optim::{GradScaler, Norms};
 use crate::setup::{AdapterType, Parallel, Precision};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
 
-/// The setup of a rank in mixed precision: the model runs with parameters in bf16. FSDP1 is prepared as any model is, under
-/// autocast; `Accelerator._prepare_fsdp2` leaves that out, so that under FSDP2 norms are in bf16 too.
+/// The setup of a rank in mixed precision: the model runs with parameters in 16 bits. FSDP1 is prepared as any model is, under
+/// autocast; `Accelerator._prepare_fsdp2` leaves that out, so that under FSDP2 norms are in 16 bits too.
 pub(in super::super) fn base(setup: &Setup, is_fsdp1: bool) -> Setup {
     match is_mixed(setup) {
         true => Setup {
-            precision: if is_fsdp1 { Precision::Bf16Amp } else { Precision::Bf16 },
-            // Adapters in fp32 are gathered in bf16 as all else.
+            precision: match (gathered(setup), is_fsdp1) {
+                (DType::F16, true) => Precision::Fp16Amp,
+                (DType::F16, false) => Precision::Fp16,
+                (_, true) => Precision::Bf16Amp,
+                (_, false) => Precision::Bf16,
+            },
+            // Adapters in fp32 are gathered in 16 bits as all else.
             lora_dtype: AdapterType::Bf16,
             ..setup.clone()
         },
@@ -32,9 +38,14 @@ pub(in super::super) fn base(setup: &Setup, is_fsdp1: bool) -> Setup {
     }
 }
 
-/// True if `TrainingArguments(bf16=True)` makes accelerate keep trained parameters in fp32.
+/// True if `TrainingArguments(bf16=True)`, or `fp16`, makes accelerate keep trained parameters in fp32.
 pub(in super::super) fn is_mixed(setup: &Setup) -> bool {
-    matches!(setup.precision, Precision::Bf16Amp | Precision::AmpBf16)
+    setup.precision.autocast().is_some()
+}
+
+/// Type in which parameters are gathered in mixed precision.
+pub(in super::super) fn gathered(setup: &Setup) -> DType {
+    setup.precision.products()
 }
 
 /// True if accelerate widens trained parameters to fp32: not beside weights in 4 bits.
@@ -50,14 +61,15 @@ struct Types {
     frozen: Option<DType>,
     /// Floating-point arguments of wrapped modules are cast (`cast_forward_inputs`).
     arguments: Option<DType>,
-    /// True if what the model returns is cast to bf16 (`output_dtype`).
-    casts_outputs: bool,
+    /// Type to which what the model returns is cast (`output_dtype`).
+    outputs: Option<DType>,
     /// Type in which gradients are summed, if it is not their own (`reduce_dtype`).
     sums: Option<DType>,
 }
 
 impl Types {
-    fn of((given, parallel): (&Setup, &Parallel), params: &[Tensor]) -> Self {
+    /// Types of a model that is trained, or of one that it is compared with, which TRL widens nothing of.
+    fn of((given, parallel): (&Setup, &Parallel), params: &[Tensor], is_trained: bool) -> Self {
         if !given.trainer.is_derived() {
             // `MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)`
             let own = parallel.mp.then_some(given.precision.weights());
@@ -65,16 +77,20 @@ impl Types {
                 trained: own,
                 frozen: own,
                 arguments: parallel.mp.then_some(DType::Bf16),
-                casts_outputs: false,
+                outputs: None,
                 sums: parallel.mp.then_some(DType::F32),
             };
         }
-        let (is_mixed, widens) = (is_mixed(given), widens(given, params));
+        let low = is_mixed(given).then(|| gathered(given));
+        let frozen = (widens(given, params) && given.casts_weights()).then_some(DType::F32);
         Self {
-            trained: widens.then_some(DType::F32),
-            frozen: (widens && given.precision == Precision::AmpBf16).then_some(DType::F32),
-            arguments: is_mixed.then_some(DType::Bf16),
-            casts_outputs: is_mixed,
+            trained: match is_trained {
+                true => widens(given, params).then_some(DType::F32),
+                false => frozen,
+            },
+            frozen,
+            arguments: low,
+            outputs: low,
             sums: None,
         }
     }
@@ -140,6 +156,8 @@ struct Sharded {
     groups: RefCell<Vec<Group>>,
     shared: RefCell<Shared>,
     calls: Calls,
+    /// False in a forward without a graph, which may come between another and its backward.
+    is_traced: Cell<bool>,
     /// Group of each module that is wrapped, by its path.
     wrapped: HashMap<String, usize>,
     /// Modules of each group that have not run in this forward.
@@ -161,50 +179,27 @@ pub(in super::super) fn wrap(
     plan: Plan,
     (given, parallel): (&Setup, &Parallel),
 ) {
-    let offloads = parallel.offload.is_any();
-    let is_prepared = given.trainer.is_derived();
-    let types = Types::of((given, parallel), params);
-    let params = match is_prepared {
-        true => shards(t, params, (&plan, types, parallel)),
-        false => shards_by_group(t, params, (&plan, types, parallel)),
-    };
-    let groups = plan.groups.iter().map(|group| Group {
-        params: group.params.clone(),
-        reshards: group.reshards,
-        is_whole: false,
-        state: State::Idle,
-        gathered: None,
-        uses: Vec::new(),
-    });
-    let groups = groups.collect();
+    if let Some(reference) = &mut trainer.reference {
+        let whole = plan.of_compared(reference.params.len());
+        let own = Sharded::new(t, (&reference.params, false), whole, (given, parallel));
+        reference.wrapper = Some(Rc::new(own));
+    }
+    let sharded = Rc::new(Sharded::new(t, (params, true), plan, (given, parallel)));
     let of = |group: &[Tensor]| -> Vec<Tensor> {
         let shards = group
             .iter()
-            .filter_map(|x| params.iter().find(|param| param.whole.is(x)));
-        shards.filter(|_| !offloads).map(|param| param.shard.clone()).collect()
+            .filter_map(|x| sharded.params.iter().find(|param| param.whole.is(x)));
+        let kept = shards.filter(|_| !sharded.offloads);
+        kept.map(|param| param.shard.clone()).collect()
     };
     let mut client: Vec<Vec<Tensor>> = trainer.optimizer.groups().map(of).collect();
     client.resize(2, Vec::new());
     let second = client.pop().unwrap_or_default();
     let first = client.pop().unwrap_or_default();
     trainer.optimizer = trainer.optimizer.over([first, second]);
-    let wrapped = plan.groups.iter().enumerate();
-    let wrapped = wrapped.flat_map(|(at, group)| group.modules.iter().map(move |module| (module.clone(), at)));
-    let sharded = Rc::new(Sharded {
-        groups: RefCell::new(groups),
-        shared: RefCell::default(),
-        calls: Calls::default(),
-        wrapped: wrapped.collect(),
-        waiting: RefCell::new(vec![Vec::new(); plan.groups.len()]),
-        plan,
-        world: parallel.world,
-        offloads,
-        types,
-        sums_once: is_prepared,
-        sums: Cell::new(true),
-        params,
-    });
-    t.set_argument_type(types.arguments);
+    // Outside what is sharded, the run is that of the precision that was asked for.
+    trainer.scaler = GradScaler::new(given.precision.has_scaler());
+    t.set_argument_type(sharded.types.arguments);
     t.watch_modules(sharded.clone());
     trainer.wrap(sharded, true);
 }
@@ -285,6 +280,46 @@ pub(super) fn weight(t: &Tape, scope: ScopeId, elements: u64, dtype: DType, name
 }
 
 impl Sharded {
+    /// Shards a model's parameters, of one that is trained or of one that it is compared with.
+    fn new(
+        t: &Tape,
+        (params, is_trained): (&[Tensor], bool),
+        plan: Plan,
+        (given, parallel): (&Setup, &Parallel),
+    ) -> Self {
+        let is_prepared = given.trainer.is_derived();
+        let types = Types::of((given, parallel), params, is_trained);
+        let params = match is_prepared {
+            true => shards(t, params, (&plan, types, parallel)),
+            false => shards_by_group(t, params, (&plan, types, parallel)),
+        };
+        let groups = plan.groups.iter().map(|group| Group {
+            params: group.params.clone(),
+            reshards: group.reshards,
+            is_whole: false,
+            state: State::Idle,
+            gathered: None,
+            uses: Vec::new(),
+        });
+        let wrapped = plan.groups.iter().enumerate();
+        let wrapped = wrapped.flat_map(|(at, group)| group.modules.iter().map(move |module| (module.clone(), at)));
+        Self {
+            groups: RefCell::new(groups.collect()),
+            shared: RefCell::default(),
+            calls: Calls::default(),
+            is_traced: Cell::new(true),
+            wrapped: wrapped.collect(),
+            waiting: RefCell::new(vec![Vec::new(); plan.groups.len()]),
+            plan,
+            world: parallel.world,
+            offloads: parallel.offload.is_any(),
+            types,
+            sums_once: is_prepared,
+            sums: Cell::new(true),
+            params,
+        }
+    }
+
     fn state(&self, group: usize) -> State {
         self.groups.borrow()[group].state
     }
@@ -382,7 +417,9 @@ impl Sharded {
         self.set(at, State::Forward);
         self.unshard(t, at);
         self.wait(t, at);
-        self.calls.enter(t, at, true);
+        if self.is_traced.get() {
+            self.calls.enter(t, at, true);
+        }
     }
 
     fn after_module(&self, t: &Tape, at: usize) {
@@ -399,7 +436,9 @@ impl Sharded {
             }
             group.state = State::Idle;
         }
-        self.calls.leave_module(t, at);
+        if self.is_traced.get() {
+            self.calls.leave_module(t, at);
+        }
     }
 
     /// `pre_backward`: gathers a group, and the one whose forward ended before it.
@@ -473,31 +512,32 @@ impl Wrapper for Sharded {
     }
 
     fn before_forward(&self, t: &Tape) {
-        self.calls.clear();
+        self.is_traced.set(t.is_grad_enabled());
+        if self.is_traced.get() {
+            self.calls.clear();
+        }
         self.waiting.borrow_mut().iter_mut().for_each(Vec::clear);
         t.no_grad(|| self.before_module(t, plan::ROOT));
     }
 
     fn after_forward(&self, t: &Tape) {
         t.no_grad(|| self.after_module(t, plan::ROOT));
-        drop(self.shared.borrow_mut().copied.take());
+        // A variable of `_post_forward` has what the last forward copied out until the outputs are cast.
+        if self.types.outputs.is_none() {
+            self.shared.borrow_mut().copied = None;
+        }
     }
 
     fn handed_out(&self, t: &Tape, _: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
-        let is_wide = |x: &Tensor| x.dtype() == DType::F32;
-        match self.types.casts_outputs {
-            true => held
-                .into_iter()
-                .map(|x| {
-                    if is_wide(&x) {
-                        t.no_grad(|| t.to_dtype(&x, DType::Bf16))
-                    } else {
-                        x
-                    }
-                })
-                .collect(),
-            false => held,
-        }
+        let cast = held.iter().map(|x| t.no_grad(|| self.cast(t, x))).collect();
+        self.shared.borrow_mut().copied = None;
+        cast
+    }
+
+    fn returned(&self, t: &Tape, figures: FusedOutput) -> FusedOutput {
+        let cast = figures.map(|x| self.cast(t, x));
+        self.shared.borrow_mut().copied = None;
+        cast
     }
 
     /// `_root_post_backward_final_callback`.
@@ -538,6 +578,14 @@ impl Wrapper for Sharded {
 }
 
 impl Sharded {
+    /// What the model returns, in the type of the policy.
+    fn cast(&self, t: &Tape, x: &Tensor) -> Tensor {
+        match self.types.outputs.filter(|_| x.dtype() == DType::F32) {
+            Some(dtype) => t.to_dtype(x, dtype),
+            None => x.clone(),
+        }
+    }
+
     /// Path and group of a module that is wrapped.
     fn group_of(&self, t: &Tape, scope: ScopeId) -> Option<(String, usize)> {
         let path = known_path(&t.path_of_scope(scope), |path| self.wrapped.contains_key(path));
@@ -595,6 +643,17 @@ impl ModuleWatcher for Sharded {
     fn uses(&self, _: &Tape, _: &Tensor) {}
 
     fn asks(&self, _: &Tape, _: &Tensor) {}
+
+    /// `full_tensor`, which TRL calls where a head's own module never ran.
+    fn takes(&self, t: &Tape, x: &Tensor) -> Option<Tensor> {
+        let at = self.params.iter().position(|param| param.whole.is(x))?;
+        let is_whole = |group: &&Group| group.params.contains(&at) && group.is_whole;
+        if self.groups.borrow().iter().any(|group| is_whole(&group)) {
+            return None;
+        }
+        let dtype = self.params[at].shard.dtype();
+        Some(t.no_grad(|| t.empty_like(x, dtype, "whole parameter")))
+    }
 
     fn makes_leaf(&self, t: &Tape, leaf: &Tensor) {
         self.calls.make_leaf(t, leaf);

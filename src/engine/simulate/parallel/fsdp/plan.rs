@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::units::LEAST_BLOCKS;
+use super::super::units::{LEAST_BLOCKS, pattern};
 use crate::Model;
 use crate::tape::{Tape, Tensor};
 
@@ -82,6 +82,17 @@ impl Plan {
             }
         }
         Self { groups: groups.list }
+    }
+
+    /// The whole of a model of so many parameters: TRL's `prepare_fsdp` wraps the one that it compares with so.
+    pub(super) fn of_compared(&self, params: usize) -> Self {
+        let reshards = self.groups.iter().any(|group| group.reshards);
+        let root = Wrapped {
+            modules: Vec::new(),
+            params: (0..params).collect(),
+            reshards,
+        };
+        Self { groups: vec![root] }
     }
 
     /// FSDP1: wraps each module that transformers keeps whole, each map of an adapter (`fsdp_auto_wrap_policy` of peft), and
@@ -213,15 +224,6 @@ impl Blocks {
             .find(|(list, _, _)| is_block(list))
             .map(|(_, _, member)| member)
     }
-}
-
-/// A path with `#` for each index in a list.
-fn pattern(path: &str) -> String {
-    let parts = path.split('.').map(|part| match part.parse::<usize>() {
-        Ok(_) => "#",
-        Err(_) => part,
-    });
-    parts.collect::<Vec<&str>>().join(".")
 }
 
 /// Members of lists on a path, outermost first: the list's path, the index, and the member's path.
