@@ -25,6 +25,8 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
     match why.clone() {
         E::OutOfRange { .. }
         | E::OneImage { .. }
+        | E::SampleCount { .. }
+        | E::ImageCount { .. }
         | E::ImageSize { .. }
         | E::Grid { .. }
         | E::Patches { .. }
@@ -128,6 +130,15 @@ fn limit(i18n: Words, message: String, why: SimulateError) -> String {
         E::OneImage { model, images } => {
             let images = images.to_string();
             t_string!(i18n, refusal.one_image, message, model, images)
+        }
+        E::SampleCount { entry, given, samples } => {
+            let entry = Key::named(&entry).map_or_else(|| entry.to_string(), |key| label(i18n, key));
+            let (given, samples) = (given.to_string(), samples.to_string());
+            t_string!(i18n, refusal.sample_count, message, entry, given, samples)
+        }
+        E::ImageCount { counted, given } => {
+            let (counted, given) = (counted.to_string(), given.to_string());
+            t_string!(i18n, refusal.image_count, message, counted, given)
         }
         E::ImageSize { size, most } => {
             let (size, most) = (sides(size), most.to_string());

@@ -62,6 +62,16 @@ pub(crate) trait Family: Config {
         true
     }
 
+    /// `model_type` of a language model of any family within the model; empty if it is the model's own.
+    fn text_type(&self) -> &'static str {
+        ""
+    }
+
+    /// Returns true if batches of samples with other images each are simulated.
+    fn batches_other_images(&self) -> bool {
+        true
+    }
+
     /// Returns true if transformers' `Trainer` counts the labels of a step for the loss; false for classes with
     /// `accepts_loss_kwargs = False`.
     fn takes_item_count(&self) -> bool {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::dtype::DType;
 use crate::nn::{KvCache, TokenScores, ids, position_ids};
-use crate::setup::{Attention, Checkpointing, Loss, Setup, Targets, TrainerKind};
+use crate::setup::{Attention, Checkpointing, Loss, PixelValues, Setup, Targets, TrainerKind};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kept, Kind, Tape, Tensor};
 
@@ -65,6 +65,10 @@ pub struct Run {
     whole_requires_grad: bool,
     /// True if weights were loaded in fp32 and narrowed by what wraps the model, of which the collator knows nothing.
     leaves_pixels: bool,
+    /// Inputs of the vision tower in a micro-batch.
+    images: u64,
+    /// True if images are encoded before the forward.
+    encodes_first: bool,
 }
 
 impl Run {
@@ -82,7 +86,39 @@ impl Run {
             tower_requires_grad: main_inputs.tower_takes_ids,
             whole_requires_grad: main_inputs.model_takes_ids || enables_gradients(setup),
             leaves_pixels: false,
+            images: setup.batch.saturating_mul(setup.images),
+            encodes_first: false,
         }
+    }
+
+    /// Encodes images before the forward, as ms-swift does.
+    pub(super) const fn encode_first(&mut self, encodes_first: bool) {
+        self.encodes_first = encodes_first;
+    }
+
+    /// Returns true if images are encoded before the forward, which then holds embeddings as its argument.
+    pub const fn encodes_first(&self) -> bool {
+        self.encodes_first
+    }
+
+    /// Runs what makes embeddings of texts and images: outside of autocast if they are made before the forward.
+    pub fn encoded<R>(&self, t: &Tape, make: impl FnOnce() -> R) -> R {
+        match self.encodes_first {
+            true => t.autocast(None, make),
+            false => make(),
+        }
+    }
+
+    /// Takes the inputs of the vision tower of each sample, where they differ.
+    pub(super) fn take_images(&mut self, of_samples: &[u64]) {
+        if !self.setup.image_counts.is_empty() {
+            self.images = of_samples.iter().fold(0, |sum, inputs| sum.saturating_add(*inputs));
+        }
+    }
+
+    /// Inputs of the vision tower in a micro-batch: images, or the tiles that they are cut into.
+    pub const fn images(&self) -> u64 {
+        self.images
     }
 
     /// Leaves pixel values in fp32, as a trainer does whose weights were loaded so, whatever narrows them afterwards.
@@ -208,7 +244,8 @@ impl Run {
 
     /// `pixel_values.to(self.dtype)`, which most models begin with; TRL leaves pixel values in fp32, ms-swift patches.
     pub fn pixels_in_type_of_weights(&self, t: &Tape, pixels: &Tensor) -> Tensor {
-        match self.setup.trainer.is_trl() || self.setup.trainer.is_swift() {
+        let is_left = self.setup.trainer.is_trl() || self.setup.trainer.is_swift() || !self.casts_pixels();
+        match is_left && pixels.dtype() != self.setup.tower_dtype() {
             true => t.to_dtype(pixels, self.setup.tower_dtype()),
             false => pixels.clone(),
         }
@@ -233,7 +270,13 @@ impl Run {
 
     /// Returns true if pixel values are cast to the weights' type before forward.
     fn casts_pixels(&self) -> bool {
-        self.setup.tower_dtype().is_half() && !self.setup.trainer.is_trl() && !self.leaves_pixels
+        let is_left = self.setup.trainer.is_trl() || self.leaves_pixels || self.has_processors_pixels();
+        self.setup.tower_dtype().is_half() && !is_left
+    }
+
+    /// Returns true if pixel values come as the processor makes them; ms-swift's collator casts them whatever it is.
+    fn has_processors_pixels(&self) -> bool {
+        self.setup.pixels == PixelValues::Processor && !self.setup.trainer.is_swift()
     }
 }
 
@@ -295,6 +338,8 @@ pub struct Batch {
     pub qformer: Option<[Tensor; 2]>,
     /// Masks and whatever else stays on the GPU during the step.
     pub others: Vec<Tensor>,
+    /// Mask of the pixels that are no padding, [batch, images, side, side] in int64.
+    pub pixel_mask: Option<Tensor>,
 }
 
 impl Batch {
@@ -335,6 +380,7 @@ impl Batch {
             arrangements: of(&self.arrangements),
             qformer: self.qformer.as_ref().map(|[ids, mask]| [part(ids), part(mask)]),
             others: self.others.iter().map(part).collect(),
+            pixel_mask: of(&self.pixel_mask),
         }
     }
 
@@ -382,6 +428,13 @@ impl Batch {
             let pixels = t.empty(shape, run.pixels_arrive_in(), "pixel_values");
             cast_pixels(t, run, pixels)
         }));
+        self
+    }
+
+    /// Adds the mask of pixels that are no padding, if the batch is as the processor makes it.
+    pub fn with_pixel_mask(mut self, t: &Tape, run: &Run, shape: &[u64]) -> Self {
+        self.pixel_mask = (run.setup.pixels == PixelValues::Processor)
+            .then(|| t.as_kind(Kind::Input, || ids(t, shape, "pixel_attention_mask")));
         self
     }
 

@@ -10,15 +10,36 @@ impl Model {
     #[must_use]
     pub fn prepared(&self, setup: &Setup) -> Setup {
         let mut setup = setup.batched();
-        if !setup.image_sizes.is_empty() {
-            setup.images = self.config.family().inputs(&setup.image_sizes);
-        }
+        let inputs = self.inputs_of_samples(&setup);
+        setup.images = inputs.into_iter().max().unwrap_or_default();
         setup
     }
 
-    /// Positions of a sample's sequence that its images take; 0 for text models and pure vision models.
+    /// Inputs of the vision tower of each sample that differs from the others, of one for all that do not.
+    pub(crate) fn inputs_of_samples(&self, setup: &Setup) -> Vec<u64> {
+        let inputs = |sample: &Setup| match sample.image_sizes.is_empty() {
+            true => sample.images,
+            false => self.config.family().inputs(&sample.image_sizes),
+        };
+        setup.samples_with_images().iter().map(inputs).collect()
+    }
+
+    /// Positions of a sample's sequence that its images take, of the sample with most; 0 for text models and pure vision
+    /// models.
     pub fn image_tokens(&self, setup: &Setup) -> u64 {
-        self.config.family().image_tokens(&self.prepared(setup))
+        self.image_tokens_of_samples(setup)
+            .into_iter()
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// The same of each sample that differs from the others, of one for all that do not.
+    pub(crate) fn image_tokens_of_samples(&self, setup: &Setup) -> Vec<u64> {
+        let samples = setup.samples_with_images();
+        let tokens = samples
+            .iter()
+            .map(|sample| self.config.family().image_tokens(&self.prepared(sample)));
+        tokens.collect()
     }
 
     /// Returns true if what the processor makes of images of any sizes (`image_sizes`) is known.

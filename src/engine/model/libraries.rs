@@ -54,6 +54,25 @@ pub fn former_names(model_type: &str) -> Option<FormerNames> {
     }
 }
 
+/// Returns true for models whose images ms-swift (4.6) encodes before their forward, in a hook of the module that the trainer
+/// calls (`_post_encode` in `swift/template/templates`): autocast, in which accelerate wraps the forward alone, is not there
+/// yet.
+pub fn is_encoded_first(model_type: &str) -> bool {
+    matches!(
+        model_type,
+        "glm4v"
+            | "glm4v_moe"
+            | "internvl"
+            | "kimi_k25"
+            | "ovis2_5"
+            | "paddleocr_vl"
+            | "qwen2_5_vl"
+            | "qwen2_vl"
+            | "qwen3_5"
+            | "qwen3_5_moe"
+    )
+}
+
 /// Liger's replacement of a model's forward (`liger_kernel/transformers/model`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liger {

@@ -15,6 +15,7 @@ mod hidden_size;
 mod images;
 mod lazy;
 pub(crate) mod libraries;
+mod liger;
 mod needs;
 mod no_split;
 mod overrides;
@@ -28,6 +29,7 @@ mod takes;
 use serde_json::{Map, Value};
 
 use crate::dtype::DType;
+use crate::nn::LigerPatches;
 use crate::python_json;
 use crate::setup::{AdapterPlaces, Freeze, Setup};
 use crate::suggest::suggest;
@@ -212,6 +214,18 @@ impl Model {
     /// Returns true if Liger's fused loss takes the place of the model's own, and is simulated.
     pub fn has_fused_loss(&self) -> bool {
         self.config.family().support().liger == Liger::Replaces
+    }
+
+    /// Returns true if Liger knows models of this type.
+    pub fn is_known_to_liger(&self) -> bool {
+        liger::knows(self.model_type)
+    }
+
+    /// What Liger's kernels of a setup replace in the model; `None` if it does not know the model.
+    pub fn liger_patches(&self, setup: &Setup) -> Option<LigerPatches> {
+        let text_type = self.config.family().text_type();
+        let patches = liger::patches(self.model_type, text_type, setup.liger.before)?;
+        Some(patches.of(setup.liger))
     }
 
     /// Returns true if the model's forward can be simulated; otherwise only its configuration is read.

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::liger::LigerPatches;
 use super::lora::{Adapters, LoraSlot};
 use super::wrapped::Wrapped;
 use crate::dtype::DType;
@@ -23,6 +24,8 @@ pub struct Trained {
     pub nf4: Option<DType>,
     /// True if the package causal-conv1d runs convolutions along a sequence.
     pub causal_conv1d: bool,
+    /// Modules whose forward Liger replaces.
+    pub liger: LigerPatches,
 }
 
 impl Trained {
@@ -122,6 +125,23 @@ impl Builder {
             self.tape.fail(|| Failure::CausalConv1d { channels, kernel });
         }
         self.policy.causal_conv1d
+    }
+
+    /// Returns true if Liger replaces the function that turns queries and keys of the module under construction.
+    pub fn has_liger_rope(&self) -> bool {
+        self.policy.liger.rope(self.tape.component_now())
+    }
+
+    /// Returns true if Liger replaces the gated MLP under construction.
+    pub fn has_liger_mlp(&self) -> bool {
+        self.policy.liger.mlp(self.tape.component_now())
+    }
+
+    /// Returns how Liger replaces a norm of this name: true if its backward writes over the incoming gradient. `None` if
+    /// it does not.
+    pub(super) fn liger_norm(&self, name: &str) -> Option<bool> {
+        let liger = &self.policy.liger;
+        liger.norm(self.tape.component_now(), name).then_some(liger.in_place)
     }
 
     /// Makes a parameter of the module under construction.

@@ -14,6 +14,7 @@ mod delta;
 mod embedding;
 mod experts;
 mod gate;
+mod liger;
 mod linear;
 mod lora;
 mod loss;
@@ -39,6 +40,7 @@ pub use delta::{DeltaCall, chunk_gated_delta_rule};
 pub use embedding::{Embedding, ScaledEmbedding};
 pub use experts::{ExpertSizes, Experts, clamped_gate};
 pub use gate::gated;
+pub use liger::{LigerPatches, Norms, Replaced};
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{

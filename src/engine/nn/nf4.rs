@@ -158,7 +158,7 @@ fn fuses(capability: (u32, u32), rows: u64, [outputs, inputs]: [u64; 2]) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nn::Trained;
+    use crate::nn::{LigerPatches, Trained};
     use crate::setup::Freeze;
     use crate::tape::Gpu;
 
@@ -169,6 +169,7 @@ mod tests {
             frozen: DType::F32,
             nf4: Some(DType::Bf16),
             causal_conv1d: false,
+            liger: LigerPatches::NOTHING,
         };
         Builder::new(tape, policy)
     }

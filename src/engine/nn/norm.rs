@@ -9,6 +9,8 @@ pub struct LayerNorm {
     module: Module,
     weight: Option<Tensor>,
     bias: Option<Tensor>,
+    /// True if Liger replaces it.
+    liger: bool,
 }
 
 impl LayerNorm {
@@ -18,6 +20,7 @@ impl LayerNorm {
             module: b.module(),
             weight: Some(b.weight("weight", [width])),
             bias: Some(b.weight("bias", [width])),
+            liger: b.liger_norm(name).is_some(),
         })
     }
 
@@ -27,6 +30,7 @@ impl LayerNorm {
             module: b.module(),
             weight: Some(b.weight("weight", [width])),
             bias: None,
+            liger: false,
         }
     }
 
@@ -36,6 +40,7 @@ impl LayerNorm {
             module: b.module(),
             weight: Some(b.weight("weight", [width])),
             bias: None,
+            liger: false,
         })
     }
 
@@ -48,6 +53,7 @@ impl LayerNorm {
                 module: b.module(),
                 weight,
                 bias: None,
+                liger: false,
             }
         })
     }
@@ -58,13 +64,16 @@ impl LayerNorm {
             module: Module::without_parameters(name),
             weight: None,
             bias: None,
+            liger: false,
         }
     }
 
     /// [.., width] → [.., width].
     pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
-        self.module
-            .call(t, || t.layer_norm(x, self.weight.as_ref(), self.bias.as_ref()))
+        self.module.call(t, || match (&self.weight, &self.bias) {
+            (Some(weight), Some(bias)) if self.liger => t.liger_layer_norm(x, weight, bias),
+            (weight, bias) => t.layer_norm(x, weight.as_ref(), bias.as_ref()),
+        })
     }
 
     /// [images, channels, rows, columns] → the same, over the channels (`data_format="channels_first"`).
@@ -94,6 +103,8 @@ pub struct RmsNorm {
     module: Module,
     weight: Tensor,
     scale: RmsScale,
+    /// How Liger replaces it: true if backward writes over the incoming gradient.
+    liger: Option<bool>,
 }
 
 impl RmsNorm {
@@ -108,12 +119,16 @@ impl RmsNorm {
             module: b.module(),
             weight: b.weight("weight", [width]),
             scale,
+            liger: b.liger_norm(name),
         })
     }
 
     /// [.., width] → [.., width].
     pub fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         self.module.call(t, || {
+            if let Some(in_place) = self.liger {
+                return t.liger_rms_norm(x, &self.weight, in_place);
+            }
             let h = t.to_dtype(x, DType::F32);
             let variance = {
                 let squares = t.pow(&h);

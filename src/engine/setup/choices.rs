@@ -182,6 +182,28 @@ choices! {
         Autocast = "autocast",
     }
 
+    /// How weights come to the GPU: all end there, in blocks of the allocator that differ.
+    #[derive(Default)]
+    pub enum Loading {
+        /// As is usual with the trainer: TRL's load it from a folder, before others a script makes or moves it.
+        #[default]
+        Usual = "usual",
+        /// `from_pretrained` loads them onto the GPU: memory for all at once, then one by one in the order of their names.
+        Loaded = "loaded",
+        /// One by one, in the order of modules: made there, or moved by `Trainer` from the host.
+        Moved = "moved",
+    }
+
+    /// Pixel values of a batch as they come to the GPU.
+    #[derive(Default)]
+    pub enum PixelValues {
+        /// In the type of the weights: a script or its collator has cast them.
+        #[default]
+        Cast = "cast",
+        /// As the processor makes them: in fp32, and with a mask of the pixels that are no padding where it makes one.
+        Processor = "processor",
+    }
+
     /// Type of the adapters' weights.
     #[derive(Default)]
     pub enum AdapterType {
@@ -296,6 +318,11 @@ impl TrainerKind {
     /// Returns true if accelerate wraps the model's forward and so converts its outputs to fp32 under autocast.
     pub const fn converts_outputs(self) -> bool {
         matches!(self, Self::Transformers) || self.is_swift()
+    }
+
+    /// Returns true if the trainer loads the model from a folder by itself.
+    pub const fn loads_models(self) -> bool {
+        self.is_trl()
     }
 
     /// Returns true for TRL's trainers.

@@ -8,6 +8,7 @@ mod choices;
 mod count;
 mod declaration;
 mod freeze;
+mod liger;
 mod parallel;
 mod precision;
 mod settings;
@@ -18,12 +19,13 @@ pub use adapter_places::{AdapterPlaces, FormerNames};
 pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
-    AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, FrozenType, Generation, KernelPackages, Loss,
-    Optimizer, Packing, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
+    AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, FrozenType, Generation, KernelPackages,
+    Loading, Loss, Optimizer, Packing, PixelValues, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
 };
 pub use count::{NotCount, Prefix, read_count, read_listed_count, read_number};
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};
 pub use freeze::{Freeze, Parts};
+pub use liger::LigerKernels;
 pub use parallel::Parallel;
 pub use settings::{Change, Setting, Setup};
 pub use value::{Choices, Kind, Value};

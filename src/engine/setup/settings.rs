@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::declaration::settings;
 use super::{
     AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze,
-    FrozenType, Generation, Group, KernelPackages, Loss, Needs, Optimizer, Packing, Precision, Reference, Targets,
-    TrainerKind, Value, ZeroGrad,
+    FrozenType, Generation, Group, KernelPackages, LigerKernels, Loading, Loss, Needs, Optimizer, Packing, PixelValues,
+    Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -49,6 +49,15 @@ settings! {
         needs: Needs::Text,
         depends: Depends::Lengths,
         alternatives: Alternatives::Each,
+        export: Export::OfSamples,
+    }
+
+    /// Positions of which a padded row has a whole multiple (`pad_to_multiple_of` of transformers' collators).
+    PadToMultipleOf(pad_to_multiple_of: u64 = 1) {
+        about: "Rows are padded to a whole multiple of this many positions (pad_to_multiple_of of a collator)",
+        group: Group::Lengths,
+        needs: Needs::Text,
+        most: Some(65_536),
         export: Export::OfSamples,
     }
 
@@ -97,6 +106,24 @@ settings! {
         group: Group::ImageSizes,
         needs: Needs::Parts,
         alternatives: Alternatives::Half,
+        export: Export::OfSamples,
+    }
+
+    /// Images of each sample, if they differ in number or size; `image_sizes` then lists those of all samples, one sample
+    /// after the other.
+    ImageCounts(image_counts: Vec<u64> = Vec::new()) {
+        about: "Images of each sample where samples differ, such as 1,2; image_sizes then lists those of all samples in turn",
+        example: "1, 2",
+        group: Group::ImageSizes,
+        needs: Needs::ImageCount,
+        export: Export::OfSamples,
+    }
+
+    /// Pixel values as they come to the GPU.
+    Pixels(pixels: PixelValues = PixelValues::default()) {
+        about: "Pixel values of a trainer's batch: cast to the weights' type, or as the processor makes them, in fp32",
+        needs: Needs::Parts,
+        is_of_training: true,
         export: Export::OfSamples,
     }
 
@@ -152,6 +179,13 @@ settings! {
     /// Packages whose kernels replace parts of a forward.
     Packages(packages: KernelPackages = KernelPackages::default()) {
         about: "Installed packages whose kernels replace parts of a forward",
+    }
+
+    /// How weights come to the GPU.
+    Loading(loading: Loading = Loading::default()) {
+        about: "How weights come to the GPU: loaded onto it from files, or made there or moved one by one",
+        needs: Needs::Text,
+        is_of_training: true,
     }
 
     /// Parameters that are frozen.
@@ -230,6 +264,19 @@ settings! {
         export: Export::Written,
     }
 
+    /// Inputs that the other micro-batches of a step hold on the GPU, in MiB, where they are not as large as this one.
+    Fetched(fetched: Option<u64> = None) {
+        about: "MiB of inputs of the step's other micro-batches, which Trainer fetches with this one",
+        absent: "as many as they are of this one",
+        value_name: "MIB",
+        example: "auto",
+        is_of_training: true,
+        most: Some(16_777_216),
+        start: 0,
+        step: 64,
+        export: Export::OfSamples,
+    }
+
     /// Gradient clipping at norm 1.
     Clip(clip: bool = false) {
         about: "Clip gradients at norm 1",
@@ -272,6 +319,14 @@ settings! {
         export: Export::Written,
     }
 
+    /// Kernels of Liger beside its loss.
+    Liger(liger: LigerKernels = LigerKernels::default()) {
+        about: "Kernels of Liger 0.8 beside its loss, in the model that Trainer was given, or before the model is made",
+        group: Group::Loss,
+        needs: Needs::Text,
+        is_of_training: true,
+    }
+
     /// Program that runs the training steps.
     Trainer(trainer: TrainerKind = TrainerKind::default()) {
         about: "Program that runs the steps: a loop of one's own, transformers' Trainer, or a trainer of TRL or ms-swift",
@@ -293,6 +348,17 @@ settings! {
         is_of_training: true,
         most: Some(4_194_304),
         step: 256,
+        export: Export::OfSamples,
+    }
+
+    /// Positions of each sample, from its end, that have labels, if they differ; those of `completion` are the same for all.
+    Labels(labels: Vec<u64> = Vec::new()) {
+        about: "Positions at the end of each sample that have labels where they differ, such as 149,348, under TRL and ms-swift",
+        example: "149, 348",
+        group: Group::Loss,
+        needs: Needs::Text,
+        depends: Depends::CountedLabels,
+        is_of_training: true,
         export: Export::OfSamples,
     }
 

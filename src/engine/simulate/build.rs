@@ -4,9 +4,9 @@ use super::load::{load, load_quantised};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Forward;
-use crate::nn::{Adapters, Attached, Builder, Trained};
+use crate::nn::{Adapters, Attached, Builder, LigerPatches, Trained};
 use crate::optim::Ema;
-use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Setup};
+use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Loading, Setup};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 
 /// Settings that decide how a model is made: setups that agree in them can share one model.
@@ -22,7 +22,7 @@ impl Making {
     pub fn of(model: &Model, setup: &Setup) -> Self {
         let adapted = setup.freeze.is_adapted();
         Self {
-            trained: trained(setup),
+            trained: trained(model, setup),
             adapters: adapted.then(|| adapters(model, setup)),
             ema: setup.ema,
         }
@@ -48,7 +48,12 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     let making = Making::of(model, setup);
     let builder = Builder::new(tape, making.trained);
     // TRL's trainers load the model from a folder; in one of several processes on the host, from where it is moved.
-    let is_loaded = setup.trainer.is_trl() && !tape.is_in_launch();
+    let is_loaded = match setup.loading {
+        Loading::Usual => setup.trainer.loads_models(),
+        Loading::Loaded => true,
+        Loading::Moved => false,
+    };
+    let is_loaded = is_loaded && !tape.is_in_launch();
     if is_loaded {
         tape.hush_follower();
     }
@@ -111,7 +116,7 @@ pub fn parameters_in_4_bits(model: &Model) -> In4Bits {
         freeze: Freeze::Qlora,
         ..Setup::default()
     };
-    let builder = Builder::new(&tape, trained(&setup));
+    let builder = Builder::new(&tape, trained(model, &setup));
     let forward = model.build(&builder);
     let made = builder.made();
     drop(forward);
@@ -128,7 +133,7 @@ pub fn parameters_in_4_bits(model: &Model) -> In4Bits {
 
 /// Returns the trained parts and the types of weights. Weights that QLoRA does not quantise are widened to fp32
 /// (`prepare_model_for_kbit_training`), but by TRL, which leaves them as they are.
-fn trained(setup: &Setup) -> Trained {
+fn trained(model: &Model, setup: &Setup) -> Trained {
     let quantised = setup.freeze == Freeze::Qlora;
     let [dtype, frozen] = match quantised && !setup.trainer.is_trl() {
         true => [DType::F32; 2],
@@ -140,6 +145,7 @@ fn trained(setup: &Setup) -> Trained {
         frozen,
         nf4: quantised.then_some(setup.precision.products()),
         causal_conv1d: setup.packages.packages().contains(&CAUSAL_CONV1D),
+        liger: model.liger_patches(setup).unwrap_or(LigerPatches::NOTHING),
     }
 }
 

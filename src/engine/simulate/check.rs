@@ -1,7 +1,7 @@
 //! Checks a setup against a model before anything is simulated.
 
 use super::way_out::Refused;
-use super::{NoFlash, SimulateError, batching, grid, options};
+use super::{NoFlash, SimulateError, batching, grid, options, samples};
 use crate::setup::{Attention, Precision, Setting};
 use crate::{Model, Setup};
 
@@ -25,13 +25,14 @@ fn refused(model: &Model, setup: &Setup) -> Result<(), Refused> {
     }
     batching::check(model, setup)?;
     image_sizes(model, setup)?;
+    samples::check(model, &setup.batched())?;
     let setup = &model.prepared(setup);
     let takes = model.takes();
     for setting in Setting::ALL {
         let least = match setting {
             Setting::Seq => u64::from(takes.text),
             Setting::Images => u64::from(takes.parts && !takes.text_alone),
-            Setting::Beside => 0,
+            Setting::Beside | Setting::Fetched => 0,
             _ => 1,
         };
         in_range(setup, *setting, least)?;
@@ -130,13 +131,18 @@ fn positions_are_learned(model: &Model, setup: &Setup) -> Result<(), SimulateErr
 
 /// Checks that the positions of a sample have room for its image tokens.
 fn image_tokens_fit(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    let tokens = model.image_tokens(setup);
-    if tokens > setup.seq {
-        return Err(SimulateError::TooShort {
+    let tokens = model.image_tokens_of_samples(setup);
+    // Where samples are alike in their images, the longest has room for those of each.
+    let lengths = match tokens.len() == setup.lengths.len() {
+        true => setup.lengths.clone(),
+        false => vec![setup.seq; tokens.len()],
+    };
+    match tokens.into_iter().zip(lengths).find(|(tokens, seq)| tokens > seq) {
+        None => Ok(()),
+        Some((tokens, seq)) => Err(SimulateError::TooShort {
             images: setup.images,
             tokens,
-            seq: setup.seq,
-        });
+            seq,
+        }),
     }
-    Ok(())
 }

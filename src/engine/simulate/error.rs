@@ -44,6 +44,24 @@ pub enum SimulateError {
         /// The model's name.
         model: String,
     },
+    /// A list of samples that has another number of them than the batch.
+    #[error("`{entry}` tells of {given} {}, and the batch has {samples}", if *.given == 1 { "sample" } else { "samples" })]
+    SampleCount {
+        /// The entry, by its name in a case.
+        entry: String,
+        /// Samples that it tells of.
+        given: usize,
+        /// Samples of the batch.
+        samples: u64,
+    },
+    /// Sizes of images, fewer or more than the samples have.
+    #[error("`image_counts` has {counted} images in all, and `image_sizes` has {given}")]
+    ImageCount {
+        /// Images of all samples.
+        counted: u64,
+        /// Sizes given.
+        given: usize,
+    },
     /// Several sizes of images, for a model that takes one image.
     #[error("`image_sizes` has {images} images, but {model} takes one for each sample")]
     OneImage {
@@ -242,7 +260,8 @@ impl SimulateError {
         match self {
             Self::OutOfRange { entry, .. } => Some(entry),
             Self::Dropout { .. } => Some("lora_dropout"),
-            Self::ImageSize { .. } => Some("image_sizes"),
+            Self::ImageSize { .. } | Self::ImageCount { .. } => Some("image_sizes"),
+            Self::SampleCount { entry, .. } => Some(entry),
             Self::Grid { .. } => Some("grid"),
             Self::TooShort { .. } | Self::BeyondPositions { .. } => Some("seq"),
             Self::NewTokens { .. } => Some("new_tokens"),

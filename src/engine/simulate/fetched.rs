@@ -14,6 +14,8 @@ use crate::tape::{Failure, Kind, Mark, Tape, Tensor};
 pub(super) struct Fetched {
     /// `batch_samples`: the micro-batches of the step.
     batches: Vec<Batch>,
+    /// Inputs of micro-batches of other sizes.
+    others: Option<Tensor>,
     /// `num_items_in_batch`: the number of tokens that have a loss.
     items: Option<Tensor>,
     /// True if the model's class takes that number.
@@ -43,10 +45,17 @@ impl Trainer {
         let batches: Vec<Batch> = match self.run.setup.trainer {
             // Prompts are no tensors yet.
             TrainerKind::TrlGrpo => Vec::new(),
-            _ => (0..count).map(|_| self.fetch(t)).collect(),
+            _ => match self.run.setup.fetched {
+                None => (0..count).map(|_| self.fetch(t)).collect(),
+                // Which of them is the largest does not matter: each runs with the inputs of all on the GPU.
+                Some(_) => vec![self.fetch(t); count as usize],
+            },
         };
+        let mib = self.run.setup.fetched.filter(|_| count > 1).unwrap_or_default();
+        let others =
+            (mib > 0).then(|| t.as_kind(Kind::Input, || t.empty([mib << 20], DType::U8, "other micro-batches")));
         self.fetched.items = self.number_of_items(t, &batches);
-        self.fetched.batches = batches;
+        (self.fetched.batches, self.fetched.others) = (batches, others);
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
         for number in 0..count as usize {
             // What follows a failure is never looked at.

@@ -72,10 +72,12 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
         attentions = attentions.saturating_add(windows(rows) * windows(columns) * patches.layers);
         of_sample = of_sample.saturating_add(rows * columns);
     }
-    let all = |n: u64| n.saturating_mul(setup.batch);
+    // Where samples differ, the grids are those of all.
+    let samples = if setup.image_counts.is_empty() { setup.batch } else { 1 };
+    let all = |n: u64| n.saturating_mul(samples);
     if all(attentions) > most_attentions(setup) || all(of_sample) > MOST_PATCHES {
         return Err(SimulateError::Patches {
-            samples: setup.batch,
+            samples,
             each: of_sample,
             most: MOST_PATCHES,
             attentions: most_attentions(setup),

@@ -32,6 +32,7 @@ mod repeated;
 mod replay;
 mod replayer;
 mod report;
+mod samples;
 mod sampling;
 mod schedule;
 mod side_by_side;

@@ -6,8 +6,8 @@ use crate::dtype::DType;
 use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
-    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, KernelPackages, Loss, Optimizer, Packing,
-    Precision, Reference, Targets, TrainerKind,
+    Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, KernelPackages, LigerKernels, Loss, Optimizer,
+    Packing, Precision, Reference, Targets, TrainerKind,
 };
 use crate::{Model, Setup};
 
@@ -21,6 +21,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), Refused> {
     stored_weights_fit(model, setup)?;
     kernels_are_simulated(model, setup)?;
     loss_is_fused(model, setup)?;
+    liger_knows(model, setup)?;
     trl_is_simulated(model, setup)?;
     muon_runs(setup)?;
     gradients_are_scaled(setup)?;
@@ -291,6 +292,20 @@ fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), Refused> {
             ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
         ),
     }
+}
+
+/// Checks that Liger has kernels for the model's family.
+fn liger_knows(model: &Model, setup: &Setup) -> Result<(), Refused> {
+    if setup.liger.is_empty() || model.liger_patches(setup).is_some() {
+        return Ok(());
+    }
+    not_simulated(
+        format!(
+            "`liger` {}, whose kernels are simulated for no model of its kind",
+            setup.liger.name()
+        ),
+        ways![set "liger" = "none" => |s, _| s.liger = LigerKernels::NONE,],
+    )
 }
 
 /// Models for which TRL 1.16's fused head fails on an H100 (no `last_hidden_state` among the outputs), and IDEFICS, whose

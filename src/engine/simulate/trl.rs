@@ -40,8 +40,7 @@ pub(super) fn doubled(mut setup: Setup) -> Setup {
         setup.use_cache = Some(false);
     }
     if setup.trainer.is_dpo() {
-        setup.batch = setup.batch.saturating_mul(2);
-        setup.lengths = setup.lengths.repeat(2);
+        setup.repeat_samples(2);
     }
     setup
 }

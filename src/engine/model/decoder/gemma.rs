@@ -69,6 +69,8 @@ struct SelfAttention {
     head_dim: u64,
     dropout: f64,
     softcap: bool,
+    /// True if Liger replaces the rotation.
+    liger_rope: bool,
 }
 
 /// State that all blocks of one kind share in one forward.
@@ -286,6 +288,7 @@ impl SelfAttention {
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
             softcap: modules(c).caps_scores && c.attention_softcap.is_some(),
+            liger_rope: b.has_liger_rope(),
         }
     }
 
@@ -303,7 +306,9 @@ impl SelfAttention {
                 q = q_norm.call(t, &q);
                 k = k_norm.call(t, &k);
             }
-            {
+            if self.liger_rope {
+                [q, k] = t.liger_rope([&q, &k], [&shared.cos, &shared.sin]);
+            } else {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
                 let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));

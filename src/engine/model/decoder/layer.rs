@@ -56,6 +56,8 @@ pub(crate) struct SelfAttention {
     rotation: Option<Rotation>,
     /// True if queries are then multiplied by a number that grows with their position (Ministral 3).
     scales_queries: bool,
+    /// True if Liger replaces the rotation.
+    liger_rope: bool,
     head_dim: u64,
     dropout: f64,
 }
@@ -219,6 +221,7 @@ impl SelfAttention {
             sub_norm: block.sub_norms.then(|| norm("attn_sub_norm", c.hidden)),
             rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
             scales_queries: block.scales_queries,
+            liger_rope: b.has_liger_rope(),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -258,7 +261,10 @@ impl Attend for SelfAttention {
             q = norm(0, QueryNorms::SplitHeads, q);
             k = norm(1, QueryNorms::SplitHeads, k);
             if let Some(rotation) = self.rotation {
-                [q, k] = turn(t, rotation, [q, k], shared);
+                [q, k] = match self.liger_rope {
+                    true => t.liger_rope([&q, &k], [&shared.cos, &shared.sin]),
+                    false => turn(t, rotation, [q, k], shared),
+                };
             }
             q = norm(0, QueryNorms::TurnedHeads(names), q);
             k = norm(1, QueryNorms::TurnedHeads(names), k);

@@ -16,6 +16,8 @@ pub struct Mlp {
     xielu: Option<Xielu>,
     /// Norm of what enters the projection back (BitNet).
     sub_norm: Option<RmsNorm>,
+    /// True if Liger replaces it.
+    liger: bool,
 }
 
 /// Projections into an MLP.
@@ -50,6 +52,7 @@ impl Mlp {
             activation: c.activation,
             xielu: None,
             sub_norm: None,
+            liger: b.has_liger_mlp(),
         }
     }
 
@@ -73,6 +76,7 @@ impl Mlp {
             activation: c.activation,
             xielu: (c.activation == Activation::Xielu).then(|| Xielu::new(b, "act_fn")),
             sub_norm: None,
+            liger: false,
         }
     }
 
@@ -88,6 +92,7 @@ impl Mlp {
             activation,
             xielu: None,
             sub_norm: None,
+            liger: b.has_liger_mlp(),
         }
     }
 
@@ -110,6 +115,7 @@ impl Mlp {
             activation,
             xielu: None,
             sub_norm: None,
+            liger: b.has_liger_mlp(),
         }
     }
 
@@ -122,6 +128,10 @@ impl Mlp {
             // `gate` is a view of a fused projection that lives until the forward returns.
             let mut _gate = None;
             let mut product = match &self.up {
+                Up::Gated { gate_proj, up_proj } if self.liger => {
+                    let gate = gate_proj.call(t, &x);
+                    t.liger_gated(&gate, &up_proj.call(t, &x))
+                }
                 Up::Gated { gate_proj, up_proj } => {
                     let gate = activate(gate_proj.call(t, &x));
                     let up = up_proj.call(t, &x);
@@ -132,8 +142,13 @@ impl Mlp {
                     let half = fused.last() / 2;
                     let parts = t.split(&fused, 2, &[half; 2]);
                     drop(fused);
-                    let opened = activate(parts[0].clone());
-                    let product = t.mul(&parts[1], &opened);
+                    let product = match self.liger {
+                        true => t.liger_gated(&parts[0], &parts[1]),
+                        false => {
+                            let opened = activate(parts[0].clone());
+                            t.mul(&parts[1], &opened)
+                        }
+                    };
                     _gate = Some(parts);
                     product
                 }

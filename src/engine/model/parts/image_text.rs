@@ -237,14 +237,17 @@ impl<T: LanguageModel> ImageText<T> {
             unreachable!("a batch has ids")
         };
         let (looked_up, mask) = look_up(ids);
-        let embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
-            self.language_model.embed(t, run, &looked_up)
+        let Placed { embeds, held, shown } = run.encoded(t, || {
+            let embeds = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
+                self.language_model.embed(t, run, &looked_up)
+            });
+            place(ids, embeds)
         });
-        let Placed { embeds, held, shown } = place(ids, embeds);
+        let argument = run.encodes_first().then(|| embeds.clone());
         let h = t.component(LANGUAGE_MODEL, Component::LanguageModel, || {
             self.language_model.forward(t, run, embeds, batch.others.first())
         });
-        drop((held, looked_up, mask));
+        drop((held, looked_up, mask, argument));
         let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
         output.held.extend(shown);
         output

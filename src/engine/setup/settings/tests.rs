@@ -64,7 +64,7 @@ fn every_setting_is_in_one_group_and_says_what_it_is() {
         assert!(!declared.about.is_empty(), "{setting:?}");
         // What is absent by default is the model's own, unless it lists samples that differ.
         let is_absent = matches!(setting.of(&Setup::default()).text().as_str(), "" | "model");
-        let is_list = matches!(setting, Setting::Lengths | Setting::ImageSizes);
+        let is_list = matches!(declared.kind, super::super::Kind::Lengths | super::super::Kind::Sizes);
         assert_eq!(is_absent && !is_list, !declared.absent.is_empty(), "{setting:?}");
     }
 }

@@ -8,7 +8,7 @@ use super::super::load::load;
 use super::run::{Run, stops};
 use super::script::{Peaks, Script, peaks_since};
 use crate::dtype::DType;
-use crate::nn::{Builder, Trained};
+use crate::nn::{Builder, LigerPatches, Trained};
 use crate::report::{HostBytes, Occasion, OnCard};
 use crate::setup::{CAUSAL_CONV1D, Freeze, Offload, Parallel};
 use crate::tape::{Tape, Tensor};
@@ -66,6 +66,7 @@ impl Made {
             frozen: dtype,
             nf4: None,
             causal_conv1d: run.setup.packages.packages().contains(&CAUSAL_CONV1D),
+            liger: LigerPatches::NOTHING,
         };
         let builder = Builder::new(&tape, policy);
         let forward = run.model.build(&builder);

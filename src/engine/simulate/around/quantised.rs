@@ -9,7 +9,7 @@ use super::run::{Run, stops};
 use super::script::peaks_since;
 use crate::dtype::DType;
 use crate::model::forward::Forward;
-use crate::nn::{Builder, Trained};
+use crate::nn::{Builder, LigerPatches, Trained};
 use crate::report::{HostBytes, Occasion, OnCard};
 use crate::setup::{CAUSAL_CONV1D, Freeze};
 use crate::tape::{Tape, Tensor};
@@ -32,6 +32,7 @@ impl Loaded {
             frozen: products,
             nf4: Some(products),
             causal_conv1d: run.setup.packages.packages().contains(&CAUSAL_CONV1D),
+            liger: LigerPatches::NOTHING,
         };
         let builder = Builder::new(&tape, policy);
         let forward = run.model.build(&builder);

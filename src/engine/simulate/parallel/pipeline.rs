@@ -141,7 +141,7 @@ pub(super) fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateE
         why::pipeline_extras()
     } else if setup.zero_grad != ZeroGrad::ToNone {
         why::pipeline_zero_grad()
-    } else if !setup.lengths.is_empty() || !setup.image_sizes.is_empty() {
+    } else if !setup.lengths.is_empty() || !setup.image_sizes.is_empty() || !setup.image_counts.is_empty() {
         why::pipeline_ragged()
     } else if setup.use_cache == Some(true) {
         why::pipeline_cache()

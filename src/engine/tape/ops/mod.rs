@@ -24,6 +24,7 @@ mod im2col;
 mod in_place;
 mod index;
 mod index_rows;
+mod liger;
 mod linalg;
 mod linear_zero3;
 mod loss;

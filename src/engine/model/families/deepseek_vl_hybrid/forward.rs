@@ -87,7 +87,7 @@ impl<T: Text> Forward for DeepseekVlHybrid<T> {
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         let [low, high] = self.grids.map(|g| [images, g.channels, g.image, g.image]);
         Batch::of_text(t, run)
             .with_high_res_pixels(t, run, &high)

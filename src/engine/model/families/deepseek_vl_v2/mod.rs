@@ -92,6 +92,10 @@ impl Family for DeepseekVlV2Config {
         Sizes::of_image(self.vision.grid.image, self.vision.grid.patch)
     }
 
+    fn batches_other_images(&self) -> bool {
+        false
+    }
+
     fn support(&self) -> Support<'_> {
         Support {
             no_flash: Some(NoFlash::NotSimulated),

@@ -104,7 +104,7 @@ impl Gemma3 {
 impl Forward for Gemma3 {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { channels, image, .. } = self.grid;
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         let batch = Batch::of_text(t, run).with_token_types(t, run);
         match images {
             0 => batch,

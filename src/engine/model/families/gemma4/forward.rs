@@ -192,7 +192,7 @@ impl Forward for Gemma4 {
         let Some(vision) = self.vision.as_ref().filter(|_| run.setup.images > 0) else {
             return batch;
         };
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         let [patches, elements] = vision.patches();
         let mut batch = batch.with_token_types(t, run);
         let places = t.as_kind(Kind::Input, || nn::ids(t, &[images, patches, 2], "image_position_ids"));

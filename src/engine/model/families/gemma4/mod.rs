@@ -113,6 +113,10 @@ impl Family for Gemma4Config {
         Sizes::FIXED
     }
 
+    fn batches_other_images(&self) -> bool {
+        false
+    }
+
     fn support(&self) -> Support<'_> {
         let wide = self.text.kinds.iter().any(|heads| heads.width > FLASH_WIDTH);
         Support {

@@ -58,7 +58,7 @@ impl<T: Text> Forward for GotOcr2<T> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { channels, image, .. } = self.grid;
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         Batch::of_text(t, run).with_pixels(t, run, &[images, channels, image, image])
     }
 

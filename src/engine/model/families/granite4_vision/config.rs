@@ -91,7 +91,7 @@ impl Granite4VisionConfig {
         }
         let largest = self.pinpoints.iter().copied().max_by_key(|[h, w]| h * w);
         let size = setup.image.map(|n| [n.max(1); 2]).or(largest);
-        vec![fit(size.unwrap_or([image; 2])); setup.images as usize]
+        vec![fit(size.unwrap_or([image; 2])); setup.given_images() as usize]
     }
 
     /// Image tokens of a sample.

@@ -67,7 +67,7 @@ impl Granite4Vision {
 
     /// Images of a run, fitted into tiles.
     fn fitted(&self, run: &Run) -> Vec<AnyRes> {
-        self.config.fitted(&run.setup).repeat(run.setup.batch as usize)
+        run.setup.of_all_samples(self.config.fitted(&run.setup))
     }
 
     /// `get_image_features`: pixels [images, tiles, channels, side, side].
@@ -166,7 +166,7 @@ impl Forward for Granite4Vision {
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         let grid = self.config.vision.grid();
         let tiles = self.fitted(run).iter().map(AnyRes::inputs).max().unwrap_or(1);
         let pixels = [images, tiles, grid.channels, grid.image, grid.image];

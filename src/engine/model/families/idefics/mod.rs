@@ -69,6 +69,10 @@ impl Family for IdeficsConfig {
         Sizes::FIXED
     }
 
+    fn batches_other_images(&self) -> bool {
+        false
+    }
+
     fn support(&self) -> Support<'_> {
         Support {
             adapters: AdapterMaps::OtherNames,

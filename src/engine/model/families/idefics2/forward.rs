@@ -8,7 +8,7 @@ use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::mlp::Mlp;
 use crate::model::decoder::text::Text;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::model::parts::idefics_vision::{IdeficsVision, real_patches, real_tiles};
+use crate::model::parts::idefics_vision::{IdeficsVision, pixel_mask, real_patches, real_tiles};
 use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -49,13 +49,9 @@ impl<T: Text> Idefics2<T> {
     }
 
     /// `get_image_features`: pixels [batch, images, channels, side, side] → [all latents, text width].
-    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
-        let (pixels, _real) = real_tiles(t, &run.pixels_in_type_of_weights(t, pixels), false);
-        let mask = t.empty(
-            [pixels.size(0), pixels.size(2), pixels.size(3)],
-            DType::Bool,
-            "pixel mask",
-        );
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor, is_masked: bool) -> Tensor {
+        let (pixels, _real) = real_tiles(t, &run.pixels_in_type_of_weights(t, pixels), run.images(), false);
+        let mask = pixel_mask(t, &pixels, is_masked);
         let patches = real_patches(t, &mask, self.grid);
         let last = t.component("model.vision_model", Component::VisionTower, || {
             self.vision_model.forward(t, run, &pixels, &patches)
@@ -84,7 +80,10 @@ impl<T: Text> Forward for Idefics2<T> {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { image, channels, .. } = self.grid;
         let pixels = [run.setup.batch, run.setup.images, channels, image, image];
-        Batch::of_text(t, run).with_pixels(t, run, &pixels)
+        let mask = [run.setup.batch, run.setup.images, image, image];
+        Batch::of_text(t, run)
+            .with_pixels(t, run, &pixels)
+            .with_pixel_mask(t, run, &mask)
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
@@ -94,7 +93,7 @@ impl<T: Text> Forward for Idefics2<T> {
         let mut embeds = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.embed(t, run, ids)
         });
-        let features = self.image_features(t, run, pixels);
+        let features = self.image_features(t, run, pixels, batch.pixel_mask.is_some());
         embeds = t.component("model", Component::Connector, || self.merge(t, ids, &embeds, &features));
         let h = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.forward(t, run, embeds)

@@ -7,7 +7,7 @@ use crate::model::config::PatchGrid;
 use crate::model::decoder::head::logits_and_loss;
 use crate::model::decoder::stack::Decoder;
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::model::parts::idefics_vision::{IdeficsVision, real_patches, real_tiles};
+use crate::model::parts::idefics_vision::{IdeficsVision, pixel_mask, real_patches, real_tiles};
 use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -48,14 +48,10 @@ impl Idefics3 {
     }
 
     /// `get_image_features`: pixels [batch, tiles, channels, side, side] → [all tiles, tokens, text width].
-    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor) -> Tensor {
+    fn image_features(&self, t: &Tape, run: &Run, pixels: &Tensor, is_masked: bool) -> Tensor {
         let (last, projected) = t.component("model.vision_model", Component::VisionTower, || {
-            let (pixels, _real) = real_tiles(t, &run.pixels_in_type_of_weights(t, pixels), self.smolvlm);
-            let mask = t.empty(
-                [pixels.size(0), pixels.size(2), pixels.size(3)],
-                DType::Bool,
-                "pixel mask",
-            );
+            let (pixels, _real) = real_tiles(t, &run.pixels_in_type_of_weights(t, pixels), run.images(), self.smolvlm);
+            let mask = pixel_mask(t, &pixels, is_masked);
             let patches = real_patches(t, &mask, self.grid);
             let last = self.vision_model.forward(t, run, &pixels, &patches);
             let projected = t.component("connector", Component::Connector, || self.connect(t, &last));
@@ -97,7 +93,10 @@ impl Forward for Idefics3 {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { image, channels, .. } = self.grid;
         let pixels = [run.setup.batch, run.setup.images, channels, image, image];
-        Batch::of_text(t, run).with_pixels(t, run, &pixels)
+        let mask = [run.setup.batch, run.setup.images, image, image];
+        Batch::of_text(t, run)
+            .with_pixels(t, run, &pixels)
+            .with_pixel_mask(t, run, &mask)
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
@@ -107,7 +106,7 @@ impl Forward for Idefics3 {
         let mut embeds = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.embed(t, run, ids)
         });
-        let features = self.image_features(t, run, pixels);
+        let features = self.image_features(t, run, pixels, batch.pixel_mask.is_some());
         embeds = t.component("model", Component::Connector, || self.merge(t, ids, &embeds, &features));
         let h = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.forward(t, run, embeds)

@@ -90,6 +90,10 @@ impl Family for Idefics3Config {
         Sizes::FIXED
     }
 
+    fn text_type(&self) -> &'static str {
+        self.text.family.name()
+    }
+
     fn support(&self) -> Support<'_> {
         Support {
             main_inputs: MainInputs {

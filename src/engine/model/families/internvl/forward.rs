@@ -73,7 +73,7 @@ impl Forward for InternVl {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { image, channels, .. } = self.grid;
-        let tiles = run.setup.batch * run.setup.images;
+        let tiles = run.images();
         Batch::of_text(t, run).with_pixels(t, run, &[tiles, channels, image, image])
     }
 

@@ -103,6 +103,10 @@ impl Family for InternVlConfig {
         Sizes::FIXED
     }
 
+    fn text_type(&self) -> &'static str {
+        self.text.family.name()
+    }
+
     fn support(&self) -> Support<'_> {
         Support {
             liger: match self.is_qianfan {

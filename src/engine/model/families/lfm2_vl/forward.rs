@@ -99,7 +99,7 @@ impl Projector {
 
 impl Forward for Lfm2Vl {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let (images, patches) = (run.setup.batch * run.setup.images, self.side * self.side);
+        let (images, patches) = (run.images(), self.side * self.side);
         let mut batch = Batch::of_text(t, run);
         t.as_kind(Kind::Input, || {
             batch.others.push(ids(t, &[images, 2], "spatial_shapes"));

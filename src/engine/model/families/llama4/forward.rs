@@ -46,7 +46,7 @@ impl Llama4 {
 impl Forward for Llama4 {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { channels, image, .. } = self.grid;
-        let tiles = run.setup.batch * run.setup.images;
+        let tiles = run.images();
         Batch::of_text(t, run).with_pixels(t, run, &[tiles, channels, image, image])
     }
 

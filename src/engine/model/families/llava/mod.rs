@@ -89,6 +89,10 @@ impl Family for LlavaConfig {
         Sizes::of_image(self.vision.image, self.vision.patch)
     }
 
+    fn text_type(&self) -> &'static str {
+        self.text.family.name()
+    }
+
     fn support(&self) -> Support<'_> {
         Support {
             main_inputs: MainInputs {

@@ -54,7 +54,7 @@ impl LlavaNextConfig {
     pub fn fitted(&self, setup: &Setup) -> Vec<AnyRes> {
         let grid = self.vision.grid();
         if let (LlavaNextKind::Onevision(_), 2..) = (self.kind, setup.images) {
-            return vec![AnyRes::whole(); setup.images as usize];
+            return vec![AnyRes::whole(); setup.given_images() as usize];
         }
         let fit = |size| {
             let fitted = AnyRes::fit(size, &self.pinpoints, grid.image, grid.patch);
@@ -68,7 +68,7 @@ impl LlavaNextConfig {
         }
         let largest = self.pinpoints.iter().copied().max_by_key(|[h, w]| h * w);
         let size = setup.image.map(|n| [n.max(1); 2]).or(largest);
-        vec![fit(size.unwrap_or([grid.image; 2])); setup.images as usize]
+        vec![fit(size.unwrap_or([grid.image; 2])); setup.given_images() as usize]
     }
 
     /// Image tokens of a sample.

@@ -59,8 +59,7 @@ impl<T: Text> LlavaNext<T> {
 
     /// Images of a run, fitted into tiles.
     fn fitted(&self, run: &Run) -> Vec<AnyRes> {
-        let of_sample = self.config.fitted(&run.setup);
-        of_sample.repeat(run.setup.batch as usize)
+        run.setup.of_all_samples(self.config.fitted(&run.setup))
     }
 
     /// `get_image_features`: pixels [images, tiles, channels, side, side] → tokens of each image,
@@ -125,7 +124,7 @@ impl<T: Text> Forward for LlavaNext<T> {
     }
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         let grid = self.config.vision.grid();
         let tiles = self.fitted(run).iter().map(AnyRes::inputs).max().unwrap_or(1);
         let pixels = [images, tiles, grid.channels, grid.image, grid.image];

@@ -48,7 +48,7 @@ impl Mistral3Config {
             return setup.image_sizes.iter().copied().map(resized).collect();
         }
         let side = setup.image.unwrap_or(self.vision.grid.image);
-        vec![resized([side; 2]); setup.images as usize]
+        vec![resized([side; 2]); setup.given_images() as usize]
     }
 
     /// Positions that an image of `[height, width]` pixels takes: its tokens, and in Mistral 3 a break after each row.

@@ -37,7 +37,7 @@ impl<T: Text> Mistral3<T> {
 
     /// Pixels of the images of a run.
     fn sizes(&self, run: &Run) -> Vec<[u64; 2]> {
-        self.config.sizes(&run.setup).repeat(run.setup.batch as usize)
+        run.setup.of_all_samples(self.config.sizes(&run.setup))
     }
 
     /// `get_image_features`: pixels [images, channels, height, width] → features of each image, [tokens, text width].

@@ -92,6 +92,10 @@ impl Family for MllamaConfig {
         Sizes::FIXED
     }
 
+    fn batches_other_images(&self) -> bool {
+        false
+    }
+
     fn support(&self) -> Support<'_> {
         Support {
             main_inputs: MainInputs {

@@ -102,7 +102,7 @@ impl<T: Text> Forward for Ovis2<T> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let grid = self.config.vision.grid;
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         Batch::of_text(t, run).with_pixels(t, run, &[images, grid.channels, grid.image, grid.image])
     }
 

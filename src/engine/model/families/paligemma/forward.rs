@@ -82,11 +82,9 @@ fn prefix_blocks(t: &Tape, token_types: &Tensor) -> Tensor {
 impl Forward for PaliGemma {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let [channels, height, width] = self.pixels;
-        Batch::of_text(t, run).with_token_types(t, run).with_pixels(
-            t,
-            run,
-            &[run.setup.batch * run.setup.images, channels, height, width],
-        )
+        Batch::of_text(t, run)
+            .with_token_types(t, run)
+            .with_pixels(t, run, &[run.images(), channels, height, width])
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {

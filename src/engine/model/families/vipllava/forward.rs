@@ -42,7 +42,7 @@ impl<T: Text> Forward for VipLlava<T> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let [channels, side] = self.image;
-        let images = run.setup.batch * run.setup.images;
+        let images = run.images();
         Batch::of_text(t, run).with_pixels(t, run, &[images, channels, side, side])
     }
 

@@ -6,4 +6,4 @@ mod tiles;
 
 pub use config::IdeficsVisionConfig;
 pub(crate) use forward::IdeficsVision;
-pub(crate) use tiles::{real_patches, real_tiles};
+pub(crate) use tiles::{pixel_mask, real_patches, real_tiles};

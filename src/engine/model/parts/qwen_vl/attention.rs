@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::block::Positions;
 use super::layout::{Grid, Layout};
-use super::rotary::apply_vision_rotary;
+use super::rotary::{apply_vision_rotary, apply_vision_rotary_by_liger};
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
 use crate::setup::Attention;
@@ -68,6 +68,8 @@ pub struct VisionAttention {
     proj: Linear,
     /// Norms of queries and keys, of each head (GLM-OCR).
     norms: Option<[RmsNorm; 2]>,
+    /// True if Liger replaces the rotation.
+    liger_rope: bool,
     heads: u64,
     /// Heads of keys and values, if query heads share them.
     shared_heads: Option<u64>,
@@ -86,6 +88,7 @@ impl VisionAttention {
             qkv: Qkv::Fused(Linear::new(b, "qkv", width, 3 * width, qkv)),
             proj: Linear::new(b, "proj", width, width, proj),
             norms: None,
+            liger_rope: b.has_liger_rope(),
             heads,
             shared_heads: None,
         }
@@ -100,6 +103,7 @@ impl VisionAttention {
             )),
             proj: Linear::new(b, "proj", width, width, true),
             norms: None,
+            liger_rope: b.has_liger_rope(),
             heads,
             shared_heads: None,
         }
@@ -114,6 +118,7 @@ impl VisionAttention {
             qkv: Qkv::Fused(Linear::new(b, "qkv", width, rows, true)),
             proj,
             norms: None,
+            liger_rope: b.has_liger_rope(),
             heads,
             shared_heads: Some(shared),
         }
@@ -127,6 +132,7 @@ impl VisionAttention {
             qkv: Qkv::Separate(Box::new(SEPARATE.map(|name| Linear::new(b, name, width, width, true)))),
             proj,
             norms: None,
+            liger_rope: b.has_liger_rope(),
             heads,
             shared_heads: None,
         }
@@ -151,7 +157,11 @@ impl VisionAttention {
                 q = q_norm.call(t, &q);
                 k = k_norm.call(t, &k);
             }
-            (q, k) = apply_vision_rotary(t, &q, &k, &positions.cos, &positions.sin);
+            let apply = match self.liger_rope {
+                true => apply_vision_rotary_by_liger,
+                false => apply_vision_rotary,
+            };
+            (q, k) = apply(t, &q, &k, &positions.cos, &positions.sin);
             [q, k, v] = [q, k, v].map(|x| t.unsqueeze(&t.transpose(&x, 0, 1), 0));
             let call = SegmentCall {
                 qkv: [&q, &k, &v],

@@ -30,7 +30,7 @@ pub enum Span {
     Image(Grid),
 }
 
-/// A batch of samples with the same images, each between a start and an end token, then text.
+/// A batch of samples, each with its images, every one between a start and an end token, then text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Samples.
@@ -41,7 +41,8 @@ pub struct Layout {
     pub merge: u64,
     /// Positions of each sample, if they differ.
     lengths: Vec<u64>,
-    per_sample: usize,
+    /// Images of each sample.
+    counts: Vec<usize>,
     all: Vec<Grid>,
 }
 
@@ -53,14 +54,18 @@ impl Layout {
             rows,
             columns,
         };
-        let of_sample: Vec<Grid> = patches.grids(setup).into_iter().map(grid).collect();
+        let given: Vec<Grid> = patches.grids(setup).into_iter().map(grid).collect();
+        let counts = match setup.image_counts.as_slice() {
+            [] => vec![given.len(); setup.batch as usize],
+            counts => counts.iter().map(|count| *count as usize).collect(),
+        };
         Self {
             batch: setup.batch,
             seq: setup.seq,
             merge: patches.merge,
             lengths: setup.lengths.clone(),
-            per_sample: of_sample.len(),
-            all: of_sample.repeat(setup.batch as usize),
+            counts,
+            all: setup.of_all_samples(given),
         }
     }
 
@@ -99,7 +104,9 @@ impl Layout {
 
     /// The images of a sample.
     pub fn images_of(&self, i: u64) -> &[Grid] {
-        &self.all[i as usize * self.per_sample..][..self.per_sample]
+        let i = i as usize;
+        let before: usize = self.counts[..i].iter().sum();
+        &self.all[before..][..self.counts[i]]
     }
 
     /// Runs of positions of a sample: a start token, an image, an end token, and so on; the rest is text.

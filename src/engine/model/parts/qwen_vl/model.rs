@@ -191,16 +191,20 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
             return self.hidden_of_text(t, run, batch, ids);
         };
         let layout = Layout::of(&run.setup, &self.patches);
-        let mut embeds = t.component("model.language_model", Component::LanguageModel, || {
-            self.language_model.embed(t, run, ids)
-        });
         let [grid, _types] = [&batch.others[GRID], &batch.others[TYPES]];
-        let cast = run.pixels_in_type_of_weights(t, pixels);
+        let (mut embeds, cast, seen) = run.encoded(t, || {
+            let embeds = t.component("model.language_model", Component::LanguageModel, || {
+                self.language_model.embed(t, run, ids)
+            });
+            let cast = run.pixels_in_type_of_weights(t, pixels);
+            let seen = self.visual.forward_within(t, run, &cast, &layout, grid);
+            (embeds, cast, seen)
+        });
         let VisionOutput {
             last,
             merged,
             deepstack,
-        } = self.visual.forward_within(t, run, &cast, &layout, grid);
+        } = seen;
         let parts = merge::split_images(t, grid, merged, &layout);
         drop(cast);
         let kept = V::OUTPUT_IS_KEPT.then(|| (last.clone(), parts.clone()));
@@ -214,8 +218,16 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
             false => (placeholder_mask(t, ids), None),
         };
         embeds = t.place_features(&embeds, &image_mask, &images);
-        let (position_ids, deltas) = positions::rope_index(t, &layout);
-        run.keep_rope_deltas(t, deltas);
+        let argument = run.encodes_first().then(|| embeds.clone());
+        let position_ids = match run.encodes_first() {
+            // The template has made them for the batch.
+            true => nn::ids(t, &[AXES, layout.batch, layout.seq], "position ids"),
+            false => {
+                let (position_ids, deltas) = positions::rope_index(t, &layout);
+                run.keep_rope_deltas(t, deltas);
+                position_ids
+            }
+        };
         let add_features = |t: &Tape, i: usize, h: Tensor| match deepstack.get(i) {
             Some(features) => merge::add_at_images(t, h, &image_mask, features),
             None => h,
@@ -230,7 +242,7 @@ impl<V: VisionTower, L: LanguageModel> QwenVl<V, L> {
             self.language_model
                 .forward(t, run, embeds, positions, &batch.others[PADDING], features)
         });
-        drop(kept);
+        drop((kept, argument));
         h
     }
 }

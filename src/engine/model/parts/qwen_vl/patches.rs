@@ -109,14 +109,14 @@ impl QwenPatches {
         self.merge * self.merge
     }
 
-    /// Rows and columns of patches of each image of a sample: from the sizes given as the processor resizes them, else
+    /// Rows and columns of patches of each image of a sample, of all samples where they differ: from the sizes given as the processor resizes them, else
     /// the grid given, else from the side of a square image, else 24 × 24.
     pub fn grids(&self, setup: &Setup) -> Vec<[u64; 2]> {
         if !setup.image_sizes.is_empty() {
             return setup.image_sizes.iter().map(|&size| self.grid_of(size)).collect();
         }
         let square = setup.image.map(|side| self.grid_of([side; 2]));
-        vec![setup.grid.or(square).unwrap_or([Self::SIDE; 2]); setup.images as usize]
+        vec![setup.grid.or(square).unwrap_or([Self::SIDE; 2]); setup.given_images() as usize]
     }
 
     /// Sizes of images that can be chosen: whole tokens, and [`Self::SIDE`] patches a side where none is.

@@ -87,3 +87,16 @@ pub fn apply_vision_rotary(t: &Tape, q: &Tensor, k: &Tensor, cos: &Tensor, sin: 
     turned_k = t.to_dtype(&turned_k, k.dtype());
     (turned_q, turned_k)
 }
+
+/// `liger_rotary_pos_emb_vision`: the same in one kernel, where the queries and keys in fp32 are.
+pub fn apply_vision_rotary_by_liger(t: &Tape, q: &Tensor, k: &Tensor, cos: &Tensor, sin: &Tensor) -> (Tensor, Tensor) {
+    let wide = |x: &Tensor| t.transpose(&t.unsqueeze(&t.to_dtype(x, DType::F32), 0), 1, 2);
+    let (wide_q, wide_k) = (wide(q), wide(k));
+    let (cos, sin) = (t.to_dtype(cos, DType::F32), t.to_dtype(sin, DType::F32));
+    let [turned_q, turned_k] = t.liger_rope([&wide_q, &wide_k], [&cos, &sin]);
+    let back = |x: &Tensor, dtype| t.to_dtype(&t.squeeze(&t.transpose(x, 1, 2), 0), dtype);
+    let out_q = back(&turned_q, q.dtype());
+    drop(turned_q);
+    let out_k = back(&turned_k, k.dtype());
+    (out_q, out_k)
+}

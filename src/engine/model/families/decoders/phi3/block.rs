@@ -25,6 +25,8 @@ struct SelfAttention {
     kv_heads: u64,
     head_dim: u64,
     dropout: f64,
+    /// True if Liger replaces the rotation.
+    liger_rope: bool,
 }
 
 impl Layer {
@@ -66,6 +68,7 @@ impl SelfAttention {
             kv_heads: c.kv_heads,
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
+            liger_rope: b.has_liger_rope(),
         }
     }
 
@@ -81,7 +84,9 @@ impl SelfAttention {
                     t.transpose(&split, 1, 2)
                 })
             };
-            {
+            if self.liger_rope {
+                [q, k] = t.liger_rope([&q, &k], [&shared.cos, &shared.sin]);
+            } else {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
                 [q, k] = nn::apply_partial_rotary_in_turn(t, [&q, &k], &cos, &sin);
