@@ -124,6 +124,8 @@ pub(crate) struct Draft {
     pub is_expandable: Option<bool>,
     /// The program that pads each sample to the limit of lengths, if it is one.
     pub pads_to_limit: Option<&'static str>,
+    /// The script loads the model on the host, and its trainer moves it to the GPU.
+    pub is_moved: Option<bool>,
     /// Batches are of samples of about one length.
     pub groups_by_length: Option<bool>,
     /// Special tokens are named, which may be none of the vocabulary's.
@@ -252,6 +254,7 @@ impl Draft {
             bucket: self.bucket.or(other.bucket),
             is_expandable: self.is_expandable.or(other.is_expandable),
             pads_to_limit: self.pads_to_limit.or(other.pads_to_limit),
+            is_moved: self.is_moved.or(other.is_moved),
             groups_by_length: self.groups_by_length.or(other.groups_by_length),
             names_tokens: self.names_tokens.or(other.names_tokens),
         }

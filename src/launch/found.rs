@@ -218,7 +218,6 @@ fn of_ms_swift() -> [Found; 5] {
                 "reduce_bucket_size",
                 "prefetch",
                 "persistence",
-                "rotary",
             ],
         ),
         found(

@@ -331,7 +331,7 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::ModulesBeside => (Aspect::Tuner, AtLeast),
         Note::Vllm => (Aspect::Beside, AtLeast),
         // Each keeps a part of what the model's own operations keep.
-        Note::LigersOthers | Note::NoFlashAttention => (Aspect::Kernels, AtMost),
+        Note::LigersModel | Note::NoFlashAttention => (Aspect::Kernels, AtMost),
         Note::Fp32ForFp16 | Note::ComputeIn4Bits | Note::Fp32IsCovered => (Aspect::Precision, AtMost),
         Note::ScalesAreCovered => (Aspect::Quantization, AtMost),
         Note::LossIn4Bits => (Aspect::Loss, AtMost),

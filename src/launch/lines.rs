@@ -10,7 +10,7 @@ use crate::keys::{self, Meaning, NoEffect, find, may_matter};
 use crate::launcher::Launcher;
 use crate::off::{is_off, switched_off};
 use crate::remark::{Note, Remark};
-use crate::tool::Tool;
+use crate::tool::{Tool, moves_model};
 use crate::{Default, Fate, Launch, Line, Parsed, author, left_out, python, script};
 
 /// A reading under way.
@@ -20,6 +20,8 @@ pub(crate) struct Reading {
     lines: Vec<Line>,
     /// Line that set a setting.
     set: BTreeMap<&'static str, usize>,
+    /// Script or module of a command.
+    script: Option<String>,
 }
 
 impl Reading {
@@ -29,6 +31,7 @@ impl Reading {
             draft: Draft::default(),
             lines: Vec::new(),
             set: BTreeMap::new(),
+            script: None,
         }
     }
 
@@ -52,6 +55,7 @@ impl Reading {
             |entry: &Entry| of_script.is_some_and(|facts| script::is_of_script(facts, &entry.key.replace('-', "_")));
         let (options, entries): (Vec<_>, Vec<_>) = parsed.entries.into_iter().partition(is_option);
         self.take_options(source, options);
+        self.script = parsed.way.script.or(self.script.take());
         self.take(source, tool, entries);
     }
 
@@ -181,6 +185,7 @@ impl Reading {
         let brings_loss = |model: &str| author::brings_old_loss(model, self.tool);
         let has_old_loss = author::has_old_loss(self.tool) || draft.model.as_deref().is_some_and(brings_loss);
         draft.old_loss = has_old_loss.then_some(true);
+        draft.is_moved = self.script.as_deref().is_some_and(moves_model).then_some(true);
         draft.pads_to_limit = author::pads_to_limit(self.tool, &draft).then(|| self.tool.name());
         if self.tool == Tool::Llava {
             author::compose_llava(&mut draft);

@@ -28,12 +28,37 @@ pub struct ModelFacts {
     pub cached: Option<u64>,
     /// Liger's fused loss takes the place of its own, and is simulated.
     pub has_fused_loss: bool,
+    /// What Liger's other kernels do with it.
+    pub liger: LigerKnowledge,
+    /// `model_type` of its configuration; empty if that is not known.
+    pub model_type: &'static str,
     /// Parameters of another model that the run names beside it ([`crate::Launch::other_model`]).
     pub beside: Option<In4Bits>,
     /// FlashAttention runs it, and is not simulated for it.
     pub lacks_flash_attention: bool,
     /// Its activations leave the range of fp16.
     pub overflows_fp16: bool,
+}
+
+/// What Liger makes of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LigerKnowledge {
+    /// It replaces functions and modules, which is simulated.
+    Simulated,
+    /// It replaces functions and modules, which is not simulated.
+    NotSimulated,
+    /// It knows no model of this type, and leaves it as it is.
+    None,
+}
+
+impl LigerKnowledge {
+    fn of(model: &Model) -> Self {
+        match (model.is_known_to_liger(), model.liger_patches(&Setup::default())) {
+            (_, Some(_)) => Self::Simulated,
+            (true, None) => Self::NotSimulated,
+            (false, None) => Self::None,
+        }
+    }
 }
 
 /// Families whose activations unsloth keeps in fp32 on cards that have fp16 alone (`FORCE_FLOAT32` in
@@ -93,6 +118,8 @@ impl ModelFacts {
         vocabulary: None,
         cached: None,
         has_fused_loss: false,
+        liger: LigerKnowledge::Simulated,
+        model_type: "",
         beside: None,
         lacks_flash_attention: false,
         overflows_fp16: false,
@@ -112,6 +139,8 @@ impl ModelFacts {
             vocabulary: model.vocabulary,
             cached: model.cached,
             has_fused_loss: model.has_fused_loss(),
+            liger: LigerKnowledge::of(model),
+            model_type: model.model_type,
             beside: None,
             lacks_flash_attention: model.lacks_flash_attention(),
             overflows_fp16: OVERFLOWING.contains(&model.model_type),

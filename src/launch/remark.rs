@@ -83,7 +83,8 @@ notes! {
     WrappedClasses = "wrapped_classes", "FSDP wraps {names}; the modules that transformers keeps whole are simulated, in towers too";
     ZeroDefaults = "zero_defaults", "DeepSpeed's buffers have its defaults where no size is given";
     Expandable = "expandable", "the allocator has expandable segments, which keep less than the fixed ones that are simulated";
-    LigersOthers = "ligers_others", "Liger's {parts}; only its fused loss is simulated";
+    LigersModel = "ligers_model", "Liger's kernels of this model, whose own are simulated in their place";
+    LigerIgnored = "liger_ignored", "Liger has no kernels for this model, or the tool asks for none: it stays as it is";
     OtherOptimizer = "other_optimizer", "optimizer {name}; take one of {known}, or give --optim";
     QloraOfTool = "qlora_of_tool", "QLoRA as {tool} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights that are not in 4 bits to fp32";
     SingleQuantization = "single_quantization", "4-bit weights without double quantization";

@@ -1,7 +1,7 @@
 //! Turns what a tool was told into the setup that is simulated, and says what that rests on.
 
 use serde_json::{Value, json};
-use vramscope_engine::setup::{Freeze, FrozenType, Parts, Targets, TrainerKind};
+use vramscope_engine::setup::{Freeze, FrozenType, Loading, Parts, Targets, TrainerKind};
 use vramscope_engine::simulate::In4Bits;
 use vramscope_plan::export::targets_in_language_model;
 
@@ -11,6 +11,7 @@ use crate::draft::{Draft, Targets as Given, Weights};
 use crate::fsdp::Fsdp;
 use crate::images::{Filling, ImageRules};
 use crate::larger::{hold_modules, loss_of, stand_in};
+use crate::liger::liger;
 use crate::loss::OtherLoss;
 use crate::model_facts::ModelFacts;
 use crate::processes::{Processes, processes};
@@ -44,7 +45,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     let is_sharded = is_sharded(&draft.fsdp, tool);
     let other_loss = loss_of(draft, tool, is_sharded.then(|| draft.fsdp.runs(tool != Tool::Axolotl)));
     gpus((draft, tool), other_loss.is_some(), model, &mut out);
-    liger(draft, tool, &mut out);
+    liger(draft, tool, model, &mut out);
     if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
         out.put("loss", "shifted");
     }
@@ -54,7 +55,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if tool == Tool::TrlGrpo {
         grpo(draft, &mut out);
     }
-    attention(draft, model, &mut out);
+    attention(draft, tool, model, &mut out);
     if draft.bits == Some(4) && other_loss.is_none() {
         trainer_in_4_bits(tool, &mut out);
     }
@@ -69,6 +70,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         out.put("compile", true);
     }
     images(draft, tool, model, &mut out);
+    loading(draft, tool, &mut out);
     larger_forms((draft, tool), other_loss, model, &mut out);
     if model.is_thinker && draft.talker != Some(false) {
         out.assumed.push(Note::Thinker.into());
@@ -81,6 +83,19 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         out.assumed.push(Note::Expandable.into());
     }
     out
+}
+
+/// How weights come to the GPU.
+fn loading(draft: &Draft, tool: Tool, out: &mut Resolved) {
+    // It casts what is trained in full to fp32 once it is loaded (`_setup_full_tuning`), one weight by one.
+    let is_cast = tool == Tool::LlamaFactory && draft.adapters != Some(true) && draft.pure_bf16 != Some(true);
+    match tool {
+        Tool::LlamaFactory | Tool::MsSwift if !is_cast && draft.bits.is_none() => {
+            out.put("loading", Loading::Loaded.name())
+        }
+        _ if draft.is_moved == Some(true) && draft.bits.is_none() => out.put("loading", Loading::Moved.name()),
+        _ => {}
+    }
 }
 
 /// Larger forms of what is not simulated: of a loss, of weights in few bits, of what trains beside adapters.
@@ -129,13 +144,17 @@ fn eight_bits(draft: &Draft, model: ModelFacts, out: &mut Resolved) {
 }
 
 /// Attention, or what keeps as much in its place.
-fn attention(draft: &Draft, model: ModelFacts, out: &mut Resolved) {
+fn attention(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     match draft.attention {
         Some("flash_attention_2") if model.lacks_flash_attention => {
             out.put("attn", "sdpa");
             out.not_simulated.push(Note::NoFlashAttention.into());
         }
         Some(attention) => out.put("attn", attention),
+        // `Gemma3VisionLoader` and `Gemma3TextLoader` in `swift/model/models/gemma.py`, 4.6.
+        None if tool == Tool::MsSwift && matches!(model.model_type, "gemma3" | "gemma3_text") => {
+            out.put("attn", "eager")
+        }
         None => {}
     }
 }
@@ -174,6 +193,10 @@ fn images(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     }
     if takes_images {
         out.assumed.push(note.into());
+        // LLaMA-Factory's collator casts them; ms-swift's does too, and leaves masks.
+        if !matches!(tool, Tool::LlamaFactory | Tool::Loop) {
+            out.put("pixels", "processor");
+        }
     }
     let most = [draft.pixels, draft.processor_pixels].into_iter().flatten().min();
     match most {
@@ -249,33 +272,6 @@ fn use_cache(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) 
     }
 }
 
-/// Liger's kernels: its fused loss is simulated, and none of the others.
-fn liger(draft: &Draft, tool: Tool, out: &mut Resolved) {
-    let is_on = draft.liger == Some(true);
-    // TRL's head takes the place of Liger's loss.
-    if is_on && !tool.is_trl() {
-        out.put("loss", "fused_linear");
-    }
-    let is_used = |given: Option<bool>| match tool {
-        // It switches all of them with the loss.
-        Tool::LlamaFactory => is_on,
-        Tool::Axolotl => given == Some(true),
-        _ => is_on && given == Some(true),
-    };
-    let others: Vec<&str> = [
-        (draft.liger_rope, "rotary embeddings"),
-        (draft.liger_norms, "norms"),
-        (draft.liger_mlps, "MLPs"),
-    ]
-    .into_iter()
-    .filter_map(|(given, name)| is_used(given).then_some(name))
-    .collect();
-    if !others.is_empty() {
-        out.not_simulated
-            .push(Note::LigersOthers.with([("parts", others.join(", "))]));
-    }
-}
-
 fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     let gpus = processes(draft, tool).world;
     // DeepSpeed finds what is missing of three numbers; beside a trainer they are the trainer's own.
@@ -307,6 +303,10 @@ fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
             }
             None => out.missing.push(Note::NoLength.into()),
         },
+    }
+    if tool == Tool::LlamaFactory {
+        // Whatever the stage (`pad_to_multiple_of=8` in `llamafactory/train/*/workflow.py`, 0.9.5).
+        out.put("pad_to_multiple_of", 8);
     }
     let accum = match (draft.accum.or_else(|| of_total(Some(batch))), tool) {
         (Some(accum), _) => accum,

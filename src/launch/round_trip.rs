@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
 use vramscope_engine::Setup;
-use vramscope_engine::setup::{Attention, Checkpointing, Freeze, Loss, Optimizer, Precision, Targets, TrainerKind};
+use vramscope_engine::setup::{
+    Attention, Checkpointing, Freeze, LigerKernels, Loss, Optimizer, Precision, Targets, TrainerKind,
+};
 use vramscope_plan::Plan;
 use vramscope_plan::export::ExportFormat;
 
@@ -77,8 +79,8 @@ fn plan_of(setup: &Setup) -> Plan {
 }
 
 proptest! {
-    /// The file of a plan, read back, is the setup of the plan; but for Liger's other kernels, which LLaMA-Factory
-    /// and ms-swift can't leave out.
+    /// The file of a plan, read back, is the setup of the plan, with Liger's other kernels beside its loss where the
+    /// tool can't leave them out.
     #[test]
     fn an_export_is_read_back_as_the_same_setup(
         setup in planned(),
@@ -91,7 +93,6 @@ proptest! {
         let read = launch(&[&text]);
         let open = open(&read);
         match (form, setup.loss) {
-            (ExportFormat::LlamaFactory | ExportFormat::MsSwift, Loss::FusedLinear) => {}
             // LLaMA-Factory's `all` passes over the connector.
             (ExportFormat::LlamaFactory, _) if setup.lora_targets == Targets::AllLinear => {}
             // Tools but TRL prepare 4-bit models in ways of their own.
@@ -103,7 +104,16 @@ proptest! {
             (ExportFormat::LlamaFactory, Checkpointing::Full) => Checkpointing::Trained,
             (_, ckpt) => ckpt,
         };
-        let setup = Setup { ckpt, ..setup };
+        // Both switch on all of Liger with its loss.
+        let liger = match (form, setup.loss) {
+            (ExportFormat::LlamaFactory, Loss::FusedLinear) => LigerKernels {
+                before: true,
+                ..LigerKernels::ALL_KERNELS
+            },
+            (ExportFormat::MsSwift, Loss::FusedLinear) => LigerKernels::ALL_KERNELS,
+            _ => setup.liger,
+        };
+        let setup = Setup { ckpt, liger, ..setup };
         let setup = match form {
             // TRL's own loss takes the place of Liger's, and lines for the script freeze parts.
             ExportFormat::Trl => Setup {
@@ -124,7 +134,11 @@ proptest! {
             };
             // Each of them switches `use_cache` off.
             let use_cache = Some(false);
-            prop_assert_eq!(case(&read).setup, Setup { trainer, use_cache, ..setup }, "{}", text);
+            let read = case(&read).setup;
+            // What a plan leaves to the tool, and a setup to its file.
+            let (pixels, loading, pad_to_multiple_of) = (read.pixels, read.loading, read.pad_to_multiple_of);
+            let of_tool = Setup { trainer, use_cache, pixels, loading, pad_to_multiple_of, ..setup };
+            prop_assert_eq!(read, of_tool, "{}", text);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 use vramscope_engine::Case;
-use vramscope_engine::setup::{Checkpointing, Freeze, FrozenType, Loss, Optimizer, Precision, Strategy, Targets};
+use vramscope_engine::setup::{
+    Checkpointing, Freeze, FrozenType, LigerKernels, Loss, Optimizer, Precision, Strategy, Targets,
+};
 
 use super::*;
 
@@ -355,16 +357,65 @@ fn files_of_deepspeed_and_accelerate_add_to_a_tools_own() {
 }
 
 #[test]
-fn ligers_other_kernels_are_not_simulated_unless_they_are_off() {
+fn ligers_other_kernels_come_with_its_loss_unless_they_are_off() {
     let of = |more: &str| {
         launch(&[&format!(
             "output_dir: x\nper_device_train_batch_size: 1\nuse_liger_kernel: true\n{more}"
         )])
     };
-    assert!(open(&of(""))[0].contains("norms"), "{:?}", open(&of("")));
+    assert_eq!(open(&of("")), Vec::<String>::new());
+    assert_eq!(case(&of("")).setup.liger, LigerKernels::ALL_KERNELS);
     let off = r#"liger_kernel_config: '{"rope": false, "rms_norm": false, "swiglu": false, "cross_entropy": false}'"#;
     assert_eq!(open(&of(off)), Vec::<String>::new());
     assert_eq!(case(&of(off)).setup.loss, Loss::FusedLinear);
+    assert_eq!(case(&of(off)).setup.liger, LigerKernels::NONE);
+}
+
+/// ms-swift loads Gemma 3 with eager attention unless it is told otherwise.
+#[test]
+fn a_tools_own_attention_is_that_of_its_loader() {
+    let of = |model_type, more: &str| {
+        let facts = ModelFacts {
+            model_type,
+            ..ModelFacts::UNKNOWN
+        };
+        let command = format!("swift sft --model a/b --tuner_type lora --max_length 512 {more}");
+        let resolved = launch(&[&command]).resolve(facts);
+        resolved
+            .case
+            .get("attn")
+            .and_then(|value| value.as_str())
+            .map(str::to_owned)
+    };
+    assert_eq!(of("gemma3", ""), Some("eager".to_owned()));
+    assert_eq!(of("gemma3", "--attn_impl sdpa"), Some("sdpa".to_owned()));
+    assert_eq!(of("qwen3_vl", ""), None);
+}
+
+/// LLaMA-Factory replaces classes, and passes over models that its list has not.
+#[test]
+fn ligers_kernels_are_those_that_the_tool_asks_for() {
+    let of = |model_type, liger| {
+        let facts = ModelFacts {
+            model_type,
+            liger,
+            ..ModelFacts::UNKNOWN
+        };
+        let text = "stage: sft\nmodel_name_or_path: a/b\nenable_liger_kernel: true\ncutoff_len: 512\n";
+        let resolved = launch(&[text]).resolve(facts);
+        let given = |key: &str| {
+            resolved
+                .case
+                .get(key)
+                .and_then(|value| value.as_str())
+                .map(str::to_owned)
+        };
+        (given("liger"), given("loss"), resolved.not_simulated.len())
+    };
+    let all = (Some("before-all".to_owned()), Some("fused_linear".to_owned()), 0);
+    assert_eq!(of("qwen2_5_vl", LigerKnowledge::Simulated), all);
+    assert_eq!(of("internvl", LigerKnowledge::Simulated), (None, None, 0));
+    assert_eq!(of("mixtral", LigerKnowledge::NotSimulated), (None, None, 1));
 }
 
 /// It was simulated as supervised fine-tuning, and said so nowhere.

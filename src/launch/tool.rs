@@ -328,6 +328,20 @@ pub(crate) fn is_of_trl(script: &str) -> bool {
     ["sft", "dpo", "grpo"].iter().chain(&OTHER_SCRIPTS).any(is_of)
 }
 
+/// Returns true for the path of a script of TRL that loads the model by itself, on the host, and gives it to the trainer
+/// (`examples/scripts` of TRL 1.16).
+pub(crate) fn moves_model(script: &str) -> bool {
+    const SCRIPTS: [&str; 5] = [
+        "dpo_vlm.py",
+        "sft_vlm.py",
+        "sft_vlm_gemma3.py",
+        "sft_vlm_smol_vlm.py",
+        "sft_gemma3.py",
+    ];
+    let name = script.rsplit('/').next().unwrap_or(script);
+    SCRIPTS.contains(&name)
+}
+
 /// Beginnings of the names of TRL's scripts of other losses, whose settings are those of its DPO.
 const OTHER_SCRIPTS: [&str; 6] = ["kto", "orpo", "cpo", "simpo", "gkd", "reward"];
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
 use vramscope_engine::dtype::DType;
-use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Setup, Targets};
+use vramscope_engine::setup::{Attention, Freeze, Precision, Setup, Targets};
 
 /// LLaMA-Factory's `lora_target`; its `all` is peft's `all-linear`.
 fn lora_target(names: &[String]) -> String {
@@ -61,7 +61,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_target", json!(lora_target(&targets::names(&setup.lora_targets)))));
     }
     entries.extend(freezing(setup));
-    if setup.loss == Loss::FusedLinear {
+    if of.has_liger() {
         entries.push(("enable_liger_kernel", json!(true)));
     }
     // Without `bf16` there is no autocast; `pure_bf16` leaves trained weights in bf16, which it would cast to fp32.

@@ -21,7 +21,9 @@ use super::optimizers;
 use vramscope_engine::Setup;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::model::hub_id;
-use vramscope_engine::setup::{Checkpointing, Export, Freeze, Loss, Optimizer, Parallel, Setting, Strategy};
+use vramscope_engine::setup::{
+    Checkpointing, Export, Freeze, LigerKernels, Loss, Optimizer, Parallel, Setting, Strategy,
+};
 
 /// Model id in an export, if the hub has no checkpoint of the model.
 const PLACEHOLDER: &str = "PATH-OR-HUB-ID";
@@ -302,9 +304,15 @@ impl Exported<'_> {
             .map(|(setting, value, _)| format!("{} {}", setting.key(), value.text()))
     }
 
-    /// A note if the plan uses Liger's fused loss, for a tool whose `key` switches on all of Liger's kernels.
+    /// Returns true if the plan uses Liger's loss or other kernels of it.
+    fn has_liger(&self) -> bool {
+        self.setup().loss == Loss::FusedLinear || !self.setup().liger.is_empty()
+    }
+
+    /// A note if the plan uses Liger and not all of it, for a tool whose `key` switches on all of its kernels.
     fn liger_notes(&self, key: &str) -> Vec<String> {
-        let is_used = self.setup().loss == Loss::FusedLinear;
+        let LigerKernels { rope, norms, mlps, .. } = self.setup().liger;
+        let is_used = self.has_liger() && !(rope && norms && mlps);
         let note =
             || format!("{key} also replaces norms, rotary embeddings and MLPs, which the plan's figures leave out");
         is_used.then(note).into_iter().collect()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
-use vramscope_engine::setup::{Freeze, Loss, Targets};
+use vramscope_engine::setup::{Freeze, Targets};
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
@@ -56,7 +56,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("bnb_4bit_quant_type", json!("nf4")));
         entries.push(("bnb_4bit_use_double_quant", json!(true)));
     }
-    if setup.loss == Loss::FusedLinear {
+    if of.has_liger() {
         entries.push(("use_liger_kernel", json!(true)));
     }
     // Its command line takes no `liger_kernel_config`: argparse can't make a dict of a text.

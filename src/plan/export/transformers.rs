@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
 use vramscope_engine::dtype::DType;
-use vramscope_engine::setup::{Checkpointing, ExpertAdapters, Freeze, Loss, Parallel, Strategy};
+use vramscope_engine::setup::{Checkpointing, ExpertAdapters, Freeze, LigerKernels, Loss, Parallel, Strategy};
 
 /// Arguments in the order of their documentation.
 pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>, String> {
@@ -23,11 +23,13 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
     if setup.ckpt == Checkpointing::Full {
         out.push(("gradient_checkpointing_kwargs", json!({"use_reentrant": false})));
     }
-    if setup.loss == Loss::FusedLinear {
+    if of.has_liger() {
+        let LigerKernels { rope, norms, mlps, .. } = setup.liger;
+        let is_fused = setup.loss == Loss::FusedLinear;
         out.push(("use_liger_kernel", json!(true)));
         out.push((
             "liger_kernel_config",
-            json!({"fused_linear_cross_entropy": true, "rope": false, "rms_norm": false, "swiglu": false, "cross_entropy": false}),
+            json!({"fused_linear_cross_entropy": is_fused, "rope": rope, "rms_norm": norms, "swiglu": mlps, "cross_entropy": false}),
         ));
     }
     let is_ddp = |parallel: &&Parallel| matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView);
