@@ -100,10 +100,9 @@ const fn without_rope(patches: LigerPatches) -> LigerPatches {
     }
 }
 
-/// What Liger replaces in a model of this type whose language model is of the other; `None` if it does not know the type.
-/// With `before`, classes are replaced before the model is made, and so all modules of each.
-pub(crate) fn patches(model_type: &str, text_type: &str, before: bool) -> Option<LigerPatches> {
-    let of_model = match model_type {
+/// What it replaces in a model that is there.
+fn in_model(model_type: &str, text_type: &str) -> Option<LigerPatches> {
+    Some(match model_type {
         "llama" | "mistral" | "qwen2" | "smollm3" | "phi3" | "granite" => decoder(OF_BLOCKS),
         "qwen3" => decoder(OF_HEADS_TOO),
         "gemma" => decoder(OF_BLOCKS),
@@ -123,7 +122,7 @@ pub(crate) fn patches(model_type: &str, text_type: &str, before: bool) -> Option
                 norms: Norms::All,
                 ..Replaced::NOTHING
             },
-            ..with_tower_norms(patches("gemma3_text", "", before)?, Norms::Named(OF_SIGLIP))
+            ..with_tower_norms(in_model("gemma3_text", "")?, Norms::Named(OF_SIGLIP))
         },
         "qwen2_vl" | "qwen2_5_vl" => {
             with_tower_norms(without_rope(decoder(OF_BLOCKS)), Norms::Named(&["norm1", "norm2"]))
@@ -142,16 +141,22 @@ pub(crate) fn patches(model_type: &str, text_type: &str, before: bool) -> Option
             ..LigerPatches::NOTHING
         },
         "internvl" => with_tower_norms(
-            patches(text_type, "", before).unwrap_or(LigerPatches::NOTHING),
+            in_model(text_type, "").unwrap_or(LigerPatches::NOTHING),
             Norms::Named(&["layernorm", "layernorm_before", "layernorm_after", "q_norm", "k_norm"]),
         ),
         "smolvlm" => with_tower_norms(
-            patches(text_type, "", before).unwrap_or(LigerPatches::NOTHING),
+            in_model(text_type, "").unwrap_or(LigerPatches::NOTHING),
             Norms::Named(OF_SIGLIP),
         ),
-        "llava" => patches(text_type, "", before).unwrap_or(LigerPatches::NOTHING),
+        "llava" => in_model(text_type, "").unwrap_or(LigerPatches::NOTHING),
         _ => return None,
-    };
+    })
+}
+
+/// What Liger replaces in a model of this type whose language model is of the other; `None` if it does not know the type.
+/// With `before`, classes are replaced before the model is made, and so all modules of each.
+pub(crate) fn patches(model_type: &str, text_type: &str, before: bool) -> Option<LigerPatches> {
+    let of_model = in_model(model_type, text_type)?;
     if !before {
         return Some(of_model);
     }

@@ -42,18 +42,7 @@ impl Trainer {
             .total
             .get_or_insert_with(|| t.empty([], DType::F32, "_tr_loss"));
         // The step before has its micro-batches until all of this one are fetched (`get_batch_samples`).
-        let batches: Vec<Batch> = match self.run.setup.trainer {
-            // Prompts are no tensors yet.
-            TrainerKind::TrlGrpo => Vec::new(),
-            _ => match self.run.setup.fetched {
-                None => (0..count).map(|_| self.fetch(t)).collect(),
-                // Which of them is the largest does not matter: each runs with the inputs of all on the GPU.
-                Some(_) => vec![self.fetch(t); count as usize],
-            },
-        };
-        let mib = self.run.setup.fetched.filter(|_| count > 1).unwrap_or_default();
-        let others =
-            (mib > 0).then(|| t.as_kind(Kind::Input, || t.empty([mib << 20], DType::U8, "other micro-batches")));
+        let (batches, others) = self.fetch_all(t);
         self.fetched.items = self.number_of_items(t, &batches);
         (self.fetched.batches, self.fetched.others) = (batches, others);
         let [mut before_forward, mut after_forward, mut after_backward] = [start; 3];
@@ -158,6 +147,21 @@ impl Trainer {
                 self.output(t, narrowed.as_ref().unwrap_or(batch))
             }
         }
+    }
+
+    /// Makes the batches of a step, and the inputs of those of other sizes.
+    fn fetch_all(&self, t: &Tape) -> (Vec<Batch>, Option<Tensor>) {
+        let count = self.run.setup.accum;
+        let batches = match (self.run.setup.trainer, self.run.setup.fetched) {
+            // Prompts are no tensors yet.
+            (TrainerKind::TrlGrpo, _) => Vec::new(),
+            (_, None) => (0..count).map(|_| self.fetch(t)).collect(),
+            // Which of them is the largest does not matter: each runs with the inputs of all on the GPU.
+            (_, Some(_)) => vec![self.fetch(t); count as usize],
+        };
+        let mib = self.run.setup.fetched.filter(|_| count > 1).unwrap_or_default();
+        let others = || t.empty([mib << 20], DType::U8, "other micro-batches");
+        (batches, (mib > 0).then(|| t.as_kind(Kind::Input, others)))
     }
 
     /// Makes a batch; with the reference model's log-probabilities [pairs] of chosen and rejected samples, if they were

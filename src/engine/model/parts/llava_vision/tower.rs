@@ -19,14 +19,14 @@ pub struct FeatureTower {
 }
 
 enum Tower {
-    Clip(ClipVision),
+    Clip(Box<ClipVision>),
     Siglip(Box<SiglipVision>),
 }
 
 impl Tower {
     fn new(b: &Builder, c: &TowerConfig) -> Self {
         match c {
-            TowerConfig::Clip(c) => Self::Clip(ClipVision::new(b, c)),
+            TowerConfig::Clip(c) => Self::Clip(Box::new(ClipVision::new(b, c))),
             TowerConfig::Siglip(c) => Self::Siglip(Box::new(SiglipVision::new(b, c))),
         }
     }
