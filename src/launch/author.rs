@@ -53,6 +53,7 @@ const MARKS: &[(Tool, &[&str], &[&str])] = &[
     ),
     (Tool::ShowUi, &["ds_zero", "attn_imple", "lm_skip_layer"], &[]),
     (Tool::Qwen, &["lazy_preprocess", "fix_vit"], &[]),
+    (Tool::RunClm, &[], &["run_clm.py"]),
 ];
 
 /// Finds the author's program that a command of these words and options starts.
@@ -112,10 +113,10 @@ pub(crate) fn compose_llava(draft: &mut Draft) {
 }
 
 /// Returns true for a program that pads each sample to the limit of lengths: Qwen's `preprocess`, and InternVL's unless it
-/// groups samples by length (`padding=False if group_by_length else 'max_length'`).
+/// groups samples by length (`padding=False if group_by_length else 'max_length'`). run_clm.py's blocks are full (`group_texts`).
 pub(crate) fn pads_to_limit(tool: Tool, draft: &Draft) -> bool {
     match tool {
-        Tool::Qwen => true,
+        Tool::Qwen | Tool::RunClm => true,
         Tool::InternVl => !draft.groups_by_length.unwrap_or(false),
         _ => false,
     }

@@ -8,7 +8,7 @@ use crate::deed::{Deed, deed};
 use crate::entry::{Entry, flatten};
 use crate::keys::{Meaning, find, keys, may_matter};
 use crate::launcher::Launcher;
-use crate::program::{PROGRAMS, started};
+use crate::program::{PROGRAMS, foreign, not_simulated, started};
 use crate::remark::{Note, Remark};
 use crate::shell::{EarlyEnd, Open, Reading, Run, evaluate, is_assignment, is_translated, open_word, plain};
 use crate::tool::{Tool, loss_of_command};
@@ -120,6 +120,9 @@ pub(crate) fn read(main: Source<'_>, beside: &[Source<'_>]) -> Result<Command, S
     let mut all: Vec<Found> = runs.into_iter().map(|run| Found::of(run, &sources, &reading)).collect();
     if all.is_empty() {
         return Err(match reading.absent.first() {
+            _ if foreign(main.text).is_some() => {
+                not_simulated("it starts", foreign(main.text).unwrap_or_default(), main.name)
+            }
             Some(path) => format!("it starts {path}, which is not here; give it too, with --launch {path}"),
             None => format!("it starts none of: {}", PROGRAMS.join(", ")),
         });

@@ -30,6 +30,10 @@ pub(crate) struct Draft {
     pub flex_attention: Option<bool>,
     pub bf16: Option<bool>,
     pub fp16: Option<bool>,
+    /// No line says whether bf16 is used.
+    pub takes_default_bf16: Option<bool>,
+    /// Options that transformers has no more since 5 are among the lines.
+    pub is_before_5: Option<bool>,
     pub weights: Option<Weights>,
     pub pure_bf16: Option<bool>,
     pub adapters: Option<bool>,
@@ -59,6 +63,8 @@ pub(crate) struct Draft {
     pub liger_norms: Option<bool>,
     pub liger_mlps: Option<bool>,
     pub use_cache: Option<bool>,
+    /// The loss is computed without logits (Cut Cross-Entropy).
+    pub cuts_loss: Option<bool>,
     /// Logits of positions without labels are made too.
     pub all_logits: Option<bool>,
     /// Preferences are learnt with ms-swift's DPO.
@@ -192,6 +198,8 @@ impl Draft {
             flex_attention: self.flex_attention.or(other.flex_attention),
             bf16: self.bf16.or(other.bf16),
             fp16: self.fp16.or(other.fp16),
+            takes_default_bf16: self.takes_default_bf16.or(other.takes_default_bf16),
+            is_before_5: self.is_before_5.or(other.is_before_5),
             weights: self.weights.or(other.weights),
             pure_bf16: self.pure_bf16.or(other.pure_bf16),
             adapters: self.adapters.or(other.adapters),
@@ -215,6 +223,7 @@ impl Draft {
             liger_norms: self.liger_norms.or(other.liger_norms),
             liger_mlps: self.liger_mlps.or(other.liger_mlps),
             use_cache: self.use_cache.or(other.use_cache),
+            cuts_loss: self.cuts_loss.or(other.cuts_loss),
             all_logits: self.all_logits.or(other.all_logits),
             is_dpo: self.is_dpo.or(other.is_dpo),
             few_bits: self.few_bits.or(other.few_bits),

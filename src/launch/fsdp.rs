@@ -102,9 +102,10 @@ impl Fsdp {
         Ok(())
     }
 
-    /// The version that runs, by the tool's default: accelerate's is the first, that of transformers' arguments the second.
-    pub fn runs(&self, takes_arguments: bool) -> u64 {
-        let is_of_arguments = self.is_of_arguments == Some(true) && takes_arguments;
+    /// The version that runs, by the tool's default: accelerate's is the first, that of transformers' arguments the second
+    /// since transformers 5.
+    pub fn runs(&self, takes_arguments: bool, is_before_5: bool) -> u64 {
+        let is_of_arguments = self.is_of_arguments == Some(true) && takes_arguments && !is_before_5;
         self.version.unwrap_or(if is_of_arguments { 2 } else { 1 })
     }
 }
@@ -142,7 +143,7 @@ mod tests {
             (fsdp.is_on, fsdp.reshards, fsdp.offloads),
             (Some(true), Some(false), Some(true))
         );
-        assert_eq!(fsdp.runs(true), 2);
+        assert_eq!((fsdp.runs(true, false), fsdp.runs(true, true)), (2, 1));
         let mut fsdp = Fsdp::default();
         for (knob, value) in [
             ("reshard", json!("FULL_SHARD")),
@@ -152,7 +153,7 @@ mod tests {
             fsdp.set(knob, &value).unwrap();
         }
         assert_eq!(
-            (fsdp.reshards, fsdp.prefetches, fsdp.runs(true)),
+            (fsdp.reshards, fsdp.prefetches, fsdp.runs(true, false)),
             (Some(true), Some(true), 1)
         );
         assert!(fsdp.set("reshard", &json!("HYBRID_SHARD")).is_err());

@@ -113,6 +113,7 @@ const TABLES: &[(&str, &str)] = &[
     ("qwen_vl_series", include_str!("keys/qwen_vl_series.tsv")),
     ("showui", include_str!("keys/showui.tsv")),
     ("glm4", include_str!("keys/glm4.tsv")),
+    ("run_clm", include_str!("keys/run_clm.tsv")),
 ];
 
 /// Tables of what a script says itself, and no class of a tool declares.

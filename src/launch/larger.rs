@@ -208,16 +208,17 @@ pub(crate) fn hold_parts(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut
     if parts.is_empty() {
         return;
     }
-    let is_held = parts_beside(&parts, tool, model, out);
+    let bytes = bytes_of_trained(draft, tool);
+    let is_held = parts_beside(&parts, bytes, (tool, model), out);
     let names = parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(" and ");
     out.not_simulated.push(match is_held {
-        true => tables_beside(names),
+        true => tables_beside(names, bytes),
         false => Note::WholeBesideAdapters.with([("parts", names)]),
     });
 }
 
 /// Holds such parts, and what they keep of each position for backward. Returns false if their sizes are not known.
-fn parts_beside(parts: &[Part], tool: Tool, model: ModelFacts, out: &mut Resolved) -> bool {
+fn parts_beside(parts: &[Part], bytes: u64, (tool, model): (Tool, ModelFacts), out: &mut Resolved) -> bool {
     let Some((rows, width)) = model.vocabulary.zip(model.hidden_size) else {
         return false;
     };
@@ -226,7 +227,7 @@ fn parts_beside(parts: &[Part], tool: Tool, model: ModelFacts, out: &mut Resolve
     };
     let positions = batch.saturating_mul(seq);
     let of = |parameters: u64, kept: u64| {
-        let trained = TRAINED.saturating_mul(parameters);
+        let trained = bytes.saturating_mul(parameters);
         Some(positions.saturating_mul(kept).saturating_add(trained))
     };
     let square = width.saturating_mul(width);
@@ -254,8 +255,8 @@ fn parts_beside(parts: &[Part], tool: Tool, model: ModelFacts, out: &mut Resolve
 }
 
 /// Says that what trains beside adapters is held for them.
-fn tables_beside(names: String) -> Remark {
-    Note::TablesBeside.with([("names", names), ("bytes", TRAINED.to_string())])
+fn tables_beside(names: String, bytes: u64) -> Remark {
+    Note::TablesBeside.with([("names", names), ("bytes", bytes.to_string())])
 }
 
 /// Modules that hold the table of tokens or the head, by the names that models give them.
@@ -275,8 +276,20 @@ const OF_TOKENS: [&str; 9] = [
 /// temporaries of an update, a bucket of DDP's or a weight of DeepSpeed's, all in fp32, and what autocast makes of it.
 const TRAINED: u64 = 7 * 4 + 2;
 
+/// The same of a run's own: DeepSpeed's engine has the copy and its gradient in 16 bits, and shares between the GPUs what it
+/// updates in fp32 (the weight, its gradient, two states, two temporaries), beside the gradient that it has averaged; in the
+/// third stage the copy too, which is gathered while it is used (`stage_1_and_2.py`, `stage3.py` of DeepSpeed 0.19).
+fn bytes_of_trained(draft: &Draft, tool: Tool) -> u64 {
+    let gpus = processes(draft, tool).world;
+    match zero_stage(draft) {
+        Some(1 | 2) => 2 + 2 + (6_u64 * 4 + 2).div_ceil(gpus),
+        Some(3) => 2 + 2 + (6_u64 * 4 + 2 + 2).div_ceil(gpus),
+        _ => TRAINED,
+    }
+}
+
 /// Holds the modules that train in full beside adapters (`modules_to_save`), if they hold tokens alone.
-pub(crate) fn hold_modules(names: &[String], model: ModelFacts, out: &mut Resolved) {
+pub(crate) fn hold_modules(names: &[String], (draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) {
     let last = |name: &String| name.rsplit('.').next().unwrap_or_default().to_owned();
     let is_known = names.iter().all(|name| OF_TOKENS.contains(&last(name).as_str()));
     let table = model
@@ -286,8 +299,9 @@ pub(crate) fn hold_modules(names: &[String], model: ModelFacts, out: &mut Resolv
     let all = names.join(", ");
     match table.filter(|_| is_known) {
         Some(table) => {
-            hold(product(&[TRAINED, table, names.len() as u64]), out);
-            out.not_simulated.push(tables_beside(all));
+            let bytes = bytes_of_trained(draft, tool);
+            hold(product(&[bytes, table, names.len() as u64]), out);
+            out.not_simulated.push(tables_beside(all, bytes));
         }
         None => out.not_simulated.push(Note::ModulesBeside.with([("names", all)])),
     }
@@ -441,6 +455,10 @@ mod tests {
         let table = (30 * (1 << 26)) >> 20;
         assert_eq!(beside(&of("embed_tokens lm_head")), 2 * table);
         assert_eq!(of("embed_tokens").grade(), Grade::AtMost);
+        // Of what DeepSpeed shares between two GPUs each holds a half.
+        let shared = of("embed_tokens --nproc_per_node 2 --use_deepspeed --zero_stage 2");
+        assert!(shared.case["strategy"] == "deepspeed2", "{shared:?}");
+        assert_eq!(beside(&shared), (17 * (1 << 26)) >> 20);
         let other = of("embed_tokens merger");
         assert_eq!((beside(&other), other.grade()), (0, Grade::DryRun));
     }

@@ -368,7 +368,9 @@ impl Parsed {
     fn names(&self) -> Vec<String> {
         let of_entries = self.entries.iter().filter_map(named_file);
         let program = self.own_program().filter(|path| path.ends_with(".py"));
-        let all = of_entries.chain(self.files.iter().map(String::as_str)).chain(program);
+        let mentioned = self.script.iter().flat_map(|script| script.mentioned());
+        let files = self.files.iter().chain(mentioned).map(String::as_str);
+        let all = of_entries.chain(files).chain(program);
         all.map(|path| shell::within(&self.way.folder, path)).collect()
     }
 
@@ -421,7 +423,7 @@ fn parse(source: Source<'_>, all: &[Source<'_>]) -> Result<Parsed, LaunchError> 
             ..Parsed::of_settings(Vec::new())
         });
     }
-    if text.trim_start().starts_with('{') {
+    if text.trim_start().starts_with('{') && !shell::is_translated(name, text) {
         let value: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
         let mut entries = Vec::new();
         for (key, value) in value.as_object().cloned().unwrap_or_default() {
@@ -439,7 +441,10 @@ fn parse(source: Source<'_>, all: &[Source<'_>]) -> Result<Parsed, LaunchError> 
         return command::read(source, all).map(Command::parsed).map_err(unreadable);
     }
     let entries = yaml::read(text).map_err(unreadable)?;
-    Ok(Parsed::of_settings(entries))
+    match program::foreign_settings(&entries) {
+        Some(other) => Err(unreadable(program::not_simulated("it configures", &other, name))),
+        None => Ok(Parsed::of_settings(entries)),
+    }
 }
 
 /// Path of the file that an entry names.
@@ -646,3 +651,5 @@ mod refusal_tests;
 mod round_trip;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod ways;

@@ -13,6 +13,16 @@ use crate::remark::{Note, Remark};
 use crate::tool::{Tool, moves_model};
 use crate::{Default, Fate, Launch, Line, Parsed, author, left_out, python, script};
 
+/// Options of transformers' arguments that version 5 has no more (`training_args.py` of 4.46 and 5.17); accelerate's launcher
+/// has one of the second's name.
+pub(crate) const BEFORE_5: [&str; 5] = [
+    "evaluation_strategy",
+    "fsdp_transformer_layer_cls_to_wrap",
+    "fsdp_min_num_params",
+    "no_cuda",
+    "per_gpu_train_batch_size",
+];
+
 /// A reading under way.
 pub(crate) struct Reading {
     tool: Tool,
@@ -93,6 +103,12 @@ impl Reading {
             }
             if let Some(whole) = abbreviated(&key, &known) {
                 key = whole.to_owned();
+            }
+            if BEFORE_5.contains(&key.as_str()) {
+                self.draft.is_before_5 = Some(true);
+            }
+            if names_cut_loss(&key, &entry.value) {
+                self.draft.cuts_loss = Some(true);
             }
             let is_within_off = off.iter().any(|object| key.starts_with(object));
             let meaning = find(&known, &key);
@@ -182,6 +198,7 @@ impl Reading {
             defaults.push(Default { key, value });
         }
         let mut draft = given.over(self.draft);
+        draft.takes_default_bf16 = (!self.set.contains_key("bf16")).then_some(true);
         let brings_loss = |model: &str| author::brings_old_loss(model, self.tool);
         let has_old_loss = author::has_old_loss(self.tool) || draft.model.as_deref().is_some_and(brings_loss);
         draft.old_loss = has_old_loss.then_some(true);
@@ -200,6 +217,16 @@ impl Reading {
             own_program: None,
             on_older_card: None,
         }
+    }
+}
+
+/// True for what has axolotl compute the loss without logits: its key, or its plugin.
+fn names_cut_loss(key: &str, value: &Value) -> bool {
+    let is_plugin = |one: &Value| one.as_str().is_some_and(|name| name.ends_with("CutCrossEntropyPlugin"));
+    match key {
+        "cut_cross_entropy" => *value == true,
+        "plugins" => is_plugin(value) || value.as_array().is_some_and(|all| all.iter().any(is_plugin)),
+        _ => false,
     }
 }
 

@@ -38,6 +38,8 @@ pub struct ModelFacts {
     pub lacks_flash_attention: bool,
     /// Its activations leave the range of fp16.
     pub overflows_fp16: bool,
+    /// Its checkpoints hold fp32.
+    pub is_stored_in_fp32: bool,
 }
 
 /// What Liger makes of a model.
@@ -60,6 +62,10 @@ impl LigerKnowledge {
         }
     }
 }
+
+/// Families whose checkpoints are older than files that name a type, and hold fp32 (headers of the weights of
+/// openai-community/gpt2, google-bert/bert-base-uncased, google/vit-base-patch16-224 and openai/clip-vit-large-patch14).
+const STORED_IN_FP32: [&str; 4] = ["gpt2", "bert", "vit", "clip"];
 
 /// Families whose activations unsloth keeps in fp32 on cards that have fp16 alone (`FORCE_FLOAT32` in
 /// `unsloth_zoo/model_lists.py`, 2026).
@@ -123,6 +129,7 @@ impl ModelFacts {
         beside: None,
         lacks_flash_attention: false,
         overflows_fp16: false,
+        is_stored_in_fp32: false,
     };
 
     /// Facts of a model.
@@ -144,6 +151,7 @@ impl ModelFacts {
             beside: None,
             lacks_flash_attention: model.lacks_flash_attention(),
             overflows_fp16: OVERFLOWING.contains(&model.model_type),
+            is_stored_in_fp32: STORED_IN_FP32.contains(&model.model_type),
         }
     }
 }

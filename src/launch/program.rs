@@ -1,5 +1,7 @@
 //! Programs that start runs, and those that start them.
 
+use crate::entry::Entry;
+
 /// Programs that start a run.
 pub const PROGRAMS: [&str; 9] = [
     "swift",
@@ -46,6 +48,77 @@ const RUNNERS: [&str; 27] = [
 
 /// Programs that start the command behind them once for each of several processes.
 const SCHEDULERS: [&str; 4] = ["srun", "mpirun", "mpiexec", "horovodrun"];
+
+/// Programs that train and whose steps are not simulated, with their names.
+const FOREIGN: [(&str, &str); 16] = [
+    ("tune", "torchtune,"),
+    ("autotrain", "AutoTrain,"),
+    ("megatron", "Megatron-SWIFT,"),
+    ("xtuner", "XTuner,"),
+    ("litgpt", "LitGPT,"),
+    ("mlx_lm.lora", MLX),
+    ("mlx_lm", MLX),
+    ("mlx_vlm.lora", MLX),
+    ("composer", "Composer,"),
+    ("nemo", "NeMo,"),
+    ("nemorun", "NeMo,"),
+    ("oumi", "Oumi,"),
+    ("ludwig", "Ludwig,"),
+    ("colossalai", "ColossalAI,"),
+    ("paddleformers-cli", "PaddleFormers,"),
+    ("ilab", "InstructLab,"),
+];
+
+/// What trains on Apple's GPUs, which have no CUDA.
+const MLX: &str = "MLX, which trains on Apple's GPUs,";
+
+/// Frameworks whose files name the classes that are made of them, by the key that does.
+const OF_CLASSES: [&str; 2] = ["_component_", "_target_"];
+
+/// What a script starts that trains and is not simulated, by its name.
+pub(crate) fn foreign(text: &str) -> Option<&'static str> {
+    text.lines()
+        .flat_map(|line| line.split([';', '&', '|']))
+        .find_map(|command| {
+            let mut words = command.split_ascii_whitespace().filter(|word| !word.contains('='));
+            let mut word = words.next()?;
+            while RUNNERS.contains(&program_name(word)) || word == "-m" || PROGRAMS.contains(&program_name(word)) {
+                word = words.next()?;
+            }
+            let name = program_name(word);
+            FOREIGN
+                .iter()
+                .find(|(program, _)| *program == name)
+                .map(|(_, name)| *name)
+        })
+}
+
+/// The framework of settings that name classes, as torchtune's and Hydra's do.
+pub(crate) fn foreign_settings(entries: &[Entry]) -> Option<String> {
+    let classes = entries.iter().filter(|entry| {
+        entry
+            .key
+            .rsplit('.')
+            .next()
+            .is_some_and(|key| OF_CLASSES.contains(&key))
+    });
+    let mut roots = classes.filter_map(|entry| entry.value.as_str()?.split('.').next());
+    let first = roots.next()?;
+    Some(
+        roots
+            .find(|root| *root != "torch")
+            .filter(|_| first == "torch")
+            .unwrap_or(first)
+            .to_owned()
+            + ",",
+    )
+}
+
+/// Says that something is not simulated, and which command finds out.
+pub(crate) fn not_simulated(does: &str, name: &str, file: &str) -> String {
+    let file = if file.is_empty() { "COMMAND" } else { file };
+    format!("{does} {name} whose steps are not simulated; run it dry, which needs no GPU: vramscope dry-run {file}")
+}
 
 /// Name of a program without its folder; a version of Python is Python.
 fn program_name(word: &str) -> &str {

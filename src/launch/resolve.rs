@@ -10,7 +10,7 @@ use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::fsdp::Fsdp;
 use crate::images::{Filling, ImageRules};
-use crate::larger::{hold_modules, loss_of, stand_in};
+use crate::larger::{hold, hold_modules, loss_of, stand_in};
 use crate::liger::liger;
 use crate::loss::OtherLoss;
 use crate::model_facts::ModelFacts;
@@ -46,6 +46,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     let other_loss = loss_of(draft, tool, is_sharded.then(|| draft.fsdp.runs(tool != Tool::Axolotl)));
     gpus((draft, tool), other_loss.is_some(), model, &mut out);
     liger(draft, tool, model, &mut out);
+    if draft.cuts_loss == Some(true) && other_loss.is_none() {
+        cut_loss(model, &mut out);
+    }
     if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
         out.put("loss", "shifted");
     }
@@ -116,7 +119,7 @@ fn larger_forms((draft, tool): (&Draft, Tool), other_loss: Option<OtherLoss>, mo
         eight_bits(draft, model, out);
     }
     if let Some(names) = draft.saved.as_ref().filter(|names| !names.is_empty()) {
-        hold_modules(names, model, out);
+        hold_modules(names, (draft, tool), model, out);
     }
 }
 
@@ -269,6 +272,21 @@ fn use_cache(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolved) 
             }
         }
         _ => out.put("use_cache", false),
+    }
+}
+
+/// Cut Cross-Entropy, for which Liger's fused loss stands, if it is simulated: that has the logits of a few positions at a
+/// time, where Cut Cross-Entropy has numbers for each position and each token of the vocabulary, sorted (`cut_cross_entropy/cce.py`
+/// and `utils.py` of apple/ml-cross-entropy, 25.5), and both the gradients of hidden states and head.
+fn cut_loss(model: ModelFacts, out: &mut Resolved) {
+    /// Bytes of a token's mean logit, its place, and the same while they are sorted.
+    const OF_TOKEN: u64 = 4 + 8 + 12;
+    if !model.has_fused_loss {
+        return;
+    }
+    if let Some(tokens) = model.vocabulary {
+        out.put("loss", "fused_linear");
+        hold(tokens.saturating_mul(OF_TOKEN), out);
     }
 }
 
@@ -470,6 +488,7 @@ fn precision(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
         }
         (Tool::LlamaFactory, _) if bf16 => Weights::Bf16,
         (Tool::LlamaFactory, _) if fp16 => Weights::Fp16,
+        (_, Some(Weights::Auto) | None) if model.is_stored_in_fp32 => Weights::Fp32,
         (_, Some(Weights::Auto) | None) => {
             out.assumed.push(Note::Bf16Weights.into());
             Weights::Bf16
@@ -559,7 +578,7 @@ fn gpus((draft, tool): (&Draft, Tool), has_other_loss: bool, model: ModelFacts, 
         return engine((draft, tool), (stage, processes), model.hidden_size, out);
     }
     if is_fsdp {
-        return fsdp((&draft.fsdp, tool), model.takes_images, processes, out);
+        return fsdp((draft, tool), model.takes_images, processes, out);
     }
     if world > 1 {
         out.put("world", world);
@@ -580,13 +599,14 @@ fn is_sharded(fsdp: &Fsdp, tool: Tool) -> bool {
 }
 
 /// Puts FSDP into a case.
-fn fsdp((given, tool): (&Fsdp, Tool), takes_images: bool, processes: Processes, out: &mut Resolved) {
+fn fsdp((draft, tool): (&Draft, Tool), takes_images: bool, processes: Processes, out: &mut Resolved) {
+    let given = &draft.fsdp;
     if let Some(names) = given.classes.as_ref().filter(|_| takes_images) {
         out.not_simulated
             .push(Note::WrappedClasses.with([("names", names.clone())]));
     }
     // axolotl sets accelerate's variables by itself, and no version without a key.
-    let version = given.runs(tool != Tool::Axolotl);
+    let version = given.runs(tool != Tool::Axolotl, draft.is_before_5 == Some(true));
     let strategy = match (version, given.reshards) {
         (2, Some(false)) => "fsdp_no_reshard",
         (2, _) => "fsdp",

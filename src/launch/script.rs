@@ -1,5 +1,7 @@
 //! Brings together a script, the command that starts it, and what else was given.
 
+use serde_json::Value;
+
 use crate::entry::Entry;
 use crate::keys::is_of_launcher;
 use crate::launcher::Launcher;
@@ -27,8 +29,11 @@ pub(crate) fn facts(
         };
         let number = parsed[at].0;
         match started {
-            Started::Run(facts) => return Ok(Some((at, facts))),
-            Started::Command(line) => {
+            Started::Run(facts) => {
+                leave_out_unread(sources, parsed, &facts);
+                return Ok(Some((at, facts)));
+            }
+            Started::Command(line, written) => {
                 let command = parse(
                     Source {
                         name: "command.sh",
@@ -41,6 +46,9 @@ pub(crate) fn facts(
                     other => other,
                 })?;
                 parsed[at].1.script = None;
+                for (name, text) in &written {
+                    parsed.extend(parse(Source { name, text }, &[]).ok().map(|file| (number, file)));
+                }
                 parsed.push((number, command));
             }
         }
@@ -104,12 +112,43 @@ fn started(
         .flat_map(|of| of.entries.iter().cloned())
         .collect();
     let is_several = command.is_some_and(|of| of.launcher != Some(Launcher::One));
-    let options = Options::of(&entries, command.is_some(), is_several);
+    let mut options = Options::of(&entries, command.is_some(), is_several);
+    options.files = settings_among(sources);
     let programs: Vec<&Program> = scripts.iter().map(|(_, script)| *script).collect();
     let at = scripts[main].0;
     python::read(&programs, main, &options, has_bf16)
         .map(|started| Some((at, started)))
         .map_err(|reason| unreadable(sources, parsed[at].0, reason))
+}
+
+/// Leaves out what files hold that a script mentions, if they are of no tool and no line that is read loads them: a model's
+/// configuration, or settings of another program.
+fn leave_out_unread(sources: &[Source<'_>], parsed: &mut Numbered, facts: &Facts) {
+    let scripts = parsed.iter().filter_map(|(_, of)| of.script.as_ref());
+    let mentioned: Vec<String> = scripts.flat_map(|script| script.mentioned().to_vec()).collect();
+    for (number, of) in parsed.iter_mut() {
+        let name = sources.get(*number).map_or("", |source| source.name);
+        let is_mentioned = || crate::shell::fitting(mentioned.iter().map(String::as_str), name).is_some();
+        if !of.is_command && of.script.is_none() && of.tool.is_none() && is_mentioned() {
+            of.entries
+                .retain(|entry| facts.taken.contains(&entry.key.replace('-', "_")));
+        }
+    }
+}
+
+/// Files of settings among the sources, as a script may read them.
+fn settings_among(sources: &[Source<'_>]) -> Vec<(String, Value)> {
+    let value = |source: &Source<'_>| {
+        let is = |endings: &[&str]| endings.iter().any(|ending| source.name.ends_with(ending));
+        match (is(&[".json"]), is(&[".yaml", ".yml"])) {
+            (true, _) => serde_json::from_str(source.text).ok(),
+            (_, true) => crate::yaml::value(source.text),
+            _ => None,
+        }
+    };
+    let all = sources.iter().filter(|source| source.text.len() <= crate::MOST_BYTES);
+    all.filter_map(|source| Some((source.name.to_owned(), value(source)?)))
+        .collect()
 }
 
 /// True for an option that the script takes, or that nothing reads: its own lines say what it does.

@@ -8,6 +8,12 @@ use vramscope_engine::setup::{
 
 use super::*;
 
+/// Reads files with their names.
+pub(crate) fn launch_named(files: &[(&str, &str)]) -> Launch {
+    let sources: Vec<Source<'_>> = files.iter().map(|(name, text)| Source { name, text }).collect();
+    read(&sources).unwrap_or_else(|error| panic!("{error}"))
+}
+
 pub(crate) fn launch(texts: &[&str]) -> Launch {
     let sources: Vec<Source<'_>> = texts.iter().map(|text| Source { name: "file", text }).collect();
     read(&sources).unwrap_or_else(|error| panic!("{error}"))

@@ -46,6 +46,8 @@ pub enum Tool {
     ShowUi,
     /// GLM-4's and GLM-4V's finetune.py.
     Glm4,
+    /// transformers' run_clm.py.
+    RunClm,
 }
 
 /// Keys that only the files of TRL's SFT have.
@@ -109,6 +111,7 @@ impl Tool {
         Self::QwenVlSeries,
         Self::ShowUi,
         Self::Glm4,
+        Self::RunClm,
     ];
 
     /// Name of its table.
@@ -134,6 +137,7 @@ impl Tool {
             Self::QwenVlSeries => "qwen_vl_series",
             Self::ShowUi => "showui",
             Self::Glm4 => "glm4",
+            Self::RunClm => "run_clm",
         }
     }
 
@@ -160,6 +164,7 @@ impl Tool {
             Self::QwenVlSeries => "Qwen-VL-Series-Finetune",
             Self::ShowUi => "ShowUI's train.py",
             Self::Glm4 => "GLM-4's finetune.py",
+            Self::RunClm => "transformers' run_clm.py",
         }
     }
 
@@ -216,7 +221,8 @@ impl Tool {
             | Self::PeftSft
             | Self::Llava
             | Self::QwenVlSeries
-            | Self::ShowUi => &[],
+            | Self::ShowUi
+            | Self::RunClm => &[],
         }
     }
 
@@ -292,7 +298,8 @@ impl Tool {
             | Self::Llava
             | Self::QwenVlSeries
             | Self::ShowUi
-            | Self::Glm4 => Self::Transformers,
+            | Self::Glm4
+            | Self::RunClm => Self::Transformers,
             other => other,
         }
     }

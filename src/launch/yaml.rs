@@ -31,6 +31,27 @@ pub(crate) fn read(text: &str) -> Result<Vec<Entry>, String> {
     }
 }
 
+/// Reads the value that a text holds, whatever it is: the first document's.
+pub(crate) fn value(text: &str) -> Option<Value> {
+    let mut events = Vec::new();
+    for item in Parser::new_from_str(text) {
+        let (event, span) = item.ok()?;
+        let is_last = matches!(event, Event::DocumentEnd);
+        events.push((event, span.start.line()));
+        if is_last {
+            break;
+        }
+    }
+    let at = events
+        .iter()
+        .position(|(event, _)| matches!(event, Event::DocumentStart(_)))?;
+    let mut reader = Reader {
+        events: &events,
+        at: at + 1,
+    };
+    reader.value(0).ok()
+}
+
 struct Reader<'a> {
     events: &'a [(Event<'a>, usize)],
     at: usize,

@@ -339,7 +339,9 @@ fn document(kept: &Kept, subject: &Subject, entries: &TimeEntries) -> String {
     let estimate = Estimate {
         parallel,
         memory: kept.ran.report.answer((model, setup), target, subject.outside()),
-        around: around.as_ref().map(|around| around.judged(room, host)),
+        around: around
+            .as_ref()
+            .map(|around| around.judged(kept.ran.report.peak_reserved, room, host)),
         ms,
         time,
     };

@@ -37,6 +37,14 @@ impl Occasion {
         Self::Gather,
     ];
 
+    /// Returns true for a way of loading the model.
+    const fn is_of_loading(self) -> bool {
+        matches!(
+            self,
+            Self::LoadMoved | Self::LoadMapped | Self::LoadCast | Self::LoadQuantised | Self::LoadPartitioned
+        )
+    }
+
     /// Stable name, such as `load_moved`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -234,14 +242,22 @@ impl Around {
         Some(judge(least, most, room.memory?))
     }
 
-    /// The lines with their verdicts, as documents have them.
-    pub fn judged(&self, room: Option<Room<'_>>, host: HostRoom) -> AroundDocument<'_> {
-        let card = self.card.iter().map(|line| JudgedOccasion {
+    /// The loading of the model, if it reserves more than the steps do, however the model is loaded.
+    pub fn loading_over(&self, steps: Bytes) -> Option<&OnCard> {
+        let ways = self.card.iter().filter(|line| line.occasion.is_of_loading());
+        ways.min_by_key(|line| line.reserved)
+            .filter(|line| line.reserved > steps)
+    }
+
+    /// The lines with their verdicts, as documents have them, of a run whose steps reserve so much.
+    pub fn judged(&self, steps: Bytes, room: Option<Room<'_>>, host: HostRoom) -> AroundDocument<'_> {
+        let judge = |line| JudgedOccasion {
             line,
             verdict: room.map(|room| line.fit(room, host.processes).verdict),
-        });
+        };
         AroundDocument {
-            card: card.collect(),
+            loading_over_steps: self.loading_over(steps).map(judge),
+            card: self.card.iter().map(judge).collect(),
             host: HostDocument {
                 uses: &self.host,
                 processes: host.processes,
@@ -256,6 +272,9 @@ impl Around {
 /// Memory around the steps, each line with its verdict.
 #[derive(Debug, Clone, Serialize)]
 pub struct AroundDocument<'a> {
+    /// Loading of the model, if that takes more than the steps do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loading_over_steps: Option<JudgedOccasion<'a>>,
     card: Vec<JudgedOccasion<'a>>,
     host: HostDocument<'a>,
 }

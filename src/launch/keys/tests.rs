@@ -30,6 +30,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("qwen_vl_series", include_str!("fields/qwen_vl_series.tsv")),
     ("showui", include_str!("fields/showui.tsv")),
     ("glm4", include_str!("fields/glm4.tsv")),
+    ("run_clm", include_str!("fields/run_clm.tsv")),
 ];
 
 /// Rows that are no field of the tool's classes, and why they are there: table, key, reason.
@@ -200,4 +201,12 @@ fn options_of_what_is_off_are_off_too() {
     assert_eq!(fate("fp16.auto_cast"), &Fate::Off(NotSimulated::Precision));
     assert_eq!(fate("eigenvalue.max_iter"), &Fate::Off(NotSimulated::Kernels));
     assert!(matches!(fate("sparse_attention.mode"), Fate::NotSimulated(_)));
+}
+
+/// Options by which a run is told to be of an older transformers are none of the version whose fields are listed.
+#[test]
+fn what_version_5_has_no_more_is_no_field_of_it() {
+    for key in crate::lines::BEFORE_5 {
+        assert!(!fields("transformers").contains_key(key), "{key}");
+    }
 }

@@ -135,7 +135,8 @@ impl<'a> Machine<'a> {
             Value::Class(_) => self.make(&callee, arguments, place),
             Value::Symbol(path) => {
                 let path = path.clone();
-                match self.builtin(&path, &arguments) {
+                let read = self.loaded(&path, &arguments, place);
+                match read.or_else(|| self.builtin(&path, &arguments)) {
                     Some(value) => value,
                     None => self.called(callee, arguments, place),
                 }
@@ -372,6 +373,9 @@ impl<'a> Machine<'a> {
             _ => None,
         };
         match (name, first) {
+            // Of paths, which are texts here.
+            ("with_name", Some(name)) => Value::text(&name),
+            ("resolve" | "absolute" | "expanduser" | "as_posix", None) => Value::text(text),
             ("lower", _) => Value::text(&text.to_lowercase()),
             ("upper", _) => Value::text(&text.to_uppercase()),
             ("strip", None) if arguments.places.is_empty() => Value::text(text.trim()),

@@ -61,6 +61,8 @@ pub(crate) struct Options {
     pub is_given: bool,
     /// Several processes run the program.
     pub is_several: bool,
+    /// Files of settings that are here, by their names.
+    pub files: Vec<(String, Json)>,
 }
 
 pub(super) struct Machine<'a> {
@@ -128,6 +130,8 @@ impl<'a> Machine<'a> {
     pub fn start(&mut self, units: impl Iterator<Item = usize>) -> Id {
         let scope = self.heap.scope(None);
         self.heap.set_name(scope, "__name__", Value::text("__main__"));
+        // Of its own path the folder is not known.
+        self.heap.set_name(scope, "__file__", Value::text("script.py"));
         for unit in units {
             self.unit = unit;
             if self.block(&self.units[unit].body, scope) == Flow::Raise {

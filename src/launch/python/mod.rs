@@ -3,8 +3,10 @@
 
 mod assignment;
 mod call;
+mod elsewhere;
 mod expression;
 mod facts;
+mod files;
 mod heap;
 mod machine;
 mod model;
@@ -42,14 +44,16 @@ pub(crate) struct Program {
     pub files: Vec<(String, String)>,
     card: Option<String>,
     is_notebook: bool,
+    /// Files of settings that it names where it reads them.
+    mentioned: Vec<String>,
 }
 
 /// What a program starts.
 pub(crate) enum Started {
     /// A run of its own.
     Run(Facts),
-    /// A command, as a line of the shell.
-    Command(String),
+    /// A command, as a line of the shell, and files that the program writes before.
+    Command(String, Vec<(String, String)>),
 }
 
 /// Returns true for the text of a notebook.
@@ -71,8 +75,10 @@ impl Program {
             files: Vec::new(),
             card: None,
             is_notebook: is_notebook(name, text),
+            mentioned: Vec::new(),
         };
         if !out.is_notebook {
+            out.mentioned = files::mentioned(text);
             out.units.push(Unit::parse(text, None)?);
             return Ok(out);
         }
@@ -97,6 +103,11 @@ impl Program {
     fn module(&self) -> &str {
         let name = self.name.rsplit('/').next().unwrap_or(&self.name);
         name.strip_suffix(".py").unwrap_or(name)
+    }
+
+    /// Files of settings that it names where it reads them.
+    pub fn mentioned(&self) -> &[String] {
+        &self.mentioned
     }
 
     /// True if a command of these words starts it.
@@ -140,7 +151,7 @@ pub(crate) fn read(
     if !trains(&machine) {
         start_main(&mut machine, scope);
     }
-    let command = started_command(&machine);
+    let command = started_command(&machine).or_else(|| elsewhere::started(&machine));
     if let Some(mut facts) = Finder::new(&mut machine).find()? {
         facts.card = (facts.asks_card && told.is_none()).then_some(match program.is_notebook {
             true => OpenCard::OfNotebook,
@@ -153,10 +164,10 @@ pub(crate) fn read(
         return Ok(Started::Run(facts));
     }
     if let Some(command) = command {
-        return Ok(Started::Command(command));
+        return Ok(Started::Command(command, machine.written()));
     }
     if crate::command::looks_like("", &program.commands) {
-        return Ok(Started::Command(program.commands.clone()));
+        return Ok(Started::Command(program.commands.clone(), machine.written()));
     }
     Err(nothing(&machine, program.is_notebook))
 }
@@ -235,8 +246,22 @@ fn started_command(machine: &Machine<'_>) -> Option<String> {
             }
             _ => return None,
         };
+        let settings = settings_of(machine, object.arguments.named("env").unwrap_or(&machine.environ));
+        let line = settings + &line;
         crate::command::looks_like("", &line).then_some(line)
     })
+}
+
+/// Variables of an environment that the program sets, as lines of a shell.
+fn settings_of(machine: &Machine<'_>, environ: &Value) -> String {
+    let Value::Dict(id) = environ else { return String::new() };
+    let items = machine.heap.dicts[*id].items.iter();
+    let lines = items.filter_map(|(name, value)| {
+        let Value::Str(name) = name else { return None };
+        let value = machine.shown(value)?;
+        Some(format!("export {name}={}\n", shlex::try_quote(&value).ok()?))
+    });
+    lines.collect()
 }
 
 /// Why a program starts nothing, and what to do.
@@ -286,6 +311,7 @@ impl Options {
             values,
             is_given,
             is_several,
+            files: Vec::new(),
         }
     }
 }

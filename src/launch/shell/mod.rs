@@ -17,6 +17,7 @@ mod pattern;
 mod starting;
 mod state;
 mod syntax;
+mod task;
 mod translate;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -656,8 +656,13 @@ impl Shell<'_> {
 
     /// Keeps a program that may train.
     fn record(&mut self, started: &Started, state: &State) {
-        // What Slurm tells is used by scripts, and by no trainer.
-        let exported = state.exported().filter(|(name, _)| !name.starts_with("SLURM_"));
+        // What Slurm and clouds tell is used by scripts, and by no trainer.
+        let is_told = |name: &str| {
+            ["SLURM_", "SKYPILOT_", "DSTACK_"]
+                .iter()
+                .any(|begin| name.starts_with(begin))
+        };
+        let exported = state.exported().filter(|(name, _)| !is_told(name));
         let mut settings: Vec<(String, String)> = exported
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();

@@ -1,14 +1,16 @@
-//! Files that hold commands of a shell without being scripts: makefiles, notes in Markdown, batch files of Windows and
-//! scripts of PowerShell, as scripts. Lines keep their numbers.
+//! Files that hold commands of a shell without being scripts: makefiles, justfiles, notes in Markdown, batch files of Windows
+//! and scripts of PowerShell, as scripts, whose lines keep their numbers; and jobs ([`super::task`]).
 
-use super::is_name;
+use super::{is_name, task};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Makefile,
+    Justfile,
     Notes,
     Batch,
     PowerShell,
+    Task,
 }
 
 /// Kind of a file that is no script, by its name, or by how it begins.
@@ -23,6 +25,12 @@ pub(super) fn kind(name: &str, text: &str) -> Option<Kind> {
         .to_ascii_lowercase();
     if name == "makefile" || name == "gnumakefile" || ends(&[".mk", ".make"]) {
         return Some(Kind::Makefile);
+    }
+    if name == "justfile" || name == ".justfile" || ends(&[".just"]) {
+        return Some(Kind::Justfile);
+    }
+    if task::is_one(&name, text) {
+        return Some(Kind::Task);
     }
     if ends(&[".bat", ".cmd"]) || first.starts_with("@echo off") {
         return Some(Kind::Batch);
@@ -40,6 +48,8 @@ pub(super) fn kind(name: &str, text: &str) -> Option<Kind> {
 pub(super) fn to_shell(name: &str, text: &str) -> Option<String> {
     match kind(name, text)? {
         Kind::Makefile => makefile(text, None),
+        Kind::Justfile => Some(justfile(text)),
+        Kind::Task => task::to_shell(text),
         Kind::Notes => Some(notes(text)),
         Kind::Batch => Some(batch(text)),
         Kind::PowerShell => Some(power_shell(text)),
@@ -82,7 +92,9 @@ pub(super) fn makefile(text: &str, wanted: Option<&str>) -> Option<String> {
             is_name(name).then(|| (name.to_owned(), *sign, value.trim().to_owned()))
         });
         out.push(match (is_recipe, assignment, target) {
-            (true, ..) if is_taken => of_make(line.trim_start_matches(['\t', '@', '-'])),
+            // A line that goes on begins with an option rather than with a mark of make's.
+            (true, ..) if is_taken && is_joined => of_make(line.trim_start()),
+            (true, ..) if is_taken => of_make(line.trim_start_matches(['\t', '@', '-', '+'])),
             (true, ..) => String::new(),
             (_, Some((name, "?=", value)), _) => format!(": \"${{{name}:={}}}\"", of_make(&value).replace('"', "\\\"")),
             (_, Some((name, _, value)), _) => format!("{name}=\"{}\"", of_make(&value).replace('"', "\\\"")),
@@ -94,6 +106,50 @@ pub(super) fn makefile(text: &str, wanted: Option<&str>) -> Option<String> {
         });
     }
     Some(out.join("\n"))
+}
+
+/// Commands of a justfile: `x := "…"` is a variable, `{{x}}` its value.
+fn justfile(text: &str) -> String {
+    let mut is_continued = false;
+    let line = |line: &str| {
+        let is_joined = std::mem::replace(&mut is_continued, line.ends_with('\\'));
+        let plain = line.trim_start();
+        if is_joined {
+            return of_braces(plain);
+        }
+        if line.starts_with([' ', '\t']) {
+            return of_braces(plain.trim_start_matches(['@', '-']));
+        }
+        match line.trim_start_matches("export ").split_once(":=") {
+            Some((name, value)) if is_name(name.trim()) => {
+                let value = value.trim().trim_matches(['"', '\'']);
+                format!("{}=\"{}\"", name.trim(), of_braces(value).replace('"', "\\\""))
+            }
+            _ => String::new(),
+        }
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    lines.join("\n")
+}
+
+/// `{{x}}` as `${x}`.
+fn of_braces(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{{") {
+        out.push_str(before);
+        match behind.split_once("}}") {
+            Some((name, after)) if is_name(name.trim()) => {
+                out.push_str(&format!("${{{}}}", name.trim()));
+                rest = after;
+            }
+            _ => {
+                out.push_str("{{");
+                rest = behind;
+            }
+        }
+    }
+    out + rest
 }
 
 /// A line of a makefile with a shell's variables: `$(X)` is `${X}`, `$$` is `$`.

@@ -85,9 +85,12 @@ impl Estimate {
     pub(super) fn shortened(&self, open: &OpenLengths, standing: &mut Standing) -> Result<AtLength, Failure> {
         let (mut seq, mut refused) = (open.most, None);
         loop {
-            let (model, setup, parallel) = self.at_length(open, seq)?;
-            let report = predict_if_there_is_room(&model, &setup, parallel.as_ref(), self.room.gpu()?);
-            let report = match report {
+            let gpu = self.room.gpu()?;
+            let run = self.at_length(open, seq).and_then(|(model, setup, parallel)| {
+                let report = predict_if_there_is_room(&model, &setup, parallel.as_ref(), gpu)?;
+                Ok(report.map(|report| (report, (model, setup, parallel))))
+            });
+            let run = match run {
                 Err(error) if seq < SHORTEST => return Err(refused.unwrap_or(error)),
                 Err(error) => {
                     refused.get_or_insert(error);
@@ -98,9 +101,9 @@ impl Estimate {
                     refused = None;
                     None
                 }
-                Ok(report) => report,
+                Ok(run) => run,
             };
-            let Some(report) = report else {
+            let Some((report, run)) = run else {
                 if seq < SHORTEST {
                     return Err(Failure::Input("no samples have room".into()));
                 }
@@ -120,7 +123,7 @@ impl Estimate {
                     );
                 }
             }
-            return Ok((model, setup, parallel));
+            return Ok(run);
         }
     }
 

@@ -25,13 +25,16 @@ impl Estimate {
         let (mut standing, open) = self.take_launch(format)?;
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
-        let mut parallel = self.parallel.over(self.subject.parallel()?)?;
         let (clock, expense, names) = (self.clock()?, self.time.expense()?, self.subject.names());
-        let (mut model, mut setup) = self.subject.clone().read(&self.setup)?;
         standing.left_out.extend(names.left_out());
-        if let Some(open) = open.as_ref().filter(|open| open.is_unlimited) {
-            (model, setup, parallel) = self.shortened(open, &mut standing)?;
-        }
+        let (model, setup, parallel) = match open.as_ref().filter(|open| open.is_unlimited) {
+            Some(open) => self.shortened(open, &mut standing)?,
+            None => {
+                let parallel = self.parallel.over(self.subject.parallel()?)?;
+                let (model, setup) = self.subject.clone().read(&self.setup)?;
+                (model, setup, parallel)
+            }
+        };
         let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
         let clock = clock.filter(|_| timed);
         let (mut report, time) = match &clock {
@@ -57,6 +60,7 @@ impl Estimate {
         let workers = self.time.data(setup.batch).map_or(0, |data| data.workers);
         let beside = Beside::of(&report, &model, parallel.as_ref(), workers);
         let around = guarded(|| around(&model, &setup, gpu, beside))?;
+        let steps = report.peak_reserved;
         if let Some(many) = many_lengths.clone().filter(|_| format != Format::Text) {
             report.may_reserve(many);
         }
@@ -84,7 +88,7 @@ impl Estimate {
                 output::print_json(&names.remarked(standing.grade(EstimateDocument {
                     parallel,
                     memory,
-                    around: Some(around.judged(room, host)),
+                    around: Some(around.judged(steps, room, host)),
                     ms,
                     time,
                 })))

@@ -38,6 +38,18 @@ pub fn render(around: &Around, (target, host): (Option<&(Target, Fit)>, HostRoom
     out
 }
 
+/// Says that loading the model takes more than a step, if it does.
+pub fn loading_over(around: &Around, (target, processes): (Option<&(Target, Fit)>, u64), steps: Bytes) -> String {
+    let Some(line) = around.loading_over(steps) else {
+        return String::new();
+    };
+    let said = phrase!(around.loading_over, bytes = gib(line.reserved));
+    let verdict = target.map(|(target, _)| line.fit(target.room(), processes).verdict);
+    let style = verdict.map_or(STRONG, paint::verdict);
+    let judged = verdict.map_or_else(String::new, |verdict| format!(": {}", verdict.name()));
+    format!("{style}{said} ({}){judged}{style:#}\n", occasion(line.occasion))
+}
+
 const fn occasion(of: Occasion) -> &'static str {
     match of {
         Occasion::LoadMoved => phrase!(around.load_moved),

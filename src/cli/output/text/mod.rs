@@ -83,6 +83,10 @@ impl Estimate<'_> {
         let sections = [
             heading::render(self, width),
             verdict::render(self.target.as_ref(), (self.left_out, self.lengths), width),
+            self.around.map_or_else(String::new, |(around, host)| {
+                let of = (self.target.as_ref(), host.processes);
+                around::loading_over(around, of, self.report.peak_reserved)
+            }),
             phases::render(self.report, width),
             self.time
                 .as_ref()

@@ -4,16 +4,27 @@ use serde_json::Value as Json;
 
 use super::Finder;
 use crate::left_out::{Aspect, Direction};
-use crate::python::heap::Value;
+use crate::python::heap::{Dict, Value};
 use crate::python::source::Place;
 use crate::tool::Tool;
 
 /// Start and end of the path of maestro's functions that train; between them is the family of the model.
 const MAESTRO: [&str; 2] = ["maestro.trainer.models.", ".train"];
 
+/// Settings of which nothing is known.
+fn open_dict() -> Dict {
+    Dict {
+        items: Vec::new(),
+        is_open: true,
+    }
+}
+
 impl Finder<'_, '_> {
     /// A call of such a function; false if there is none.
     pub(super) fn of_library(&mut self) -> bool {
+        if self.of_tool() {
+            return true;
+        }
         let found = self.machine.calls(&["train"]).find_map(|(call, _)| {
             let object = &self.machine.heap.objects[call];
             let path = self.machine.path(&object.callee)?;
@@ -37,6 +48,51 @@ impl Finder<'_, '_> {
                 why,
                 (Aspect::Model, Direction::AnotherRun),
             );
+        }
+        true
+    }
+
+    /// A tool that is started as a function: ms-swift's `sft_main` and its kin with an object of settings, LLaMA-Factory's
+    /// `run_exp` with a dictionary.
+    fn of_tool(&mut self) -> bool {
+        let names = ["sft_main", "pt_main", "rlhf_main", "run_exp"];
+        let found = self.machine.calls(&names).find_map(|(call, _)| {
+            let object = &self.machine.heap.objects[call];
+            let path = self.machine.path(&object.callee)?;
+            let tool = match path.split('.').next()? {
+                "swift" => Tool::MsSwift,
+                "llamafactory" | "llmtuner" => Tool::LlamaFactory,
+                _ => return None,
+            };
+            Some((tool, path, object.arguments.places.first().cloned(), object.place))
+        });
+        let Some((tool, path, told, place)) = found else {
+            return false;
+        };
+        self.use_tool(tool);
+        // Its preferences are learnt with DPO where nothing is said (`RLHFArguments.rlhf_type`).
+        if path.ends_with("rlhf_main") {
+            self.tell("rlhf_type", "dpo", place);
+        }
+        let told = match told {
+            Some(Value::Dict(id)) => self.machine.heap.dicts[id].clone(),
+            Some(value @ Value::Object(_)) => self.object(&value).map_or_else(open_dict, |(_, _, arguments, _)| Dict {
+                is_open: arguments.is_open || !arguments.places.is_empty(),
+                items: arguments
+                    .names
+                    .iter()
+                    .map(|(name, value)| (Value::text(name), value.clone()))
+                    .collect(),
+            }),
+            _ => open_dict(),
+        };
+        if told.is_open {
+            self.partly_read(&path, place, (Aspect::Setting, Direction::AnotherRun));
+        }
+        for (name, value) in &told.items {
+            if let Value::Str(name) = name {
+                self.say(name, value, place);
+            }
         }
         true
     }
