@@ -40,6 +40,24 @@ fn ways_to_load_are_those_of_the_setup() {
     assert_eq!(occasions(&parts), ["load_partitioned", "gather"]);
 }
 
+/// Two GPUs share what each quantises whole while it loads.
+#[test]
+fn loading_that_takes_more_than_a_step_is_said_at_the_top() {
+    let shared = "qwen2.5-1.5b --freeze qlora --precision bf16-amp --trainer trl_sft --strategy fsdp1 --world 2 --seq 64 --ckpt full";
+    let words: Vec<&str> = shared.split(' ').collect();
+    let more = around(&words);
+    let over = &more["loading_over_steps"];
+    assert_eq!(over["occasion"], "load_quantised", "{more}");
+    assert_eq!(over["reserved"], more["card"][0]["reserved"]);
+    let text = run(["estimate"].iter().chain(&words)).stdout;
+    let places = ["Loading the model takes more than a step", "Peak per phase"].map(|part| text.find(part));
+    assert!(
+        matches!(places, [Some(headline), Some(peaks)] if headline < peaks),
+        "{text}"
+    );
+    assert!(around(&["gpt2"])["loading_over_steps"].is_null());
+}
+
 #[test]
 fn the_host_has_what_is_offloaded_and_a_verdict() {
     let kept = around(&["gpt2", "--strategy", "deepspeed2", "--world", "2"]);

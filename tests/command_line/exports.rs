@@ -174,3 +174,12 @@ fn the_real_tools_read_them() {
     let said = python("load.py", folder.path());
     assert_eq!(lines_with(&said, "read "), written, "{said}");
 }
+
+/// Launch files that are drawn, whose settings the tools' own parsers read.
+#[test]
+fn drawn_launch_files_are_read_as_the_tools_read_them() {
+    let said = python("read_launches.py", Path::new(env!("CARGO_BIN_EXE_vramscope")));
+    let compared = said.lines().find_map(|line| line.strip_prefix("compared "));
+    assert_eq!(compared, Some("60 of 60"), "{said}");
+    assert_eq!(lines_with(&said, "read "), 60, "{said}");
+}

@@ -6,6 +6,7 @@
 //!
 //! Inputs are valid ones that are damaged. Pickles and snapshots are also generated, most of them well-formed, so that
 //! damage reaches the code behind the first opcodes. Every input is read, and the text of its findings is made.
+//! Launch files (readers `launch-shell` and so on) are read with what they name, and resolved.
 //! Runs (reader `configurations`) are generated and simulated: a configuration of any family with some entries changed,
 //! and a setup. Recordings (reader `recordings`) are read and replayed, those of all sizes at one of their sizes.
 //!
@@ -16,6 +17,7 @@
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
 mod configured;
+mod launched;
 mod mutate;
 mod pickled;
 mod recorded;
@@ -129,6 +131,9 @@ fn feed(reader: &str, input: &[u8]) -> bool {
     }
     if reader == seeds::RECORDINGS {
         return recorded::feed(input);
+    }
+    if let Some(name) = launched::file_of(reader) {
+        return launched::feed(name, input);
     }
     if reader == "pickle" {
         return Pickle::read(input).is_ok_and(|pickle| {

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 
-use crate::configured;
 use crate::mutate::Write;
 use crate::pickled::Pickler;
+use crate::{configured, launched};
 
 /// Names of the readers.
-pub const READERS: [&str; 13] = [
+pub const READERS: [&str; 19] = [
     CRASHES,
     "oom",
     "summary",
@@ -24,6 +24,12 @@ pub const READERS: [&str; 13] = [
     "pickle",
     RECORDINGS,
     RUNS,
+    "launch-shell",
+    "launch-python",
+    "launch-notebook",
+    "launch-yaml",
+    "launch-json",
+    "launch-toml",
 ];
 
 /// Name of whole crashes: the examples of all kinds of evidence, which the mutator cuts and mixes.
@@ -118,7 +124,7 @@ fn whole(reader: &str) -> Option<Vec<Vec<u8>>> {
         "snapshot" => Some(vec![snapshot()]),
         RECORDINGS => Some(RECORDED.iter().map(|gzipped| unpacked(gzipped)).collect()),
         RUNS => texts(&[r#"{"config": {"model_type": "gpt2"}, "case": {"model": "x", "batch": 2, "seq": 64}}"#]),
-        _ => None,
+        other => launched::file_of(other).map(launched::seeds),
     }
 }
 
