@@ -32,7 +32,13 @@ pub(crate) struct Reading {
     set: BTreeMap<&'static str, usize>,
     /// Script or module of a command.
     script: Option<String>,
+    /// Keys that no table knows.
+    unknown: usize,
 }
+
+/// Unknown keys of which a similar one is looked for: a file with more of them is of something else, and the search takes as
+/// long as all keys are many.
+const MOST_SOUGHT: usize = 256;
 
 impl Reading {
     pub fn new(tool: Tool) -> Self {
@@ -42,6 +48,7 @@ impl Reading {
             lines: Vec::new(),
             set: BTreeMap::new(),
             script: None,
+            unknown: 0,
         }
     }
 
@@ -126,7 +133,11 @@ impl Reading {
                 Some(Meaning::NotSimulated(why, _)) => Fate::NotSimulated(why.text().to_owned()),
                 // Whatever it is, it is off.
                 None if !entry.value.is_number() && is_off(&entry.value, "") => Fate::NoEffect(NoEffect::Unset),
-                None => unknown(&key, &known),
+                None if self.unknown >= MOST_SOUGHT => Fate::Unknown(None),
+                None => {
+                    self.unknown += 1;
+                    unknown(&key, &known)
+                }
             };
             self.lines.push(Line {
                 source,
