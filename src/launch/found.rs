@@ -213,12 +213,7 @@ fn of_ms_swift() -> [Found; 5] {
             &["ms_swift_video.sh"],
             true,
             json!({"world": 4, "batch": 4, "strategy": "deepspeed3", "freeze": "none", "loss": "fused_linear"}),
-            &[
-                "padding_free",
-                "reduce_bucket_size",
-                "prefetch",
-                "persistence",
-            ],
+            &["padding_free", "reduce_bucket_size", "prefetch", "persistence"],
         ),
         found(
             &["ms_swift_two_nodes.sh"],

@@ -43,7 +43,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         precision(draft, tool, model, &mut out);
     }
     let is_sharded = is_sharded(&draft.fsdp, tool);
-    let other_loss = loss_of(draft, tool, is_sharded.then(|| draft.fsdp.runs(tool != Tool::Axolotl)));
+    let other_loss = loss_of(draft, tool, is_sharded.then(|| fsdp_version(draft, tool)));
     gpus((draft, tool), other_loss.is_some(), model, &mut out);
     liger(draft, tool, model, &mut out);
     if draft.cuts_loss == Some(true) && other_loss.is_none() {
@@ -598,6 +598,11 @@ fn is_sharded(fsdp: &Fsdp, tool: Tool) -> bool {
     fsdp.is_on == Some(true) || tool == Tool::Axolotl && *fsdp != Fsdp::default()
 }
 
+/// The version of FSDP that a tool's run has.
+fn fsdp_version(draft: &Draft, tool: Tool) -> u64 {
+    draft.fsdp.runs(tool != Tool::Axolotl, draft.is_before_5 == Some(true))
+}
+
 /// Puts FSDP into a case.
 fn fsdp((draft, tool): (&Draft, Tool), takes_images: bool, processes: Processes, out: &mut Resolved) {
     let given = &draft.fsdp;
@@ -606,7 +611,7 @@ fn fsdp((draft, tool): (&Draft, Tool), takes_images: bool, processes: Processes,
             .push(Note::WrappedClasses.with([("names", names.clone())]));
     }
     // axolotl sets accelerate's variables by itself, and no version without a key.
-    let version = given.runs(tool != Tool::Axolotl, draft.is_before_5 == Some(true));
+    let version = fsdp_version(draft, tool);
     let strategy = match (version, given.reshards) {
         (2, Some(false)) => "fsdp_no_reshard",
         (2, _) => "fsdp",

@@ -34,6 +34,10 @@ fn main() -> ExitCode {
         Some((command, rest)) => (command.as_str(), rest),
         None => ("help", &[][..]),
     };
+    if rest.iter().any(|arg| matches!(arg.as_str(), "--help" | "-h")) {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
     let done = match command {
         "serve" => commands::serve(rest),
         "test" => commands::test(rest),

@@ -42,6 +42,7 @@ class KernelsTest(unittest.TestCase):
     """What a kernel's line says."""
 
     def test_each_kernel_is_right_and_timed(self) -> None:
+        """A convolution and attention, forward and backward."""
         passes = [{**one, "pass": kind} for one in (CONVOLUTION, ATTENTION) for kind in ("forward", "backward")]
         found = run(*passes, PLACES)
         self.assertEqual([line["i"] for line in found], [0, 1, 2, 3, 4])
@@ -50,10 +51,12 @@ class KernelsTest(unittest.TestCase):
             self.assertGreaterEqual(len(line["samples_ns"]), kernels.FEWEST)
 
     def test_a_kernel_that_pytorch_lacks_says_so(self) -> None:
+        """A class that PyTorch has no function of."""
         (line,) = run({**PLACES, "class": "gemm"})
         self.assertIn("gemm", line["unsupported"])
 
     def test_a_wrong_result_and_one_that_is_no_number_fail(self) -> None:
+        """Results are compared, and what is no number is no result."""
         wanted = torch.ones(100)
         self.assertTrue(kernels.compared([(wanted.clone(), wanted)], 0.01)["passed"])
         self.assertFalse(kernels.compared([(wanted * 1.1, wanted)], 0.01)["passed"])
@@ -62,6 +65,7 @@ class KernelsTest(unittest.TestCase):
         self.assertIsNone(bad["max_error"])
 
     def test_the_pace_is_followed_by_windows_alone(self) -> None:
+        """Lines of windows, and nothing else."""
         printed = io.StringIO()
         with mock.patch.object(pace, "MIX", 20), contextlib.redirect_stdout(printed):
             pace.main(["--device", "cpu", "--windows", "3"])

@@ -108,7 +108,7 @@ class Maker:
         def check(found: Any) -> list[Pair]:
             result, parts = one_head()
             wanted = torch.autograd.grad(result, parts, gradient[-1, -1].double())
-            return [(x[-1, -1], y) for x, y in zip(found, wanted)]
+            return [(x[-1, -1], y) for x, y in zip(found, wanted, strict=True)]
 
         return Job(
             f"{kernel['algorithm']} attention backward",
