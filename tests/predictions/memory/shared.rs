@@ -64,8 +64,9 @@ fn within(errors: &[f64], limit: f64) -> usize {
     errors.iter().filter(|error| error.abs() <= limit).count()
 }
 
-/// Of 140 runs 127 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of a tied table of an encoder,
-/// and a model that a script makes on the card is laid out otherwise once DeepSpeed has cast it.
+/// Of 209 runs 180 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of a tied table of an encoder,
+/// a model that a script makes on the card is laid out otherwise once DeepSpeed has cast it, and TRL checkpoints adapters under
+/// stage 3 in the reentrant way.
 #[test]
 fn drawn_runs_on_several_gpus_are_predicted() {
     let rows = all();
@@ -79,12 +80,12 @@ fn drawn_runs_on_several_gpus_are_predicted() {
         .map(|(row, bytes)| errors(*bytes, &row.recorded)[0])
         .collect();
     assert!(
-        within(&recorded, 0.001) * 140 >= 127 * recorded.len(),
+        within(&recorded, 0.001) * 209 >= 180 * recorded.len(),
         "{}",
         within(&recorded, 0.001)
     );
     assert!(
-        within(&recorded, 0.01) * 140 >= 136 * recorded.len(),
+        within(&recorded, 0.01) * 209 >= 202 * recorded.len(),
         "{}",
         within(&recorded, 0.01)
     );
@@ -96,7 +97,7 @@ fn drawn_runs_on_several_gpus_are_predicted() {
     );
 }
 
-/// A recording without a GPU is the oracle of the others: 44 of 46 are within 0.1% of what two H200 took.
+/// A recording without a GPU is the oracle of the others: 79 of 83 are within 0.1% of what two H200 took.
 #[test]
 fn recordings_are_what_the_gpus_took() {
     let rows: Vec<Row> = rows(FILE);
@@ -106,7 +107,7 @@ fn recordings_are_what_the_gpus_took() {
     let peaks: Vec<f64> = both
         .map(|(recorded, measured)| errors((recorded.peak, recorded.reserved), measured)[0])
         .collect();
-    assert!(within(&peaks, 0.001) >= 44, "{peaks:?}");
+    assert!(within(&peaks, 0.001) >= 79, "{peaks:?}");
 }
 
 #[test]
