@@ -42,8 +42,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if !has_engine {
         precision(draft, tool, model, &mut out);
     }
-    let is_sharded = is_sharded(&draft.fsdp, tool);
-    let other_loss = loss_of(draft, tool, is_sharded.then(|| fsdp_version(draft, tool)));
+    let other_loss = loss_of(draft, tool, sharding_version(draft, tool));
     gpus((draft, tool), other_loss.is_some(), model, &mut out);
     liger(draft, tool, model, &mut out);
     if draft.cuts_loss == Some(true) && other_loss.is_none() {
@@ -601,6 +600,11 @@ fn is_sharded(fsdp: &Fsdp, tool: Tool) -> bool {
 /// The version of FSDP that a tool's run has.
 fn fsdp_version(draft: &Draft, tool: Tool) -> u64 {
     draft.fsdp.runs(tool != Tool::Axolotl, draft.is_before_5 == Some(true))
+}
+
+/// The same, if it shards the model.
+fn sharding_version(draft: &Draft, tool: Tool) -> Option<u64> {
+    is_sharded(&draft.fsdp, tool).then(|| fsdp_version(draft, tool))
 }
 
 /// Puts FSDP into a case.

@@ -27,7 +27,8 @@ fn a_file_gives_the_bytes_of_its_setup() {
     let launched = run_on(one, FILE);
     assert_eq!(launched.code, Some(0), "{}", launched.stderr);
     let flags = "estimate qwen2.5-vl-3b --batch 2 --accum 4 --seq 1024 --freeze lora --rank 32 --lora-targets attention \
-                 --ckpt trained --optim adamw_fused --clip --precision bf16-amp --trainer transformers --format json";
+                 --ckpt trained --optim adamw_fused --clip --precision bf16-amp --trainer transformers --loading loaded \
+                 --pad-to-multiple-of 8 --format json";
     let said = run(flags.split_ascii_whitespace());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(bytes(&launched.stdout), bytes(&said.stdout));

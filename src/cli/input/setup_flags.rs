@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn each_setting_has_a_flag_that_takes_its_own_value() {
-        let given = json!({
+        let given = r#"{
             "batch": 4, "seq": 64, "lengths": [3, 4], "packing": "packed", "images": 2, "image": 448, "grid": [24, 36],
             "image_sizes": [[480, 640], [300, 200]], "frames": 8, "precision": "fp32", "optim": "sgd", "ckpt": "full",
             "attn": "eager", "packages": "fla", "freeze": "lora", "frozen_weights": "autocast", "rank": 8, "lora_dropout": 0.05,
@@ -271,9 +271,10 @@ mod tests {
             "zero_grad": "to_zero", "autocast_cache": false, "ema": true, "loss": "fused_linear",
             "trainer": "transformers", "completion": 40, "reference": "precomputed", "generation": "vllm",
             "steps_per_generation": 2, "num_iterations": 2, "use_cache": false,
-            "beside": 700, "compile": true,
-        });
-        let asked: Setup = serde_json::from_value(given).expect("it is a setup");
+            "beside": 700, "compile": true, "pad_to_multiple_of": 8, "image_counts": [1, 3], "pixels": "processor",
+            "loading": "loaded", "fetched": 70, "liger": "norms-mlps", "labels": [3, 2]
+        }"#;
+        let asked: Setup = serde_json::from_str(given).expect("it is a setup");
         let words = Setting::ALL.iter().map(|setting| {
             let change = setting.of(&asked);
             assert_ne!(

@@ -26,7 +26,6 @@ impl Estimate {
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let (clock, expense, names) = (self.clock()?, self.time.expense()?, self.subject.names());
-        standing.left_out.extend(names.left_out());
         let (model, setup, parallel) = match open.as_ref().filter(|open| open.is_unlimited) {
             Some(open) => self.shortened(open, &mut standing)?,
             None => {
@@ -35,6 +34,8 @@ impl Estimate {
                 (model, setup, parallel)
             }
         };
+        // Known once the model was read.
+        standing.left_out.extend(names.left_out());
         let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
         let clock = clock.filter(|_| timed);
         let (mut report, time) = match &clock {
