@@ -101,7 +101,16 @@ fn tables(i18n: Words, view: &AroundView) -> AnyView {
         1 => t_string!(i18n, around.needs).to_owned(),
         n => t_string!(i18n, around.of_all, n = n.to_string()),
     };
+    let steps = simulation.outcome.with_untracked(|outcome| match outcome {
+        Outcome::Ready(run) => Some(run.figures.peak_reserved),
+        _ => None,
+    });
+    let over = steps.and_then(|steps| view.around.loading_over(steps)).map(|line| {
+        let said = t_string!(i18n, around.loading_over, bytes = gib(line.reserved));
+        view! { <p data-testid="loading-over">{said}</p> }
+    });
     view! {
+        {over}
         <table class="around-lines">
             <caption>{t!(i18n, around.card)}</caption>
             <tbody>{of_card.collect_view()}</tbody>
