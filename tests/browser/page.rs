@@ -316,6 +316,9 @@ impl Page {
                 Err(error) if !is_moved(&error) => return Err(error),
                 Ok(false) | Err(_) => assert!(begin.elapsed() < PATIENCE, "{selector}: every click missed it"),
             }
+            // What sticks to the top of the window may cover it, which a person scrolls away from.
+            let centre = "arguments[0].scrollIntoView({ block: 'center' })";
+            let _ = self.driver.execute(centre, vec![element.to_json()?]).await;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
