@@ -33,7 +33,7 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// The same of each sample that differs from the others, of one for all that do not.
+    /// Image tokens of each sample where samples differ; of one where all are alike.
     pub(crate) fn image_tokens_of_samples(&self, setup: &Setup) -> Vec<u64> {
         let samples = setup.samples_with_images();
         let tokens = samples

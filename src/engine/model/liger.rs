@@ -1,4 +1,4 @@
-//! What Liger 0.8.5 replaces in the models that it knows (`MODEL_TYPE_TO_APPLY_LIGER_FN` in
+//! Functions and modules that Liger 0.8.5 replaces in the models that it knows (`MODEL_TYPE_TO_APPLY_LIGER_FN` in
 //! `liger_kernel/transformers/monkey_patch.py`), as transformers 5.17 names their functions and modules: replacing a
 //! function of another name does nothing, as that of Qwen2.5-VL's rotary positions.
 
@@ -46,7 +46,7 @@ pub(crate) fn knows(model_type: &str) -> bool {
 
 /// Norms of a block of a decoder like Llama's, and the last one.
 const OF_BLOCKS: &[&str] = &["input_layernorm", "post_attention_layernorm", "norm"];
-/// The same, with those of queries and keys.
+/// Norms of a decoder's blocks, and of their queries and keys.
 const OF_HEADS_TOO: &[&str] = &[
     "input_layernorm",
     "post_attention_layernorm",
@@ -78,7 +78,7 @@ const fn decoder(norms: &'static [&'static str]) -> LigerPatches {
     }
 }
 
-/// The same with norms alone in a tower.
+/// Adds the norms of a tower, of which Liger replaces nothing else.
 const fn with_tower_norms(patches: LigerPatches, norms: Norms) -> LigerPatches {
     LigerPatches {
         tower: Replaced {
@@ -89,7 +89,7 @@ const fn with_tower_norms(patches: LigerPatches, norms: Norms) -> LigerPatches {
     }
 }
 
-/// The same without the rotary function, which has another name in transformers 5.17.
+/// Leaves the rotary function out: it has another name in transformers 5.17, and replacing it does nothing.
 const fn without_rope(patches: LigerPatches) -> LigerPatches {
     LigerPatches {
         language: Replaced {
@@ -100,7 +100,7 @@ const fn without_rope(patches: LigerPatches) -> LigerPatches {
     }
 }
 
-/// What it replaces in a model that is there.
+/// Patches of a model that is made already: modules that it has, found by their names.
 fn in_model(model_type: &str, text_type: &str) -> Option<LigerPatches> {
     Some(match model_type {
         "llama" | "mistral" | "qwen2" | "smollm3" | "phi3" | "granite" => decoder(OF_BLOCKS),
@@ -153,7 +153,7 @@ fn in_model(model_type: &str, text_type: &str) -> Option<LigerPatches> {
     })
 }
 
-/// What Liger replaces in a model of this type whose language model is of the other; `None` if it does not know the type.
+/// Patches of a model of this type with such a language model; `None` if Liger does not know the type.
 /// With `before`, classes are replaced before the model is made, and so all modules of each.
 pub(crate) fn patches(model_type: &str, text_type: &str, before: bool) -> Option<LigerPatches> {
     let of_model = in_model(model_type, text_type)?;

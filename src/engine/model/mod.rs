@@ -221,7 +221,7 @@ impl Model {
         liger::knows(self.model_type)
     }
 
-    /// What Liger's kernels of a setup replace in the model; `None` if it does not know the model.
+    /// Patches that a setup's Liger kernels make in the model; `None` if Liger does not know it.
     pub fn liger_patches(&self, setup: &Setup) -> Option<LigerPatches> {
         let text_type = self.config.family().text_type();
         let patches = liger::patches(self.model_type, text_type, setup.liger.before)?;

@@ -1,8 +1,7 @@
 //! What of a model is frozen.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-use super::{Choices, Kind, Needs, Value};
+use super::value::of_words;
+use super::{Choices, Needs};
 
 /// Parts of a vision-language model; the head is of the language model. A model without parts is a language model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,30 +134,7 @@ impl Default for Freeze {
     }
 }
 
-impl Value for Freeze {
-    const KIND: Kind = Kind::Choice(Self::CHOICES);
-
-    fn text(&self) -> String {
-        self.name().to_owned()
-    }
-
-    fn every() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
-}
-
-impl Serialize for Freeze {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Freeze {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(from)?;
-        Self::named(&name).ok_or_else(|| D::Error::unknown_variant(&name, Self::CHOICES.names))
-    }
-}
+of_words!(Freeze);
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,7 @@
 //! Kernels of Liger beside its loss.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-use super::{Choices, Kind, Needs, Value};
+use super::value::of_words;
+use super::{Choices, Needs};
 
 /// Kernels of the package liger-kernel (0.8.5) that take the place of a model's own functions, as the arguments of its
 /// `apply_liger_kernel_to_*` name them. Its loss is a setting of its own.
@@ -108,30 +107,7 @@ impl LigerKernels {
     }
 }
 
-impl Value for LigerKernels {
-    const KIND: Kind = Kind::Choice(Self::CHOICES);
-
-    fn text(&self) -> String {
-        self.name().to_owned()
-    }
-
-    fn every() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
-}
-
-impl Serialize for LigerKernels {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for LigerKernels {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(from)?;
-        Self::named(&name).ok_or_else(|| D::Error::unknown_variant(&name, Self::CHOICES.names))
-    }
-}
+of_words!(LigerKernels);
 
 #[cfg(test)]
 mod tests {

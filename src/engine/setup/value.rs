@@ -5,6 +5,38 @@ use serde::de::DeserializeOwned;
 
 use super::{Needs, Targets};
 
+/// Makes a type that has a word for each of its values (`name`, `named`, `ALL`, `CHOICES`) a setting's value, written as that word.
+macro_rules! of_words {
+    ($type:ty) => {
+        impl $crate::setup::value::Value for $type {
+            const KIND: $crate::setup::value::Kind = $crate::setup::value::Kind::Choice(Self::CHOICES);
+
+            fn text(&self) -> String {
+                self.name().to_owned()
+            }
+
+            fn every() -> Vec<Self> {
+                Self::ALL.to_vec()
+            }
+        }
+
+        impl ::serde::Serialize for $type {
+            fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $type {
+            fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let name = String::deserialize(from)?;
+                let unknown = || ::serde::de::Error::unknown_variant(&name, Self::CHOICES.names);
+                Self::named(&name).ok_or_else(unknown)
+            }
+        }
+    };
+}
+pub(super) use of_words;
+
 /// Form of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

@@ -306,11 +306,6 @@ impl<'m, 'a> Finder<'m, 'a> {
             return None;
         }
         Some(match value {
-            Value::None => Json::Null,
-            Value::Bool(truth) => Json::Bool(*truth),
-            Value::Int(number) => (*number).into(),
-            Value::Float(number) => serde_json::Number::from_f64(*number).map(Json::Number)?,
-            Value::Str(text) => Json::String(text.to_string()),
             Value::Symbol(path) => match dtype(path).filter(|_| path.starts_with("torch.")) {
                 Some(name) => Json::String(name.to_owned()),
                 // Members of enumerations: `TaskType.CAUSAL_LM`, `IntervalStrategy.STEPS`.
@@ -335,7 +330,7 @@ impl<'m, 'a> Finder<'m, 'a> {
                         .collect::<Option<_>>()?,
                 )
             }
-            _ => return None,
+            other => return other.scalar(),
         })
     }
 

@@ -105,11 +105,6 @@ impl Machine<'_> {
             return None;
         }
         Some(match value {
-            Value::None => Json::Null,
-            Value::Bool(truth) => Json::Bool(*truth),
-            Value::Int(number) => (*number).into(),
-            Value::Float(number) => serde_json::Number::from_f64(*number).map(Json::Number)?,
-            Value::Str(text) => Json::String(text.to_string()),
             Value::List(id) | Value::Tuple(id) => {
                 let of = &self.heap.sequences[*id];
                 let items = of.items.iter().map(|item| self.whole(item, depth + 1));
@@ -123,7 +118,7 @@ impl Machine<'_> {
                 });
                 Json::Object(items.collect::<Option<_>>().filter(|_| !of.is_open)?)
             }
-            _ => return None,
+            other => return other.scalar(),
         })
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use ruff_python_ast::{Expr, StmtClassDef, StmtFunctionDef};
+use serde_json::Value as Json;
 
 use super::source::Place;
 
@@ -48,6 +49,20 @@ pub(super) enum Value {
     Member(Id),
     /// Another file of the script, by the scope of its names.
     Module(Id),
+}
+
+impl Value {
+    /// Nothing, a truth, a number or a text as JSON; `None` for all else.
+    pub fn scalar(&self) -> Option<Json> {
+        Some(match self {
+            Self::None => Json::Null,
+            Self::Bool(truth) => Json::Bool(*truth),
+            Self::Int(number) => (*number).into(),
+            Self::Float(number) => serde_json::Number::from_f64(*number).map(Json::Number)?,
+            Self::Str(text) => Json::String(text.to_string()),
+            _ => return None,
+        })
+    }
 }
 
 pub(super) const UNKNOWN: Value = Value::Unknown(Why::Computed);
