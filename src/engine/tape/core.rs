@@ -53,6 +53,8 @@ pub(super) struct Core {
     pub(super) sums_segments: Cell<bool>,
     /// Set once a recomputation has produced everything that it was started for; from then on nothing is made.
     pub(super) stopped: Cell<bool>,
+    /// False while a library's hooks on modules are taken away.
+    pub(super) tells_of_modules: Cell<bool>,
     pub(super) sequence: Cell<u64>,
     pub(super) graph_task: Cell<u32>,
     pub(super) in_backward: Cell<bool>,
@@ -131,6 +133,7 @@ impl Tape {
             keeps_all: Cell::new(false),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
+            tells_of_modules: Cell::new(true),
             sequence: Cell::new(0),
             graph_task: Cell::new(0),
             in_backward: Cell::new(false),

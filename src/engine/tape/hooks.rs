@@ -209,10 +209,15 @@ impl Tape {
         *self.0.watcher.borrow_mut() = Some(watcher);
     }
 
+    /// Takes the library's hooks on modules away, or puts them back.
+    pub fn tell_of_modules(&self, tells: bool) {
+        self.0.tells_of_modules.set(tells);
+    }
+
     /// The library that is told of modules; none while a recomputation that has all it was started for ends.
     pub(super) fn watcher(&self) -> Option<Rc<dyn ModuleWatcher>> {
         let watcher = self.0.watcher.borrow().clone();
-        watcher.filter(|_| !self.0.stopped.get())
+        watcher.filter(|_| self.0.tells_of_modules.get() && !self.0.stopped.get())
     }
 
     /// Returns true if a module runs within backward: a recomputation.

@@ -7,6 +7,7 @@ mod elsewhere;
 mod expression;
 mod facts;
 mod files;
+mod function;
 mod heap;
 mod machine;
 mod model;

@@ -222,7 +222,7 @@ impl EngineOptimizer for Partitioned {
     /// `unwrap_model_for_generation` of TRL: gathers all parameters, and takes the hooks away until the model has generated. The
     /// order of modules is not known afterwards.
     fn generates(&mut self, t: &Tape, begins: bool) {
-        self.watcher.rest(begins);
+        t.tell_of_modules(!begins);
         let coordinator = &mut self.watcher.coordinator.borrow_mut();
         match begins {
             true => coordinator.shards.gather_all(t),

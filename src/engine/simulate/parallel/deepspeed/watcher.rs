@@ -26,8 +26,6 @@ pub(super) struct Watcher {
     wrappers: usize,
     /// True if an operation used a parameter that was not gathered for its module.
     missed: Cell<bool>,
-    /// True while all is gathered, and no module is told of.
-    rests: Cell<bool>,
 }
 
 impl Watcher {
@@ -59,7 +57,6 @@ impl Watcher {
             single: Cell::new(None),
             wrappers,
             missed: Cell::new(false),
-            rests: Cell::new(false),
         }
     }
 
@@ -99,11 +96,6 @@ impl Watcher {
         for at in 0..self.wrappers {
             self.enter(t, self.module(wrapper(at)), true);
         }
-    }
-
-    /// Tells of no modules from now on, or of all again.
-    pub fn rest(&self, rests: bool) {
-        self.rests.set(rests);
     }
 
     /// Forgets the pass that is over.
@@ -151,9 +143,6 @@ impl Watcher {
 
 impl ModuleWatcher for Watcher {
     fn enters(&self, t: &Tape, scope: ScopeId) {
-        if self.rests.get() {
-            return;
-        }
         self.begins(t);
         let path = t.path_of_scope(scope);
         if is_no_module(&path, scope) {
@@ -165,9 +154,6 @@ impl ModuleWatcher for Watcher {
     }
 
     fn leaves(&self, t: &Tape, scope: ScopeId) {
-        if self.rests.get() {
-            return;
-        }
         self.begins(t);
         let path = t.path_of_scope(scope);
         if !is_no_module(&path, scope) {
@@ -182,9 +168,6 @@ impl ModuleWatcher for Watcher {
     }
 
     fn uses(&self, t: &Tape, x: &Tensor) {
-        if self.rests.get() {
-            return;
-        }
         let (at, found) = {
             let coordinator = self.coordinator.borrow();
             let shards = coordinator.shards.list.iter().enumerate();
@@ -205,9 +188,6 @@ impl ModuleWatcher for Watcher {
     }
 
     fn asks(&self, t: &Tape, x: &Tensor) {
-        if self.rests.get() {
-            return;
-        }
         let mut coordinator = self.coordinator.borrow_mut();
         let mut shards = coordinator.shards.list.iter();
         let at = shards.position(|shard| shard.param.storage().same(x.storage()));
