@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::dtype::DType;
-use crate::nn::{KvCache, TokenScores, ids, position_ids};
+use crate::nn::{KvCache, Numbered, TokenScores, ids, position_ids};
 use crate::setup::{Attention, Checkpointing, Loss, PixelValues, Setup, Targets, TrainerKind};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kept, Kind, Tape, Tensor};
@@ -186,13 +186,72 @@ impl Run {
         self.checkpoints_in(t.component_now())
     }
 
-    /// Runs a block on its input, checkpointed if those of the part of the model that is running are
+    /// Calls a block with its input, checkpointed if those of the part of the model that is running are
     /// (`GradientCheckpointingLayer.__call__`).
-    pub fn checkpointed(&self, t: &Tape, input: Tensor, block: impl Fn(&Tape, Tensor) -> Tensor + 'static) -> Tensor {
-        match self.checkpoints(t) {
-            true => t.checkpoint(input, Rc::new(block)),
-            false => block(t, input),
+    pub fn block<B: ?Sized>(
+        &self,
+        t: &Tape,
+        block: &Numbered<B>,
+        input: Tensor,
+        forward: impl Fn(&Tape, Tensor) -> Tensor + 'static,
+    ) -> Tensor {
+        if self.is_reentrant(t) {
+            let forward = move |t: &Tape, inputs: &[Tensor]| forward(t, inputs[0].clone());
+            return self.reentrant(t, block, vec![input], forward);
         }
+        block.enter(t, || match self.checkpoints(t) {
+            true => t.checkpoint(input, Rc::new(forward)),
+            false => forward(t, input),
+        })
+    }
+
+    /// [`Self::block`] for a block that gets another tensor by position too, whose gradient a reentrant checkpoint hands on.
+    pub fn block_with<B: ?Sized>(
+        &self,
+        t: &Tape,
+        block: &Numbered<B>,
+        (input, other): (Tensor, Tensor),
+        forward: impl Fn(&Tape, Tensor, &Tensor) -> Tensor + 'static,
+    ) -> Tensor {
+        if self.is_reentrant(t) {
+            let forward = move |t: &Tape, inputs: &[Tensor]| forward(t, inputs[0].clone(), &inputs[1]);
+            return self.reentrant(t, block, vec![input, other], forward);
+        }
+        self.block(t, block, input, move |t, x| forward(t, x, &other))
+    }
+
+    /// [`Self::block`] for a block that gets its input by name: a reentrant checkpoint hands no gradient on.
+    pub fn block_by_name<B: ?Sized>(
+        &self,
+        t: &Tape,
+        block: &Numbered<B>,
+        input: Tensor,
+        forward: impl Fn(&Tape, Tensor) -> Tensor + 'static,
+    ) -> Tensor {
+        if self.is_reentrant(t) {
+            let forward = move |t: &Tape, _: &[Tensor]| forward(t, input.clone());
+            return self.reentrant(t, block, Vec::new(), forward);
+        }
+        self.block(t, block, input, forward)
+    }
+
+    /// Returns true if blocks of the part of the model that is running have reentrant checkpoints.
+    fn is_reentrant(&self, t: &Tape) -> bool {
+        self.setup.reentrant && self.checkpoints(t)
+    }
+
+    /// A reentrant checkpoint around a block's module, whose hooks run again with it; those around other checkpoints hold for
+    /// both of a block's runs.
+    fn reentrant<B: ?Sized>(
+        &self,
+        t: &Tape,
+        block: &Numbered<B>,
+        inputs: Vec<Tensor>,
+        forward: impl Fn(&Tape, &[Tensor]) -> Tensor + 'static,
+    ) -> Tensor {
+        let module = block.module();
+        let call = move |t: &Tape, inputs: &[Tensor]| module.call(t, || forward(t, inputs));
+        t.checkpoint_reentrant(inputs, Rc::new(call))
     }
 
     /// Returns true if blocks of a part of the model are checkpointed.

@@ -22,6 +22,11 @@ impl<M: ?Sized> Numbered<M> {
         })
     }
 
+    /// Returns the module itself: its name and number.
+    pub const fn module(&self) -> Module {
+        self.module
+    }
+
     /// Enters the module for `forward`.
     pub fn enter<R>(&self, t: &Tape, forward: impl FnOnce() -> R) -> R {
         self.module.call(t, forward)

@@ -69,7 +69,7 @@ choices! {
         /// Every activation that backward needs is kept.
         #[default]
         None = "none",
-        /// `gradient_checkpointing_enable`: every block, non-reentrant.
+        /// `gradient_checkpointing_enable`: every block, in the form that `reentrant` says.
         Full = "full",
         /// Every block of the vision tower alone.
         Vision = "vision" needs Parts,

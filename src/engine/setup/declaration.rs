@@ -1,6 +1,6 @@
 //! What a declaration says of a setting, and the macros that make types of declarations.
 
-use super::{Change, Kind, Setting, Setup, TrainerKind};
+use super::{Change, Checkpointing, Kind, Setting, Setup, TrainerKind};
 
 /// Declaration of one setting. Frontends, cases, URLs, sweeps and exports take all that they know of it from here.
 #[derive(Debug)]
@@ -144,6 +144,8 @@ pub enum Depends {
     Nothing,
     /// Lengths of the samples.
     Lengths,
+    /// Activation checkpointing.
+    Checkpoints,
     /// Low-rank adapters.
     Adapters,
     /// Autocast.
@@ -164,6 +166,7 @@ impl Depends {
         match self {
             Self::Nothing => true,
             Self::Lengths => !setup.lengths.is_empty(),
+            Self::Checkpoints => !matches!(setup.ckpt, Checkpointing::None),
             Self::Adapters => setup.freeze.is_adapted(),
             Self::CountedLabels => setup.trainer.counts_labels(),
             Self::Reference => setup.trainer.is_dpo() || matches!(setup.trainer, TrainerKind::TrlGrpo),

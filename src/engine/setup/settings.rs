@@ -168,6 +168,17 @@ settings! {
         export: Export::Written,
     }
 
+    /// Reentrant checkpoints.
+    Reentrant(reentrant: bool = false) {
+        about: "Reentrant checkpoints (use_reentrant=True): a block keeps its input alone, and backward goes through it within \
+                one node",
+        group: Group::Finer,
+        depends: Depends::Checkpoints,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
     /// Attention implementation.
     Attn(attn: Attention = Attention::default()) {
         about: "Attention implementation",

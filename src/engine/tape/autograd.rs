@@ -13,6 +13,7 @@ use super::core::Tape;
 use super::dims::{self, Dims};
 use super::kind::Kind;
 use super::log::ScopeId;
+use super::reentrant::BlockOfFn;
 use super::tensor::{Leaf, Tensor};
 use super::why::Why;
 use super::work::{Class, HostOp, bytes_of};
@@ -73,6 +74,9 @@ pub struct Node {
     outputs: SmallVec<[(Dims, DType); 1]>,
     saved: RefCell<SmallVec<[Saved; 4]>>,
     action: RefCell<Action>,
+    /// What a function of Python keeps as attributes of its context, as long as the node lives: backward releases saved
+    /// tensors alone.
+    _context: Option<Rc<BlockOfFn>>,
     // State of the backward in progress.
     task: Cell<u32>,
     waits_for: Cell<u32>,
@@ -92,6 +96,7 @@ impl Node {
             outputs: SmallVec::from_slice(&[(*tensor.shape(), tensor.dtype())]),
             saved: RefCell::default(),
             action: RefCell::new(Action::Accumulate(tensor.clone())),
+            _context: None,
             task: Cell::new(0),
             waits_for: Cell::new(0),
             buffer: RefCell::default(),
@@ -123,6 +128,7 @@ struct Active {
     name: &'static str,
     next: SmallVec<[Option<Edge>; 3]>,
     saved: SmallVec<[Saved; 4]>,
+    context: Option<Rc<BlockOfFn>>,
 }
 
 impl Recording {
@@ -142,6 +148,13 @@ impl Recording {
         if let Some(active) = &mut self.active {
             let saved = tape.pack(t, active.name);
             active.saved.push(saved);
+        }
+    }
+
+    /// Keeps a block, with all that it captured, as long as the node lives (`ctx.run_function`).
+    pub(super) fn keep(&mut self, block: Rc<BlockOfFn>) {
+        if let Some(active) = &mut self.active {
+            active.context = Some(block);
         }
     }
 
@@ -194,6 +207,7 @@ impl Active {
             outputs,
             saved: RefCell::new(self.saved),
             action: RefCell::new(Action::Apply(Some(apply))),
+            _context: self.context,
             task: Cell::new(0),
             waits_for: Cell::new(0),
             buffer: RefCell::default(),
@@ -227,6 +241,7 @@ impl Tape {
             name,
             next: inputs.iter().map(|t| t.edge()).collect(),
             saved: SmallVec::new(),
+            context: None,
         });
         Recording { active }
     }

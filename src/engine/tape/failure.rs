@@ -82,6 +82,15 @@ pub enum Failure {
         /// The family's name.
         model: String,
     },
+    /// A reentrant checkpoint goes back through what made an argument that it did not get by position.
+    #[error(
+        "a reentrant checkpoint goes back through what made the arguments that {module} gets by name, once for each block: \
+         PyTorch stops with \"Trying to backward through the graph a second time\"; set `reentrant` to false"
+    )]
+    BackwardTwice {
+        /// Dotted path of the block.
+        module: String,
+    },
     /// A module's parameters are not all trained or all frozen, and FSDP1 makes one of them.
     #[error(
         "FSDP1 flattens the parameters of a wrapped module into one, and those of {} are trained in part: PyTorch stops there \

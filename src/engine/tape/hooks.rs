@@ -21,6 +21,10 @@ pub trait ModuleWatcher {
     fn reaches(&self, t: &Tape, node: Option<u64>) -> Option<usize>;
     /// The run of a module through whose beginning a gradient for a node goes; `None` if the node is in the module.
     fn leaves_by(&self, node: u64) -> Option<usize>;
+    /// A block is about to run again, and then to go backward through the graph of that run alone.
+    fn nests(&self, _: &Tape) {}
+    /// Backward is back in the graph around that of a block.
+    fn unnests(&self, _: &Tape) {}
     /// An operation begins.
     fn begins(&self, t: &Tape);
     /// An operation uses a tensor whose memory is lent, or that has none.
@@ -225,9 +229,15 @@ impl Tape {
         self.0.in_backward.get()
     }
 
-    /// Returns true if a node of the graph runs, and no recomputation.
+    /// Returns true if what runs becomes part of a graph through which backward goes: the graph of a non-reentrant
+    /// recomputation is only a way to its tensors.
+    pub fn makes_graph(&self) -> bool {
+        self.0.grad_enabled.get() && !self.is_in_recomputation_for_tensors()
+    }
+
+    /// Returns true if a node of the graph runs, and no recomputation, whose operations may need gradients.
     pub fn is_in_backward_of_node(&self) -> bool {
-        self.0.in_backward.get() && self.0.hooks.borrow().is_empty()
+        self.0.in_backward.get() && !self.0.grad_enabled.get()
     }
 
     /// Number that the next node of the graph gets.

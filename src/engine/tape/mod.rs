@@ -21,6 +21,7 @@ mod misfit;
 mod module;
 mod ops;
 mod recorded;
+mod reentrant;
 mod repeat;
 mod rewind;
 mod script;

@@ -216,7 +216,7 @@ impl GemmaText {
         for layer in &self.layers {
             let (block, shared) = (layer.clone(), kinds[usize::from(layer.slides)].clone());
             let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
-            h = layer.enter(t, || run.checkpointed(t, h, forward));
+            h = run.block(t, layer, h, forward);
         }
         let out = self.norm.call(t, &h);
         drop(embeds);

@@ -335,7 +335,7 @@ impl Decoder {
             let Some(input) = h.take() else {
                 unreachable!("each block has an input")
             };
-            let output = self.layers[i].enter(t, || run.checkpointed(t, input, forward));
+            let output = run.block(t, &self.layers[i], input, forward);
             // A block's output has a variable of its own, which lives until the next one replaces it.
             _block_output = output.clone();
             h = Some(after(t, i, output));

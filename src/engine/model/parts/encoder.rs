@@ -97,7 +97,7 @@ pub fn run_blocks(
         let (called, mask, attn) = (block.clone(), mask.clone(), run.attn);
         let forward = move |t: &Tape, x: Tensor| called.forward(t, attn, mask.as_deref(), x);
         // The caller of a block holds its input until the block returns.
-        h = block.enter(t, || run.checkpointed(t, h.clone(), forward));
+        h = run.block(t, block, h.clone(), forward);
         see(&h);
     }
     h

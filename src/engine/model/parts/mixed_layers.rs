@@ -63,7 +63,7 @@ pub fn run_layers<L: MixedLayer + 'static>(
         let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
         // The caller's variable holds a layer's input until the layer returns.
         let input = h.clone();
-        h = layers[i].enter(t, || run.checkpointed(t, input, forward));
+        h = run.block(t, &layers[i], input, forward);
     });
     let out = norm.call(t, &h);
     // Masks and rotary tables are locals of the model's forward, and live as long.

@@ -41,9 +41,11 @@ pub(super) enum Turn {
     None,
 }
 
-/// The runs of modules in a forward.
+/// The runs of modules in a forward, and in the recomputation of a block whose own backward runs within a node.
 #[derive(Default)]
 pub(super) struct Calls {
+    /// What was noted of the step's graph while a block's own runs.
+    outer: RefCell<Vec<Noted>>,
     calls: RefCell<Vec<Call>>,
     /// Calls that are not over.
     running: RefCell<Vec<usize>>,
@@ -55,6 +57,9 @@ pub(super) struct Calls {
     leaves: RefCell<Vec<(Tensor, u64)>>,
 }
 
+/// Calls of one graph, their ends and those that backward is in; leaves belong to the step's graph alone.
+type Noted = (Vec<Call>, Vec<usize>, Vec<End>, Vec<usize>);
+
 impl Calls {
     /// Forgets an earlier forward.
     pub fn clear(&self) {
@@ -63,6 +68,27 @@ impl Calls {
         self.ends.borrow_mut().clear();
         self.open.borrow_mut().clear();
         self.forget_leaves();
+    }
+
+    /// A block is about to run again, and then to go backward through the graph of that run alone.
+    pub fn nest(&self) {
+        let noted = (
+            self.calls.take(),
+            self.running.take(),
+            self.ends.take(),
+            self.open.take(),
+        );
+        self.outer.borrow_mut().push(noted);
+    }
+
+    /// Goes on with the graph around the block's.
+    pub fn unnest(&self) {
+        if let Some((calls, running, ends, open)) = self.outer.borrow_mut().pop() {
+            self.calls.replace(calls);
+            self.running.replace(running);
+            self.ends.replace(ends);
+            self.open.replace(open);
+        }
     }
 
     /// Lets go of leaves, once backward is over.

@@ -1,7 +1,18 @@
 //! The autograd engine: runs the graph backward, node by node, in the order of PyTorch's.
 
+use super::super::failure::Failure;
 use super::super::hooks::ModuleWatcher;
 use super::*;
+
+/// Place of a backward among those that run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// Goes through the graph of the step, block after block.
+    Outermost,
+    /// Goes through the graph of one block, within the block's node: the deduplication of layers, which knows the nodes of the
+    /// step alone, is not told of it.
+    Nested,
+}
 
 impl Tape {
     /// `loss.backward()`.
@@ -22,15 +33,67 @@ impl Tape {
         let root = output.edge().expect("backward of a loss that nothing trained led to");
         let scope = self.set_scope(0);
         self.0.in_backward.set(true);
-        self.with_grad(false, || self.run_graph(root, grad));
+        self.with_grad(false, || self.run_graph(root, grad, Depth::Outermost));
         self.0.in_backward.set(false);
         self.set_scope(scope);
     }
 
-    fn run_graph(&self, root: Edge, seed: Tensor) {
-        let task = self.0.graph_task.get() + 1;
+    /// Runs the backward of a graph that a node of another made, within that node. PyTorch's thread takes all nodes of the
+    /// inner graph before it goes on with the outer one (`NodeTask::getReentrantDepth`).
+    ///
+    /// # Panics
+    /// When the output does not require grad.
+    pub(in crate::tape) fn nested_backward(&self, output: &Tensor, grad: Tensor) {
+        let root = output.edge().expect("a recomputed block has a graph");
+        let scope = self.set_scope(0);
+        self.with_grad(false, || self.run_graph(root, grad, Depth::Nested));
+        self.set_scope(scope);
+    }
+
+    /// Counts dependencies of a graph within that of backward `outer`, whose nodes it may lead to: leaves, whose state is put
+    /// aside until it has run, or what made an argument that a block did not get by position, which can run once. Returns false
+    /// too if that is to run twice, which PyTorch refuses.
+    fn count_nested(&self, root: &Rc<Node>, [outer, task]: [u32; 2]) -> (Vec<Aside>, bool) {
+        let mut aside = Vec::new();
+        let mut runs_twice = false;
+        let waits = |node: &Node| node.task.get() <= outer && node.task.get() > 0 && node.waits_for.get() > 0;
+        count_dependencies(root, task, |node| {
+            let is_leaf = matches!(*node.action.borrow(), Action::Accumulate(_));
+            let has_run = matches!(*node.action.borrow(), Action::Apply(None));
+            if waits(node) {
+                let buffer = std::mem::take(&mut *node.buffer.borrow_mut());
+                aside.push(Aside {
+                    node: node.clone(),
+                    task: node.task.get(),
+                    waits_for: node.waits_for.get(),
+                    buffer,
+                });
+            }
+            runs_twice |= has_run || (!is_leaf && waits(node));
+        });
+        (aside, !runs_twice)
+    }
+
+    fn run_graph(&self, root: Edge, seed: Tensor, depth: Depth) {
+        let outer = self.0.graph_task.get();
+        let task = outer + 1;
         self.0.graph_task.set(task);
-        count_dependencies(&root.node, task);
+        let aside = match depth {
+            Depth::Outermost => {
+                count_dependencies(&root.node, task, |_| {});
+                Vec::new()
+            }
+            Depth::Nested => {
+                let (aside, runs_once) = self.count_nested(&root.node, [outer, task]);
+                if !runs_once {
+                    restore(aside);
+                    return self.fail(|| Failure::BackwardTwice {
+                        module: self.path_of_scope(root.node.scope),
+                    });
+                }
+                aside
+            }
+        };
         // The caller of backward holds the seed until backward returns.
         receive(self, &root, seed.clone());
         let mut ready = BinaryHeap::new();
@@ -40,7 +103,9 @@ impl Tape {
             self.pass_ends(&mut ready, &mut held);
             let Some(Ready(node)) = ready.pop() else { break };
             self.tell();
-            self.comes_to(Some(node.sequence));
+            if depth == Depth::Outermost {
+                self.comes_to(Some(node.sequence));
+            }
             let outputs = self.evaluate(&node);
             let next = std::mem::take(&mut *node.next.borrow_mut());
             for (output, edge) in outputs.into_iter().zip(next.iter()) {
@@ -49,8 +114,11 @@ impl Tape {
             }
             *node.next.borrow_mut() = next;
         }
-        self.comes_to(None);
+        if depth == Depth::Outermost {
+            self.comes_to(None);
+        }
         drop(seed);
+        restore(aside);
     }
 
     /// Passes the ends of modules that lie before the next node, whose functions run like nodes of the graph.
@@ -260,15 +328,40 @@ fn summed(tape: &Tape, edge: &Edge, old: Tensor, grad: &Tensor) -> Tensor {
     sum
 }
 
-/// Counts, for each node reachable from the root, how many nodes feed it.
-fn count_dependencies(root: &Rc<Node>, task: u32) {
+/// State in an outer backward of a node to which a nested one comes too; each backward counts for itself.
+struct Aside {
+    node: Rc<Node>,
+    task: u32,
+    waits_for: u32,
+    buffer: SmallVec<[Option<Tensor>; 1]>,
+}
+
+fn restore(aside: Vec<Aside>) {
+    for Aside {
+        node,
+        task,
+        waits_for,
+        buffer,
+    } in aside
+    {
+        node.task.set(task);
+        node.waits_for.set(waits_for);
+        node.buffer.replace(buffer);
+    }
+}
+
+/// Counts, for each node reachable from the root, how many nodes feed it; `finds` hears of each node before its state is that of
+/// this backward.
+fn count_dependencies(root: &Rc<Node>, task: u32, mut finds: impl FnMut(&Rc<Node>)) {
     root.task.set(task);
     root.waits_for.set(0);
     let mut stack = vec![root.clone()];
     while let Some(node) = stack.pop() {
         for edge in node.next.borrow().iter().flatten() {
             let next = &edge.node;
-            if next.task.replace(task) != task {
+            if next.task.get() != task {
+                finds(next);
+                next.task.set(task);
                 next.waits_for.set(0);
                 next.buffer.borrow_mut().clear();
                 stack.push(next.clone());

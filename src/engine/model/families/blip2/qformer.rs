@@ -62,7 +62,6 @@ pub(crate) struct Output {
 /// State that all blocks of one forward share.
 struct BlockContext {
     attn: Attention,
-    image: Tensor,
     /// Queries, which come before the text.
     queries: u64,
 }
@@ -110,14 +109,13 @@ impl QFormerBlocks {
     pub fn forward(&self, t: &Tape, run: &Run, (embedding, queries): (Tensor, u64), image: Tensor) -> Tensor {
         let shared = Rc::new(BlockContext {
             attn: run.attn,
-            image,
             queries,
         });
         let mut h = embedding.clone();
         for layer in &self.layers {
             let (block, shared) = (layer.clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
-            h = layer.enter(t, || run.checkpointed(t, h, forward));
+            let forward = move |t: &Tape, x: Tensor, image: &Tensor| block.forward(t, (&shared, image), x);
+            h = run.block_with(t, layer, (h, image.clone()), forward);
         }
         drop(embedding);
         h
@@ -148,11 +146,11 @@ impl Layer {
         }
     }
 
-    fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
+    fn forward(&self, t: &Tape, (shared, image): (&BlockContext, &Tensor), x: Tensor) -> Tensor {
         let attended = self.attention.call(t, shared.attn, &x, &x);
         let given = t.slice(&attended, 1, shared.queries);
         let queries = match &self.crossattention {
-            Some(cross) => cross.call(t, shared.attn, &given, &shared.image),
+            Some(cross) => cross.call(t, shared.attn, &given, image),
             None => given.clone(),
         };
         drop(given);

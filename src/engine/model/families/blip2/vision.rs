@@ -74,7 +74,7 @@ impl Blip2Vision {
         for layer in &self.layers {
             let (block, attn) = (layer.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x);
-            h = layer.enter(t, || run.checkpointed(t, h, forward));
+            h = run.block(t, layer, h, forward);
         }
         let last = self.post_layernorm.call(t, &h);
         let class = t.select(&last, 1);

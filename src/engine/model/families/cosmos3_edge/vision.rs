@@ -73,7 +73,7 @@ impl Tower {
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, attn, &segments, x);
             // The caller's variable holds a layer's input until the layer returns.
             let input = h.clone();
-            h = self.layers[i].enter(t, || run.checkpointed(t, input, forward));
+            h = run.block(t, &self.layers[i], input, forward);
         });
         drop((embedded, segments));
         self.post_layernorm.call(t, &h)

@@ -75,7 +75,7 @@ impl Language {
             let Some(input) = h.take() else {
                 unreachable!("each layer has an input")
             };
-            let output = self.layers[i].enter(t, || run.checkpointed(t, input, forward));
+            let output = run.block(t, &self.layers[i], input, forward);
             _layer_outputs = output.clone();
             h = Some(output);
         });

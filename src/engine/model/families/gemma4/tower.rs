@@ -181,7 +181,7 @@ impl VisionTower {
             for layer in &self.layers {
                 let (block, context) = (layer.clone(), context.clone());
                 let forward = move |t: &Tape, x: Tensor| block.forward(t, &context, x);
-                h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
+                h = run.block(t, layer, h.clone(), forward);
             }
             h
         })

@@ -212,8 +212,13 @@ impl Gemma4Text {
             };
             let own_input = inputs.as_ref().map(|inputs| t.select(inputs, 2));
             let block = layer.clone();
-            let forward = move |t: &Tape, x: Tensor| block.forward(t, &context, x, own_input.as_ref());
-            h = layer.enter(t, || run.checkpointed(t, h, forward));
+            h = match own_input {
+                Some(own) => {
+                    let forward = move |t: &Tape, x: Tensor, own: &Tensor| block.forward(t, &context, x, Some(own));
+                    run.block_with(t, layer, (h, own), forward)
+                }
+                None => run.block(t, layer, h, move |t, x| block.forward(t, &context, x, None)),
+            };
         }
         let out = self.norm.call(t, &h);
         drop((embeds, inputs));

@@ -94,7 +94,7 @@ impl Gpt2 {
         for block in &self.blocks {
             let (called, shared) = (block.clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| called.forward(t, &shared, x);
-            h = block.enter(t, || run.checkpointed(t, h, forward));
+            h = run.block(t, block, h, forward);
         }
         self.ln_f.call(t, &h)
     }

@@ -83,26 +83,20 @@ impl Idefics {
         &self,
         t: &Tape,
         run: &Run,
-        (text, images): (&Rc<TextContext>, &Rc<ImageContext>),
+        (text, of_images, images): (&Rc<TextContext>, &Rc<ImageContext>, &Tensor),
         mut h: Tensor,
     ) -> Tensor {
         for (i, layer) in self.layers.iter().enumerate() {
             if i % self.cross_interval == 0 {
                 let index = i / self.cross_interval;
                 let cross = &self.gated_cross_attn_layers[index];
-                let (called, shared) = (cross.clone(), images.clone());
-                let forward = move |t: &Tape, x: Tensor| called.forward(t, &shared, x);
-                h = cross.enter(t, || match run.checkpoints(t) {
-                    true => t.checkpoint(h, Rc::new(forward)),
-                    false => forward(t, h.clone()),
-                });
+                let (called, shared) = (cross.clone(), of_images.clone());
+                let forward = move |t: &Tape, x: Tensor, images: &Tensor| called.forward(t, (&shared, images), x);
+                h = run.block_with(t, cross, (h.clone(), images.clone()), forward);
             }
             let (called, shared) = (layer.clone(), text.clone());
             let forward = move |t: &Tape, x: Tensor| called.forward(t, &shared, x);
-            h = layer.enter(t, || match run.checkpoints(t) {
-                true => t.checkpoint(h, Rc::new(forward)),
-                false => forward(t, h.clone()),
-            });
+            h = run.block(t, layer, h.clone(), forward);
         }
         h
     }
@@ -168,7 +162,6 @@ impl Forward for Idefics {
             let mask = nn::causal_mask(t, run.attn, &embeds);
             let of_images = Rc::new(ImageContext {
                 attn: run.attn,
-                images: images.clone(),
                 mask: Mask::Bias(image_mask),
                 gate,
                 _text_mask: mask.clone(),
@@ -179,7 +172,7 @@ impl Forward for Idefics {
                 position_ids,
                 cache,
             });
-            let h = self.blocks(t, run, (&of_text, &of_images), embeds.clone());
+            let h = self.blocks(t, run, (&of_text, &of_images, &images), embeds.clone());
             let out = self.norm.call(t, &h);
             drop((h, of_text, of_images, embeds));
             (out, images)

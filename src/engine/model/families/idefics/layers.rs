@@ -18,8 +18,6 @@ pub struct TextContext {
 /// State that the blocks that attend to images share.
 pub struct ImageContext {
     pub attn: Attention,
-    /// Hidden states of the images, [batch, positions, width].
-    pub images: Tensor,
     pub mask: Mask,
     /// Marks of the tokens that see an image, [batch, seq].
     pub gate: Tensor,
@@ -64,7 +62,8 @@ struct SelfAttention {
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Text(&'a TextContext),
-    Images(&'a ImageContext),
+    /// Hidden states of the images, [batch, positions, width], beside what the blocks share.
+    Images(&'a ImageContext, &'a Tensor),
 }
 
 /// `IdeficsMLP`.
@@ -130,11 +129,11 @@ impl CrossLayer {
         }
     }
 
-    pub fn forward(&self, t: &Tape, shared: &ImageContext, x: Tensor) -> Tensor {
+    pub fn forward(&self, t: &Tape, (shared, images): (&ImageContext, &Tensor), x: Tensor) -> Tensor {
         let residual = x.clone();
         let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let (out, _weights) = self.cross_attn.call(t, &h, Source::Images(shared));
+        let (out, _weights) = self.cross_attn.call(t, &h, Source::Images(shared, images));
         h = out;
         h = t.functional_dropout(&h, self.dropout);
         h = {
@@ -181,7 +180,7 @@ impl SelfAttention {
         self.module.call(t, move || {
             let (attn, mask, states) = match source {
                 Source::Text(shared) => (shared.attn, shared.mask.as_ref(), x),
-                Source::Images(shared) => (shared.attn, Some(&shared.mask), &shared.images),
+                Source::Images(shared, images) => (shared.attn, Some(&shared.mask), images),
             };
             let project = |proj: &Linear, x: &Tensor| {
                 let out = proj.call(t, x);

@@ -99,7 +99,7 @@ impl InternVlVision {
         for layer in &self.layers {
             let (block, attn) = (layer.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x);
-            h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
+            h = run.block(t, layer, h.clone(), forward);
         }
         match &self.layernorm {
             Some(norm) => norm.call(t, &h),

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::pixel_shuffle::pixel_shuffle;
-use crate::model::parts::text::{MlpForm, PlainMlp, run_blocks};
+use crate::model::parts::text::{MlpForm, PlainMlp};
 use crate::nn::{self, AttentionCall, Builder, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Module, Tape, Tensor};
@@ -100,7 +100,12 @@ impl Vision {
             attn: run.attn,
             freqs_cis: self.freqs_ci.clone(),
         });
-        let mut h = run_blocks(t, run, (&self.layers, &shared), embedded.clone(), Layer::forward);
+        let mut h = embedded.clone();
+        for layer in &self.layers {
+            let (called, shared) = (layer.clone(), shared.clone());
+            let forward = move |t: &Tape, x: Tensor| called.forward(t, &shared, x);
+            h = run.block_by_name(t, layer, h.clone(), forward);
+        }
         let last = h.clone();
         drop(embedded);
         h = self.layernorm_post.call(t, &h);

@@ -68,7 +68,7 @@ impl Mamba {
             let (layer, mask) = (self.layers[i].clone(), mask.clone());
             let forward = move |t: &Tape, x: Tensor| layer.forward(t, mask.as_ref(), &x);
             let input = h.clone();
-            h = self.layers[i].enter(t, || run.checkpointed(t, input, forward));
+            h = run.block(t, &self.layers[i], input, forward);
         });
         let out = self.norm_f.call(t, &h);
         drop((h, embeds));

@@ -77,7 +77,7 @@ impl M3Vision {
         for layer in &self.layers {
             let (block, positions) = (layer.clone(), positions.clone());
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, &positions, x);
-            h = layer.enter(t, || run.checkpointed(t, h, forward));
+            h = run.block(t, layer, h, forward);
         }
         drop((position_ids, embeds));
         h

@@ -132,7 +132,7 @@ impl MllamaText {
             }
             let (block, context) = (layer.clone(), context.clone());
             let forward = move |t: &Tape, x: Tensor| block.forward(t, &context, x);
-            h = layer.enter(t, || run.checkpointed(t, h, forward));
+            h = run.block(t, layer, h, forward);
         }
         let out = self.norm.call(t, &h);
         drop((context, embeds));

@@ -160,7 +160,7 @@ impl OptDecoder {
             for layer in &self.layers {
                 let (block, shared) = (layer.clone(), shared.clone());
                 let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
-                h = layer.enter(t, || run.checkpointed(t, h, forward));
+                h = run.block(t, layer, h, forward);
             }
             if let Some(norm) = &self.final_layer_norm {
                 h = norm.call(t, &h);

@@ -87,7 +87,7 @@ impl Ovis2Vision {
         for layer in &self.layers {
             let (block, attn) = (layer.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| block.forward(t, attn, x);
-            h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
+            h = run.block(t, layer, h.clone(), forward);
         }
         let out = self.rms_norm.call(t, &h);
         drop((h, embedded));

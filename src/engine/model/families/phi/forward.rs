@@ -99,7 +99,7 @@ impl Phi {
         for layer in &self.layers {
             let (block, shared) = (layer.clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
-            h = layer.enter(t, || run.checkpointed(t, h, forward));
+            h = run.block(t, layer, h, forward);
         }
         let out = self.final_layernorm.call(t, &h);
         drop((shared, embeds));

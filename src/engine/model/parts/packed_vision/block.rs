@@ -81,7 +81,7 @@ impl PackedBlocks {
             let (called, of_block, positions, attn) = (block.clone(), segments.clone(), positions.clone(), run.attn);
             let forward = move |t: &Tape, x: Tensor| called.forward(t, attn, &of_block, positions.as_deref(), x);
             // The caller of a block holds its input until the block returns.
-            h = block.enter(t, || run.checkpointed(t, h.clone(), forward));
+            h = run.block(t, block, h.clone(), forward);
             h = after(i, h, &mut segments);
         }
         (h, segments)

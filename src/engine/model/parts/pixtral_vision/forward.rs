@@ -98,7 +98,7 @@ impl PixtralVision {
         for layer in &self.layers {
             let (block, shared) = (layer.clone(), shared.clone());
             let forward = move |t: &Tape, x: Tensor| block.forward(t, &shared, x);
-            h = layer.enter(t, || run.checkpointed(t, h.clone(), forward));
+            h = run.block(t, layer, h.clone(), forward);
             see(&h);
         }
         drop((embeds, embeds_of_images, axes));

@@ -157,7 +157,7 @@ impl<N: Map + 'static, M: Map + 'static> VisionBlocks<N, M> {
                 block.forward(t, attn, &segments, given.as_ref().unwrap_or(&positions), &x)
             };
             let Some(x) = h.take() else { return };
-            let out = self.0[i].enter(t, || run.checkpointed(t, x, forward));
+            let out = run.block(t, &self.0[i], x, forward);
             after(t, i, &out);
             h = Some(out);
         });

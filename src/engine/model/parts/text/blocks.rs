@@ -45,14 +45,7 @@ pub(crate) fn run_each_block<B: 'static, S: 'static>(
     for (block, shared) in blocks {
         let called = block.clone();
         let forward = move |t: &Tape, x: Tensor| forward(&called, t, &shared, x);
-        h = block.enter(t, || {
-            if run.checkpoints(t) {
-                t.checkpoint(h, Rc::new(forward))
-            } else {
-                let input = h.clone();
-                forward(t, input)
-            }
-        });
+        h = run.block(t, &block, h.clone(), forward);
         see(&h);
     }
     h
@@ -88,10 +81,7 @@ pub(crate) fn run_blocks_with_weights<B: 'static, S: 'static>(
             }
             out
         };
-        let out = block.enter(t, || {
-            let input = h.clone();
-            run.checkpointed(t, input, forward)
-        });
+        let out = run.block(t, block, h.clone(), forward);
         returned.is_over.set(true);
         drop(std::mem::replace(&mut held, returned.weights.take()));
         h = out;

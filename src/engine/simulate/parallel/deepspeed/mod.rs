@@ -54,8 +54,15 @@ pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
             true => setup.lora_dtype,
             false => AdapterType::Bf16,
         },
+        reentrant: setup.reentrant || forces_reentrant(setup, parallel),
         ..setup.clone()
     }
+}
+
+/// True if TRL makes checkpoints reentrant whatever it was told: adapters under stage 3, where a recomputation that stops
+/// early would find the parameters of its last modules released (`trl/trainer/sft_trainer.py` and its kin, 1.16).
+fn forces_reentrant(setup: &Setup, parallel: &Parallel) -> bool {
+    setup.trainer.is_trl() && setup.freeze.is_adapted() && parallel.strategy == Strategy::Deepspeed3
 }
 
 /// True if a trainer makes the model within `zero.Init`. The engine takes its parameters to have their types already, and

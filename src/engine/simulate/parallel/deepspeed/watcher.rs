@@ -115,7 +115,7 @@ impl Watcher {
     fn enter(&self, t: &Tape, module: usize, is_by_position: bool) {
         self.stack.borrow_mut().push(module);
         t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
-        if t.is_in_backward() || !self.is_traced.get() {
+        if !t.makes_graph() || !self.is_traced.get() {
             return;
         }
         self.calls.enter(t, module, is_by_position);
@@ -124,7 +124,7 @@ impl Watcher {
     fn leave(&self, t: &Tape, module: usize) {
         self.stack.borrow_mut().pop();
         t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true));
-        if t.is_in_backward() || !self.is_traced.get() {
+        if !t.makes_graph() || !self.is_traced.get() {
             return;
         }
         self.calls.leave(t);
@@ -165,6 +165,14 @@ impl ModuleWatcher for Watcher {
         if let Some(module) = self.single.take() {
             self.leave(t, module);
         }
+    }
+
+    fn nests(&self, _: &Tape) {
+        self.calls.nest();
+    }
+
+    fn unnests(&self, _: &Tape) {
+        self.calls.unnest();
     }
 
     fn uses(&self, t: &Tape, x: &Tensor) {
