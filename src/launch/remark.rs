@@ -78,7 +78,6 @@ notes! {
     ScriptDefaults = "script_defaults", "options of the script have their defaults: give the command that starts it too, if it has other ones";
     NoGpus = "no_gpus", "how many GPUs share the run: give --world";
     GatheredAhead = "gathered_ahead", "FSDP1 gathers each block ahead of backward (BACKWARD_PRE); without, a run takes a block less";
-    NonReentrant = "non_reentrant", "checkpoints are simulated as non-reentrant ones";
     OwnLoop = "own_loop", "a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs";
     WrappedClasses = "wrapped_classes", "FSDP wraps {names}; the modules that transformers keeps whole are simulated, in towers too";
     ZeroDefaults = "zero_defaults", "DeepSpeed's buffers have its defaults where no size is given";

@@ -359,8 +359,25 @@ fn checkpointing(draft: &Draft, tool: Tool, takes_images: bool, out: &mut Resolv
         (false, false) => "none",
     };
     out.put("ckpt", word);
-    if (language || vision) && draft.reentrant == Some(true) {
-        out.assumed.push(Note::NonReentrant.into());
+    // What accelerate checkpoints for FSDP is not reentrant (`CheckpointImpl.NO_REENTRANT`).
+    if (language || vision) && !by_fsdp && is_reentrant(draft, tool) {
+        out.put("reentrant", true);
+    }
+}
+
+/// Returns true if the tool makes reentrant checkpoints: what the file says, or else its own default.
+fn is_reentrant(draft: &Draft, tool: Tool) -> bool {
+    let has_engine = zero_stage(draft).is_some();
+    match tool {
+        // `_fix_gradient_checkpointing` in `swift/trainers/mixin.py`, 4.6: DDP would wait for gradients twice.
+        Tool::MsSwift | Tool::MsSwift2 => draft.reentrant.unwrap_or_else(|| {
+            let is_ddp = processes(draft, tool).world > 1 && !has_engine && sharding_version(draft, tool).is_none();
+            !is_ddp
+        }),
+        // `prepare_model_for_training` in `llamafactory/model/model_utils/checkpointing.py`, 0.9.5.
+        Tool::LlamaFactory => draft.reentrant.unwrap_or(true) && sharding_version(draft, tool) != Some(2),
+        // transformers 5 and TRL take the other kind. Where TRL forces this one, the engine does.
+        _ => draft.reentrant.unwrap_or(false),
     }
 }
 

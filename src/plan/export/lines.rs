@@ -15,8 +15,8 @@ pub(super) fn preparation(setup: &Setup) -> Vec<String> {
         Freeze::Parts(_) | Freeze::Lora | Freeze::Qlora => Vec::new(),
     };
     match setup.ckpt {
-        Checkpointing::Vision => lines.extend(checkpoint(VISION)),
-        Checkpointing::Language => lines.extend(checkpoint(LANGUAGE)),
+        Checkpointing::Vision => lines.extend(checkpoint(VISION, setup.reentrant)),
+        Checkpointing::Language => lines.extend(checkpoint(LANGUAGE, setup.reentrant)),
         Checkpointing::None | Checkpointing::Full | Checkpointing::Trained => {}
     }
     lines
@@ -47,9 +47,12 @@ fn freeze(which: &str) -> Vec<String> {
 
 /// Enables checkpointing on one part. The tool's own setting would enable it on both. It must follow the adapters: if a
 /// part is already checkpointed, `PeftModel.__init__` of peft 0.21 requires gradients of every tower's input.
-fn checkpoint(names: &str) -> Vec<String> {
+fn checkpoint(names: &str, is_reentrant: bool) -> Vec<String> {
+    let reentrant = if is_reentrant { "True" } else { "False" };
     vec![
         format!("part = next(m for name, m in model.named_modules() if name.split(\".\")[-1] in {names})"),
-        r#"part.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})"#.to_owned(),
+        format!(
+            r#"part.gradient_checkpointing_enable(gradient_checkpointing_kwargs={{"use_reentrant": {reentrant}}})"#
+        ),
     ]
 }

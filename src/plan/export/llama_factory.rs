@@ -52,7 +52,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         ("optim", json!(of.optim()?)),
         ("max_grad_norm", json!(of.max_grad_norm())),
         ("disable_gradient_checkpointing", json!(!of.checkpoints())),
-        ("use_reentrant_gc", json!(false)),
+        ("use_reentrant_gc", json!(setup.reentrant)),
     ];
     if of.has_adapters() {
         entries.push(("lora_rank", json!(setup.rank)));

@@ -28,7 +28,10 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         ("optim", json!(of.optim()?)),
         ("max_grad_norm", json!(of.max_grad_norm())),
         ("gradient_checkpointing", json!(of.checkpoints())),
-        ("gradient_checkpointing_kwargs", json!(r#"{"use_reentrant": false}"#)),
+        (
+            "gradient_checkpointing_kwargs",
+            json!(json!({"use_reentrant": setup.reentrant}).to_string()),
+        ),
     ];
     if of.has_adapters() {
         entries.push(("lora_rank", json!(setup.rank)));

@@ -21,7 +21,10 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
         ("gradient_checkpointing", json!(setup.ckpt == Checkpointing::Full)),
     ];
     if setup.ckpt == Checkpointing::Full {
-        out.push(("gradient_checkpointing_kwargs", json!({"use_reentrant": false})));
+        out.push((
+            "gradient_checkpointing_kwargs",
+            json!({"use_reentrant": setup.reentrant}),
+        ));
     }
     if of.has_liger() {
         let LigerKernels { rope, norms, mlps, .. } = setup.liger;
