@@ -110,7 +110,7 @@ def run_trainer(case):
     ck = case.get("ckpt", "none") != "none"
     args = TrainingArguments(output_dir=os.path.join(tempfile.gettempdir(), "o"), max_steps=steps, per_device_train_batch_size=B, gradient_accumulation_steps=accum,
         bf16=p in ("amp-bf16", "bf16-amp"), fp16=p == "amp-fp16", optim=optim, gradient_checkpointing=ck,
-        gradient_checkpointing_kwargs=dict(use_reentrant=False) if ck else None, save_strategy="no", report_to=[], logging_steps=1,
+        gradient_checkpointing_kwargs=dict(use_reentrant=case.get("reentrant", False)) if ck else None, save_strategy="no", report_to=[], logging_steps=1,
         dataloader_num_workers=0, remove_unused_columns=False, learning_rate=1e-6, max_grad_norm=1.0 if case.get("clip", True) else 0.0, disable_tqdm=True)
     marks = []
     gc.collect(); torch.cuda.empty_cache()
@@ -158,7 +158,7 @@ def run_deepspeed(case):
     import deepspeed
     deepspeed.init_distributed(dist_init_required=False)
     model, inp = made(case)
-    if case.get("ckpt", "none") != "none": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    if case.get("ckpt", "none") != "none": model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": case.get("reentrant", False)})
     gc.collect(); torch.cuda.empty_cache()
     r = dict(case=case, after_model=torch.cuda.memory_allocated())
     z = dict(stage=int(case["strategy"][-1]) if "strategy" in case else case["stage"], **case.get("zero", {}))

@@ -11,6 +11,7 @@ mod one_process;
 mod optimizers;
 mod pipeline_parallel;
 mod process;
+mod reentrant;
 mod shared;
 mod steps;
 mod tensor_parallel;
