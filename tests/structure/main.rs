@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+mod automation;
 mod files;
 mod imports;
 
