@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vramscope_engine::setup::Parallel;
-use vramscope_engine::simulate::{self, Recording, record_parallel, simulate_parallel, simulate_recorded};
+use vramscope_engine::simulate::{Recording, simulate_recorded};
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::{Case, Model, Report, Setup, SimulateError, simulate_on};
+use vramscope_engine::{Case, Model, Report, Setup, SimulateError, Simulation};
 use vramscope_time::{Clock, Milliseconds, TimedRun};
 
 use crate::failure::Failure;
@@ -17,14 +17,11 @@ use crate::input::hub::Names;
 /// If the engine refuses the setup. Also if it panics, which is a bug of the engine but must not stop the remaining
 /// cases of a file.
 pub fn predict(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Report, Failure> {
-    guarded(|| simulated(model, setup, parallel, gpu))
+    guarded(|| simulation(model, setup, parallel, gpu).run())
 }
 
-fn simulated(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Report, SimulateError> {
-    match parallel {
-        None => simulate_on(model, setup, gpu),
-        Some(parallel) => simulate_parallel(model, setup, parallel, gpu),
-    }
+fn simulation<'a>(model: &'a Model, setup: &'a Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Simulation<'a> {
+    Simulation::new(model, setup).gpu(gpu).parallel(parallel.copied())
 }
 
 /// Records a setup's run on a GPU, or on each of several.
@@ -32,10 +29,7 @@ fn simulated(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu
 /// # Errors
 /// If the engine refuses the setup, or panics.
 pub fn record_run(model: &Model, setup: &Setup, parallel: Option<&Parallel>, gpu: Gpu) -> Result<Recording, Failure> {
-    guarded(|| match parallel {
-        None => simulate::record_checked(model, setup, gpu),
-        Some(parallel) => record_parallel(model, setup, parallel, gpu),
-    })
+    guarded(|| simulation(model, setup, parallel, gpu).record())
 }
 
 /// Simulates a setup; `None` if PyTorch's address space has no room for the run.
@@ -48,7 +42,7 @@ pub fn predict_if_there_is_room(
     parallel: Option<&Parallel>,
     gpu: Gpu,
 ) -> Result<Option<Report>, Failure> {
-    guarded(|| match simulated(model, setup, parallel, gpu) {
+    guarded(|| match simulation(model, setup, parallel, gpu).run() {
         Err(SimulateError::OutOfMemory(_)) => Ok(None),
         report => report.map(Some),
     })

@@ -3,6 +3,8 @@
 //! Data flows one way: [`model::Model`] + [`setup::Setup`] + [`device::Device`] → [`tape`] →
 //! [`allocator`] → [`report::Report`]. Pure: no I/O, no clock, no threads, no printing; the same
 //! input gives the same bytes natively and in WebAssembly.
+//!
+//! [`Simulation`] is where to begin: its example goes through all of it.
 
 pub mod allocator;
 pub mod attention;
@@ -26,4 +28,4 @@ pub mod units;
 pub use model::{Case, Model};
 pub use report::{Report, verdict};
 pub use setup::Setup;
-pub use simulate::{SimulateError, simulate, simulate_on};
+pub use simulate::{SimulateError, Simulation, simulate, simulate_on};

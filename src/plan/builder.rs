@@ -8,7 +8,7 @@ use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by_key;
 use vramscope_engine::report::outside;
 use vramscope_engine::setup::Change;
-use vramscope_engine::simulate::{SimulateError, pipeline_stages, simulate_on, simulate_parallel, tensor_parts};
+use vramscope_engine::simulate::{SimulateError, Simulation, pipeline_stages, tensor_parts};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
 use vramscope_engine::{Report, Setup};
@@ -237,10 +237,8 @@ fn climb(judge: &Judge<'_>) -> Option<Ladder> {
 fn simulated(judge: &Judge<'_>, candidate: &Candidate) -> Result<Report, SimulateError> {
     let gpu = judge.device.and_then(Device::gpu).unwrap_or_default();
     let model = judge.space.model(candidate.input);
-    match &candidate.parallel {
-        None => simulate_on(model, &candidate.setup, gpu),
-        Some(parallel) => simulate_parallel(model, &candidate.setup, parallel, gpu),
-    }
+    let simulation = Simulation::new(model, &candidate.setup).gpu(gpu);
+    simulation.parallel(candidate.parallel).run()
 }
 
 fn nearest(judge: &Judge<'_>, candidate: &Candidate) -> Result<Nearest, SimulateError> {

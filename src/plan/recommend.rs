@@ -5,9 +5,7 @@ use super::search::{Candidate, Found, Recorder, Shared, Space, distance_to, orde
 use vramscope_engine::allocator::Options;
 use vramscope_engine::device::Device;
 use vramscope_engine::order::sort_by;
-use vramscope_engine::simulate::{
-    Recording, SimulateError, Trial, attempt_recorded, record_checked, record_parallel, stops_in_some_order,
-};
+use vramscope_engine::simulate::{Recording, SimulateError, Simulation, Trial, attempt_recorded, stops_in_some_order};
 use vramscope_engine::units::{Bytes, Seconds};
 use vramscope_time::Costs;
 
@@ -160,10 +158,8 @@ impl Judge<'_> {
         let gpu = self.device.and_then(Device::gpu).unwrap_or_default();
         let model = self.space.model(candidate.input);
         let setup = repeated_by(&candidate.setup, candidate.parallel.as_ref());
-        match &candidate.parallel {
-            None => record_checked(model, &setup, gpu),
-            Some(parallel) => record_parallel(model, &setup, parallel, gpu),
-        }
+        let simulation = Simulation::new(model, &setup).gpu(gpu);
+        simulation.parallel(candidate.parallel).record()
     }
 
     /// Records a candidate whose setup was changed, and returns it with its new memory and time.

@@ -6,10 +6,9 @@ use super::axis::Axis;
 use vramscope_engine::device::Device;
 use vramscope_engine::model::ModelError;
 use vramscope_engine::setup::Parallel;
-use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Room};
-use vramscope_engine::{Model, Setup, SimulateError, simulate_on};
+use vramscope_engine::{Model, Setup, SimulateError, Simulation};
 
 /// Memory that a run needs on a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,10 +109,8 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
         let setup = self.axis.set(&self.setup, value);
         let model = (self.model)(&setup)?;
         let gpu = device.gpu().unwrap_or_default();
-        let report = match &self.parallel {
-            None => simulate_on(&model, &setup, gpu)?,
-            Some(parallel) => simulate_parallel(&model, &setup, parallel, gpu)?,
-        };
+        let simulation = Simulation::new(&model, &setup).gpu(gpu);
+        let report = simulation.parallel(self.parallel).run()?;
         let gpus = self.parallel.map_or(1, |parallel| parallel.world);
         Ok(Needed {
             allocated: report.peak_allocated,

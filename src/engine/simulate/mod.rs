@@ -36,6 +36,7 @@ mod samples;
 mod sampling;
 mod schedule;
 mod side_by_side;
+mod simulation;
 mod steps;
 mod storages;
 mod trial;
@@ -74,6 +75,7 @@ pub use pass::{ModelShare, PassRecorder, record_update, record_update_input};
 pub use pass::{Pass, PassWork, Update, UpdateInput};
 pub use peaks::steady_bytes;
 pub(crate) use replayer::Replayer;
+pub use simulation::Simulation;
 pub use steps::Share;
 pub use steps::{Notes, Recording, Step, StepMarks, record, record_notes, record_work};
 pub use trial::{
