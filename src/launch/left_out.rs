@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use vramscope_engine::verdict::Verdict;
 
 use crate::keys::NotSimulated;
 use crate::remark::{Note, Remark};
@@ -239,6 +240,19 @@ impl Grade {
             _ if all(Direction::AtMost) => Self::AtMost,
             _ if all(Direction::AtLeast) => Self::AtLeast,
             _ => Self::DryRun,
+        }
+    }
+
+    /// The verdict on the run that follows from the verdict on its figure; `None` if the run may lie on the other side.
+    ///
+    /// A run that needs at most as much as its figure fits where the figure does; one that needs at least as much runs out
+    /// of memory where the figure does. That a run is tight is known of a whole figure alone.
+    pub const fn settles(self, verdict: Verdict) -> Option<Verdict> {
+        match (verdict, self) {
+            (_, Self::Exact) | (Verdict::Fits, Self::AtMost | Self::Between) | (Verdict::Oom, Self::AtLeast) => {
+                Some(verdict)
+            }
+            _ => None,
         }
     }
 
