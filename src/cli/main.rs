@@ -12,7 +12,11 @@ mod commands;
 mod data_folder;
 mod failure;
 mod input;
+mod judged;
 mod kernels;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod outcome;
 mod output;
 mod parallel;
 mod phrases;
@@ -62,6 +66,8 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       a run of your own, once `vramscope dry-run -o run.vram.gz COMMAND` has run it without a GPU
   vramscope diagnose train.log snapshot.pickle
       why a run is out of memory, or slow
+  vramscope check train.yaml of_b.sh --gpu H200
+      a verdict as an exit code, for scripts and continuous integration
   vramscope replay gpt2-bf16.trace.json.gz
       a recorded allocator trace through the simulated allocator
   vramscope watch run.jsonl
@@ -77,7 +83,10 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
   vramscope gpus
       every card known by name
 
-Exit codes: 0 done, 1 failure, 2 bad input.";
+  vramscope doctor
+      what was found here, what is missing, and what to do
+
+Exit codes: 0 done, 1 failure, 2 bad input; check and dry-run have more.";
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -12,11 +12,13 @@ use crate::examples;
 use crate::program::Ran;
 
 /// Documents that show commands.
-const DOCUMENTS: [(&str, &str); 5] = [
+const DOCUMENTS: [(&str, &str); 7] = [
     ("readme", include_str!("../../README.md")),
     ("page", include_str!("../../docs/page.md")),
     ("command-line", include_str!("../../docs/command-line.md")),
     ("server", include_str!("../../docs/server.md")),
+    ("automation", include_str!("../../docs/automation.md")),
+    ("skill", include_str!("../../docs/agents/SKILL.md")),
     ("exactness", include_str!("../../docs/exactness.md")),
 ];
 

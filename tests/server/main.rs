@@ -13,4 +13,5 @@ mod page;
 mod spool;
 mod support;
 mod tls;
+mod upkeep;
 mod way;

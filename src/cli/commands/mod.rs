@@ -1,17 +1,23 @@
 //! The commands, one file each.
 
 mod bench;
+mod check;
 mod completions;
 mod diagnose;
+mod doctor;
 mod dry_run;
 mod estimate;
 mod export;
 mod gpus;
+mod man;
 mod max_batch;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod models;
 mod plan;
 mod record;
 mod replay;
+mod schema;
 #[cfg(feature = "server")]
 mod serve;
 mod upload;
@@ -32,6 +38,7 @@ pub fn examples(lines: &str) -> String {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Estimate(Box<estimate::Estimate>),
+    Check(Box<check::Check>),
     MaxBatch(Box<max_batch::MaxBatch>),
     Plan(Box<plan::Plan>),
     Record(record::Record),
@@ -43,10 +50,15 @@ pub enum Command {
     Upload(Box<upload::Upload>),
     #[cfg(feature = "server")]
     Serve(Box<serve::Serve>),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Mcp),
     Export(export::Export),
     Models(models::Models),
     Gpus(gpus::Gpus),
+    Doctor(doctor::Doctor),
+    Schema(schema::SchemaOf),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -57,6 +69,7 @@ impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Self::Estimate(command) => command.run(),
+            Self::Check(command) => command.run(),
             Self::MaxBatch(command) => command.run(),
             Self::Plan(command) => command.run(),
             Self::Record(command) => command.run(),
@@ -68,10 +81,15 @@ impl Command {
             Self::Upload(command) => command.run(),
             #[cfg(feature = "server")]
             Self::Serve(command) => command.run(),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(command) => command.run(),
             Self::Export(command) => command.run(),
             Self::Models(command) => command.run(),
             Self::Gpus(command) => command.run(),
+            Self::Doctor(command) => command.run(),
+            Self::Schema(command) => command.run(),
             Self::Completions(command) => command.run(),
+            Self::Man(command) => command.run(),
         }
     }
 }

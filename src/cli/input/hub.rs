@@ -276,7 +276,7 @@ fn unreadable(found: &Found, error: &ModelError) -> ModelError {
 pub fn place_of(launch: &Launch, files: &[Source]) -> Place {
     let paths = files.iter().filter_map(|file| match file {
         Source::File(path) => Some(path.clone()),
-        Source::Stdin => None,
+        Source::Stdin | Source::Command(_) => None,
     });
     let paths: Vec<PathBuf> = paths.collect();
     let says_hugging_face = launch

@@ -34,6 +34,15 @@ pub struct LaunchFlags {
 }
 
 impl LaunchFlags {
+    /// The flags of a run that these files or this command start.
+    pub const fn of(launch: Vec<Source>, ignore_not_simulated: bool) -> Self {
+        Self {
+            launch,
+            against: Vec::new(),
+            ignore_not_simulated,
+        }
+    }
+
     /// Reads the launch for a card that has bf16 or not, if one is named; `None` if no launch is given.
     ///
     /// # Errors
@@ -129,6 +138,7 @@ impl LaunchFlags {
                 let quoted = shlex::try_quote(&name).map_or_else(|_| name.clone(), |quoted| quoted.into_owned());
                 format!("vramscope dry-run {quoted}")
             }
+            Some(Source::Command(words)) => format!("vramscope dry-run {words}"),
             Some(Source::Stdin) | None => "vramscope dry-run COMMAND".to_owned(),
         }
     }

@@ -8,7 +8,7 @@ use super::count;
 use crate::failure::Failure;
 
 /// How several GPUs share a step, where that was given.
-#[derive(Debug, Default, PartialEq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Several GPUs")]
 pub struct ParallelFlags {
     /// What each GPU holds; the figures are of one of them

@@ -11,7 +11,7 @@ use super::source::Source;
 use crate::failure::Failure;
 
 /// Settings that replace those of a recording.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct OverrideFlags {
     /// Replays the recording as if PYTORCH_CUDA_ALLOC_CONF set expandable_segments so [default: as recorded]
     #[arg(

@@ -16,7 +16,7 @@ use crate::output::target::Target;
 static SAID: Once = Once::new();
 
 /// A card or a limit, where one was named.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct RoomFlags {
     /// The card that it should fit (see `vramscope gpus`)
     #[arg(long, value_name = "NAME")]

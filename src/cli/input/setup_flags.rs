@@ -14,7 +14,7 @@ use vramscope_plan::search::Entry;
 use super::count;
 
 /// The settings that were given; the others stay as they are.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SetupFlags(Vec<Change>);
 
 impl SetupFlags {

@@ -19,6 +19,8 @@ pub enum Source {
     Stdin,
     /// A file.
     File(PathBuf),
+    /// What was given on the command line itself: a command, without a file.
+    Command(String),
 }
 
 impl fmt::Display for Source {
@@ -26,6 +28,7 @@ impl fmt::Display for Source {
         match self {
             Self::Stdin => f.write_str("standard input"),
             Self::File(path) => path.display().fmt(f),
+            Self::Command(_) => f.write_str("the command"),
         }
     }
 }
@@ -50,6 +53,7 @@ impl Source {
                 Ok(file) => Ok(Box::new(BufReader::new(file))),
                 Err(error) => Err(self.unreadable(&error)),
             },
+            Self::Command(text) => Ok(Box::new(io::Cursor::new(text.clone()))),
         }
     }
 
@@ -75,6 +79,7 @@ impl Source {
         match self {
             Self::Stdin => 0,
             Self::File(path) => std::fs::metadata(path).map_or(0, |data| data.len()),
+            Self::Command(text) => text.len() as u64,
         }
     }
 

@@ -90,6 +90,14 @@ impl Subject {
         }
     }
 
+    /// A model and a setup as the JSON of a case.
+    pub fn of_case(case: String, hub: HubFlags) -> Self {
+        Self {
+            case: Some(case),
+            ..Self::of_launch(None, None, hub)
+        }
+    }
+
     /// The same, with what finds models of its own.
     #[must_use]
     pub fn with_own_names(mut self) -> Self {

@@ -2,6 +2,7 @@
 
 mod ascii;
 pub mod list;
+pub mod reports;
 pub mod target;
 pub mod terminal;
 pub mod text;
@@ -35,6 +36,14 @@ pub fn print(text: &str) -> Result<(), Failure> {
     } else {
         write(&ascii::fold(text))
     }
+}
+
+/// Prints text that another program reads, as it is.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn print_exactly(text: &str) -> Result<(), Failure> {
+    write(text)
 }
 
 fn write(text: &str) -> Result<(), Failure> {

@@ -12,6 +12,7 @@ mod metrics;
 mod one_recording;
 mod page;
 mod plausible;
+mod retention;
 mod routes;
 pub mod store;
 mod writer;
@@ -45,6 +46,10 @@ pub struct Options {
     pub page: Option<PathBuf>,
     /// True if reading requires a token too.
     pub closed: bool,
+    /// True if nothing may be written.
+    pub read_only: bool,
+    /// Days that records are kept; `None` for all.
+    pub keep_days: Option<u32>,
     /// Largest accepted record in bytes.
     pub max_record_bytes: usize,
     /// Requests per minute for one token, or for one address without a token; `None` for no limit.
@@ -66,6 +71,7 @@ struct Parts {
     gate: Gate,
     lists: Lists,
     metrics: Metrics,
+    read_only: bool,
     max_record_bytes: usize,
     patience: Duration,
     /// Semaphore of kibibytes for request bodies, so that many large ones do not exhaust memory.
@@ -112,18 +118,22 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         gate: Gate::new(options.closed, options.per_minute),
         lists: Lists::default(),
         metrics,
+        read_only: options.read_only,
         max_record_bytes: options.max_record_bytes,
         patience: options.patience,
         body_kib: Semaphore::new(BODY_KIB.max(options.max_record_bytes / 1024 + 1)),
     }));
     let router = routes::router(app, page);
+    let pruning = options
+        .keep_days
+        .map(|days| tokio::spawn(retention::keep(store.clone(), days)));
 
     let scheme = if tls.is_some() { "https" } else { "http" };
     crate::output::print(&format!(
         "listening on {scheme}://{address}/, records in {}\n",
         options.database
     ))?;
-    if tokens.is_empty() {
+    if tokens.is_empty() && !options.read_only {
         anstream::eprintln!(
             "no token yet, so nobody can send records; make one with `vramscope serve token add NAME --role write`"
         );
@@ -131,6 +141,9 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     listen::serve(listener, tls, router, options.patience).await;
     // The router is dropped, and with it the last sender: the writer ends after the remaining records.
     writing.await.map_err(Failure::broken)?;
+    if let Some(pruning) = pruning {
+        pruning.abort();
+    }
     store.close().await;
     Ok(())
 }

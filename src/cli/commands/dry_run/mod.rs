@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::input::room::RoomFlags;
 use crate::input::source::Source;
 use crate::input::time_flags::TimeFlags;
+use crate::outcome::Outcome;
 use crate::output::{self, Format};
 use crate::recorder;
 
@@ -282,11 +283,9 @@ impl DryRun {
         if target.is_none() {
             return Ok(());
         }
-        match verdict {
-            Some(Verdict::Fits) => Ok(()),
-            Some(Verdict::Tight) => Err(Failure::Verdict(5)),
-            Some(Verdict::Oom) => Err(Failure::Verdict(3)),
-            None => Err(Failure::Verdict(4)),
+        match Outcome::of(verdict).exit_code() {
+            0 => Ok(()),
+            code => Err(Failure::Verdict(code)),
         }
     }
 
@@ -359,7 +358,8 @@ impl DryRun {
         for &value in &vary.values {
             let out = scratch.join(format!("{value}.vram.gz"));
             self.record(python, &out, Some((&vary.size, value)))?;
-            let (verdict, report) = judged(&Source::File(out), (&self.room, &self.time))?;
+            let (fit, report) = judged(&Source::File(out), (&self.room, &self.time))?;
+            let verdict = fit.map(|(_, fit)| fit.verdict);
             tries.push(Try {
                 value,
                 verdict: verdict.map_or("not known", Verdict::name),
@@ -383,7 +383,8 @@ impl DryRun {
         while tries.len() < MOST_TRIES {
             let out = scratch.join(format!("{next}.vram.gz"));
             self.record(python, &out, Some((name, next)))?;
-            let (verdict, report) = judged(&Source::File(out), (&self.room, &self.time))?;
+            let (fit, report) = judged(&Source::File(out), (&self.room, &self.time))?;
+            let verdict = fit.map(|(_, fit)| fit.verdict);
             let fits = verdict.is_some_and(|verdict| verdict != Verdict::Oom);
             let words = verdict.map_or("not known", Verdict::name);
             anstream::eprintln!(
@@ -427,7 +428,7 @@ impl DryRun {
             true => output::print_json(&answer)?,
             false => output::print(&answer.text())?,
         }
-        most.map(|_| ()).ok_or(Failure::Verdict(3))
+        most.map(|_| ()).ok_or(Failure::Verdict(Outcome::Oom.exit_code()))
     }
 
     /// The card to emulate, as JSON: the named one, else an H100.

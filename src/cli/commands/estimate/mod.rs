@@ -96,6 +96,31 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate --cases training_steps.jsonl > predictions.jsonl";
 
 impl Estimate {
+    /// The estimate of a run that another command was given, on what it has to fit.
+    pub fn of(
+        subject: Subject,
+        launch: LaunchFlags,
+        (room, parallel, setup): (RoomFlags, ParallelFlags, SetupFlags),
+    ) -> Self {
+        Self {
+            subject,
+            launch,
+            cases: None,
+            recording: None,
+            at: Vec::new(),
+            overrides: OverrideFlags::default(),
+            room,
+            host_gib: None,
+            format: None,
+            phase: Phase::Train,
+            new_tokens: 0,
+            parallel,
+            time: TimeFlags::default(),
+            feed: FeedFlags::default(),
+            setup,
+        }
+    }
+
     /// Source of times for the named card, or for the reference card.
     fn clock(&self) -> Result<Option<Clock>, Failure> {
         let clock = clock_of(self.room.card_or_reference()?, self.time.kernels.as_ref())?;

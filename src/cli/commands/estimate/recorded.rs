@@ -124,17 +124,20 @@ fn play(source: &Source, run: RecordedRun) -> Result<Played, Failure> {
     recording::report(run).map_err(|error| failed(source, &error))
 }
 
-/// Plays a recording of one size; returns the verdict on the card that was named or recorded for, and the report.
+/// Plays a recording of one size; returns how it fits the card that was named or recorded for, and the report.
 ///
 /// # Errors
 /// If the recording cannot be read or played.
-pub fn judged(source: &Source, (room, time): (&RoomFlags, &TimeFlags)) -> Result<(Option<Verdict>, Report), Failure> {
+pub fn judged(
+    source: &Source,
+    (room, time): (&RoomFlags, &TimeFlags),
+) -> Result<(Option<(Target, Fit)>, Report), Failure> {
     let gpu = room.names_card().then(|| room.gpu()).transpose()?;
     match open(source, gpu)? {
         Opened::Run(run) => {
             let against = Against::of((room, time), &run.about.header)?;
             let played = play(source, *run)?;
-            Ok((against.fit(&played).map(|(_, fit)| fit.verdict), played.report))
+            Ok((against.fit(&played), played.report))
         }
         Opened::Sizes(_) => Err(holds_one(source)),
     }

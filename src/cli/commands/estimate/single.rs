@@ -1,16 +1,21 @@
 //! `vramscope estimate` for one setup.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use vramscope_engine::report::HostRoom;
 use vramscope_engine::simulate::{Beside, around};
+use vramscope_launch::Grade;
 use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 
 use super::Estimate;
 use super::batch::Line;
-use super::lengths::OpenLengths;
+use super::lengths::{AtLength, OpenLengths};
 use crate::failure::Failure;
+use crate::input::hub::Names;
 use crate::input::launch::Standing;
 use crate::input::room::limit;
+use crate::judged::Judged;
 use crate::output::{self, Format, terminal, text};
 use crate::predict::{guarded, predict, predict_timed};
 
@@ -22,20 +27,15 @@ impl Estimate {
     #[expect(clippy::too_many_lines, reason = "one step for each part of the answer")]
     pub fn run_single(mut self) -> Result<(), Failure> {
         let format = self.format.unwrap_or(Format::Text);
-        let (mut standing, open) = self.take_launch(format)?;
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
-        let (clock, expense, names) = (self.clock()?, self.time.expense()?, self.subject.names());
-        let (model, setup, parallel) = match open.as_ref().filter(|open| open.is_unlimited) {
-            Some(open) => self.shortened(open, &mut standing)?,
-            None => {
-                let parallel = self.parallel.over(self.subject.parallel()?)?;
-                let (model, setup) = self.subject.clone().read(&self.setup)?;
-                (model, setup, parallel)
-            }
-        };
-        // Known once the model was read.
-        standing.left_out.extend(names.left_out());
+        let (clock, expense) = (self.clock()?, self.time.expense()?);
+        let Ready {
+            mut standing,
+            open,
+            run: (model, setup, parallel),
+            names,
+        } = self.ready(format)?;
         let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
         let clock = clock.filter(|_| timed);
         let (mut report, time) = match &clock {
@@ -102,6 +102,64 @@ impl Estimate {
         }
     }
 
+    /// Predicts the memory of the setup that the flags describe, and judges it in the room that they name.
+    ///
+    /// # Errors
+    /// If no room is named, something given cannot be read, or no figure bounds the run.
+    pub fn judged(mut self) -> Result<Judged, Failure> {
+        let target = self.room.target()?;
+        let target =
+            target.ok_or_else(|| Failure::Input("name what the run has to fit: --gpu or --limit-gib".into()))?;
+        // Nothing that is read of a launch is shown in this form.
+        let Ready {
+            mut standing,
+            open,
+            run: (model, setup, parallel),
+            ..
+        } = self.ready(Format::Jsonl)?;
+        let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
+        let gpus = parallel.map_or(1, |parallel| parallel.world);
+        let judged = (target, standing.fit(&report, &target, gpus));
+        if let Some(open) = &open {
+            standing.lengths = self.lengths(open, &standing, Some(&judged));
+        }
+        Ok(Judged {
+            model: Some(model.name.clone()),
+            grade: Grade::of(&standing.left_out).with(standing.lengths),
+            report,
+            fit: judged.1,
+            least: standing.lengths.least,
+            length_that_fits: standing.lengths.length_that_fits,
+            left_out: standing.left_out,
+            gpus,
+        })
+    }
+
+    /// Reads what is simulated: model, setup and how GPUs share it, with what the figures will rest on.
+    ///
+    /// # Errors
+    /// If something given cannot be read, or no figure bounds the run.
+    pub(super) fn ready(&mut self, format: Format) -> Result<Ready, Failure> {
+        let (mut standing, open) = self.take_launch(format)?;
+        let names = self.subject.names();
+        let run = match open.as_ref().filter(|open| open.is_unlimited) {
+            Some(open) => self.shortened(open, &mut standing)?,
+            None => {
+                let parallel = self.parallel.over(self.subject.parallel()?)?;
+                let (model, setup) = self.subject.clone().read(&self.setup)?;
+                (model, setup, parallel)
+            }
+        };
+        // Known once the model was read.
+        standing.left_out.extend(names.left_out());
+        Ok(Ready {
+            standing,
+            open,
+            run,
+            names,
+        })
+    }
+
     /// Takes the setup of the files that start the run, if any are given, and shows what is read of them.
     fn take_launch(&mut self, format: Format) -> Result<(Standing, Option<OpenLengths>), Failure> {
         let Some(launch) = self.launch.read(self.room.has_bf16()?)? else {
@@ -136,6 +194,18 @@ impl Estimate {
         let open = OpenLengths::of(&launch, facts, &resolved, &standing);
         Ok((standing, open))
     }
+}
+
+/// A run that is about to be simulated.
+pub(super) struct Ready {
+    /// What its figures rest on.
+    pub standing: Standing,
+    /// Its lengths, if its files leave them open.
+    pub open: Option<OpenLengths>,
+    /// Model, setup, and how GPUs share it.
+    pub run: AtLength,
+    /// What found its model.
+    pub names: Arc<Names>,
 }
 
 /// Document of a run that no figure bounds.

@@ -1,6 +1,8 @@
 //! `vramscope serve` and the administrative commands beside it.
 
+mod backup;
 mod database;
+mod health;
 mod quarantine;
 mod token;
 
@@ -38,6 +40,12 @@ pub struct Serve {
     /// Let nobody read without a token
     #[arg(long)]
     closed: bool,
+    /// Take no records, and let nothing be changed: for a copy, or while the database is moved
+    #[arg(long)]
+    read_only: bool,
+    /// Remove records that were received more than so many days ago, when it starts and every day [default: keep all]
+    #[arg(long, value_name = "DAYS", conflicts_with = "read_only", value_parser = clap::value_parser!(u32).range(1..))]
+    keep_days: Option<u32>,
     /// Largest record that is taken, in MiB
     #[arg(long, value_name = "MIB", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=256))]
     max_record: u32,
@@ -61,6 +69,10 @@ enum Beside {
     Token(token::Token),
     #[command(subcommand)]
     Quarantine(quarantine::Quarantine),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
+    Prune(backup::Prune),
+    Health(health::Health),
 }
 
 const EXAMPLES: &str = "  vramscope serve token add ci --role write
@@ -73,6 +85,8 @@ const EXAMPLES: &str = "  vramscope serve token add ci --role write
       records in PostgreSQL, for holders of a token
   vramscope serve quarantine list
       records with values that their card cannot reach
+  vramscope serve backup results.backup.gz
+      all that the database keeps, for `vramscope serve restore`, into SQLite or PostgreSQL
 
 VRAMSCOPE_DATABASE stands in for --database: a password there is in no process list.";
 
@@ -85,6 +99,10 @@ impl Serve {
         match self.beside {
             Some(Beside::Token(command)) => return command.run(),
             Some(Beside::Quarantine(command)) => return command.run(),
+            Some(Beside::Backup(command)) => return command.run(),
+            Some(Beside::Restore(command)) => return command.run(),
+            Some(Beside::Prune(command)) => return command.run(),
+            Some(Beside::Health(command)) => return command.run(),
             None => {}
         }
         let options = Options {
@@ -92,6 +110,8 @@ impl Serve {
             database: self.database.get()?,
             page: self.page,
             closed: self.closed,
+            read_only: self.read_only,
+            keep_days: self.keep_days,
             max_record_bytes: self.max_record as usize * (1 << 20),
             per_minute: NonZeroU32::new(self.rate),
             patience: Duration::from_secs(self.patience.into()),

@@ -117,7 +117,8 @@ fn exact_difference(bytes: [Bytes; 2]) -> String {
     format!("{sign}{}", exact(Bytes::new(more.unsigned_abs())))
 }
 
-fn name(part: Part) -> String {
+/// Names a part of what a run needs.
+pub fn name(part: Part) -> String {
     match part {
         Part::Live(kind) => kind.label().to_owned(),
         Part::Reserve => "allocator's cache".to_owned(),

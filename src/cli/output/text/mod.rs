@@ -31,17 +31,20 @@ mod warnings;
 mod watch;
 mod wrap;
 
-pub use against::{recorded as recorded_against, render as against};
+pub use against::{name as part_name, recorded as recorded_against, render as against};
 pub use case_line::case_line;
 pub use comparison::comparison;
 pub use diagnosis::diagnosis;
 pub use inference::inference;
 pub use launch::render as launch;
 pub use max_batch::{MaxBatch, max_batch_line, stopped};
+pub use paint::{QUIET, STRONG, verdict as verdict_style};
 pub use plan::plan;
 pub use recorded::{recorded, recorded_line};
 pub use setup_words::setup_words_without;
+pub use verdict::sentence as verdict_sentence;
 pub use watch::render as watch;
+pub use wrap::wrap;
 
 use vramscope_engine::report::{Around, HostRoom, Reserved};
 use vramscope_engine::setup::Parallel;

@@ -103,17 +103,17 @@ fn gauge(fit: &Fit, style: Style, width: usize) -> String {
 /// The verdict's word and its style. Of a figure that leaves something out, it is known where the figure is on the safe
 /// side, and green is for whole runs alone.
 fn word(verdict: Verdict, grade: Grade) -> (&'static str, Style) {
-    let style = paint::verdict(verdict);
-    match (verdict, grade) {
-        (Verdict::Fits, Grade::Exact) => ("FITS", style),
-        (Verdict::Fits, Grade::AtMost | Grade::Between) => ("FITS", paint::verdict(Verdict::Tight)),
-        (Verdict::Tight, Grade::Exact) => ("TIGHT", style),
-        (Verdict::Oom, Grade::Exact | Grade::AtLeast) => ("OOM", style),
-        _ => ("NOT KNOWN", paint::verdict(Verdict::Tight)),
+    match grade.settles(verdict) {
+        Some(Verdict::Fits) if grade != Grade::Exact => ("FITS", paint::verdict(Verdict::Tight)),
+        Some(Verdict::Fits) => ("FITS", paint::verdict(verdict)),
+        Some(Verdict::Tight) => ("TIGHT", paint::verdict(verdict)),
+        Some(Verdict::Oom) => ("OOM", paint::verdict(verdict)),
+        None => ("NOT KNOWN", paint::verdict(Verdict::Tight)),
     }
 }
 
-fn sentence(fit: &Fit, target: &Target, grade: Grade) -> String {
+/// Says what the run needs of the room that it is given.
+pub fn sentence(fit: &Fit, target: &Target, grade: Grade) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
     let needs = match grade {
         Grade::Exact => "needs",

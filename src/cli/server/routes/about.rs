@@ -12,7 +12,12 @@ use crate::server::store::Role;
 /// `GET /healthz`: succeeds if the server can handle requests.
 pub async fn healthz(State(app): State<App>) -> Result<Response, Problem> {
     app.store.ping().await?;
-    Ok(json("{\"status\":\"ok\"}".into()))
+    let about = serde_json::json!({
+        "status": "ok",
+        "version": env!("CARGO_PKG_VERSION"),
+        "read_only": app.read_only,
+    });
+    Ok(json(about.to_string()))
 }
 
 /// `GET /metrics`.

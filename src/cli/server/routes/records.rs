@@ -23,6 +23,7 @@ pub async fn upload(
     request: Request,
 ) -> Result<Response, Problem> {
     caller.must_be(Role::Write)?;
+    must_be_writable(&app)?;
     must_be_json(request.headers())?;
     let (body, _held) = read(&app, request).await?;
     let record = new_record(body).await?;
@@ -40,6 +41,17 @@ pub async fn upload(
         StatusCode::OK
     };
     Ok((code, json(answer.to_string())).into_response())
+}
+
+/// Refuses to write where the server is read-only.
+fn must_be_writable(app: &App) -> Result<(), Problem> {
+    match app.read_only {
+        true => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "this server is read-only; records are sent to the one that it is a copy of",
+        )),
+        false => Ok(()),
+    }
 }
 
 fn must_be_json(headers: &HeaderMap) -> Result<(), Problem> {
@@ -222,6 +234,7 @@ pub async fn release(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     caller.must_be(Role::Admin)?;
+    must_be_writable(&app)?;
     find(&app, &id).await?;
     let released = app.store.release(&id).await?;
     Ok(json(serde_json::json!({ "id": id, "released": released }).to_string()))

@@ -5,8 +5,14 @@ use sqlx::{AssertSqlSafe, SqlSafeStr};
 
 use super::Database;
 
-const SQLITE: [&str; 1] = [include_str!("migrations/1_sqlite.sql")];
-const POSTGRES: [&str; 1] = [include_str!("migrations/1_postgres.sql")];
+const SQLITE: [&str; 2] = [
+    include_str!("migrations/1_sqlite.sql"),
+    include_str!("migrations/2_sqlite.sql"),
+];
+const POSTGRES: [&str; 2] = [
+    include_str!("migrations/1_postgres.sql"),
+    include_str!("migrations/2_postgres.sql"),
+];
 
 pub(super) fn of(database: &Database) -> Migrator {
     let texts = match database {

@@ -7,6 +7,7 @@
 
 mod database;
 mod error;
+mod kept;
 mod migrations;
 mod records;
 mod tokens;
@@ -17,6 +18,7 @@ use sqlx::AnyPool;
 
 pub use database::Database;
 pub use error::StoreError;
+pub use kept::KeptToken;
 pub use records::{Counts, Doubted, Filter, Found, Inserted, List, NewRecord, Version};
 pub use tokens::Role;
 

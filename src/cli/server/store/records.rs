@@ -103,12 +103,13 @@ pub struct Found {
     pub quarantine: Option<String>,
 }
 
-/// Version of all lists, which changes whenever one of them does: records are never deleted, each new one has a higher
-/// sequence number, and a released one reduces the count in quarantine.
+/// Version of all lists, which changes whenever one of them does: each new record has a higher sequence number, a released
+/// one reduces the count in quarantine, and each time that old ones are removed is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     last: Option<i64>,
     quarantined: i64,
+    prunes: i64,
 }
 
 /// Numbers of records in the database.
@@ -223,13 +224,15 @@ impl Store {
     /// # Errors
     /// If the database does not respond.
     pub async fn version(&self) -> Result<Version, StoreError> {
-        // Each half is a single index lookup.
+        // Each part is a single lookup in an index, or the count of a table that has a row for each day at most.
         const VERSION: &str = "SELECT (SELECT MAX(seq) FROM records), \
-                               (SELECT COUNT(*) FROM records WHERE quarantine IS NOT NULL)";
+                               (SELECT COUNT(*) FROM records WHERE quarantine IS NOT NULL), \
+                               (SELECT COUNT(*) FROM prunes)";
         let row = sqlx::query(VERSION).fetch_one(&self.reading).await?;
         Ok(Version {
             last: row.try_get(0)?,
             quarantined: row.try_get(1)?,
+            prunes: row.try_get(2)?,
         })
     }
 
@@ -248,7 +251,12 @@ impl Store {
     }
 }
 
-async fn insert(connection: &mut AnyConnection, record: &NewRecord, now: i64) -> Result<Inserted, StoreError> {
+/// Stores a record with its time of receipt, unless it is there.
+pub(super) async fn insert(
+    connection: &mut AnyConnection,
+    record: &NewRecord,
+    now: i64,
+) -> Result<Inserted, StoreError> {
     let row = sqlx::query(INSERT)
         .bind(record.id.as_str())
         .bind(now)
