@@ -1,4 +1,6 @@
-"""The recorder as a folder that Python runs: `python src/recorder train.py`, or `dry-run` and a command."""
+"""The recorder as a folder that Python runs: `python src/recorder train.py`, or `dry-run` and a command.
+
+`surroundings` says what this Python has."""
 
 import sys
 
@@ -11,6 +13,14 @@ if sys.argv[1:2] == ["environment"]:
     from vramscope.environments import main as environment
 
     sys.exit(environment(sys.argv[2:]))
+
+if sys.argv[1:2] == ["surroundings"]:
+    import json
+
+    from vramscope.surroundings import surroundings
+
+    json.dump(surroundings(), sys.stdout)
+    sys.exit()
 
 from vramscope.record.__main__ import main as record
 

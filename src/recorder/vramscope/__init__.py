@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vramscope.estimates import estimate
+    from vramscope.first_step import warning
     from vramscope.record.session import recording
     from vramscope.runs import record
+    from vramscope.sweeps import sweep
     from vramscope.watch import Watch, watching
 
-__all__ = ["Watch", "estimate", "record", "recording", "watching"]
+__all__ = ["Watch", "estimate", "record", "recording", "sweep", "warning", "watching"]
 __version__ = "0.1.0"
 
 # Imported when first asked for: `estimate` needs no PyTorch.
 _HOMES = {
     "estimate": "vramscope.estimates",
     "recording": "vramscope.record.session",
+    "load_ipython_extension": "vramscope.notebook",
+    "sweep": "vramscope.sweeps",
+    "warning": "vramscope.first_step",
     "Watch": "vramscope.watch",
     "watching": "vramscope.watch",
 }

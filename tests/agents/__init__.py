@@ -1,0 +1,1 @@
+"""Tests that ask the program as agents and notebooks do."""
