@@ -6,6 +6,7 @@ pub mod commands;
 mod failure;
 pub mod page;
 mod process;
+pub mod site;
 pub mod static_server;
 pub mod tools;
 

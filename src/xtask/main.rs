@@ -15,9 +15,13 @@ with the system's package manager.
   cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest; --fast first: only those of
                              libraries, predictions and what has changed, without a page, a browser or a server
   cargo xtask recorder       the recorder's own tests, in Python
+  cargo xtask agents         the tests of what agents and notebooks are told, in Python
   cargo xtask dry-run-tools [NAME…]  a dry run of each training tool in environments made from nothing: gigabytes, an hour
   cargo xtask wheel          build the wheel and use it in a fresh environment
   cargo xtask build          build the page into dist/; --quick: for a look while developing, larger and slower
+  cargo xtask docs           the manual as a site with search, in target/site
+  cargo xtask release        binary, wheel and page of a release, with checksums, in target/release-files; --check: the crates
+                             that are published, packed and built as others would
   cargo xtask lint           rustfmt and clippy, native and WebAssembly
   cargo xtask table          the table of measured against predicted in tests/data, made anew
   cargo xtask plans          the ready plans in tests/data, made anew: minutes
@@ -42,9 +46,12 @@ fn main() -> ExitCode {
         "serve" => commands::serve(rest),
         "test" => commands::test(rest),
         "build" => Build::of(rest).and_then(commands::build),
+        "docs" => commands::docs(),
+        "release" => commands::release(rest),
         "lint" => commands::lint(),
         "table" => commands::table(),
         "recorder" => commands::recorder(),
+        "agents" => commands::agents(),
         "dry-run-tools" => commands::dry_run_tools(rest),
         "wheel" => commands::wheel(),
         "plans" => commands::plans(),

@@ -1,6 +1,7 @@
 //! Finds or installs the tools that the commands need beside cargo. Sources are cargo and npm packages, rustup, and the
 //! system's package manager; no binaries are downloaded from elsewhere.
 
+mod agents;
 mod axe;
 pub mod binaryen;
 mod browser;
@@ -13,6 +14,7 @@ mod vulkan;
 use std::path::PathBuf;
 use std::process::Command;
 
+pub use agents::agents;
 pub use axe::axe;
 pub use browser::{Browser, browser};
 pub use exports::{exports, packages_of_exports};

@@ -1,4 +1,4 @@
-//! Tests of the recorder and of the wheel, in Python.
+//! Tests in Python: of the recorder, of the wheel, and of what agents and notebooks are told.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,28 +23,48 @@ pub fn recorder() -> Result<(), Failure> {
 /// When the environment cannot be made, or a test fails.
 pub fn tests() -> Result<(), Failure> {
     tools::exports()?;
-    let mut modules = Vec::new();
-    for entry in std::fs::read_dir(root().join("tests/recorder"))? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        modules.extend(
-            name.strip_suffix(".py")
-                .filter(|name| name.starts_with("test_"))
-                .map(str::to_owned),
-        );
-    }
-    modules.sort();
-    side_by_side(&modules)
+    side_by_side("recorder", python)
 }
 
-/// Runs test modules, as many at a time as there are cores. Each has a process of its own: a recording starts autograd's
+/// Builds the command line and runs the tests of what agents and notebooks are told.
+///
+/// # Errors
+/// When the build fails, the environment cannot be made, or a test fails.
+pub fn agents() -> Result<(), Failure> {
+    run(cargo().args(["build", "--workspace", "--bin", "vramscope", "--locked"]))?;
+    tests_of_agents()
+}
+
+/// Runs the tests of what agents and notebooks are told, in an environment of their own. The command line has to be built.
+///
+/// # Errors
+/// When the environment cannot be made, or a test fails.
+pub fn tests_of_agents() -> Result<(), Failure> {
+    tools::agents()?;
+    side_by_side("agents", || program(root().join("target/agents/bin/python")))
+}
+
+/// Names of the test modules in a folder of `tests`.
+fn modules_of(folder: &str) -> Result<Vec<String>, Failure> {
+    let mut modules = Vec::new();
+    for entry in std::fs::read_dir(root().join("tests").join(folder))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let module = name.strip_suffix(".py").filter(|name| name.starts_with("test_"));
+        modules.extend(module.map(|module| format!("tests.{folder}.{module}")));
+    }
+    modules.sort();
+    Ok(modules)
+}
+
+/// Runs the test modules of a folder, as many at a time as there are cores. Each has a process of its own: a recording starts autograd's
 /// threads, and some modules fork. What a module prints is shown once it has ended.
-fn side_by_side(modules: &[String]) -> Result<(), Failure> {
+fn side_by_side(folder: &str, python: impl Fn() -> Command + Sync) -> Result<(), Failure> {
+    let modules = modules_of(folder)?;
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
     let work = || {
         while let Some(module) = modules.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let name = format!("tests.recorder.{module}");
-            if let Err(failure) = run_captured(python().args(["-m", "unittest", &name])) {
+            if let Err(failure) = run_captured(python().args(["-m", "unittest", module])) {
                 failed
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)

@@ -18,6 +18,7 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     beside(|| super::build(super::Build::Published), programs)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
     super::recorder::tests()?;
+    super::recorder::tests_of_agents()?;
     portable()?;
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
 }

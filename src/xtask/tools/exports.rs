@@ -45,7 +45,7 @@ pub fn exports() -> Result<(), Failure> {
 }
 
 /// Installs the packages of a file, and only those, in `folder`'s environment or in a folder beside its packages.
-fn install(folder: &Path, requirements: &Path, beside: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn install(folder: &Path, requirements: &Path, beside: Option<&Path>) -> Result<(), Failure> {
     let mut pip = Command::new(folder.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"])
         .args(["--disable-pip-version-check", "-r"])
@@ -57,7 +57,7 @@ fn install(folder: &Path, requirements: &Path, beside: Option<&Path>) -> Result<
 }
 
 /// Finds a Python that can create environments with pip, for which Debian has a separate package.
-fn python3() -> Result<PathBuf, Failure> {
+pub(super) fn python3() -> Result<PathBuf, Failure> {
     let look = || {
         let python = find(&["python3"])?;
         output(Command::new(&python).args(["-c", "import ensurepip, venv"])).map(|_| python)
