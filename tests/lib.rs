@@ -4,6 +4,7 @@
 
 pub mod events;
 pub mod kept;
+pub mod ledger;
 pub mod measured;
 mod rows;
 

@@ -241,7 +241,7 @@ pub fn repository(name: &str) -> PathBuf {
     );
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "runs"]);
-    write("runs/train.yaml", &of(4));
+    write("runs/train.yaml", &of(16));
     write("runs/new.yaml", &of(1));
     folder
 }
@@ -250,7 +250,7 @@ pub fn repository(name: &str) -> PathBuf {
 fn a_run_is_compared_with_the_same_file_of_a_commit() {
     let folder = repository("compared");
     let runs = ["train.yaml", "same.yaml", "new.yaml"];
-    let flags = ["--gpu", "H200", "--base", "main", "--format"];
+    let flags = ["--gpu", "H200", "--world", "2", "--base", "main", "--format"];
     let ran = check_in(&folder.join("runs"), &[&runs[..], &flags, &["json"]].concat());
     let answer = document(&ran);
     let before = |at: usize| answer["runs"][at]["before"].clone();

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 use vramscope_engine::setup::{Optimizer, Precision};
+use vramscope_engine::units::Bytes;
 use vramscope_engine::{Model, Report, simulate};
 
 use super::quantity::Quantity;
 use super::row::{Measured, Row};
+use crate::ledger;
 
 /// The engine's report for a case, or its error.
 pub type Outcome = Result<Report, String>;
@@ -39,6 +41,27 @@ impl Comparison {
         let measured = quantity.measured(&self.row.measured)?.get() as f64;
         let predicted = quantity.predicted(self.outcome.as_ref().ok()?).get() as f64;
         Some((predicted - measured) / measured)
+    }
+
+    /// The run as the ledger has it; `None` if it did not train.
+    pub fn run(&self) -> Option<ledger::Run> {
+        let took = |quantity: Quantity| quantity.measured(&self.row.measured).map(Bytes::get);
+        let peak = took(Quantity::PeakAllocated)?;
+        let reserved = took(Quantity::PeakReserved).unwrap_or(0);
+        let report = match self.scaler_skipped() {
+            true => Err("fp16 overflowed with random weights when it was measured, so that no optimizer ran"),
+            false => self.outcome.as_ref().map_err(String::as_str),
+        };
+        let run = ledger::Run::of(&Value::Null, (peak, reserved), report);
+        let label = self
+            .row
+            .label
+            .as_ref()
+            .map_or_else(String::new, |label| format!(" ({label})"));
+        Some(ledger::Run {
+            run: format!("{}{label} {}", self.row.case.model, self.row.options),
+            ..run
+        })
     }
 
     /// Returns true if GradScaler skipped the optimizer in measured steps, so that the optimizer states of a normal

@@ -9,6 +9,7 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report, format};
 
 use super::Statistics;
+use crate::ledger;
 
 /// Quantities of the steady step, as rows name them; its peak and the highest reserved bytes follow.
 pub const PHASES: [&str; 7] = [
@@ -129,6 +130,22 @@ impl Rows {
     pub fn of(&self, figure: usize) -> Statistics {
         let errors: Vec<f64> = self.rows.iter().map(|row| row.errors(self.foreign)[figure]).collect();
         Statistics::of(&errors).expect("there are rows")
+    }
+
+    /// The cases as the ledger has them, without the bytes that the measuring program holds.
+    pub fn ledger(&self) -> impl Iterator<Item = ledger::Run> {
+        self.rows.iter().map(|row| {
+            let took = |key: &str| row.measured[key].as_u64().expect("bytes") - self.foreign;
+            let took = (took("peak_steady"), took("reserved_peak"));
+            let run = ledger::Run::of::<String>(&row.measured["case"], took, Ok(&row.report));
+            // Each rank of a pipeline is a stage of its own.
+            let stage = row.case.parallel.and_then(|parallel| parallel.stage);
+            let stage = stage.map_or_else(String::new, |stage| format!(" stage={stage}"));
+            ledger::Run {
+                run: run.run + &stage,
+                ..run
+            }
+        })
     }
 
     /// Formats the table of all cases, with `head` as its header.

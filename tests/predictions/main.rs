@@ -5,6 +5,7 @@
 mod attention;
 mod convolutions;
 mod coverage;
+mod ledger;
 mod memory;
 mod mutated_runs;
 mod plans;

@@ -103,7 +103,7 @@ class SurroundingsTest(unittest.TestCase):
     def test_this_python_is_described(self) -> None:
         """Versions of what is installed, and that the recorder runs in it."""
         said = surroundings.surroundings()
-        self.assertEqual(said["libraries"]["torch"], torch.__version__)
+        self.assertTrue(torch.__version__.startswith(said["libraries"]["torch"]))
         self.assertEqual(said["libraries"]["transformers"], transformers.__version__)
         self.assertIsNone(said["recorder_fails"])
         self.assertEqual(said["recorder"], vramscope.__version__)

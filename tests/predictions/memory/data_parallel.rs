@@ -1,7 +1,7 @@
 //! Compares the memory of one of two GPUs under DDP, ZeRO-1 and FSDP2 with measurements on two H200.
 
-use vramscope_tests::kept;
 use vramscope_tests::measured::several::{PEAK, PHASES, RESERVED, Rows};
+use vramscope_tests::{kept, ledger};
 
 const TABLE: &str = "tests/data/data_parallel_vs_predicted.md";
 
@@ -58,5 +58,7 @@ fn what_fsdp_reserves_is_what_was_measured() {
 
 #[test]
 fn the_kept_table_is_todays() {
-    kept::hold(TABLE, &rows().table(HEAD));
+    let rows = rows();
+    kept::hold(TABLE, &rows.table(HEAD));
+    ledger::hold("data_parallel", rows.ledger());
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report};
-use vramscope_tests::{kept, rows};
+use vramscope_tests::{kept, ledger, rows};
 
 const FILE: &str = "data/truth/deepspeed.jsonl.gz";
 const TABLE: &str = "tests/data/deepspeed_vs_predicted.md";
@@ -47,6 +47,12 @@ impl Compared {
                 row,
             })
             .collect()
+    }
+
+    /// The run as the ledger has it.
+    fn run(&self) -> ledger::Run {
+        let row = &self.row;
+        ledger::Run::of(&row.case, (row.peak_steady, row.reserved_peak), self.report.as_ref())
     }
 
     /// Relative errors of [`FIGURES`].
@@ -91,6 +97,7 @@ fn steps_of_deepspeed_are_as_measured_and_the_kept_table_is_todays() {
     assert!(within(&peaks, 50) <= 0.0005, "median {:.5}", within(&peaks, 50));
     assert!(within(&peaks, 95) <= 0.003, "95% {:.5}", within(&peaks, 95));
     kept::hold(TABLE, &table(&rows));
+    ledger::hold("deepspeed", rows.iter().map(Compared::run));
 }
 
 fn table(rows: &[Compared]) -> String {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report, simulate};
-use vramscope_tests::{kept, rows};
+use vramscope_tests::{kept, ledger, rows};
 
 const FILE: &str = "data/truth/draws.jsonl.gz";
 const TABLE: &str = "tests/data/draws_vs_predicted.md";
@@ -41,6 +41,12 @@ impl Compared {
                 row,
             })
             .collect()
+    }
+
+    /// The run as the ledger has it.
+    fn run(&self) -> ledger::Run {
+        let row = &self.row;
+        ledger::Run::of(&row.case, (row.peak_steady, row.reserved_peak), self.report.as_ref())
     }
 
     /// Relative errors of peak and reserved bytes.
@@ -122,7 +128,9 @@ fn steps_that_were_predicted_badly_stay_mended() {
 
 #[test]
 fn the_kept_table_of_draws_is_todays() {
-    kept::hold(TABLE, &table(&Compared::all()));
+    let rows = Compared::all();
+    kept::hold(TABLE, &table(&rows));
+    ledger::hold("draws", rows.iter().map(Compared::run));
 }
 
 fn table(rows: &[Compared]) -> String {

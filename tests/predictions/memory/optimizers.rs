@@ -11,7 +11,7 @@ use vramscope_engine::simulate::record;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Setup, simulate};
 use vramscope_tests::events::phases;
-use vramscope_tests::kept;
+use vramscope_tests::{kept, ledger};
 
 const FILE: &str = "data/truth/optimizers.jsonl.gz";
 const TABLE: &str = "tests/data/optimizers_vs_predicted.md";
@@ -54,6 +54,13 @@ impl Row {
             .expect("of a setup");
         let model = Model::from_config_for(&self.config.to_string(), &case.setup).expect("a model");
         (model, case.setup)
+    }
+
+    /// The run as the ledger has it.
+    fn run(&self) -> ledger::Run {
+        let (model, setup) = self.read();
+        let report = simulate(&model, &setup);
+        ledger::Run::of(&self.case, (self.peak_steady, self.reserved_peak), report.as_ref())
     }
 
     /// Relative errors of [`FIGURES`].
@@ -123,4 +130,5 @@ fn the_kept_table_of_optimizers_is_todays() {
         let _ = writeln!(out, "| {} | {} |", case.join(" "), figures.join(" | "));
     }
     kept::hold(TABLE, &out);
+    ledger::hold("optimizers", rows().iter().map(Row::run));
 }

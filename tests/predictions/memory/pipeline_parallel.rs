@@ -1,7 +1,7 @@
 //! Compares the memory of each stage of a pipeline with measurements on H200.
 
-use vramscope_tests::kept;
 use vramscope_tests::measured::several::{PEAK, PHASES, Rows};
+use vramscope_tests::{kept, ledger};
 
 const TABLE: &str = "tests/data/pipeline_parallel_vs_predicted.md";
 
@@ -41,5 +41,7 @@ fn every_phase_is_the_measured_one() {
 
 #[test]
 fn the_kept_table_is_todays() {
-    kept::hold(TABLE, &rows().table(HEAD));
+    let rows = rows();
+    kept::hold(TABLE, &rows.table(HEAD));
+    ledger::hold("pipeline_parallel", rows.ledger());
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report};
-use vramscope_tests::{kept, rows};
+use vramscope_tests::{kept, ledger, rows};
 
 const FILE: &str = "data/truth/shared.jsonl.gz";
 const TABLE: &str = "tests/data/shared_vs_predicted.md";
@@ -40,6 +40,17 @@ fn predict(row: &Row) -> Result<Report, String> {
     let parallel = case.parallel.ok_or("a case without a strategy")?;
     let model = Model::from_config_for(&row.config.to_string(), &case.setup).map_err(|error| error.to_string())?;
     simulate_parallel(&model, &case.setup, &parallel, Gpu::H200).map_err(|error| error.to_string())
+}
+
+/// A run as the ledger has it: what was predicted of it, and what it took.
+fn run(row: &Row, predicted: Result<(u64, u64), String>, took: &Bytes) -> ledger::Run {
+    let bytes = predicted.as_ref().ok();
+    ledger::Run {
+        run: ledger::words(&row.case),
+        peak: (took.peak, bytes.map(|(peak, _)| *peak)),
+        reserved: (took.reserved, bytes.map(|(_, reserved)| *reserved)),
+        refused: predicted.err(),
+    }
 }
 
 /// A row with its predicted peak and reserved bytes, or the reason for none.
@@ -112,7 +123,22 @@ fn recordings_are_what_the_gpus_took() {
 
 #[test]
 fn the_kept_table_of_drawn_runs_on_several_gpus_is_todays() {
-    kept::hold(TABLE, &table(&all()));
+    let rows = all();
+    kept::hold(TABLE, &table(&rows));
+    let measured = || {
+        rows.iter()
+            .filter_map(|(row, bytes)| Some((row, bytes, row.measured.as_ref()?)))
+    };
+    ledger::hold(
+        "shared",
+        measured().map(|(row, bytes, took)| run(row, bytes.clone(), took)),
+    );
+    // The recording is the prediction of a dry run.
+    let recorded = |row: &Row| Ok((row.recorded.peak, row.recorded.reserved));
+    ledger::hold(
+        "shared_recorded",
+        measured().map(|(row, _, took)| run(row, recorded(row), took)),
+    );
 }
 
 fn table(rows: &[Predicted]) -> String {

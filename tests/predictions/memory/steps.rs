@@ -1,10 +1,10 @@
 //! Compares the engine with measured training steps.
 
-use vramscope_tests::kept;
 use vramscope_tests::measured::{
     CONFIGURATIONS_FILE, Comparison, FAMILIES_FILE, HELD_OUT_FILES, Limit, Measured, OWN_PROCESS_FILE, Quantity,
     SETTLED_FILE, Statistics, TABLE_PATH, files, limits, render_table,
 };
+use vramscope_tests::{kept, ledger};
 
 const FILE: &str = "training_steps.jsonl";
 
@@ -238,4 +238,8 @@ fn parameters_are_exact_wherever_there_is_a_prediction_and_the_kept_table_is_tod
         }
     }
     kept::hold(TABLE_PATH, &render_table(&predicted));
+    for (file, comparisons) in &predicted {
+        let name = file.split('.').next().unwrap_or(file);
+        ledger::hold(name, comparisons.iter().filter_map(Comparison::run));
+    }
 }

@@ -1,7 +1,7 @@
 //! Compares the memory of one of several GPUs under tensor parallelism with measurements on two and four H200.
 
-use vramscope_tests::kept;
 use vramscope_tests::measured::several::{PEAK, PHASES, Rows};
+use vramscope_tests::{kept, ledger};
 
 const TABLE: &str = "tests/data/tensor_parallel_vs_predicted.md";
 
@@ -42,5 +42,7 @@ fn every_phase_is_the_measured_one() {
 
 #[test]
 fn the_kept_table_is_todays() {
-    kept::hold(TABLE, &rows().table(HEAD));
+    let rows = rows();
+    kept::hold(TABLE, &rows.table(HEAD));
+    ledger::hold("tensor_parallel", rows.ledger());
 }

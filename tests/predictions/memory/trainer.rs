@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::Value;
 use vramscope_engine::{Case, Model, Report, simulate};
-use vramscope_tests::{kept, rows};
+use vramscope_tests::{kept, ledger, rows};
 
 const FILE: &str = "data/truth/trainer.jsonl.gz";
 const TABLE: &str = "tests/data/trainer_vs_predicted.md";
@@ -47,6 +47,12 @@ impl Compared {
                 row,
             })
             .collect()
+    }
+
+    /// The run as the ledger has it.
+    fn run(&self) -> ledger::Run {
+        let row = &self.row;
+        ledger::Run::of(&row.case, (row.peak_steady, row.reserved_peak), self.report.as_ref())
     }
 
     /// Relative errors of [`FIGURES`].
@@ -104,7 +110,9 @@ fn steps_of_trainer_are_predicted() {
 
 #[test]
 fn the_kept_table_of_trainer_is_todays() {
-    kept::hold(TABLE, &table(&Compared::all()));
+    let rows = Compared::all();
+    kept::hold(TABLE, &table(&rows));
+    ledger::hold("trainer", rows.iter().map(Compared::run));
 }
 
 fn table(rows: &[Compared]) -> String {

@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use vramscope_engine::{Case, Model, Report, simulate};
-use vramscope_tests::kept;
+use vramscope_tests::{kept, ledger};
 
 const FILE: &str = include_str!("../../data/truth/fronts_h100.jsonl");
 const GRPO: &str = include_str!("../../data/truth/grpo_h100.jsonl");
@@ -95,6 +95,12 @@ impl Compared {
             Self::of(row, case)
         })
         .collect()
+    }
+
+    /// The run as the ledger has it.
+    fn run(&self) -> ledger::Run {
+        let row = &self.row;
+        ledger::Run::of(&self.case, (row.peak_steady, row.reserved_peak), self.report.as_ref())
     }
 
     /// Relative errors of [`FIGURES`].
@@ -212,7 +218,11 @@ fn random_steps_of_trl_are_predicted() {
 
 #[test]
 fn the_kept_table_of_trl_is_todays() {
-    kept::hold(TABLE, &table(&Compared::all(), &Compared::grpo(), &Compared::drawn()));
+    let [rows, grpo, drawn] = [Compared::all(), Compared::grpo(), Compared::drawn()];
+    kept::hold(TABLE, &table(&rows, &grpo, &drawn));
+    for (name, rows) in [("trl", &rows), ("trl_grpo", &grpo), ("trl_drawn", &drawn)] {
+        ledger::hold(name, rows.iter().map(Compared::run));
+    }
 }
 
 fn table(rows: &[Compared], grpo: &[Compared], drawn: &[Compared]) -> String {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use vramscope_engine::simulate::simulate_parallel;
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model, Report};
-use vramscope_tests::{kept, rows};
+use vramscope_tests::{kept, ledger, rows};
 
 const FILE: &str = "data/truth/two_gpus.jsonl";
 const TABLE: &str = "tests/data/two_gpus_vs_predicted.md";
@@ -46,6 +46,12 @@ impl Compared {
                 row,
             })
             .collect()
+    }
+
+    /// The run as the ledger has it.
+    fn run(&self) -> ledger::Run {
+        let row = &self.row;
+        ledger::Run::of(&row.case, (row.peak_steady, row.reserved_peak), self.report.as_ref())
     }
 
     /// Relative errors of [`FIGURES`].
@@ -94,7 +100,9 @@ const PREDICTED: usize = 11;
 
 #[test]
 fn the_kept_table_of_two_gpus_is_todays() {
-    kept::hold(TABLE, &table(&Compared::all()));
+    let rows = Compared::all();
+    kept::hold(TABLE, &table(&rows));
+    ledger::hold("two_gpus", rows.iter().map(Compared::run));
 }
 
 fn table(rows: &[Compared]) -> String {
