@@ -56,6 +56,16 @@ impl Base {
         Ok(Self { folder, top })
     }
 
+    /// The same failure, with files of the commit named as they are there: where they lie for now is of no use to anyone.
+    pub fn named(&self, failure: Failure) -> Failure {
+        let folder = format!("{}/", self.folder.path().join("files").display());
+        match failure {
+            Failure::NotKnown(text) => Failure::NotKnown(text.replace(&folder, "")),
+            Failure::Input(text) => Failure::Input(text.replace(&folder, "")),
+            other => other,
+        }
+    }
+
     /// Returns the file of the commit that has the place of this one; `None` if the commit has none.
     ///
     /// # Errors

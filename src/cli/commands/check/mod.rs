@@ -159,7 +159,8 @@ impl Check {
         match base.file(name) {
             Ok(Some(path)) => {
                 let path = path.display().to_string();
-                Some(Run::of(&path).and_then(|run| self.judge(run)))
+                let judged = Run::of(&path).and_then(|run| self.judge(run));
+                Some(judged.map_err(|failure| base.named(failure)))
             }
             Ok(None) => None,
             Err(failure) => Some(Err(failure)),
