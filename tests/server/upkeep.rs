@@ -105,7 +105,7 @@ on_both! {
         age(file);
         done(&["restore", file, "--database", old]);
         let aged = Server::start(old);
-        assert_eq!(listed(&aged), [id.clone()]);
+        assert_eq!(listed(&aged), std::slice::from_ref(&id));
         assert_eq!(done(&["prune", "--older-than", "1", "--database", old]), "1 records were removed\n");
         assert_eq!(listed(&aged), Vec::<String>::new(), "the list of the running server");
         get(aged.address, &format!("/api/records/{id}"), None).is(404);
