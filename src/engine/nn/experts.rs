@@ -24,7 +24,7 @@ pub struct ExpertSizes {
 /// depends on which experts are chosen.
 pub struct Experts {
     module: Module,
-    /// [experts, 2 × intermediate, hidden], or with the last two exchanged.
+    /// [experts, 2 × intermediate, hidden], or with the last two exchanged; without a gate [experts, intermediate, hidden].
     gate_up_proj: Rc<Wrapped>,
     /// [experts, hidden, intermediate], or with the last two exchanged.
     down_proj: Rc<Wrapped>,
@@ -42,6 +42,8 @@ enum Gate {
     Clamped,
     /// The halves of the projection, clamped (`MiniMaxM3VLExperts._apply_gate`).
     ClampedHalves,
+    /// None: the activation of the whole projection (`NemotronHExperts`).
+    Absent(Activation),
 }
 
 impl Experts {
@@ -58,6 +60,22 @@ impl Experts {
             down_proj: Wrapped::new(b, "down_proj", [experts, hidden, intermediate]),
             biases: None,
             gate: Gate::Activated(activation),
+        })
+    }
+
+    /// Makes the weights of experts without a gate.
+    pub fn plain(b: &Builder, name: &'static str, sizes: ExpertSizes, activation: Activation) -> Self {
+        let ExpertSizes {
+            experts,
+            hidden,
+            intermediate,
+        } = sizes;
+        b.tape().scope(name, || Self {
+            module: b.module(),
+            gate_up_proj: Wrapped::new(b, "up_proj", [experts, intermediate, hidden]),
+            down_proj: Wrapped::new(b, "down_proj", [experts, hidden, intermediate]),
+            biases: None,
+            gate: Gate::Absent(activation),
         })
     }
 
@@ -139,6 +157,7 @@ impl Experts {
             Gate::Activated(activation) => gated(t, activation, &proj_out),
             Gate::Clamped => clamped(t, &proj_out),
             Gate::ClampedHalves => clamped_gate(t, &proj_out).0,
+            Gate::Absent(activation) => t.scope("act_fn", || activate(t, activation, proj_out)),
         };
         let down = down.get(t);
         bias = bias_of(1).or(bias);

@@ -263,7 +263,7 @@ def maker(line):
         rest = copy.deepcopy(config); rest.pop("model_type"); cfg = transformers.AutoConfig.for_model(t, **rest)
         for part in (cfg, getattr(cfg, "text_config", None)):
             if part is not None: part.use_cache = False
-        cls = dict(clip=transformers.CLIPModel, siglip=transformers.SiglipModel, vit=transformers.ViTForImageClassification, videomae=transformers.VideoMAEForVideoClassification).get(t)
+        cls = dict(clip=transformers.CLIPModel, siglip=transformers.SiglipModel, vit=transformers.ViTForImageClassification, videomae=transformers.VideoMAEForVideoClassification, mistral4=getattr(transformers, "Mistral4ForCausalLM", None)).get(t)  # Mistral 4 has no AutoModelForCausalLM
         auto = transformers.AutoModelForCausalLM if t in TEXT else transformers.AutoModelForImageTextToText
         B, S, n, im = c["batch"], c["seq"], given.get("n", 1), given.get("image")
         pixels = lambda *shape: torch.randn(*shape, device="cuda", generator=g)

@@ -50,7 +50,7 @@ pub(crate) enum ChosenWeights {
     Normalised,
     /// Always divided by their sum, without a change of type after it (Mixtral).
     NormalisedWide,
-    /// Sigmoids in fp32, chosen with a correction among the best groups of experts (DeepSeek).
+    /// Scores of experts that are chosen among the best groups of them (DeepSeek).
     Grouped(GroupKeys),
     /// Softmax in fp32 times a number, chosen as `topk_method` says (DeepSeek-V2).
     ByMethod,
@@ -91,8 +91,19 @@ pub(crate) struct GroupKeys {
     pub kept: u64,
     /// Default of `norm_topk_prob`.
     pub is_normalised: bool,
-    /// True if the correction is made in fp32 whatever the model's type.
-    pub wide_correction: bool,
+    /// Scores that experts are chosen by.
+    pub scores: GroupScores,
+}
+
+/// Scores that experts are chosen by among groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupScores {
+    /// Sigmoids in fp32, with a correction in the model's type (DeepSeek-V3).
+    Sigmoids,
+    /// The same, with a correction in fp32 whatever the model's type (GLM-4.5).
+    SigmoidsCorrectedInF32,
+    /// Softmax of the logits in their own type, without a correction (Mistral 4).
+    Softmax,
 }
 
 /// Layers with an MLP in place of experts.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::expert_keys::{ChosenWeights, DenseLayers, ExpertKeys, OfDense, SharedKeys, SigmoidForm};
+use super::expert_keys::{ChosenWeights, DenseLayers, ExpertKeys, GroupScores, OfDense, SharedKeys, SigmoidForm};
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
@@ -35,12 +35,12 @@ pub(super) enum RouterKind {
         /// True if the weights take the type of the logits.
         narrows: bool,
     },
-    /// Sigmoids in fp32, chosen with a correction among the best groups.
+    /// Scores of experts that are chosen among the best groups.
     Grouped {
         groups: u64,
         kept: u64,
         is_normalised: bool,
-        wide_correction: bool,
+        scores: GroupScores,
     },
     /// Softmax in fp32 times a number, chosen among all, or among this many of that many groups.
     Scaled(Option<[u64; 2]>),
@@ -218,7 +218,7 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
                 kept: s.size_or("topk_group", keys.kept, groups)?,
                 // Null is false.
                 is_normalised: s.flag("norm_topk_prob", keys.is_normalised && !s.has("norm_topk_prob"))?,
-                wide_correction: keys.wide_correction,
+                scores: keys.scores,
             }
         }
     })

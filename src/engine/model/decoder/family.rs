@@ -156,6 +156,7 @@ impl LlamaModules {
             mlp: MlpKind::Gated,
             rotation: Rotation::Whole,
             scales_queries: false,
+            scales_keys: false,
             only_sliding_turn: false,
             scales_stream: false,
             scales_logits: false,

@@ -17,6 +17,8 @@ pub(crate) struct LlamaBlock {
     pub rotation: Rotation,
     /// True if queries are then multiplied by a number that grows with their position (Ministral 3).
     pub scales_queries: bool,
+    /// True if keys are multiplied by a number before positions turn them (Falcon H1).
+    pub scales_keys: bool,
     /// True if, beside sliding blocks, those that see all positions turn nothing (EXAONE 4, Cohere 2).
     pub only_sliding_turn: bool,
     /// True if embeddings, and what each part adds to the residual stream, are multiplied by a number (Granite).

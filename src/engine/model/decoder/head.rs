@@ -1,5 +1,6 @@
 //! Head of a language model: output projection, logits and loss.
 
+use crate::dtype::DType;
 use crate::model::forward::{Batch, Output};
 use crate::nn::{self, Builder, Linear};
 use crate::setup::Loss;
@@ -14,6 +15,8 @@ pub enum Logits {
     Capped,
     /// Logits once they are multiplied by a number.
     Scaled,
+    /// Logits in fp32.
+    InF32,
 }
 
 impl Logits {
@@ -32,6 +35,7 @@ impl Logits {
             Self::AsTheyAre => product,
             Self::Capped => nn::soft_cap(t, product),
             Self::Scaled => t.scale(&product),
+            Self::InF32 => t.to_dtype(&product, DType::F32),
         }
     }
 }

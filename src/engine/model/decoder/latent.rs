@@ -4,7 +4,7 @@
 use super::block::BlockContext;
 use super::config::DecoderConfig;
 use super::latent_config::{LatentConfig, LatentRotation};
-use super::layer::{Attend, Layer};
+use super::layer::{Attend, Layer, scaled_by_position};
 use super::mlp::Mlp;
 use super::sparse::SparseMlp;
 use crate::dtype::DType;
@@ -37,6 +37,8 @@ pub(crate) struct LatentAttention {
     latent: LatentConfig,
     heads: u64,
     dropout: f64,
+    /// True if queries are multiplied by a number that grows with their position (Mistral 4).
+    scales_queries: bool,
 }
 
 /// Projection of the queries.
@@ -98,6 +100,7 @@ impl LatentAttention {
             latent,
             heads: c.heads,
             dropout: c.attention_dropout,
+            scales_queries: c.family.block().scales_queries,
         }
     }
 
@@ -156,7 +159,10 @@ impl Attend for LatentAttention {
             if let Some(cache) = &shared.cache {
                 (kv, turned_k) = cache.update(t, &kv, &turned_k);
             }
-            let queries = t.cat(&[&of_q[0], &turned_q], 3);
+            let mut queries = t.cat(&[&of_q[0], &turned_q], 3);
+            if let Some(position_ids) = shared.position_ids.as_ref().filter(|_| self.scales_queries) {
+                queries = scaled_by_position(t, queries, position_ids);
+            }
             let [keys, values] = self.expanded(t, &kv, &turned_k);
             let call = AttentionCall {
                 q: &queries,

@@ -20,6 +20,17 @@ pub(crate) struct LatentKeys {
     pub values: Option<u64>,
     /// Rotation; `None` for that of the key `rope_interleave`.
     pub rotation: Option<LatentRotation>,
+    /// Key by which the rotary tables know the elements that positions turn.
+    pub table: TableWidth,
+}
+
+/// Width of the rotary tables of latent attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TableWidth {
+    /// `head_dim`, which is that of the turned elements.
+    HeadDim,
+    /// `partial_rotary_factor` of a whole head, which only scaled tables read (Mistral 4).
+    PartOfHead,
 }
 
 impl LatentKeys {
@@ -31,6 +42,7 @@ impl LatentKeys {
         turned: 64,
         values: Some(128),
         rotation: None,
+        table: TableWidth::HeadDim,
     };
 }
 
@@ -88,11 +100,14 @@ impl LatentConfig {
             rotation,
         };
         read.check(s)?;
+        match keys.table {
+            TableWidth::HeadDim => read.turns_heads_of_the_table(s)?,
+            TableWidth::PartOfHead => rope_tables::rotates_part(s, read.turned, read.width())?,
+        }
         Ok(read)
     }
 
-    /// Refuses heads that fused attention does not take in half precision, and positions that turn another number of
-    /// elements.
+    /// Refuses heads that fused attention does not take in half precision.
     fn check(&self, s: &Section) -> Result<(), ModelError> {
         let widths = [
             ("qk_nope_head_dim + qk_rope_head_dim", self.width()),
@@ -106,6 +121,11 @@ impl LatentConfig {
         if !self.turned.is_multiple_of(2) {
             return Err(s.wrong("qk_rope_head_dim", &self.turned.into(), "an even number, of pairs"));
         }
+        Ok(())
+    }
+
+    /// Refuses tables for another number of elements.
+    fn turns_heads_of_the_table(&self, s: &Section) -> Result<(), ModelError> {
         let head_dim = s.optional_size("head_dim", limits::HEAD_DIM)?.unwrap_or(self.turned);
         s.equal(("head_dim", head_dim), ("qk_rope_head_dim", self.turned))?;
         rope_tables::rotates_whole_heads(s)?;

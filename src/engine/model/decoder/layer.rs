@@ -56,6 +56,8 @@ pub(crate) struct SelfAttention {
     rotation: Option<Rotation>,
     /// True if queries are then multiplied by a number that grows with their position (Ministral 3).
     scales_queries: bool,
+    /// True if keys are multiplied by a number before positions turn them (Falcon H1).
+    scales_keys: bool,
     /// True if Liger replaces the rotation.
     liger_rope: bool,
     head_dim: u64,
@@ -221,10 +223,16 @@ impl SelfAttention {
             sub_norm: block.sub_norms.then(|| norm("attn_sub_norm", c.hidden)),
             rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
             scales_queries: block.scales_queries,
+            scales_keys: block.scales_keys,
             liger_rope: b.has_liger_rope(),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
+    }
+
+    /// Lets positions turn nothing.
+    pub(crate) fn without_positions(self) -> Self {
+        Self { rotation: None, ..self }
     }
 }
 
@@ -256,6 +264,9 @@ impl Attend for SelfAttention {
             } else {
                 q = heads(self.q_proj.call(t, &x), Some(0));
                 k = heads(self.k_proj.call(t, &x), Some(1));
+                if self.scales_keys {
+                    k = t.scale(&k);
+                }
                 v = heads(self.v_proj.call(t, &x), None);
             }
             q = norm(0, QueryNorms::SplitHeads, q);
@@ -336,7 +347,7 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
 
 /// `q * get_llama_4_attn_scale(…)`: queries [batch, heads, seq, width] times a number for each position,
 /// `1 + beta * log(1 + floor(position / length))`.
-fn scaled_by_position(t: &Tape, q: Tensor, position_ids: &Tensor) -> Tensor {
+pub(super) fn scaled_by_position(t: &Tape, q: Tensor, position_ids: &Tensor) -> Tensor {
     let step = |x: &Tensor, name| t.compute(x, DType::F32, name);
     let mut scale = step(position_ids, "position / length");
     for name in ["floor", "1 + floor", "log", "beta * log", "1 + beta * log"] {

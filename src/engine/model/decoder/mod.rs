@@ -27,11 +27,11 @@ pub(crate) use biases::Biases;
 pub use config::DecoderConfig;
 pub(crate) use defaults::DecoderDefaults;
 pub(crate) use expert_keys::{
-    CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, GroupKeys, OfDense, SharedKeys, SigmoidForm,
+    CHOSEN, ChosenWeights, DenseLayers, ExpertKeys, GroupKeys, GroupScores, OfDense, SharedKeys, SigmoidForm,
 };
 pub(crate) use experts::{ExpertsConfig, not_null};
 pub use family::DecoderFamily;
 pub(crate) use family::{GemmaModules, HeadRule, LlamaModules, Modules, SoftCaps};
 pub(crate) use forms::{LateScale, LlamaBlock, MlpKind, NormPlacement, QueryNorms, Rotation};
-pub(crate) use latent_config::{LatentKeys, LatentRotation};
+pub(crate) use latent_config::{LatentKeys, LatentRotation, TableWidth};
 pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};

@@ -60,3 +60,25 @@ pub(super) fn has_factor(s: &Section) -> Result<(), ModelError> {
     }
     Ok(())
 }
+
+/// Checks that scaled tables turn `turned` of a head's `width` elements, and that queries can be scaled by their position
+/// (`Mistral4Config`, `get_llama_4_attn_scale`).
+pub(super) fn rotates_part(s: &Section, turned: u64, width: u64) -> Result<(), ModelError> {
+    for key in KEYS {
+        let Some(table) = s.optional_nested(key, "rotary embedding")? else {
+            continue;
+        };
+        let allowed = "a kind other than default, whose table is as wide as a whole head";
+        for kind in ["rope_type", "type"] {
+            table.only(kind, allowed, |kind| kind != "default")?;
+        }
+        for number in ["factor", "llama_4_scaling_beta", "original_max_position_embeddings"] {
+            table.required(number, "a number, which its attention reads")?;
+        }
+        let allowed = format!("qk_rope_head_dim ÷ (qk_nope_head_dim + qk_rope_head_dim), {turned} ÷ {width}");
+        table.only("partial_rotary_factor", &allowed, |share| {
+            share.as_f64().is_some_and(|share| (share * width as f64) as u64 == turned)
+        })?;
+    }
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::expert_keys::SigmoidForm;
+use super::expert_keys::{GroupScores, SigmoidForm};
 use super::experts::{ExpertsConfig, RouterKind};
 use crate::dtype::DType;
 use crate::nn::{Active, Builder, ExpertSizes, Linear, Wrapped};
@@ -46,9 +46,13 @@ impl Router {
             | RouterKind::OfBlock => None,
             RouterKind::Sigmoids(form) => form.corrects.then(|| b.buffer(name, [e.sizes.experts], b.dtype())),
             RouterKind::OfChosen => Some(b.weight("bias", [e.sizes.experts])),
-            RouterKind::Grouped { wide_correction, .. } => {
-                let dtype = if wide_correction { DType::F32 } else { b.dtype() };
-                Some(b.buffer(name, [e.sizes.experts], dtype))
+            RouterKind::Grouped { scores, .. } => {
+                let dtype = match scores {
+                    GroupScores::Sigmoids => Some(b.dtype()),
+                    GroupScores::SigmoidsCorrectedInF32 => Some(DType::F32),
+                    GroupScores::Softmax => None,
+                };
+                dtype.map(|dtype| b.buffer(name, [e.sizes.experts], dtype))
             }
             RouterKind::Corrected => Some(b.tape().scope("moe_statics", || {
                 b.frozen_weight_of(name, [1, e.sizes.experts], DType::F32)
@@ -93,8 +97,8 @@ impl Router {
                         is_normalised,
                         ..
                     },
-                    Some(correction),
-                ) => self.grouped(t, x, weight, correction, [groups, kept], is_normalised),
+                    correction,
+                ) => self.grouped(t, x, weight, correction.as_ref(), [groups, kept], is_normalised),
                 (RouterKind::Scaled(limits), _) => self.scaled(t, x, weight, limits),
                 (RouterKind::OfChosen, bias) => {
                     let logits = t.linear(x, weight.get(t), bias.as_ref());
@@ -109,7 +113,7 @@ impl Router {
                 (RouterKind::Sigmoids(form), Some(correction)) => self.sigmoids(t, x, weight, (correction, form)),
                 (RouterKind::NormalisedProduct, _) => unreachable!("such a router has a map"),
                 (RouterKind::OfBlock, _) => unreachable!("such a block has a router of its own"),
-                (RouterKind::Grouped { .. } | RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
+                (RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
                     unreachable!("such a router has a correction")
                 }
             }
@@ -230,20 +234,31 @@ impl Router {
         [logits, weights, indices]
     }
 
-    /// `DeepseekV3TopkRouter.forward`.
+    /// `DeepseekV3TopkRouter.forward`; `Mistral4TopkRouter.forward` without a correction.
     fn grouped(
         &self,
         t: &Tape,
         x: &Tensor,
         weight: &Active<'_>,
-        correction: &Tensor,
+        correction: Option<&Tensor>,
         [groups, kept]: [u64; 2],
         is_normalised: bool,
     ) -> [Tensor; 3] {
         let experts = self.sizes.experts;
-        let (n, logits) = wide_logits(t, x, weight);
-        let scores = t.sigmoid(&logits);
-        let mut choice = t.add(&scores, correction);
+        let n = x.numel() / x.last();
+        let (logits, scores, mut choice);
+        match correction {
+            Some(correction) => {
+                (_, logits) = wide_logits(t, x, weight);
+                scores = t.sigmoid(&logits);
+                choice = t.add(&scores, correction);
+            }
+            None => {
+                logits = t.linear(&t.view(x, [n, x.last()]), weight.get(t), None);
+                scores = t.softmax(&logits, None);
+                choice = scores.clone();
+            }
+        }
         let of_groups = {
             let [best, places] = t.topk(&t.view(&choice, [n, groups, experts / groups]), 2);
             drop(places);

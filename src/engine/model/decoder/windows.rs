@@ -24,6 +24,8 @@ pub(crate) struct Windows {
 pub(crate) enum WindowLength {
     /// The family has no windows, regardless of the file.
     Never,
+    /// The family has none, and `layer_types` names other kinds of layers, which it reads itself.
+    OtherKinds,
     /// That of the file; none if the key is absent or null.
     Given,
     /// That of the file, or this if the key is absent; none if it is null.
@@ -33,6 +35,9 @@ pub(crate) enum WindowLength {
 impl Windows {
     /// Windows of a family that has none.
     pub const NEVER: Self = Self::of_every_layer(WindowLength::Never);
+
+    /// Windows of a family that has none, and whose `layer_types` names other kinds of layers.
+    pub const OTHER_KINDS: Self = Self::of_every_layer(WindowLength::OtherKinds);
 
     /// Windows of one length in all layers.
     pub const fn of_every_layer(length: WindowLength) -> Self {
@@ -81,6 +86,9 @@ pub(super) fn read(
     layers: u64,
     defaults: &DecoderDefaults,
 ) -> Result<Vec<Option<u64>>, ModelError> {
+    if family.windows.length == WindowLength::OtherKinds {
+        return Ok(vec![None; layers as usize]);
+    }
     // `validate_layer_type` checks every configuration that holds the list.
     let stated = s
         .value("layer_types")
@@ -109,7 +117,7 @@ fn length(s: &Section, windows: &Windows) -> Result<Option<u64>, ModelError> {
     }
     let given = s.optional_size("sliding_window", limits::POSITIONS)?;
     Ok(match windows.length {
-        WindowLength::Never => None,
+        WindowLength::Never | WindowLength::OtherKinds => None,
         WindowLength::Or(absent) if !s.has("sliding_window") => Some(absent),
         WindowLength::Given | WindowLength::Or(_) => given,
     })

@@ -45,11 +45,13 @@ pub mod llama4;
 pub mod llava;
 pub mod llava_next;
 pub mod mamba;
+pub mod mamba_hybrid;
 pub mod minicpmv4_6;
 pub mod minimax_m3_vl;
 pub mod mistral3;
 pub mod mllama;
 pub mod mpt;
+pub mod olmo_hybrid;
 pub mod opt;
 pub mod ovis2;
 pub mod ovis2_5;
@@ -188,6 +190,8 @@ families! {
     DeltaDecoderConfig,
     Lfm2Config,
     mamba::MambaConfig,
+    mamba_hybrid::MambaHybridConfig,
+    olmo_hybrid::OlmoHybridConfig,
     gemma4_text::Gemma4TextConfig,
     llama4::Llama4TextConfig,
     mllama::MllamaTextConfig,

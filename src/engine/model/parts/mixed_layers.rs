@@ -1,12 +1,13 @@
 //! Decoders in which some layers mix positions recurrently, and the others by attention.
 
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 use crate::model::decoder::block::BlockContext;
-use crate::model::decoder::head::logits_and_loss;
+use crate::model::decoder::head::{Logits, formed_logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::nn::{Linear, Numbered, RmsNorm};
 use crate::tape::{Component, Tape, Tensor, where_graph_begins};
@@ -17,10 +18,43 @@ pub struct LayerContext {
     pub block: BlockContext,
     /// Positions that are not padding, [batch, seq], for recurrent layers; `None` if nothing is padded.
     pub padding: Option<Tensor>,
+    /// What layers return beside their output.
+    pub returned: Returned,
+}
+
+/// What a layer returns beside its output, which the model's variable holds until the next layer returns (Bamba).
+#[derive(Clone, Default)]
+pub struct Returned(Rc<Slot>);
+
+#[derive(Default)]
+struct Slot {
+    /// False while a checkpointed layer runs again: what it then returns is dropped at once.
+    is_open: Cell<bool>,
+    tensor: RefCell<Option<Tensor>>,
+}
+
+impl Returned {
+    /// Hands a tensor to the model.
+    pub fn put(&self, tensor: Option<Tensor>) {
+        if self.0.is_open.get() {
+            *self.0.tensor.borrow_mut() = tensor;
+        }
+    }
+
+    /// Runs a layer's forward, and returns what it handed over beside its output.
+    fn of<R>(&self, forward: impl FnOnce() -> R) -> (R, Option<Tensor>) {
+        self.0.is_open.set(true);
+        let out = forward();
+        self.0.is_open.set(false);
+        (out, self.0.tensor.borrow_mut().take())
+    }
 }
 
 /// A layer of either kind.
 pub trait MixedLayer {
+    /// True if layers with attention scan a state too, and get the padding of recurrent ones (Falcon H1).
+    const DOES_BOTH: bool = false;
+
     /// Kind of the layer, which layers that make the same tensors share, beside its being recurrent or not.
     fn kind(&self) -> u64 {
         0
@@ -40,18 +74,22 @@ pub fn run_layers<L: MixedLayer + 'static>(
     shared: LayerContext,
     embeds: Tensor,
 ) -> Tensor {
+    let shared_returned = shared.returned.clone();
     let recurrent = Rc::new(LayerContext {
         block: BlockContext {
             mask: None,
             ..shared.block.clone()
         },
-        padding: shared.padding,
+        padding: shared.padding.clone(),
+        returned: shared.returned.clone(),
     });
     let attention = Rc::new(LayerContext {
         block: shared.block,
-        padding: None,
+        padding: shared.padding.filter(|_| L::DOES_BOTH),
+        returned: shared.returned.clone(),
     });
     let mut h = embeds.clone();
+    let mut _returned = None;
     let kinds: Vec<u64> = is_recurrent
         .iter()
         .zip(layers)
@@ -63,11 +101,11 @@ pub fn run_layers<L: MixedLayer + 'static>(
         let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
         // The caller's variable holds a layer's input until the layer returns.
         let input = h.clone();
-        h = run.block(t, &layers[i], input, forward);
+        (h, _returned) = shared_returned.of(|| run.block(t, &layers[i], input, forward));
     });
     let out = norm.call(t, &h);
     // Masks and rotary tables are locals of the model's forward, and live as long.
-    drop((h, embeds));
+    drop((h, embeds, _returned));
     out
 }
 
@@ -121,6 +159,8 @@ pub struct MixedLm<D> {
     pub model: D,
     /// Output projection.
     pub lm_head: Linear,
+    /// Form of the logits.
+    pub logits: Logits,
 }
 
 impl<D: MixedDecoder> Forward for MixedLm<D> {
@@ -137,6 +177,6 @@ impl<D: MixedDecoder> Forward for MixedLm<D> {
             let (packed, padding) = (batch.positions.as_ref(), batch.others.first());
             self.model.forward_text(t, run, embeds, packed, padding)
         });
-        logits_and_loss(t, &self.lm_head, h, batch)
+        formed_logits_and_loss(t, &self.lm_head, h, batch, self.logits)
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod image_text;
 pub(crate) mod image_tokens;
 pub(crate) mod lfm2_decoder;
 pub mod llava_vision;
+pub(crate) mod mamba2;
 pub(crate) mod mixed_layers;
 pub(crate) mod omni;
 pub mod packed_vision;

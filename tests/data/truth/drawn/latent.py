@@ -36,7 +36,13 @@ def minicpm3():
 
 def axk1(): return dict(grouped("axk1"), q_lora_rank=ch(64, 96, 256))
 
-TEXT = dict(deepseek_v3=deepseek_v3, glm4_moe_lite=glm4_moe_lite, youtu=youtu, deepseek_v2=deepseek_v2, minicpm3=minicpm3, axk1=axk1)
+def mistral4():
+    """Its rotary tables are as wide as a part of each head, and scaled ones only."""
+    c = grouped("mistral4"); part = c["qk_rope_head_dim"] / (c["qk_nope_head_dim"] + c["qk_rope_head_dim"])
+    c.pop("rope_scaling", None)
+    return dict(c, rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=ch(4.0, 128.0), original_max_position_embeddings=ch(512, 8192), llama_4_scaling_beta=.1, partial_rotary_factor=part))
+
+TEXT = dict(mistral4=mistral4, deepseek_v3=deepseek_v3, glm4_moe_lite=glm4_moe_lite, youtu=youtu, deepseek_v2=deepseek_v2, minicpm3=minicpm3, axk1=axk1)
 
 def kimi_k25():
     """Its projector goes by a name that `freeze` does not know."""

@@ -47,5 +47,11 @@ def batch(config, given, case, ids, pixels):
     for i in range(n): ids[:, i * (per + 2)] = config["vision_start_token_id"]; ids[:, i * (per + 2) + 1 + per] = config["vision_end_token_id"]
     return dict(labels=ids.clone(), pixel_values=pixels(case["batch"] * n * h * w, given["patch"]), image_grid_thw=torch.tensor([[1, h, w]] * (case["batch"] * n), device="cuda"), mm_token_type_ids=(ids == given["token"]).int())
 
-TEXT = dict(qwen3_5_text=qwen3_5_text, lfm2=lfm2)
+def lfm2_moe():
+    c = lfm2(); layers = c["num_hidden_layers"]; experts = ch(4, 8, 16)
+    for key in [key for key in c if key.startswith("block_") or key == "full_attn_idxs"]: del c[key]
+    return dict(c, model_type="lfm2_moe", layer_types=[ch("conv", "conv", "full_attention") for _ in range(layers)], num_experts=experts, num_experts_per_tok=ch(1, 2, 4), moe_intermediate_size=ch(64, 128, 256), num_dense_layers=ch(0, 1, 2),
+                **some(.3, use_expert_bias=[False]), **some(.3, norm_topk_prob=[False]))
+
+TEXT = dict(lfm2_moe=lfm2_moe, qwen3_5_text=qwen3_5_text, lfm2=lfm2)
 IMAGES = dict(qwen3_5=qwen3_5)

@@ -45,6 +45,7 @@ pub(crate) mod minimax_m3;
 pub(crate) mod ministral;
 pub(crate) mod ministral3;
 pub(crate) mod mistral;
+pub(crate) mod mistral4;
 pub(crate) mod mixtral;
 pub(crate) mod nanochat;
 pub(crate) mod nemotron;
@@ -145,6 +146,7 @@ decoders! {
     deepseek_v2 with LatentLayer,
     minicpm3 with LatentLayer,
     axk1 with LatentLayer,
+    mistral4 with LatentLayer,
     olmo,
     olmo2,
     olmo3,

@@ -1,4 +1,4 @@
-//! LFM2: short convolutions in most layers, attention in the others.
+//! LFM2 and LFM2-MoE: short convolutions in most layers, attention in the others.
 
 mod forward;
 
@@ -8,16 +8,17 @@ use crate::model::config::section::Section;
 use crate::model::facts::{Facts, ModelType, UseCache, catalogue};
 use crate::model::family::{Family, Registered};
 use crate::model::forward::Forward;
+use crate::model::libraries::AdapterMaps;
 use crate::model::parts::lfm2_decoder::Lfm2Config;
 use crate::model::takes::Takes;
 use crate::nn::Builder;
 use crate::setup::Setup;
 
 static FACTS: Facts = Facts {
-    model_types: &[ModelType {
-        name: "lfm2",
-        classes: &["Lfm2ForCausalLM"],
-    }],
+    model_types: &[
+        ModelType::new("lfm2", &["Lfm2ForCausalLM"]),
+        ModelType::new("lfm2_moe", &["Lfm2MoeForCausalLM"]),
+    ],
     catalogue: catalogue!["LiquidAI/LFM2-1.2B",],
     overrides: &[],
     use_cache: UseCache::OfText,
@@ -26,8 +27,11 @@ static FACTS: Facts = Facts {
 impl Registered for Lfm2Config {
     const FACTS: &'static Facts = &FACTS;
 
-    fn read_config(_: &str, s: &Section) -> Result<Self, ModelError> {
-        Self::read(s)
+    fn read_config(model_type: &str, s: &Section) -> Result<Self, ModelError> {
+        match model_type {
+            "lfm2_moe" => Self::read_sparse(s),
+            _ => Self::read(s),
+        }
     }
 }
 
@@ -69,6 +73,12 @@ impl Family for Lfm2Config {
     }
 
     fn support(&self) -> Support<'_> {
-        Support::USUAL
+        Support {
+            adapters: match self.experts {
+                Some(_) => AdapterMaps::BesideExperts,
+                None => AdapterMaps::Usual,
+            },
+            ..Support::USUAL
+        }
     }
 }

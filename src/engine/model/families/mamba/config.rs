@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
+use crate::model::parts::mamba2::{ConvSizes, Mamba2Sizes};
 use crate::nn::Activation;
 
 /// Mamba, Falcon Mamba or Mamba 2.
@@ -44,54 +45,24 @@ pub enum Kind {
     Mamba,
     /// Those of Falcon Mamba, which normalise what the state is computed from.
     FalconMamba,
+    /// Those of Jamba, whose norms of what the state is computed from have weights.
+    Jamba,
     /// Those of Mamba 2.
     Mamba2(Mamba2Sizes),
 }
 
-/// Sizes of a mixer of Mamba 2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mamba2Sizes {
-    /// Heads.
-    pub heads: u64,
-    /// Elements of one head.
-    pub head_dim: u64,
-    /// Groups of heads that share what weighs their states.
-    pub groups: u64,
-    /// Elements of the state for each element of a head.
-    pub state: u64,
-    /// Positions of a chunk.
-    pub chunk: u64,
-}
-
-impl Mamba2Sizes {
-    /// Channels of the convolution.
-    pub const fn channels(&self) -> u64 {
-        self.heads * self.head_dim + 2 * self.groups * self.state
-    }
-
-    fn read(s: &Section) -> Result<Self, ModelError> {
-        let heads = s.size_or("num_heads", 128, limits::HEADS)?;
-        let groups = s.size_or("n_groups", 8, limits::HEADS)?;
-        s.divide(("num_heads", heads), ("n_groups", groups))?;
-        Ok(Self {
-            heads,
-            head_dim: s.size_or("head_dim", 64, limits::HEAD_DIM)?,
-            groups,
-            state: s.size_or("state_size", 128, limits::WIDTH)?,
-            chunk: s.size_or("chunk_size", 256, limits::COUNT)?,
-        })
-    }
-}
-
-/// Sizes of the convolution along positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConvSizes {
-    /// Positions that it sees.
-    pub kernel: u64,
-    /// True if it has a bias.
-    pub bias: bool,
-    /// Activation after it.
-    pub activation: Activation,
+/// Reads the sizes of a mixer of Mamba 2.
+fn second(s: &Section) -> Result<Mamba2Sizes, ModelError> {
+    let heads = s.size_or("num_heads", 128, limits::HEADS)?;
+    let groups = s.size_or("n_groups", 8, limits::HEADS)?;
+    s.divide(("num_heads", heads), ("n_groups", groups))?;
+    Ok(Mamba2Sizes {
+        heads,
+        head_dim: s.size_or("head_dim", 64, limits::HEAD_DIM)?,
+        groups,
+        state: s.size_or("state_size", 128, limits::WIDTH)?,
+        chunk: s.size_or("chunk_size", 256, limits::COUNT)?,
+    })
 }
 
 /// Width inside a mixer of Mamba and Falcon Mamba, whose files state it beside `expand`.
@@ -100,7 +71,7 @@ const INTERMEDIATE: &str = "intermediate_size";
 impl MambaConfig {
     pub(super) fn read_of(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         let kind = match model_type {
-            "mamba2" => Kind::Mamba2(Mamba2Sizes::read(s)?),
+            "mamba2" => Kind::Mamba2(second(s)?),
             "falcon_mamba" => Kind::FalconMamba,
             _ => Kind::Mamba,
         };
@@ -121,11 +92,11 @@ impl MambaConfig {
                 expanded
             }
             // The class computes it, and what the file states then takes its place (`__post_init__`).
-            Kind::Mamba | Kind::FalconMamba if s.has(INTERMEDIATE) => {
+            Kind::Mamba | Kind::FalconMamba | Kind::Jamba if s.has(INTERMEDIATE) => {
                 s.required(INTERMEDIATE, "a whole number, or no such key")?;
                 s.size(INTERMEDIATE, expanded, limits::WIDTH)?
             }
-            Kind::Mamba | Kind::FalconMamba => expanded,
+            Kind::Mamba | Kind::FalconMamba | Kind::Jamba => expanded,
         };
         Ok(Self {
             vocab: s.size("vocab_size", or(32_768, 50_280), limits::VOCAB)?,

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::config::{Kind, MambaConfig};
 use super::mixer::Mixer;
-use super::mixer2::Mixer2;
 use crate::dtype::DType;
 use crate::model::decoder::head::head_for;
 use crate::model::forward::{Batch, Forward, Output, Run};
+use crate::model::parts::mamba2::{Gating, Mamba2Config, Mamba2Sizes, Mixer2};
 use crate::nn::{self, Builder, Embedding, Linear, Numbered, RmsNorm};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -112,8 +112,8 @@ impl Layer {
         Self {
             norm: RmsNorm::new(b, "norm", c.hidden),
             mixer: b.tape().scope("mixer", || match &c.kind {
-                Kind::Mamba2(sizes) => AnyMixer::Second(Box::new(Mixer2::new(b, c.hidden, (c.conv, c.bias), sizes))),
-                Kind::Mamba | Kind::FalconMamba => AnyMixer::First(Box::new(Mixer::new(b, c))),
+                Kind::Mamba2(sizes) => AnyMixer::Second(Box::new(Mixer2::new(b, &second(c, *sizes)))),
+                Kind::Mamba | Kind::FalconMamba | Kind::Jamba => AnyMixer::First(Box::new(Mixer::new(b, c))),
             }),
             residual_in_fp32: c.residual_in_fp32,
             dtype: b.dtype(),
@@ -129,11 +129,24 @@ impl Layer {
             true => t.to_dtype(x, DType::F32),
             false => x.clone(),
         };
-        let mixed = t.scope("mixer", || match &self.mixer {
-            AnyMixer::First(mixer) => mixer.forward(t, mask, &normed),
-            AnyMixer::Second(mixer) => mixer.forward(t, mask, &normed),
-        });
+        let mixed = match &self.mixer {
+            AnyMixer::First(mixer) => mixer.call(t, mask, None, &normed),
+            AnyMixer::Second(mixer) => mixer.call(t, mask, None, &normed),
+        };
         drop(normed);
         t.add(&residual, &mixed)
+    }
+}
+
+/// The mixer of Mamba 2.
+const fn second(c: &MambaConfig, sizes: Mamba2Sizes) -> Mamba2Config {
+    Mamba2Config {
+        hidden: c.hidden,
+        sizes,
+        conv: c.conv,
+        in_bias: c.bias,
+        out_bias: c.bias,
+        gating: Gating::BeforeNorm,
+        has_multipliers: false,
     }
 }

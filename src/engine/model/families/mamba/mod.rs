@@ -3,11 +3,10 @@
 mod config;
 mod forward;
 mod mixer;
-mod mixer2;
 mod scan;
-mod scan2;
 
-pub use config::MambaConfig;
+pub use config::{Kind, MambaConfig};
+pub(crate) use mixer::Mixer;
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};

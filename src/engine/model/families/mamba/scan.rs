@@ -23,8 +23,8 @@ pub struct ScanCall<'a> {
     pub step_bias: &'a Tensor,
 }
 
-/// [batch, channels, seq] → the same, in fp32.
-pub fn selective_scan(t: &Tape, call: &ScanCall<'_>) -> Tensor {
+/// [batch, channels, seq] → the same, in fp32, and the last state.
+pub fn selective_scan(t: &Tape, call: &ScanCall<'_>) -> (Tensor, Tensor) {
     let dtype = call.x.dtype();
     let mut step = {
         let bias = t.to_dtype(call.step_bias, call.step.dtype());
@@ -65,5 +65,5 @@ pub fn selective_scan(t: &Tape, call: &ScanCall<'_>) -> Tensor {
         t.add(&out, &skipped)
     };
     let open = t.activation("SiluBackward0", call.gate, "silu");
-    t.mul(&out, &open)
+    (t.mul(&out, &open), state)
 }

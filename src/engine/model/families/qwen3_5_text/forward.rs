@@ -1,6 +1,7 @@
 //! `Qwen3_5ForCausalLM` (`transformers/models/qwen3_5/modeling_qwen3_5.py`).
 
 use crate::model::parts::delta_decoder::{DeltaDecoder, DeltaDecoderConfig};
+use crate::model::decoder::head::Logits;
 use crate::model::parts::mixed_layers::MixedLm;
 use crate::nn::Builder;
 use crate::tape::Component;
@@ -10,5 +11,9 @@ pub fn model(b: &Builder, c: &DeltaDecoderConfig) -> MixedLm<DeltaDecoder> {
     let t = b.tape();
     let model = t.component("model", Component::LanguageModel, || DeltaDecoder::new(b, c));
     let lm_head = model.head(b, c);
-    MixedLm { model, lm_head }
+    MixedLm {
+        model,
+        lm_head,
+        logits: Logits::AsTheyAre,
+    }
 }

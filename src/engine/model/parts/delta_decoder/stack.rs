@@ -7,7 +7,7 @@ use super::layer::{Layer, norm};
 use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
-use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
+use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, Returned, run_layers};
 use crate::model::parts::qwen_vl::{Deepstack, LanguageModel, MropePositions};
 use crate::nn::{self, AXES, Builder, Embedding, Linear, MropeLayout, Numbered, Pattern, RmsNorm, Rotary};
 use crate::tape::{Tape, Tensor};
@@ -123,6 +123,7 @@ impl DeltaDecoder {
                 position_ids: text_ids,
             },
             padding,
+            returned: Returned::default(),
         };
         let layers = (&*self.layers, &*self.is_linear);
         run_layers(t, run, layers, &self.norm, shared, embeds)

@@ -7,6 +7,7 @@ use crate::model::answers::Heads;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 use crate::model::parts::mixed_layers::read_layers;
+use crate::nn::ExpertSizes;
 
 /// LFM2: short convolutions in most layers and attention in the others.
 ///
@@ -35,10 +36,68 @@ pub struct Lfm2Config {
     pub conv_bias: bool,
     /// Positions that the convolution sees.
     pub kernel: u64,
+    /// Experts in place of the MLP of some layers.
+    pub experts: Option<Lfm2Experts>,
+}
+
+/// Experts of LFM2-MoE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lfm2Experts {
+    /// Sizes of a layer's experts.
+    pub sizes: ExpertSizes,
+    /// Experts that each token is sent to.
+    pub chosen: u64,
+    /// Layers before those with experts.
+    pub dense_layers: u64,
+    /// True if the choice is corrected.
+    pub has_bias: bool,
+    /// True if the chosen experts' weights are divided by their sum.
+    pub is_normalised: bool,
 }
 
 impl Lfm2Config {
+    /// Reads LFM2-MoE, whose class has other defaults and knows neither `full_attn_idxs` nor a part of the MLP's width.
+    ///
+    /// Source: `transformers/models/lfm2_moe/configuration_lfm2_moe.py`.
+    pub(crate) fn read_sparse(s: &Section) -> Result<Self, ModelError> {
+        let hidden = s.size("hidden_size", 2048, limits::WIDTH)?;
+        s.required("layer_types", "the kind of each layer, \"conv\" or \"full_attention\"")?;
+        let own = s.size("intermediate_size", 7168, limits::WIDTH * 4)?;
+        let experts = s.size_or("num_experts", 32, limits::WIDTH)?;
+        let key = "moe_intermediate_size";
+        let intermediate = s.size_of_class(key, 1792, limits::WIDTH * 4)?;
+        for (name, size) in [(key, intermediate), ("hidden_size", hidden)] {
+            if size % 8 != 0 {
+                return Err(s.wrong(name, &size.into(), "a multiple of 8 beside experts (grouped_mm)"));
+            }
+        }
+        Ok(Self {
+            hidden,
+            intermediate: own,
+            experts: Some(Lfm2Experts {
+                sizes: ExpertSizes {
+                    experts,
+                    hidden,
+                    intermediate,
+                },
+                chosen: s.size_or("num_experts_per_tok", 4, experts)?,
+                dense_layers: s.optional_count("num_dense_layers", limits::LAYERS)?.unwrap_or(2),
+                has_bias: s.flag("use_expert_bias", true)?,
+                is_normalised: s.flag("norm_topk_prob", true)?,
+            }),
+            ..Self::read_dense(s)?
+        })
+    }
+
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
+        Ok(Self {
+            intermediate: intermediate(s)?,
+            ..Self::read_dense(s)?
+        })
+    }
+
+    /// Reads what models with and without experts share; the width of the MLP is not known yet.
+    fn read_dense(s: &Section) -> Result<Self, ModelError> {
         let hidden = s.size("hidden_size", 2560, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", 32, limits::HEADS)?;
         let kv_heads = s.size_or("num_key_value_heads", 8, limits::HEADS)?;
@@ -53,7 +112,7 @@ impl Lfm2Config {
         Ok(Self {
             vocab,
             hidden,
-            intermediate: intermediate(s)?,
+            intermediate: 0,
             is_conv: layers(s)?,
             heads,
             kv_heads,
@@ -62,6 +121,7 @@ impl Lfm2Config {
             tie_word_embeddings: s.flag("tie_embedding", tied)?,
             conv_bias: s.flag("conv_bias", false)?,
             kernel: s.size_or("conv_L_cache", 3, limits::COUNT)?,
+            experts: None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Layers of LFM2 (`Lfm2DecoderLayer`).
 
 use super::config::Lfm2Config;
+use super::experts::SparseMlp;
 use super::short_conv::ShortConv;
 use crate::dtype::DType;
 use crate::model::decoder::block::BlockContext;
@@ -11,9 +12,15 @@ use crate::tape::{Module, Tape, Tensor};
 /// `Lfm2DecoderLayer`.
 pub struct Layer {
     operator: Operator,
-    feed_forward: Mlp,
+    feed_forward: FeedForward,
     operator_norm: RmsNorm,
     ffn_norm: RmsNorm,
+}
+
+/// The part of a layer that takes each position by itself.
+enum FeedForward {
+    Mlp(Mlp),
+    Experts(SparseMlp),
 }
 
 /// The part of a layer that mixes positions.
@@ -43,19 +50,23 @@ struct Mlp {
 }
 
 impl Layer {
-    pub fn new(b: &Builder, c: &Lfm2Config, is_conv: bool) -> Self {
-        let t = b.tape();
+    pub fn new(b: &Builder, c: &Lfm2Config, index: usize) -> Self {
+        let (t, is_conv) = (b.tape(), c.is_conv[index]);
+        let experts = c.experts.as_ref().filter(|e| index as u64 >= e.dense_layers);
         let linear = |name, input, output| Linear::new(b, name, input, output, false);
         Self {
             operator: match is_conv {
                 true => Operator::Conv(Box::new(t.scope("conv", || ShortConv::new(b, c)))),
                 false => Operator::SelfAttention(Box::new(t.scope("self_attn", || SelfAttention::new(b, c)))),
             },
-            feed_forward: t.scope("feed_forward", || Mlp {
-                module: b.module(),
-                w1: linear("w1", c.hidden, c.intermediate),
-                w3: linear("w3", c.hidden, c.intermediate),
-                w2: linear("w2", c.intermediate, c.hidden),
+            feed_forward: t.scope("feed_forward", || match experts {
+                Some(experts) => FeedForward::Experts(SparseMlp::new(b, experts)),
+                None => FeedForward::Mlp(Mlp {
+                    module: b.module(),
+                    w1: linear("w1", c.hidden, c.intermediate),
+                    w3: linear("w3", c.hidden, c.intermediate),
+                    w2: linear("w2", c.intermediate, c.hidden),
+                }),
             }),
             operator_norm: RmsNorm::new(b, "operator_norm", c.hidden),
             ffn_norm: RmsNorm::new(b, "ffn_norm", c.hidden),
@@ -64,6 +75,10 @@ impl Layer {
 }
 
 impl MixedLayer for Layer {
+    fn kind(&self) -> u64 {
+        matches!(self.feed_forward, FeedForward::Experts(_)).into()
+    }
+
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let residual = x.clone();
         let normed = self.operator_norm.call(t, &x);
@@ -79,7 +94,10 @@ impl MixedLayer for Layer {
         h = t.add(&h, &residual);
         let fed = {
             let normed = self.ffn_norm.call(t, &h);
-            self.feed_forward.call(t, &normed)
+            match &self.feed_forward {
+                FeedForward::Mlp(mlp) => mlp.call(t, &normed),
+                FeedForward::Experts(experts) => experts.call(t, &normed),
+            }
         };
         t.add(&h, &fed)
     }

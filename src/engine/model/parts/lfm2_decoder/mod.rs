@@ -1,6 +1,7 @@
 //! LFM2: short convolutions in most layers and attention in the others.
 
 mod config;
+mod experts;
 mod layer;
 mod short_conv;
 mod stack;

@@ -7,7 +7,7 @@ use super::layer::Layer;
 use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
-use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
+use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, Returned, run_layers};
 use crate::nn::{self, Builder, Embedding, Linear, Numbered, Pattern, RmsNorm, Rotary};
 use crate::tape::{Tape, Tensor};
 
@@ -25,9 +25,8 @@ impl Lfm2Decoder {
     pub fn new(b: &Builder, c: &Lfm2Config) -> Self {
         let t = b.tape();
         let embed_tokens = Embedding::new(b, "embed_tokens", c.vocab, c.hidden);
-        let layer =
-            |(i, &is_conv): (usize, &bool)| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c, is_conv)));
-        let layers = c.is_conv.iter().enumerate().map(layer).collect();
+        let layer = |i| Numbered::new(b, "layers", i, || Rc::new(Layer::new(b, c, i)));
+        let layers = (0..c.is_conv.len()).map(layer).collect();
         let rotary = Rotary::new(b, c.head_dim);
         let embedding_norm = RmsNorm::new(b, "embedding_norm", c.hidden);
         Self {
@@ -74,6 +73,7 @@ impl MixedDecoder for Lfm2Decoder {
                 position_ids: Some(position_ids),
             },
             padding,
+            returned: Returned::default(),
         };
         let layers = (&*self.layers, &*self.is_conv);
         run_layers(t, run, layers, &self.embedding_norm, shared, embeds)

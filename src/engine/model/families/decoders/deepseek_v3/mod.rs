@@ -3,7 +3,7 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LatentKeys,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, LatentKeys,
     LlamaModules, Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
@@ -46,7 +46,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
                 groups: 8,
                 kept: 4,
                 is_normalised: true,
-                wide_correction: false,
+                scores: GroupScores::Sigmoids,
             }),
             gate_first: false,
             dense: DenseLayers::First(3),

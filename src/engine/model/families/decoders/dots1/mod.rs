@@ -3,7 +3,7 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, HeadRule,
     LlamaModules, Modules, OfDense, SharedKeys, WindowLength, Windows, not_null,
 };
 use crate::model::facts::ModelType;
@@ -55,7 +55,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
                 groups: 1,
                 kept: 1,
                 is_normalised: false,
-                wide_correction: false,
+                scores: GroupScores::Sigmoids,
             }),
             gate_first: false,
             dense: DenseLayers::First(0),

@@ -5,7 +5,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LlamaBlock,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, LlamaBlock,
     LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, WindowLength, Windows, some_slide,
 };
 use crate::model::facts::ModelType;
@@ -44,7 +44,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
                 groups: 1,
                 kept: 1,
                 is_normalised: true,
-                wide_correction: false,
+                scores: GroupScores::Sigmoids,
             }),
             gate_first: false,
             dense: DenseLayers::Kinds(1),

@@ -3,7 +3,7 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, HeadRule,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, HeadRule,
     LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, Rotation, SharedKeys, not_null,
 };
 use crate::model::facts::{ModelType, catalogue};
@@ -17,7 +17,7 @@ pub(crate) const EXPERTS: ExpertKeys = ExpertKeys {
         groups: 1,
         kept: 1,
         is_normalised: true,
-        wide_correction: true,
+        scores: GroupScores::SigmoidsCorrectedInF32,
     }),
     gate_first: false,
     dense: DenseLayers::First(1),

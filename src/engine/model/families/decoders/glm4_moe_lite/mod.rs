@@ -3,7 +3,7 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LatentKeys,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, LatentKeys,
     LlamaModules, Modules, OfDense, SharedKeys,
 };
 use crate::model::facts::{ModelType, catalogue};
@@ -35,7 +35,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
                 groups: 1,
                 kept: 1,
                 is_normalised: true,
-                wide_correction: true,
+                scores: GroupScores::SigmoidsCorrectedInF32,
             }),
             gate_first: false,
             dense: DenseLayers::KindsOr(1),

@@ -18,14 +18,14 @@ pub(crate) struct Layer {
 }
 
 /// `GraniteMoeMoE`.
-struct Moe {
+pub(crate) struct Moe {
     module: Module,
     router: Router,
     experts: Experts,
 }
 
 /// `GraniteMoeSharedMLP`.
-struct SharedMlp {
+pub(crate) struct SharedMlp {
     module: Module,
     input_linear: Linear,
     output_linear: Linear,
@@ -78,7 +78,7 @@ impl Block for Layer {
 }
 
 impl Moe {
-    fn new(b: &Builder, e: &ExpertsConfig, activation: Activation) -> Self {
+    pub(crate) fn new(b: &Builder, e: &ExpertsConfig, activation: Activation) -> Self {
         Self {
             module: b.module(),
             router: b.tape().scope("router", || Router::new(b, e)),
@@ -86,7 +86,7 @@ impl Moe {
         }
     }
 
-    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+    pub(crate) fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         self.module.call(t, move || {
             let rows = t.view(x, [x.numel() / x.last(), x.last()]);
             let [_logits, weights, indices] = self.router.call(t, &rows);
@@ -97,7 +97,7 @@ impl Moe {
 }
 
 impl SharedMlp {
-    fn new(b: &Builder, c: &DecoderConfig, width: u64) -> Self {
+    pub(crate) fn new(b: &Builder, c: &DecoderConfig, width: u64) -> Self {
         Self {
             module: b.module(),
             input_linear: Linear::new(b, "input_linear", c.hidden, 2 * width, false),
@@ -106,7 +106,7 @@ impl SharedMlp {
         }
     }
 
-    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
+    pub(crate) fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         self.module.call(t, move || {
             let fused = self.input_linear.call(t, x);
             let half = fused.last() / 2;

@@ -2,7 +2,7 @@
 
 mod block;
 
-pub(crate) use block::Layer;
+pub(crate) use block::{Layer, Moe, SharedMlp};
 
 use crate::model::decoder::{
     Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LateScale,

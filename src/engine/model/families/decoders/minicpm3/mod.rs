@@ -4,7 +4,7 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LatentKeys, LatentRotation, LlamaBlock, LlamaModules, Modules,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LatentKeys, LatentRotation, TableWidth, LlamaBlock, LlamaModules, Modules,
 };
 use crate::model::facts::ModelType;
 
@@ -36,6 +36,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             turned: 32,
             values: None,
             rotation: Some(LatentRotation::Halves),
+            table: TableWidth::HeadDim,
         }),
         block: LlamaBlock {
             scales_stream: true,

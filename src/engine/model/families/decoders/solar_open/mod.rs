@@ -4,7 +4,7 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::rope_tables::rotates_whole_heads;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, LlamaModules,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, LlamaModules,
     Modules, OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
@@ -50,7 +50,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
                 groups: 1,
                 kept: 1,
                 is_normalised: true,
-                wide_correction: true,
+                scores: GroupScores::SigmoidsCorrectedInF32,
             }),
             gate_first: false,
             dense: DenseLayers::Never,

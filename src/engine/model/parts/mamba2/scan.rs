@@ -35,8 +35,8 @@ struct Chunked {
     _step: Tensor,
 }
 
-/// [batch, seq, heads, width] → the same, in fp32.
-pub fn chunk_scan(t: &Tape, call: &ChunkScanCall<'_>) -> Tensor {
+/// [batch, seq, heads, width] → the same, in fp32, and the last state if it is returned.
+pub fn chunk_scan(t: &Tape, call: &ChunkScanCall<'_>, returns_state: bool) -> (Tensor, Option<Tensor>) {
     let Chunked {
         x,
         a,
@@ -76,7 +76,8 @@ pub fn chunk_scan(t: &Tape, call: &ChunkScanCall<'_>) -> Tensor {
     out = t.reshape(&out, [x.size(0), chunks * call.chunk, x.size(3), x.size(4)]);
     out = t.add(&out, &skipped);
     drop((decay, zeros));
-    t.slice(&out, 1, call.x.size(1))
+    let last = returns_state.then(|| t.select(&all_states, 1));
+    (t.slice(&out, 1, call.x.size(1)), last)
 }
 
 /// Casts, pads and discretises the inputs, and splits positions into chunks.
