@@ -15,11 +15,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "runs natively only")]
 
+#[path = "shared/events.rs"]
+mod events;
+
 use std::error::Error;
 use std::fs;
 use std::io::BufReader;
 use std::process::ExitCode;
 
+use events::{Kept, Row, phases, print_difference, row, rows, sorted};
 use serde_json::Value;
 use vramscope_engine::recording;
 use vramscope_engine::simulate::{Step, record, record_parallel};
@@ -27,34 +31,22 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
 
-/// Events that are printed before and after the first difference.
-const AROUND: usize = 6;
-
-/// [`AROUND`], unless the variable of this name says otherwise.
-fn around() -> usize {
-    let given = std::env::var("AROUND").ok();
-    given.and_then(|given| given.parse().ok()).unwrap_or(AROUND)
-}
-
 /// Bytes of the smallest tensors of a whole step that are compared: scalars, and numbers of a few samples, are smaller.
 const LEAST_OF_STEP: u64 = 40;
-
-/// One allocation (positive) or free (negative) and where its tensor comes from.
-type Row = (i64, String);
 
 fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     let whole = args.first().is_some_and(|arg| arg == "--step");
     args.drain(..usize::from(whole));
     let (recording, case, kept) = match args.as_slice() {
-        [recording, case, rest @ ..] if rest.len() < 3 => (recording, case, Kept::of(rest, whole)),
+        [recording, case, rest @ ..] if rest.len() < 3 => (recording, case, kept(rest, whole)),
         _ => (&String::new(), &String::new(), None),
     };
     let Some(kept) = kept else {
         eprintln!("usage: compare_events [--step] RECORDING.vram CASE.json [LEAST [NAME]]");
         return ExitCode::from(2);
     };
-    match compare(recording, case, &kept) {
+    match compare(recording, case, (&kept, whole)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -64,37 +56,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Tensors that are compared.
-struct Kept {
-    /// Fewest bytes.
-    least: u64,
-    /// Name of those that are left out.
-    without: Option<String>,
-    /// True if all of a step is one phase.
-    whole: bool,
-}
-
-impl Kept {
-    fn of(args: &[String], whole: bool) -> Option<Self> {
-        let usual = if whole { LEAST_OF_STEP } else { 0 };
-        Some(Self {
-            whole,
-            least: args.first().map_or(Some(usual), |least| least.parse().ok())?,
-            without: args.get(1).map(|name| format!("{name} ")),
-        })
-    }
-
-    fn keeps(&self, (bytes, from): &Row) -> bool {
-        let named = self
-            .without
-            .as_ref()
-            .is_some_and(|name| from.starts_with(name.as_str()));
-        bytes.unsigned_abs() >= self.least && !named
-    }
+/// Reads which tensors are compared.
+fn kept(args: &[String], whole: bool) -> Option<Kept> {
+    let usual = if whole { LEAST_OF_STEP } else { 0 };
+    Some(Kept {
+        least: args.first().map_or(Some(usual), |least| least.parse().ok())?,
+        without: args.get(1).map(|name| format!("{name} ")),
+    })
 }
 
 /// Prints the differences; returns true if there are none.
-fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Error>> {
+fn compare(recording: &str, case: &str, (kept, whole): (&Kept, bool)) -> Result<bool, Box<dyn Error>> {
     let given: Value = serde_json::from_str(&fs::read_to_string(case)?)?;
     let case = Case::from_json(&given.get("case").unwrap_or(&given).to_string())?.ok_or("the case is empty")?;
     let model = match given.get("config") {
@@ -118,7 +90,7 @@ fn compare(recording: &str, case: &str, kept: &Kept) -> Result<bool, Box<dyn Err
         return Ok(print_difference("step", &theirs, &ours));
     }
     let run = recording::read(BufReader::new(fs::File::open(recording)?), None)?;
-    if kept.whole {
+    if whole {
         let all = |log: &Log, step: &Step| rows(log, &step.events, kept);
         let (theirs, ours) = (all(run.log(), &run.last_step()), all(&simulated.log, &simulated.steady));
         return Ok(print_difference("step", &theirs, &ours));
@@ -173,74 +145,4 @@ fn live(log: &Log, events: &[Event]) -> Vec<Row> {
         }
     }
     live.iter().map(|event| row(log, event)).collect()
-}
-
-/// The micro-batches before the last, its forward, its backward, and everything after. A recording marks the end of the
-/// optimizer, the tape that of the scaler.
-fn phases(log: &Log, step: &Step, kept: &Kept) -> [(&'static str, Vec<Row>); 4] {
-    let m = step.marks;
-    let rows = |from: usize, to: usize| rows(log, &step.events[from..to], kept);
-    [
-        ("before", rows(0, m.before_forward)),
-        ("forward", rows(m.before_forward, m.after_forward)),
-        ("backward", rows(m.after_forward, m.after_backward)),
-        ("optimizer", rows(m.after_backward, step.events.len())),
-    ]
-}
-
-/// Rows of events, without tensors of fewer bytes than `least`.
-fn rows(log: &Log, events: &[Event], kept: &Kept) -> Vec<Row> {
-    let rows = events.iter().map(|event| row(log, event));
-    sorted(rows.filter(|row| kept.keeps(row)).collect())
-}
-
-/// Sorts the frees between two allocations, since their order does not affect the allocator.
-fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
-    for run in rows.chunk_by_mut(|a, b| a.0 < 0 && b.0 < 0) {
-        run.sort();
-    }
-    rows
-}
-
-fn row(log: &Log, event: &Event) -> Row {
-    let allocation = &log.allocations[event.storage() as usize];
-    let bytes = allocation.bytes as i64;
-    let (mut path, mut scope) = (Vec::new(), allocation.scope);
-    while scope != 0 {
-        let module = &log.scopes[scope as usize];
-        path.push(match module.index {
-            Some(index) => format!("{}.{index}", module.name),
-            None => module.name.to_owned(),
-        });
-        scope = module.parent;
-    }
-    path.reverse();
-    let from = format!("{} {:?} {}", allocation.name, allocation.shape, path.join("."));
-    (if event.is_alloc() { bytes } else { -bytes }, from)
-}
-
-/// Prints where two sequences of events differ first; returns true if they are equal.
-fn print_difference(phase: &str, theirs: &[Row], ours: &[Row]) -> bool {
-    let at = theirs.iter().zip(ours).take_while(|(a, b)| a.0 == b.0).count();
-    if at == theirs.len() && at == ours.len() {
-        println!("{phase}: {at} events, all equal");
-        return true;
-    }
-    println!(
-        "{phase}: {} recorded, {} simulated; different from event {at}",
-        theirs.len(),
-        ours.len()
-    );
-    for (name, rows) in [("recorded", theirs), ("simulated", ours)] {
-        println!("  {name}");
-        for (i, (bytes, from)) in rows
-            .iter()
-            .enumerate()
-            .skip(at.saturating_sub(around()))
-            .take(2 * around() + 1)
-        {
-            println!("  {} {bytes:>14} {from}", if i == at { '>' } else { ' ' });
-        }
-    }
-    false
 }

@@ -187,3 +187,33 @@ pub fn sink_attention(t: &Tape, call: &SinkCall<'_>) -> (Tensor, Tensor) {
     drop((combined, sinks));
     (out, weights)
 }
+
+/// `eager_attention_forward` of Granite with sliding windows, whose output a sink scales once the keys are weighed: output
+/// [batch, queries, heads, width], and the weights.
+pub fn sink_scaled_attention(t: &Tape, call: &SinkCall<'_>) -> (Tensor, Tensor) {
+    let heads = call.q.size(1);
+    let k = repeat_kv(t, call.k, heads);
+    let v = repeat_kv(t, call.v, heads);
+    let mut weights = {
+        let scores = t.matmul(call.q, &t.transpose(&k, 2, 3));
+        t.scale(&scores)
+    };
+    if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = call.mask {
+        weights = t.add(&weights, bias);
+    }
+    let sum = t.logsumexp(&weights);
+    let scale = {
+        let difference = t.sub(&sum, &t.view(call.sinks, [1, heads, 1]));
+        t.sigmoid(&t.to_dtype(&difference, DType::F32))
+    };
+    weights = {
+        let wide = t.softmax(&weights, Some(DType::F32));
+        t.to_dtype(&wide, call.q.dtype())
+    };
+    weights = t.functional_dropout(&weights, call.dropout);
+    let mut out = t.matmul(&weights, &v);
+    out = t.mul(&out, &t.to_dtype(&t.unsqueeze(&scale, 3), out.dtype()));
+    out = t.contiguous(&t.transpose(&out, 1, 2));
+    drop((sum, scale));
+    (out, weights)
+}

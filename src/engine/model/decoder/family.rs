@@ -116,6 +116,10 @@ pub(crate) struct LlamaModules {
     pub intermediate_key: &'static str,
     /// True if transformers refuses FlashAttention for it.
     pub refuses_flash: bool,
+    /// True if transformers has no SDPA for it, beside those whose rotation says so.
+    pub is_eager: bool,
+    /// True if the model makes a rotary embedding that it never calls (Granite with sliding windows).
+    pub has_spare_rotary: bool,
     /// Key that makes all norms Llama's RMS norms where a file has it.
     pub rms_key: Option<&'static str>,
     /// Experts in place of the MLP.
@@ -144,6 +148,8 @@ impl LlamaModules {
         has_own_activation: false,
         intermediate_key: "intermediate_size",
         refuses_flash: false,
+        is_eager: false,
+        has_spare_rotary: false,
         rms_key: None,
         experts: None,
         latent: None,
@@ -284,6 +290,7 @@ impl DecoderFamily {
     /// Returns true if transformers has no SDPA for it, and takes eager attention unless told otherwise.
     pub(crate) const fn is_eager(&self) -> bool {
         matches!(self.block().rotation, Rotation::Halves)
+            || matches!(self.modules, Modules::Llama(LlamaModules { is_eager: true, .. }))
     }
 
     /// Key that switches the norms of queries and keys on, if there is one.

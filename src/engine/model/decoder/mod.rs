@@ -18,6 +18,7 @@ pub(crate) mod mlp;
 pub(crate) mod rope_tables;
 mod rotaries;
 pub(crate) mod router;
+pub mod search;
 pub(crate) mod sparse;
 pub(crate) mod stack;
 pub(crate) mod text;

@@ -41,6 +41,8 @@ pub struct Decoder {
     rotary: Rotary,
     /// Rotary embedding of sliding blocks, in a family that has one for each kind of block.
     sliding_rotary: Option<Rotary>,
+    /// Rotary embedding that is never called.
+    _spare_rotary: Option<Rotary>,
     /// True if cosines and sines stay in fp32.
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
@@ -87,6 +89,14 @@ impl Decoder {
             .map(|i| Numbered::new(b, "layers", i, || block(i)))
             .collect();
         let norm = stage.is_last().then(|| Norm::new(b, "norm", c.hidden, c.norm));
+        let has_spare = matches!(
+            c.family.modules,
+            Modules::Llama(LlamaModules {
+                has_spare_rotary: true,
+                ..
+            })
+        );
+        let spare_rotary = has_spare.then(|| rotaries(b, c).0);
         let (rotary, sliding_rotary) = rotaries(b, c);
         Self {
             scales_first: c.family.block().scales_stream && embed_scale.is_none() && !c.scales_late,
@@ -100,6 +110,7 @@ impl Decoder {
             norm,
             rotary,
             sliding_rotary,
+            _spare_rotary: spare_rotary,
             turns_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
             late_scale: if c.scales_late {
                 c.family.late_scale()

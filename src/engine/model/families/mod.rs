@@ -233,6 +233,11 @@ impl ModelConfig {
         Self(Arc::new(config))
     }
 
+    /// Makes that of a decoder.
+    pub(crate) fn of_decoder(config: DecoderConfig) -> Self {
+        Self::new(config)
+    }
+
     /// Returns the configuration as its family's answers to the engine.
     pub(crate) fn family(&self) -> &dyn Family {
         &*self.0

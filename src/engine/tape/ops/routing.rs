@@ -63,13 +63,15 @@ impl Tape {
         })
     }
 
-    /// `x.logsumexp(-1)` of [rows, n] in fp32 (`logsumexp_out_impl` in `aten/src/ATen/native/ReduceOps.cpp`); backward makes
+    /// `x.logsumexp(-1)`, which autocast runs in fp32 (`logsumexp_out_impl` in `aten/src/ATen/native/ReduceOps.cpp`); backward makes
     /// the softmax anew (`logsumexp_backward` in `FunctionsManual.cpp`).
     pub fn logsumexp(&self, x: &Tensor) -> Tensor {
+        let x = &self.cast_high(x);
         let mut rec = self.record("LogsumexpBackward0", &[x]);
         rec.save(self, x);
-        let out = self.empty([x.size(0)], x.dtype(), "logsumexp");
-        let maxes = self.empty([x.size(0), 1], x.dtype(), "amax");
+        let rows = x.shape().removed(x.dim() - 1);
+        let out = self.empty(rows, x.dtype(), "logsumexp");
+        let maxes = self.empty(rows, x.dtype(), "amax");
         let shifted = self.empty(*x.shape(), x.dtype(), "exp(x - max)");
         self.reads(&shifted, &[x]);
         drop((shifted, maxes));

@@ -47,7 +47,7 @@ def olmo_hybrid():
     for key in ("rope_scaling", "head_dim", "mlp_bias"): c.pop(key, None)
     kinds = [ch("linear_attention", "linear_attention", "full_attention") for _ in range(layers)]; kinds[0], kinds[-1] = "linear_attention", "full_attention"
     hidden = c["num_attention_heads"] * 8 * ch(4, 8, 12)
-    return dict(c, hidden_size=hidden, intermediate_size=hidden * 2 + 40, layer_types=kinds, linear_num_key_heads=heads, linear_num_value_heads=heads * ch(1, 2), linear_key_head_dim=ch(16, 24, 64), linear_conv_kernel_dim=ch(2, 4, 4), **some(.5, linear_value_head_dim=[32, 40]),
+    return dict(c, pad_token_id=1, hidden_size=hidden, intermediate_size=hidden * 2 + 40, layer_types=kinds, linear_num_key_heads=heads, linear_num_value_heads=heads * ch(1, 2), linear_key_head_dim=ch(16, 24, 64), linear_conv_kernel_dim=ch(2, 4, 4), **some(.5, linear_value_head_dim=[32, 40]),
                 **some(.3, linear_allow_neg_eigval=[False]), **some(.4, rope_parameters=[dict(rope_theta=None, rope_type="default")]))
 
 TEXT = dict(bamba=bamba, granitemoehybrid=granitemoehybrid, nemotron_h=nemotron_h, falcon_h1=falcon_h1, olmo_hybrid=olmo_hybrid, jamba=jamba)

@@ -46,5 +46,16 @@ def diffllama():
     c = dict(dense("diffllama"), attention_dropout=0.0); kv = max(2, c["num_key_value_heads"])
     return dict(c, num_key_value_heads=kv, num_attention_heads=kv * max(1, c["num_attention_heads"] // kv), **some(.3, attention_bias=[True]))
 
+def windowed(c):
+    layers = c["num_hidden_layers"]; c.pop("sliding_window", None); c.pop("rope_scaling", None)
+    return dict(c, sliding_window=ch(16, 64, 256), layer_types=mixed(layers), embedding_multiplier=ch(1.0, 12.0), residual_multiplier=.22, logits_scaling=8.0)
+
+def granite_swa(): return dict(windowed(dense("granite_swa")), **some(.3, attention_bias=[True], mlp_bias=[True]))
+
+def granitemoe_swa():
+    c = windowed(granitemoe("granitemoeshared")); c["model_type"] = "granitemoe_swa"
+    return c
+
 TEXT = {"afmoe": afmoe, "cohere2_moe": cohere2_moe, "phimoe": phimoe, "diffllama": diffllama, "apertus": apertus, "nanochat": nanochat, "bitnet": bitnet, "granitemoe": lambda: granitemoe("granitemoe"), "granitemoeshared": lambda: granitemoe("granitemoeshared"),
-        "minimax_m2": minimax_m2, "hy_v3": hy_v3, "hunyuan_v1_moe": hunyuan_v1_moe}
+        "granite_swa": granite_swa, "granitemoe_swa": granitemoe_swa, "minimax_m2": minimax_m2, "hy_v3": hy_v3, "hunyuan_v1_moe": hunyuan_v1_moe}
+CASES = {t: dict(attn="eager") for t in ("granite_swa", "granitemoe_swa")}

@@ -29,7 +29,9 @@ pub(crate) mod glm4_moe;
 pub(crate) mod glm4_moe_lite;
 pub(crate) mod gpt_oss;
 pub(crate) mod granite;
+pub(crate) mod granite_swa;
 pub(crate) mod granitemoe;
+pub(crate) mod granitemoe_swa;
 pub(crate) mod granitemoeshared;
 pub(crate) mod helium;
 pub(crate) mod hunyuan_v1_dense;
@@ -166,6 +168,8 @@ decoders! {
     apertus,
     granitemoe with Layer,
     granitemoeshared with Layer,
+    granite_swa with Layer,
+    granitemoe_swa with Layer,
     nanochat,
     bitnet,
     minimax_m2 with ExpertLayer,
@@ -185,7 +189,7 @@ pub(crate) fn has_own_blocks(family: &DecoderFamily) -> bool {
 const OF_WHOLE: &[&str] = &[emu3::FAMILY.name()];
 
 /// Decoders whose code is there.
-fn loaded() -> impl Iterator<Item = &'static DecoderFamily> {
+pub(crate) fn loaded() -> impl Iterator<Item = &'static DecoderFamily> {
     FIRST.iter().chain(lazy::decoders().unwrap_or_default())
 }
 

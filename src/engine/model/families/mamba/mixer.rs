@@ -28,7 +28,7 @@ pub struct Mixer {
 enum Norms {
     None,
     /// Their weights, which the torch path never reads (Falcon Mamba).
-    Weightless([Tensor; 3]),
+    Weightless { _weights: [Tensor; 3] },
     /// Jamba's.
     Weighted([RmsNorm; 3]),
 }
@@ -59,10 +59,12 @@ impl Mixer {
             ("c_layernorm", c.state),
         ];
         let norms = match c.kind {
-            Kind::FalconMamba => Norms::Weightless(names.map(|(name, width)| {
-                let width = if name == "dt_layernorm" { inner } else { width };
-                t.scope(name, || b.buffer("weight", [width], b.dtype()))
-            })),
+            Kind::FalconMamba => Norms::Weightless {
+                _weights: names.map(|(name, width)| {
+                    let width = if name == "dt_layernorm" { inner } else { width };
+                    t.scope(name, || b.buffer("weight", [width], b.dtype()))
+                }),
+            },
             Kind::Jamba => Norms::Weighted(names.map(|(name, width)| RmsNorm::new(b, name, width))),
             Kind::Mamba | Kind::Mamba2(_) => Norms::None,
         };
@@ -160,7 +162,7 @@ impl Mixer {
         match &self.norms {
             Norms::None => return x,
             Norms::Weighted(norms) => return norms[which].call(t, &x),
-            Norms::Weightless(_) => {}
+            Norms::Weightless { .. } => {}
         }
         let wide = t.to_dtype(&x, DType::F32);
         let inverse = {
@@ -174,7 +176,7 @@ impl Mixer {
             t.rsqrt(&shifted)
         };
         let normed = t.mul(&wide, &inverse);
-        drop(inverse);
+        drop((inverse, wide));
         t.to_dtype(&normed, x.dtype())
     }
 }

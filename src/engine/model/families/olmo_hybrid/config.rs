@@ -81,9 +81,16 @@ pub(super) static ROW: DecoderFamily = DecoderFamily {
     ..DecoderFamily::USUAL
 };
 
+/// Token that the class pads with, which has to be one of the vocabulary.
+const PADDING: u64 = 100_277;
+
 impl OlmoHybridConfig {
     pub(super) fn read(s: &Section) -> Result<Self, ModelError> {
         let text = DecoderConfig::read(s, &ROW)?;
+        if !s.has("pad_token_id") && text.vocab <= PADDING {
+            let allowed = format!("more than {PADDING}, which the class pads with unless `pad_token_id` is another");
+            return Err(s.wrong("vocab_size", &text.vocab.into(), &allowed));
+        }
         let is_linear = read_layers(s, text.layers, "linear_attention", |count| {
             let mut layers: Vec<bool> = (0..count).map(|layer| layer % 4 != 3).collect();
             if let (true, Some(last)) = (layers.iter().all(|&linear| linear), layers.last_mut()) {

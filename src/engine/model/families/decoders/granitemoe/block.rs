@@ -10,7 +10,7 @@ use crate::tape::{Module, Tape, Tensor};
 
 /// `GraniteMoeDecoderLayer` and `GraniteMoeSharedDecoderLayer`.
 pub(crate) struct Layer {
-    self_attn: SelfAttention,
+    self_attn: Box<dyn Attend>,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
     block_sparse_moe: Moe,
@@ -34,11 +34,16 @@ pub(crate) struct SharedMlp {
 
 impl Layer {
     pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
+        Self::with_attention(b, c, &|| Box::new(SelfAttention::new(b, c, index)))
+    }
+
+    /// Makes a block with another attention.
+    pub(crate) fn with_attention(b: &Builder, c: &DecoderConfig, attention: &dyn Fn() -> Box<dyn Attend>) -> Self {
         let t = b.tape();
         let Some(experts) = &c.experts else {
             unreachable!("the family has experts")
         };
-        let self_attn = t.scope("self_attn", || SelfAttention::new(b, c, index));
+        let self_attn = t.scope("self_attn", attention);
         let norm = |name| RmsNorm::new(b, name, c.hidden);
         let [input_layernorm, post_attention_layernorm] = ["input_layernorm", "post_attention_layernorm"].map(norm);
         let block_sparse_moe = t.scope("block_sparse_moe", || Moe::new(b, experts, c.activation));
