@@ -75,7 +75,9 @@ fn find(recording: &str, case: &str, without: &[String]) -> Result<bool, Box<dyn
     found.truncate(ROWS);
     for (events, candidate) in &mut found {
         while *events < total {
-            let changed = candidate.changed().filter_map(|changed| Some((equal(&changed)?, changed)));
+            let changed = candidate
+                .changed()
+                .filter_map(|changed| Some((equal(&changed)?, changed)));
             match changed.max_by_key(|(events, _)| *events) {
                 Some((more, changed)) if more > *events => (*events, *candidate) = (more, changed),
                 _ => break,

@@ -203,8 +203,11 @@ pub fn sink_scaled_attention(t: &Tape, call: &SinkCall<'_>) -> (Tensor, Tensor) 
     }
     let sum = t.logsumexp(&weights);
     let scale = {
-        let difference = t.sub(&sum, &t.view(call.sinks, [1, heads, 1]));
-        t.sigmoid(&t.to_dtype(&difference, DType::F32))
+        let wide = {
+            let difference = t.sub(&sum, &t.view(call.sinks, [1, heads, 1]));
+            t.to_dtype(&difference, DType::F32)
+        };
+        t.sigmoid(&wide)
     };
     weights = {
         let wide = t.softmax(&weights, Some(DType::F32));

@@ -31,7 +31,9 @@ mod wrapped;
 mod xielu;
 
 pub use activation::{Activation, activate};
-pub use attention::{AttentionCall, SinkCall, attention, capped_attention, sink_attention, sink_scaled_attention, soft_cap};
+pub use attention::{
+    AttentionCall, SinkCall, attention, capped_attention, sink_attention, sink_scaled_attention, soft_cap,
+};
 pub use batch_norm::BatchNorm;
 pub use builder::{Attached, Builder, Trained};
 pub use cache::KvCache;

@@ -19,6 +19,8 @@ KNOWN = {"blip-2", "gemma3", "idefics3", "internvl", "llava", "llava_next", "mll
 OTHERS = {"aria_text", "diffllama", "ernie4_5_moe", "exaone4", "gemma4_text", "gemma4_unified_text", "glm", "glm4", "granite_swa",
           "hrm_text", "hyperclovax", "olmo2", "olmo3", "olmo_hybrid", "qwen3_5_text", "recurrent_gemma", "seed_oss", "zamba",
           "zamba2", "mixtral", "qwen3_moe", "mamba2", "dots1", "ministral", "hunyuan_v1_dense", "arcee", "stablelm", "olmo"}
+# Those that were simulated later, drawn after all others, so that these stay as they were.
+LATER = {"bamba", "falcon_h1", "granitemoe_swa", "granitemoehybrid", "jamba", "mistral4", "nemotron_h"}
 SECTIONS = ("text_config", "vision_config", "qformer_config")
 LAYERS = {"num_hidden_layers", "n_layer", "depth", "num_global_layers", "num_layers"}
 HEADS = {"num_attention_heads", "num_key_value_heads", "n_head", "num_heads", "attention_heads"}
@@ -137,6 +139,7 @@ def main(known, others, seed):
     signal.signal(signal.SIGALRM, alarm)
     rng = random.Random(seed)
     rows = [json.loads(line) for line in gzip.open("configs.jsonl.gz", "rt")]
+    later = [row for row in rows if row["config"] and row["type"] in LATER]
     rows = [row for row in rows if row["config"] and row["type"] in KNOWN | OTHERS]
     with gzip.GzipFile("variations.jsonl.gz", "wb", mtime=0) as out:
         def write(row):
@@ -146,8 +149,8 @@ def main(known, others, seed):
             config |= {"model_type": name, "architectures": [architecture]}
             write({"kind": kind, "type": name, "base": config})
             rows.append({"kind": kind, "type": name, "config": config})
-        for row in rows:
-            for _ in range(known if row["type"] in KNOWN else others):
+        for row in rows + later:
+            for _ in range(known if row["type"] in KNOWN else 2 * others if row["type"] in LATER else others):
                 changes, dropped = variation(rng, row["config"])
                 params, why = true_params(row["kind"], row["type"], applied(row["config"], changes, dropped))
                 write({"kind": row["kind"], "type": row["type"], "set": {".".join(p): v for p, v in changes.items()},

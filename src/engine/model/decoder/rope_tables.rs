@@ -77,7 +77,9 @@ pub(super) fn rotates_part(s: &Section, turned: u64, width: u64) -> Result<(), M
         }
         let allowed = format!("qk_rope_head_dim ÷ (qk_nope_head_dim + qk_rope_head_dim), {turned} ÷ {width}");
         table.only("partial_rotary_factor", &allowed, |share| {
-            share.as_f64().is_some_and(|share| (share * width as f64) as u64 == turned)
+            share
+                .as_f64()
+                .is_some_and(|share| (share * width as f64) as u64 == turned)
         })?;
     }
     Ok(())

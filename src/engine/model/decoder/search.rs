@@ -25,7 +25,12 @@ macro_rules! block {
     ($field:ident: $value:expr) => {
         Change {
             name: concat!("block.", stringify!($field), ": ", stringify!($value)),
-            apply: |modules, _| modules.block = LlamaBlock { $field: $value, ..modules.block },
+            apply: |modules, _| {
+                modules.block = LlamaBlock {
+                    $field: $value,
+                    ..modules.block
+                }
+            },
         }
     };
 }

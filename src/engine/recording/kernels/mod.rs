@@ -97,6 +97,7 @@ fn aten(name: &str, call: &Call<'_>) -> bool {
         "index_put" | "index_put_" | "_index_put_impl_" | "_unsafe_index_put" => index::index_put(call),
         "unique_consecutive" => scans::unique_consecutive(call),
         "repeat_interleave" => scans::repeat_interleave(call),
+        "logsumexp" => normalization::logsumexp(call),
         "cumsum" | "cumsum_" => scans::cumsum(call),
         "_foreach_norm" => reductions::foreach_norm(call),
         _ => reductions::reduction(name, call),

@@ -38,6 +38,15 @@ pub(super) fn softmax(call: &Call<'_>) {
     drop(call.tensor(0, "self").and_then(|x| call.tape.dense_copy(&x)));
 }
 
+/// Replays `logsumexp(x, dim, keepdim)`.
+pub(super) fn logsumexp(call: &Call<'_>) {
+    call.make();
+    let (Some(x), Some(out)) = (call.tensor(0, "self"), call.output(0)) else {
+        return;
+    };
+    call.tape.in_logsumexp(&x, out.shape);
+}
+
 /// Replays `_softmax_backward_data(grad, output, dim, input_dtype)`; `multiplied` is true if the two are multiplied
 /// first.
 pub(super) fn softmax_backward(call: &Call<'_>, multiplied: bool) {

@@ -7,6 +7,7 @@ use super::super::tensor::Tensor;
 use super::cub;
 use super::views::promote;
 use crate::dtype::DType;
+use crate::tape::dims::Dims;
 
 impl Tape {
     /// `torch.topk(x, k, dim=-1)`: values and their places in int64. Backward scatters the gradient into zeros
@@ -71,10 +72,7 @@ impl Tape {
         rec.save(self, x);
         let rows = x.shape().removed(x.dim() - 1);
         let out = self.empty(rows, x.dtype(), "logsumexp");
-        let maxes = self.empty(rows, x.dtype(), "amax");
-        let shifted = self.empty(*x.shape(), x.dtype(), "exp(x - max)");
-        self.reads(&shifted, &[x]);
-        drop((shifted, maxes));
+        self.in_logsumexp(x, rows);
         rec.save(self, &out);
         let shape = *x.shape();
         rec.finish(self, out, move |t, bw| {
@@ -86,6 +84,15 @@ impl Tape {
             drop((softmax, difference));
             smallvec![Some(gradient)]
         })
+    }
+
+    /// Memory inside `logsumexp`, whose result has the shape `rows`: the largest of each row, and the exponentials of what is
+    /// below it.
+    pub(crate) fn in_logsumexp(&self, x: &Tensor, rows: Dims) {
+        let maxes = self.empty(rows, x.dtype(), "amax");
+        let shifted = self.empty(*x.shape(), x.dtype(), "exp(x - max)");
+        self.reads(&shifted, &[x]);
+        drop((shifted, maxes));
     }
 
     /// `torch.sort(ids)` of int64 in one dimension: sorted ids, and the order that sorts them.

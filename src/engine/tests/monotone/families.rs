@@ -8,6 +8,7 @@ use super::configurations::{
     with_padding,
 };
 use super::family::{Family, beside_text, images, text};
+use super::hybrids::{bamba, falcon_h1, granitemoehybrid, jamba, lfm2_moe, nemotron_h, olmo_hybrid};
 use super::latent::{kimi_k25, latent};
 use super::mixtures::{
     delta_experts, ernie, ernie_vl, experts, glm4v_moe, gpt_oss, grouped, inside, minimax_m3, minimax_m3_text,
@@ -50,6 +51,7 @@ pub const FAMILIES: &[Family] = &[
     text("youtu", |w| latent("youtu", w)),
     text("minicpm3", |w| latent("minicpm3", w)),
     text("axk1", |w| latent("axk1", w)),
+    text("mistral4", |w| latent("mistral4", w)),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
     text("minimax_m3_vl_text", minimax_m3_text),
@@ -57,6 +59,8 @@ pub const FAMILIES: &[Family] = &[
     text("cohere2_moe", |w| inside("cohere2_moe", w)),
     text("granitemoe", |w| inside("granitemoe", w)),
     text("granitemoeshared", |w| inside("granitemoeshared", w)),
+    text("granite_swa", |w| decoder("granite_swa", w)),
+    text("granitemoe_swa", |w| inside("granitemoe_swa", w)),
     text("hunyuan_v1_moe", |w| inside("hunyuan_v1_moe", w)),
     text("hy_v3", |w| experts("hy_v3", w)),
     text("minimax_m2", |w| inside("minimax_m2", w)),
@@ -65,6 +69,8 @@ pub const FAMILIES: &[Family] = &[
     text("bitnet", |w| decoder("bitnet", w)),
     text("diffllama", |w| decoder("diffllama", w)),
     text("nanochat", |w| decoder("nanochat", w)),
+    text("internlm3", |w| decoder("internlm3", w)),
+    text("iquestcoder", |w| decoder("iquestcoder", w)),
     text("falcon", falcon),
     text(
         "bloom",
@@ -137,6 +143,13 @@ pub const FAMILIES: &[Family] = &[
     text("persimmon", |w| decoder("persimmon", w)),
     text("qwen3_5_text", delta),
     text("lfm2", lfm2),
+    text("lfm2_moe", lfm2_moe),
+    text("bamba", bamba),
+    text("granitemoehybrid", granitemoehybrid),
+    text("nemotron_h", nemotron_h),
+    text("falcon_h1", falcon_h1),
+    text("jamba", jamba),
+    text("olmo_hybrid", olmo_hybrid),
     text(
         "mamba",
         |w| json!({"model_type": "mamba", "vocab_size": 500, "hidden_size": 32 * w, "num_hidden_layers": 2}),

@@ -4,6 +4,7 @@
 mod configurations;
 mod families;
 mod family;
+mod hybrids;
 mod latent;
 mod mixtures;
 mod omni;
@@ -219,7 +220,7 @@ fn warns_of_kept_graph(report: &Report) -> bool {
 
 /// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
 /// make fp32 of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 10] = [
+const CAST_TO_FP32: [&str; 17] = [
     "gptj",
     "codegen",
     "gpt_neo",
@@ -229,6 +230,13 @@ const CAST_TO_FP32: [&str; 10] = [
     "mamba",
     "falcon_mamba",
     "mamba2",
+    "bamba",
+    "granitemoehybrid",
+    "nemotron_h",
+    "falcon_h1",
+    "jamba",
+    "granite_swa",
+    "granitemoe_swa",
     "deepseek_vl_v2",
 ];
 

@@ -38,6 +38,8 @@ pub(crate) mod hunyuan_v1_dense;
 pub(crate) mod hunyuan_v1_moe;
 pub(crate) mod hy_v3;
 pub(crate) mod hyperclovax;
+pub(crate) mod internlm3;
+pub(crate) mod iquestcoder;
 pub(crate) mod jais2;
 pub(crate) mod llama;
 pub(crate) mod mellum;
@@ -129,6 +131,8 @@ decoders! {
     granite,
     helium,
     smollm3,
+    internlm3,
+    iquestcoder,
     qwen3_moe with ExpertLayer,
     mixtral with ExpertLayer,
     qwen2_moe with ExpertLayer,

@@ -1,7 +1,7 @@
 //! `Lfm2ForCausalLM` (`transformers/models/lfm2/modeling_lfm2.py`).
 
-use crate::model::parts::lfm2_decoder::{Lfm2Config, Lfm2Decoder};
 use crate::model::decoder::head::Logits;
+use crate::model::parts::lfm2_decoder::{Lfm2Config, Lfm2Decoder};
 use crate::model::parts::mixed_layers::MixedLm;
 use crate::nn::Builder;
 use crate::tape::Component;

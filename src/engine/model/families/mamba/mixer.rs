@@ -28,7 +28,9 @@ pub struct Mixer {
 enum Norms {
     None,
     /// Their weights, which the torch path never reads (Falcon Mamba).
-    Weightless { _weights: [Tensor; 3] },
+    Weightless {
+        _weights: [Tensor; 3],
+    },
     /// Jamba's.
     Weighted([RmsNorm; 3]),
 }

@@ -86,7 +86,9 @@ impl MambaHybridConfig {
 
     fn read_bamba(s: &Section) -> Result<Self, ModelError> {
         let text = DecoderConfig::read(s, &rows::BAMBA)?;
-        let attention = s.optional_indices("attn_layer_indices", limits::LAYERS)?.unwrap_or_default();
+        let attention = s
+            .optional_indices("attn_layer_indices", limits::LAYERS)?
+            .unwrap_or_default();
         let kind = |i: u64| match attention.contains(&i) {
             true => LayerKind::Attention,
             false => LayerKind::Mamba,
@@ -106,7 +108,11 @@ impl MambaHybridConfig {
     fn read_granite(s: &Section) -> Result<Self, ModelError> {
         let key = "num_local_experts";
         let has_experts = s.optional_count(key, limits::WIDTH)? != Some(0);
-        let row = if has_experts { &rows::GRANITE } else { &rows::GRANITE_DENSE };
+        let row = if has_experts {
+            &rows::GRANITE
+        } else {
+            &rows::GRANITE_DENSE
+        };
         let text = DecoderConfig::read(s, row)?;
         let key = "position_embedding_type";
         s.only(key, "null or \"rope\"", |v| v == "rope")?;
@@ -133,10 +139,14 @@ impl MambaHybridConfig {
             intermediate,
             ..DecoderConfig::read(&s.with_defaults(), &rows::NEMOTRON)?
         };
-        s.only("residual_in_fp32", "false: transformers ignores it", |v| v.as_bool().is_some())?;
-        s.only("num_nextn_predict_layers", "0: heads for more tokens are not simulated", |v| {
-            v.as_u64() == Some(0)
+        s.only("residual_in_fp32", "false: transformers ignores it", |v| {
+            v.as_bool().is_some()
         })?;
+        s.only(
+            "num_nextn_predict_layers",
+            "0: heads for more tokens are not simulated",
+            |v| v.as_u64() == Some(0),
+        )?;
         let layers = match s.optional_text("hybrid_override_pattern")? {
             Some(pattern) if s.value("layers_block_type").is_none() => from_pattern(s, pattern)?,
             _ => nemotron_layers(s)?,
@@ -192,7 +202,13 @@ impl MambaHybridConfig {
             Ok((0..text.layers).map(|layer| layer % length == first).collect())
         };
         let attends = every(["attn_layer_period", "attn_layer_offset"], [8, 4])?;
-        let kind = |attends: &bool| if *attends { LayerKind::Attention } else { LayerKind::Mamba };
+        let kind = |attends: &bool| {
+            if *attends {
+                LayerKind::Attention
+            } else {
+                LayerKind::Mamba
+            }
+        };
         let sparse = every(["expert_layer_period", "expert_layer_offset"], [2, 1])?;
         Ok(Self {
             kind: HybridKind::Jamba,
@@ -210,7 +226,9 @@ impl MambaHybridConfig {
         let text = DecoderConfig::read(s, &rows::FALCON)?;
         for (key, count) in [("mlp_multipliers", 2), ("ssm_multipliers", 5)] {
             let allowed = format!("{count} numbers");
-            s.only(key, &allowed, |list| list.as_array().is_some_and(|list| list.len() == count))?;
+            s.only(key, &allowed, |list| {
+                list.as_array().is_some_and(|list| list.len() == count)
+            })?;
         }
         let inner = match s.has("mamba_d_ssm") {
             true => s.optional_size("mamba_d_ssm", limits::WIDTH)?,
@@ -341,7 +359,11 @@ fn kinds(types: &Value) -> Option<Vec<LayerKind>> {
 
 /// Reads `layers_block_type` of Nemotron-H, by default one layer of each kind.
 fn nemotron_layers(s: &Section) -> Result<Vec<LayerKind>, ModelError> {
-    let key = if s.value("layers_block_type").is_some() { "layers_block_type" } else { "layer_types" };
+    let key = if s.value("layers_block_type").is_some() {
+        "layers_block_type"
+    } else {
+        "layer_types"
+    };
     let Some(types) = s.value(key) else {
         return Ok(vec![
             LayerKind::Mamba,
@@ -368,5 +390,11 @@ fn from_pattern(s: &Section, pattern: &str) -> Result<Vec<LayerKind>, ModelError
     let kinds: Option<Vec<_>> = pattern.chars().map(kind).collect();
     kinds
         .filter(|kinds| (1..=limits::LAYERS).contains(&(kinds.len() as u64)))
-        .ok_or_else(|| s.wrong("hybrid_override_pattern", &pattern.into(), "letters M, E, * and -, one for each layer"))
+        .ok_or_else(|| {
+            s.wrong(
+                "hybrid_override_pattern",
+                &pattern.into(),
+                "letters M, E, * and -, one for each layer",
+            )
+        })
 }

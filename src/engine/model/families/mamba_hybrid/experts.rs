@@ -42,8 +42,11 @@ impl LatentMoe {
             activation: text.activation,
         });
         let latent = c.latent.map(|latent| {
-            [("fc1_latent_proj", text.hidden, latent), ("fc2_latent_proj", latent, text.hidden)]
-                .map(|(name, input, output)| Linear::new(b, name, input, output, text.mlp_bias))
+            [
+                ("fc1_latent_proj", text.hidden, latent),
+                ("fc2_latent_proj", latent, text.hidden),
+            ]
+            .map(|(name, input, output)| Linear::new(b, name, input, output, text.mlp_bias))
         });
         Self {
             module: b.module(),

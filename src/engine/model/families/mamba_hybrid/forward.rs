@@ -66,7 +66,11 @@ impl MambaHybrid {
             HybridKind::Bamba => text.rope.rotated(text.head_dim).next_multiple_of(2),
             _ => text.head_dim,
         };
-        let rotary = || Rotary::new(b, width).dynamic(text.rope.is_dynamic()).initialised(b.tape());
+        let rotary = || {
+            Rotary::new(b, width)
+                .dynamic(text.rope.is_dynamic())
+                .initialised(b.tape())
+        };
         Self {
             embed_tokens,
             layers,

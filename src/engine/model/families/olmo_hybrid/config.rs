@@ -4,8 +4,8 @@ use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
 use crate::model::decoder::{
-    Biases, DecoderConfig, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, NormPlacement, QueryNorms,
-    Rotation, Windows,
+    Biases, DecoderConfig, DecoderDefaults, DecoderFamily, LlamaBlock, LlamaModules, Modules, NormPlacement,
+    QueryNorms, Rotation, Windows,
 };
 use crate::model::facts::ModelType;
 use crate::model::parts::mixed_layers::read_layers;
@@ -116,7 +116,10 @@ impl OlmoHybridConfig {
 fn delta(s: &Section, text: &DecoderConfig) -> Result<DeltaSizes, ModelError> {
     let key_heads = s.size_or("linear_num_key_heads", text.heads, limits::HEADS)?;
     let value_heads = s.size_or("linear_num_value_heads", text.heads, limits::HEADS)?;
-    s.divide(("linear_num_value_heads", value_heads), ("linear_num_key_heads", key_heads))?;
+    s.divide(
+        ("linear_num_value_heads", value_heads),
+        ("linear_num_key_heads", key_heads),
+    )?;
     let part = (0.75 * text.hidden as f64 / key_heads as f64) as u64;
     let key_width = s.size_or("linear_key_head_dim", part.max(1), limits::HEAD_DIM)?;
     Ok(DeltaSizes {

@@ -1,7 +1,7 @@
 //! `Qwen3_5ForCausalLM` (`transformers/models/qwen3_5/modeling_qwen3_5.py`).
 
-use crate::model::parts::delta_decoder::{DeltaDecoder, DeltaDecoderConfig};
 use crate::model::decoder::head::Logits;
+use crate::model::parts::delta_decoder::{DeltaDecoder, DeltaDecoderConfig};
 use crate::model::parts::mixed_layers::MixedLm;
 use crate::nn::Builder;
 use crate::tape::Component;

@@ -37,7 +37,9 @@ impl SparseMlp {
             module: b.module(),
             gate,
             experts,
-            expert_bias: e.has_bias.then(|| b.buffer("expert_bias", [e.sizes.experts], DType::F32)),
+            expert_bias: e
+                .has_bias
+                .then(|| b.buffer("expert_bias", [e.sizes.experts], DType::F32)),
         }
     }
 

@@ -39,8 +39,9 @@ impl Mixer2 {
             (conv, Linear::new(b, "in_proj", c.hidden, elements, c.in_bias))
         };
         // Parameters of the module itself come before those of its modules, which are made first.
-        let ((conv, in_proj), [dt_bias, a_log, d]) =
-            b.early(maps, || ["dt_bias", "A_log", "D"].map(|name| b.weight(name, [sizes.heads])));
+        let ((conv, in_proj), [dt_bias, a_log, d]) = b.early(maps, || {
+            ["dt_bias", "A_log", "D"].map(|name| b.weight(name, [sizes.heads]))
+        });
         let norm = (c.gating != Gating::Alone).then(|| {
             t.scope("norm", || GatedNorm {
                 module: b.module(),

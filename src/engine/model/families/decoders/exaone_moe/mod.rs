@@ -5,8 +5,8 @@ pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, LlamaBlock,
-    LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, WindowLength, Windows, some_slide,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores,
+    LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, SharedKeys, WindowLength, Windows, some_slide,
 };
 use crate::model::facts::ModelType;
 

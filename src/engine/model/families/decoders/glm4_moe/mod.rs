@@ -3,8 +3,8 @@
 pub(crate) use crate::model::decoder::sparse::ExpertLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, HeadRule,
-    LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, Rotation, SharedKeys, not_null,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores,
+    HeadRule, LlamaBlock, LlamaModules, Modules, OfDense, QueryNorms, Rotation, SharedKeys, not_null,
 };
 use crate::model::facts::{ModelType, catalogue};
 

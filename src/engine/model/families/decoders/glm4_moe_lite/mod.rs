@@ -3,8 +3,8 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores, LatentKeys,
-    LlamaModules, Modules, OfDense, SharedKeys,
+    Biases, CHOSEN, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, GroupKeys, GroupScores,
+    LatentKeys, LlamaModules, Modules, OfDense, SharedKeys,
 };
 use crate::model::facts::{ModelType, catalogue};
 

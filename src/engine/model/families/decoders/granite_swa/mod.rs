@@ -69,7 +69,9 @@ pub(crate) fn one_base(s: &Section) -> Result<(), ModelError> {
     let allowed = "one base for all layers, other than 0: other bases, and layers without positions, are not simulated";
     s.only("layer_rope_theta", allowed, |bases| {
         let bases = bases.as_array().map(Vec::as_slice).unwrap_or_default();
-        let is_one = bases.iter().all(|base| base.as_f64() == bases[0].as_f64() && base.as_f64() != Some(0.0));
+        let is_one = bases
+            .iter()
+            .all(|base| base.as_f64() == bases[0].as_f64() && base.as_f64() != Some(0.0));
         is_one && !bases.is_empty() && layers.is_none_or(|layers| bases.len() as u64 >= layers)
     })
 }

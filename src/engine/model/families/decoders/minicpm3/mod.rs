@@ -4,7 +4,8 @@
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 
 use crate::model::decoder::{
-    Biases, DecoderDefaults, DecoderFamily, HeadRule, LatentKeys, LatentRotation, TableWidth, LlamaBlock, LlamaModules, Modules,
+    Biases, DecoderDefaults, DecoderFamily, HeadRule, LatentKeys, LatentRotation, LlamaBlock, LlamaModules, Modules,
+    TableWidth,
 };
 use crate::model::facts::ModelType;
 
