@@ -262,3 +262,45 @@ impl fmt::Display for Candidate {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Setup;
+    use crate::simulate::record;
+    use crate::tape::Gpu;
+
+    const CONFIG: &str = r#"{"model_type": "unknown", "architectures": ["UnknownForCausalLM"], "vocab_size": 500,
+        "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "max_position_embeddings": 128}"#;
+
+    fn with(candidate: &Candidate, change: &str) -> Candidate {
+        let found = candidate.changed().find(|changed| changed.to_string().ends_with(change));
+        found.expect("a change of this name")
+    }
+
+    /// Bytes that a step allocates and frees, in order.
+    fn events(candidate: &Candidate) -> Vec<u64> {
+        let setup = Setup {
+            seq: 64,
+            ..Setup::default()
+        };
+        let simulated = record(&candidate.model(CONFIG).expect("it is read"), &setup, Gpu::H200);
+        let bytes = |storage: u32| simulated.log.allocations[storage as usize].bytes;
+        simulated.steady.events.iter().map(|event| bytes(event.storage())).collect()
+    }
+
+    #[test]
+    fn two_changes_of_llama_make_granite() {
+        let llama = Candidate::of("llama");
+        let changed = with(&with(&llama, "block.scales_stream: true"), "block.scales_logits: true");
+        assert_eq!(events(&changed), events(&Candidate::of("granite")));
+        assert_ne!(events(&changed), events(&llama));
+    }
+
+    #[test]
+    fn a_candidate_says_its_row_and_changes() {
+        let changed = with(&Candidate::of("qwen2"), "block.query_norms: QueryNorms::Whole");
+        assert_eq!(changed.to_string(), "`qwen2` with block.query_norms: QueryNorms::Whole");
+    }
+}
