@@ -51,7 +51,9 @@ def record(given: dict[str, Any], out: str) -> None:
     with gzip.open(out + ".vram.gz") as packed, open(out + ".vram", "wb") as file:
         shutil.copyfileobj(packed, file)
     with open(out + ".json", "w", encoding="utf-8") as file:
-        json.dump({"config": {**json.loads(whole.to_json_string(use_diff=False)), "use_cache": False}, "case": case}, file)
+        json.dump(
+            {"config": {**json.loads(whole.to_json_string(use_diff=False)), "use_cache": False}, "case": case}, file
+        )
 
 
 def main() -> int:
@@ -61,7 +63,8 @@ def main() -> int:
     program = os.environ.get("FIND_ROW")
     if program is None:
         return 0
-    return subprocess.run([program, sys.argv[2] + ".vram", sys.argv[2] + ".json", *sys.argv[3:]], check=False).returncode
+    recorded = [sys.argv[2] + ".vram", sys.argv[2] + ".json"]
+    return subprocess.run([program, *recorded, *sys.argv[3:]], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -275,7 +275,9 @@ mod tests {
         "num_key_value_heads": 2, "max_position_embeddings": 128}"#;
 
     fn with(candidate: &Candidate, change: &str) -> Candidate {
-        let found = candidate.changed().find(|changed| changed.to_string().ends_with(change));
+        let found = candidate
+            .changed()
+            .find(|changed| changed.to_string().ends_with(change));
         found.expect("a change of this name")
     }
 
@@ -287,7 +289,12 @@ mod tests {
         };
         let simulated = record(&candidate.model(CONFIG).expect("it is read"), &setup, Gpu::H200);
         let bytes = |storage: u32| simulated.log.allocations[storage as usize].bytes;
-        simulated.steady.events.iter().map(|event| bytes(event.storage())).collect()
+        simulated
+            .steady
+            .events
+            .iter()
+            .map(|event| bytes(event.storage()))
+            .collect()
     }
 
     #[test]
