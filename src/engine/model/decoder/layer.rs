@@ -234,6 +234,14 @@ impl SelfAttention {
     pub(crate) fn without_positions(self) -> Self {
         Self { rotation: None, ..self }
     }
+
+    /// Multiplies keys by a number, in a family that does.
+    fn scaled_keys(&self, t: &Tape, k: Tensor) -> Tensor {
+        match self.scales_keys {
+            true => t.scale(&k),
+            false => k,
+        }
+    }
 }
 
 impl Attend for SelfAttention {
@@ -263,10 +271,7 @@ impl Attend for SelfAttention {
                 v = heads(unsplit, None);
             } else {
                 q = heads(self.q_proj.call(t, &x), Some(0));
-                k = heads(self.k_proj.call(t, &x), Some(1));
-                if self.scales_keys {
-                    k = t.scale(&k);
-                }
+                k = self.scaled_keys(t, heads(self.k_proj.call(t, &x), Some(1)));
                 v = heads(self.v_proj.call(t, &x), None);
             }
             q = norm(0, QueryNorms::SplitHeads, q);

@@ -139,9 +139,6 @@ impl MambaHybridConfig {
             intermediate,
             ..DecoderConfig::read(&s.with_defaults(), &rows::NEMOTRON)?
         };
-        s.only("residual_in_fp32", "false: transformers ignores it", |v| {
-            v.as_bool().is_some()
-        })?;
         s.only(
             "num_nextn_predict_layers",
             "0: heads for more tokens are not simulated",

@@ -44,12 +44,12 @@ impl Mixer {
 /// The part of a layer that takes each position by itself.
 enum FeedForward {
     None,
-    Mlp(Mlp),
+    Mlp(Box<Mlp>),
     /// Experts, if there are some, and the MLP that all tokens pass (Granite).
-    Granite(Option<Moe>, SharedMlp),
-    Falcon(FalconMlp),
-    Experts(LatentMoe),
-    Jamba(JambaMoe),
+    Granite(Box<(Option<Moe>, SharedMlp)>),
+    Falcon(Box<FalconMlp>),
+    Experts(Box<LatentMoe>),
+    Jamba(Box<JambaMoe>),
 }
 
 /// `FalconH1MLP`.
@@ -75,8 +75,8 @@ impl Layer {
     fn with_mlp_first(b: &Builder, c: &MambaHybridConfig, layer: LayerKind) -> Self {
         let t = b.tape();
         let feed_forward = t.scope("feed_forward", || match c.kind {
-            HybridKind::Falcon => FeedForward::Falcon(FalconMlp::new(b, &c.text)),
-            _ => FeedForward::Mlp(Mlp::new(b, &c.text)),
+            HybridKind::Falcon => FeedForward::Falcon(Box::new(FalconMlp::new(b, &c.text))),
+            _ => FeedForward::Mlp(Box::new(Mlp::new(b, &c.text))),
         });
         let norms = || ["input_layernorm", "pre_ff_layernorm"].map(|name| RmsNorm::new(b, name, c.text.hidden));
         let (norm, second_norm, mamba, self_attn);
@@ -105,7 +105,7 @@ impl Layer {
         let experts = c.text.experts.as_ref();
         let moe = experts.map(|e| t.scope("block_sparse_moe", || Moe::new(b, e, c.text.activation)));
         let shared = t.scope("shared_mlp", || SharedMlp::new(b, &c.text, c.shared));
-        let feed_forward = FeedForward::Granite(moe, shared);
+        let feed_forward = FeedForward::Granite(Box::new((moe, shared)));
         let (mamba, self_attn) = mixers(b, c, layer, ["mamba", "self_attn"]);
         Self {
             kind: c.kind,
@@ -122,8 +122,10 @@ impl Layer {
         let (t, layer) = (b.tape(), c.layers[index]);
         let (mamba, self_attn) = mixers(b, c, layer, ["mamba", "self_attn"]);
         let feed_forward = t.scope("feed_forward", || match &c.text.experts {
-            Some(experts) if c.sparse[index] => FeedForward::Jamba(JambaMoe::new(b, c.text.activation, experts)),
-            _ => FeedForward::Mlp(Mlp::new(b, &c.text)),
+            Some(experts) if c.sparse[index] => {
+                FeedForward::Jamba(Box::new(JambaMoe::new(b, c.text.activation, experts)))
+            }
+            _ => FeedForward::Mlp(Box::new(Mlp::new(b, &c.text))),
         });
         let norms = ["input_layernorm", "pre_ff_layernorm"];
         let [norm, second_norm] = norms.map(|name| RmsNorm::new(b, name, c.text.hidden));
@@ -143,9 +145,9 @@ impl Layer {
         let norm = RmsNorm::new(b, "norm", c.text.hidden);
         let (mamba, self_attn) = mixers(b, c, layer, ["mixer"; 2]);
         let feed_forward = match (layer, &c.text.experts) {
-            (LayerKind::Mlp, _) => FeedForward::Mlp(t.scope("mixer", || Mlp::new(b, &c.text))),
+            (LayerKind::Mlp, _) => FeedForward::Mlp(Box::new(t.scope("mixer", || Mlp::new(b, &c.text)))),
             (LayerKind::Experts, Some(experts)) => {
-                FeedForward::Experts(t.scope("mixer", || LatentMoe::new(b, c, experts)))
+                FeedForward::Experts(Box::new(t.scope("mixer", || LatentMoe::new(b, c, experts))))
             }
             _ => FeedForward::None,
         };
@@ -270,11 +272,13 @@ impl FeedForward {
         let out = match self {
             Self::None => h,
             Self::Mlp(mlp) => mlp.call(t, h),
-            Self::Granite(None, shared) => shared.call(t, &h),
-            Self::Granite(Some(moe), shared) => {
-                let routed = moe.call(t, &h);
-                return (t.add(&routed, &shared.call(t, &h)), Some(routed));
-            }
+            Self::Granite(parts) => match &**parts {
+                (None, shared) => shared.call(t, &h),
+                (Some(moe), shared) => {
+                    let routed = moe.call(t, &h);
+                    return (t.add(&routed, &shared.call(t, &h)), Some(routed));
+                }
+            },
             Self::Falcon(mlp) => mlp.call(t, &h),
             Self::Experts(moe) => moe.call(t, h),
             Self::Jamba(moe) => moe.call(t, &h),

@@ -26,7 +26,7 @@ pub struct OlmoHybrid {
 /// A layer of either kind.
 enum Layer {
     /// `OlmoHybridAttentionDecoderLayer`.
-    Attention(AttentionLayer),
+    Attention(Box<AttentionLayer>),
     /// `OlmoHybridLinearAttentionDecoderLayer`.
     Linear(Box<LinearLayer>),
 }
@@ -85,7 +85,8 @@ impl Layer {
                 }
             };
             let mlp = || Box::new(Mlp::new(b, text)) as _;
-            return Self::Attention(AttentionLayer::with_parts(b, text, &|| Box::new(attention()), &mlp));
+            let layer = AttentionLayer::with_parts(b, text, &|| Box::new(attention()), &mlp);
+            return Self::Attention(Box::new(layer));
         }
         let mlp = t.scope("mlp", || Mlp::new(b, text));
         let norms = ["input_layernorm", "post_attention_layernorm"].map(|name| norm(b, name, text.hidden));

@@ -19,8 +19,8 @@ pub struct Layer {
 
 /// The part of a layer that takes each position by itself.
 enum FeedForward {
-    Mlp(Mlp),
-    Experts(SparseMlp),
+    Mlp(Box<Mlp>),
+    Experts(Box<SparseMlp>),
 }
 
 /// The part of a layer that mixes positions.
@@ -60,13 +60,13 @@ impl Layer {
                 false => Operator::SelfAttention(Box::new(t.scope("self_attn", || SelfAttention::new(b, c)))),
             },
             feed_forward: t.scope("feed_forward", || match experts {
-                Some(experts) => FeedForward::Experts(SparseMlp::new(b, experts)),
-                None => FeedForward::Mlp(Mlp {
+                Some(experts) => FeedForward::Experts(Box::new(SparseMlp::new(b, experts))),
+                None => FeedForward::Mlp(Box::new(Mlp {
                     module: b.module(),
                     w1: linear("w1", c.hidden, c.intermediate),
                     w3: linear("w3", c.hidden, c.intermediate),
                     w2: linear("w2", c.intermediate, c.hidden),
-                }),
+                })),
             }),
             operator_norm: RmsNorm::new(b, "operator_norm", c.hidden),
             ffn_norm: RmsNorm::new(b, "ffn_norm", c.hidden),
