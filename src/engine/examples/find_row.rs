@@ -69,7 +69,7 @@ fn find(recording: &str, case: &str, without: &[String]) -> Result<bool, Box<dyn
     let run = |candidate: &Candidate| simulated(&config, &case, candidate).map(|ours| left(ours, without));
     let equal = |candidate: &Candidate| run(candidate).map(|ours| score(&theirs, &ours));
 
-    let rows = search::rows().map(|name| Candidate::of(name));
+    let rows = search::rows().map(Candidate::of);
     let mut found: Vec<(usize, Candidate)> = rows.filter_map(|row| Some((equal(&row)?, row))).collect();
     found.sort_by_key(|(events, _)| std::cmp::Reverse(*events));
     found.truncate(ROWS);
