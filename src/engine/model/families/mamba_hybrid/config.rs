@@ -148,7 +148,10 @@ impl MambaHybridConfig {
             Some(pattern) if s.value("layers_block_type").is_none() => from_pattern(s, pattern)?,
             _ => nemotron_layers(s)?,
         };
-        let either = |keys: [&str; 2], default, limit| s.size_of_either(keys, default, limit);
+        let either = |[newer, usual]: [&str; 2], default, limit| {
+            let key = if s.has(newer) { newer } else { usual };
+            s.size_or(key, default, limit)
+        };
         let heads = s.size_or("mamba_num_heads", 128, limits::HEADS)?;
         let groups = either(["mamba_n_groups", "n_groups"], 8, limits::HEADS)?;
         s.divide(("mamba_num_heads", heads), ("n_groups", groups))?;
