@@ -55,6 +55,9 @@ pub trait MixedLayer {
     /// True if layers with attention scan a state too, and get the padding of recurrent ones (Falcon H1).
     const DOES_BOTH: bool = false;
 
+    /// True if recurrent layers get the rotary tables too, so that their checkpoints keep these (not OLMo Hybrid's).
+    const ALL_GET_TABLES: bool = true;
+
     /// Kind of the layer, which layers that make the same tensors share, beside its being recurrent or not.
     fn kind(&self) -> u64 {
         0
@@ -75,9 +78,16 @@ pub fn run_layers<L: MixedLayer + 'static>(
     embeds: Tensor,
 ) -> Tensor {
     let shared_returned = shared.returned.clone();
+    // The embeddings, which the first layer's checkpoint keeps anyway, stand in the place of tables that no layer reads.
+    let [cos, sin] = match L::ALL_GET_TABLES {
+        true => [shared.block.cos.clone(), shared.block.sin.clone()],
+        false => [embeds.clone(), embeds.clone()],
+    };
     let recurrent = Rc::new(LayerContext {
         block: BlockContext {
             mask: None,
+            cos,
+            sin,
             ..shared.block.clone()
         },
         padding: shared.padding.clone(),

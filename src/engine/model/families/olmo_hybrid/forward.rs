@@ -102,6 +102,8 @@ impl Layer {
 }
 
 impl MixedLayer for Layer {
+    const ALL_GET_TABLES: bool = false;
+
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let layer = match self {
             Self::Attention(layer) => return layer.forward(t, &shared.block, x),
