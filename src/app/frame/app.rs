@@ -6,6 +6,7 @@ use super::embed::{self, Embedded};
 use super::header::Header;
 use super::install::SingleFileLink;
 use super::notices::Notices;
+use super::unknown::UnknownPlace;
 use super::update::UpdateNotice;
 use crate::i18n::{Language, Words, t, use_i18n};
 use crate::lazy::{Lazy, LazyPage, LazyPart};
@@ -14,7 +15,7 @@ use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::shell::{Given, MyCard, Store, fault, language, theme};
 use crate::state::Route;
-use crate::widgets::keep_help_aside;
+use crate::widgets::{Intake, keep_help_aside};
 use crate::worker::Engine;
 
 /// Builds the whole page, initially in this language.
@@ -43,12 +44,13 @@ fn WholePage() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     keep_help_aside();
+    Intake::get().follow();
     view! {
         <a class="skip" href="#results" on:click=skip_to_results>
             {t!(i18n, header.skip)}
         </a>
         <Show when=move || store.route().get() == Route::Plan>
-            <a class="skip" href="#control-model" on:click=skip_to_setup>
+            <a class="skip" href="#say-model" on:click=skip_to_setup>
                 {t!(i18n, header.skip_to_setup)}
             </a>
         </Show>
@@ -57,6 +59,7 @@ fn WholePage() -> impl IntoView {
         <Notices />
         <Routed />
         <LaunchPlace />
+        <UnknownPlace />
         <footer class="foot">
             <p>{t!(i18n, foot.private)}</p>
             <p>{t!(i18n, foot.exact)}</p>
@@ -95,7 +98,7 @@ fn skip_to_results(event: leptos::ev::MouseEvent) {
 }
 
 fn skip_to_setup(event: leptos::ev::MouseEvent) {
-    skip_to(".controls :is(input, textarea)", event);
+    skip_to(".sentence input", event);
 }
 
 /// Scrolls by script: following a plain link would replace the fragment, which holds the state.
