@@ -368,3 +368,23 @@ async fn an_embed_is_a_widget() {
     })
     .await;
 }
+
+/// 17. The largest length that fits the card, and what limits it.
+#[tokio::test]
+async fn the_largest_length_and_what_limits_it() {
+    with_page("#/?model=gpt2&batch=32&gpu=RTX 4060", async |page| {
+        page.value("verdict").present().await?;
+        let mut person = Person::at(page);
+        person.click("to-section-sweep").await?;
+        person.chooses("sweep", "seq").await?;
+        let row = "[data-testid=largest-row][data-name='RTX 4060']";
+        page.attr_at(row, "data-limit").holds("memory").await?;
+        let largest = page.attr_at(row, "data-value").present().await?;
+        person.click("largest-use").await?;
+        page.prop("seq", "value").holds(&largest).await?;
+        person.sees("fits").await?;
+        person.took_at_most(4, 0);
+        Ok(())
+    })
+    .await;
+}

@@ -39,10 +39,12 @@ fn positions_limit_a_length_that_memory_does_not() {
 
 #[test]
 fn a_rank_needs_adapters() {
-    let refused = run(["max", "rank", "gpt2", "--gpu", "4090"]).refused();
+    let ran = run(["max", "rank", "gpt2", "--gpu", "4090"]);
+    let refused = ran.refused();
     assert!(refused.contains("--freeze lora"), "{refused}");
     let answer = answer(&["rank", "gpt2", "--freeze", "lora", "--gpu", "4090"]);
     assert!(answer["max"].as_u64().is_some_and(|rank| rank >= 64), "{answer}");
-    let refused = run(["max", "width", "gpt2", "--gpu", "4090"]).refused();
+    let ran = run(["max", "width", "gpt2", "--gpu", "4090"]);
+    let refused = ran.refused();
     assert!(refused.contains("batch, length"), "{refused}");
 }
