@@ -8,7 +8,7 @@ use super::install::SingleFileLink;
 use super::notices::Notices;
 use super::unknown::UnknownPlace;
 use super::update::UpdateNotice;
-use crate::i18n::{Language, Words, t, use_i18n};
+use crate::i18n::{Language, Words, phrases, t, use_i18n};
 use crate::lazy::{Lazy, LazyPage, LazyPart};
 use crate::models::Models;
 use crate::pages::plan::PlanPage;
@@ -57,6 +57,7 @@ fn WholePage() -> impl IntoView {
         <Header />
         <UpdateNotice />
         <Notices />
+        <Heading />
         <Routed />
         <LaunchPlace />
         <UnknownPlace />
@@ -66,6 +67,18 @@ fn WholePage() -> impl IntoView {
             <SingleFileLink />
         </footer>
     }
+}
+
+/// What a page is about, the same way on each; the planner begins with its question.
+#[component]
+fn Heading() -> impl IntoView {
+    let i18n = use_i18n();
+    let route = Store::get().route();
+    let place = Memo::new(move |_| phrases::heading::named(route.get().name()).map(|place| i18n.phrase(place)));
+    part(move || {
+        let words = place.get()?;
+        Some(view! { <h2 class="page-title" data-testid="heading">{words}</h2> }.into_any())
+    })
 }
 
 /// Place of the files that start a run, which are over the page while they are looked at.

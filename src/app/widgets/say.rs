@@ -32,7 +32,10 @@ pub fn SayNumber(
     let i18n = use_i18n();
     let store = Store::get();
     let error = error_of(key);
+    // True from the focus to the press that gave it.
+    let is_new = StoredValue::new(false);
     let on_key = move |event: KeyboardEvent| {
+        is_new.set_value(false);
         let is_up = match event.key().as_str() {
             "ArrowUp" => true,
             "ArrowDown" => false,
@@ -57,11 +60,16 @@ pub fn SayNumber(
             prop:value=text(move || store.text(key))
             on:input:target=move |ev| store.type_text(key, ev.target().value())
             on:focus:target=move |ev| {
+                is_new.set_value(true);
                 store.end_typing();
                 ev.target().select();
             }
-            // The press has put the caret where it was aimed at.
-            on:mouseup=|ev| ev.prevent_default()
+            on:click:target=move |ev| {
+                // The press that gave the focus has put the caret where it was aimed at.
+                if is_new.try_update_value(std::mem::take).unwrap_or_default() {
+                    ev.target().select();
+                }
+            }
             on:keydown=on_key
         />
     }

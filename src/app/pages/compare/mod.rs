@@ -104,7 +104,6 @@ pub fn ComparePage() -> impl IntoView {
             data-testid="compared"
         >
             <section class="compared-title">
-                <h2>{phrases.live("c_title")}</h2>
                 <p class="muted">{phrases.live("c_lead")}</p>
                 <ErrorText key=Key::Compare error />
             </section>

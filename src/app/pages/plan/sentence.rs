@@ -37,7 +37,7 @@ pub fn Sentence() -> impl IntoView {
         let reading = store.reading();
         reading.with(|reading| reading.good.model_name().is_none().then(|| "config.json".to_owned()))
     });
-    let none = Signal::stored(None);
+    let none: Signal<Option<String>> = Signal::stored(None);
     let own_length = simulation.text(|run| run.inputs.seq.to_string());
     let has_text = Memo::new(move |_| shown.has_text());
     let errors = SAID.map(error_of);

@@ -29,10 +29,7 @@ pub fn TimeCard() -> impl IntoView {
     view! {
         <section class="card time" data-testid="time">
             <h2>{t!(i18n, time.title)}</h2>
-            <Show
-                when=move || is_time.get()
-                fallback=move || view! { <p class="muted" role="status">{t!(i18n, time.working)}</p> }
-            >
+            <Show when=move || is_time.get()>
                 <LazyPart of=Lazy::Time />
             </Show>
         </section>

@@ -21,8 +21,8 @@ pub fn LaunchFile() -> impl IntoView {
     let (store, simulation) = (Store::get(), Simulation::get());
     let made = Memo::new(move |_| {
         let run = simulation.run()?;
-        let model = simulation.model.get()?;
-        Some(Arc::new(Made::of(store, &model.name, &run)))
+        let model = simulation.model.with(|model| model.as_ref().map(|model| model.name.clone()))?;
+        Some(Arc::new(Made::of(store, model, &run)))
     });
     let chosen = RwSignal::new(None::<String>);
     // Until the user selects a tool, show the first one that takes the setup.
@@ -85,14 +85,14 @@ pub fn LaunchFile() -> impl IntoView {
 struct Made(Plan);
 
 impl Made {
-    fn of(store: Store, model: &str, run: &RunView) -> Self {
+    fn of(store: Store, model: String, run: &RunView) -> Self {
         let reading = store.reading().get();
         let mut setup = reading.setup;
         setup.seq = run.inputs.seq;
         let choice = Choice::given(setup, reading.parallel, run.figures.peak_allocated, run.figures.peak_reserved);
         let card = run.card.as_ref().ok();
         let limit = card.map_or(run.figures.peak_reserved, |card| card.fit.room);
-        Self(Plan::given(model.to_owned(), card.map(|card| card.name.clone()), limit, choice))
+        Self(Plan::given(model, card.map(|card| card.name.clone()), limit, choice))
     }
 
     fn write(&self, form: ExportFormat) -> Result<String, String> {

@@ -78,6 +78,11 @@ pub fn PlansPage() -> impl IntoView {
                 <section class="card">
                     <h2>{t!(i18n, recommend.title)}</h2>
                     <p class="muted small">{t!(i18n, recommend.explain)}</p>
+                    <p class="plans-tools">
+                        <button type="submit" form="plan-form" class="primary" data-testid="plan-go">
+                            {t!(i18n, recommend.go)}
+                        </button>
+                    </p>
                     <NotThisRun />
                     <Progress />
                 </section>
