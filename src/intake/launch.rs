@@ -9,7 +9,13 @@ const ENDINGS: [&str; 8] = [".yaml", ".yml", ".sh", ".bash", ".args", ".py", ".i
 const OF_PROGRAMS: [&str; 3] = ["import ", "from ", "def "];
 
 /// Names that a program which trains has in it.
-const TRAINS: [&str; 5] = ["Trainer(", "TrainingArguments(", "Config(", "optimizer", "FastLanguageModel"];
+const TRAINS: [&str; 5] = [
+    "Trainer(",
+    "TrainingArguments(",
+    "Config(",
+    "optimizer",
+    "FastLanguageModel",
+];
 
 /// Keys of launch files that no other file has.
 const KEYS: [&str; 9] = [

@@ -103,7 +103,9 @@ impl Kind {
 
 /// Fragment of an address of the page, such as `#/?model=gpt2`.
 fn link(text: &str) -> Option<String> {
-    let is_address = ["http://", "https://", "file://"].iter().any(|scheme| text.starts_with(scheme));
+    let is_address = ["http://", "https://", "file://"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme));
     let (_, fragment) = text.split_once("#/").filter(|_| is_address && is_word(text))?;
     Some(format!("#/{fragment}"))
 }
@@ -234,7 +236,9 @@ mod tests {
     fn configurations_of_all_families_are_told_from_launch_files() {
         let packed = fs::File::open(root().join("tests/data/coverage/configs.jsonl.gz")).expect("it is there");
         let mut text = String::new();
-        flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip of a text");
+        flate2::read::GzDecoder::new(packed)
+            .read_to_string(&mut text)
+            .expect("gzip of a text");
         let mut count = 0;
         for line in text.lines() {
             let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
@@ -250,7 +254,9 @@ mod tests {
     #[test]
     fn recordings_and_snapshots_are_told_by_their_names() {
         let recordings = files("tests/data/recordings");
-        let recordings = recordings.iter().filter(|path| has_ending(path, &[".vram.gz", ".sizes.gz"]));
+        let recordings = recordings
+            .iter()
+            .filter(|path| has_ending(path, &[".vram.gz", ".sizes.gz"]));
         let mut count = 0;
         for path in recordings {
             count += 1;

@@ -156,7 +156,9 @@ mod tests {
         let axes = |name| {
             let model = model(name);
             let setup = Setup::default();
-            Axis::all().filter(|axis| axis.applies(&model, &setup)).collect::<Vec<_>>()
+            Axis::all()
+                .filter(|axis| axis.applies(&model, &setup))
+                .collect::<Vec<_>>()
         };
         assert_eq!(axes("gpt2"), [Axis::BATCH, Axis::SEQ]);
         assert_eq!(axes("vit-large"), [Axis::BATCH, Axis::IMAGE]);
@@ -170,7 +172,8 @@ mod tests {
             freeze: Freeze::Lora,
             ..Setup::default()
         };
-        let applies = |setup: &Setup| Axis::all().any(|axis| axis.name() == "rank" && axis.applies(&model("gpt2"), setup));
+        let applies =
+            |setup: &Setup| Axis::all().any(|axis| axis.name() == "rank" && axis.applies(&model("gpt2"), setup));
         assert!(applies(&adapters) && !applies(&Setup::default()));
     }
 

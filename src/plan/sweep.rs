@@ -165,7 +165,10 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
             if value < first {
                 return Ok::<_, Infallible>(true);
             }
-            let needed = self.needed(value, card).ok().filter(|needed| needed.needed <= card.1.bytes());
+            let needed = self
+                .needed(value, card)
+                .ok()
+                .filter(|needed| needed.needed <= card.1.bytes());
             if let Some(needed) = needed {
                 known = Some((value, needed));
             }

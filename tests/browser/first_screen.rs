@@ -74,10 +74,12 @@ async fn the_sentence_is_the_form() {
         person.fills("say-batch", "1").await?;
         person.picks("say-gpu", "h200").await?;
         person.picks("say-model", "qwen2.5-vl-3b").await?;
-        page.choose("say-freeze", "qlora").await?;
+        page.choose("say-freeze", "none").await?;
         person.fills("say-seq", "1024").await?;
         person.fills("say-world", "2").await?;
-        page.text("verdict").contains("qwen2.5-vl-3b, QLoRA: fits on 2 × H200").await?;
+        page.text("verdict")
+            .contains("qwen2.5-vl-3b, Full fine-tuning: fits on 2 × H200")
+            .await?;
         person.fills("say-batch", "four").await?;
         page.text("say-error").contains("four").await?;
         // All other settings stand beside the results, once they are asked for.
@@ -110,7 +112,11 @@ async fn one_field_takes_everything() {
         page.fragment().contains("Qwen2.5-VL-7B-Instruct").await?;
         // A launch command opens the dialog; a crash the diagnosis; a configuration is the model.
         page.find("intake").await?.focus().await?;
-        paste(page, "swift sft --model Qwen/Qwen2.5-VL-3B-Instruct --tuner_type lora --max_length 1024").await?;
+        paste(
+            page,
+            "swift sft --model Qwen/Qwen2.5-VL-3B-Instruct --tuner_type lora --max_length 1024",
+        )
+        .await?;
         page.find("launch-use").await?;
         page.click("launch-close").await?;
         page.find("intake").await?.focus().await?;
@@ -139,7 +145,10 @@ async fn a_paste_and_a_drop_are_taken_on_every_page() {
         let bytes = std::fs::read(root().join(OF_TESTS)).expect("a recording");
         drop_bytes(page, "body", "run.vram.gz", &bytes).await?;
         page.text("recording-name").contains("run.vram.gz").await?;
-        let here = page.script::<String>("return location.origin + location.pathname").nonempty().await?;
+        let here = page
+            .script::<String>("return location.origin + location.pathname")
+            .nonempty()
+            .await?;
         paste(page, &format!("{here}#/?model=gpt2&batch=3")).await?;
         page.fragment().is("#/?model=gpt2&batch=3").await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());

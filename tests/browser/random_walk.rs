@@ -83,7 +83,9 @@ const STEP: &str = r"
 
 fn wish(name: &str, usual: u64) -> u64 {
     let told = std::env::var(name).ok();
-    told.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+    told.map_or(usual, |text| {
+        text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}"))
+    })
 }
 
 /// Does one step, and holds that the page goes on.
@@ -112,7 +114,8 @@ async fn a_random_walk_meets_no_fault() {
     with_page("#/?model=gpt2&seq=256", async |page| {
         page.value("peak-allocated").present().await?;
         // Nothing leaves the page: no window is opened, no file saved.
-        page.run("window.open = () => null; HTMLAnchorElement.prototype.click = function () {}").await?;
+        page.run("window.open = () => null; HTMLAnchorElement.prototype.click = function () {}")
+            .await?;
         let mut told = VecDeque::new();
         for i in 0..steps {
             step(page, seed * 1_000_003 + i * 7919, &mut told).await?;

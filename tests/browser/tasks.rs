@@ -335,20 +335,23 @@ async fn a_crash_is_one_paste() {
 /// 15. From out of memory to a launch file that fits.
 #[tokio::test]
 async fn out_of_memory_to_a_launch_file_that_fits() {
-    with_page("#/?model=qwen2.5-vl-7b&gpu=RTX 4090&seq=4096&freeze=lora", async |page| {
-        let mut person = Person::at(page);
-        person.sees("oom").await?;
-        person.click("make-fit").await?;
-        person.click("make-fit-apply").await?;
-        person.sees("fits").await?;
-        let file = copied(&mut person, "make-fit-copy").await?;
-        assert!(file.contains("per_device_train_batch_size"), "{file}");
-        person.took_at_most(3, 0);
-        // What was done is undone where it is seen.
-        person.click("undo-here").await?;
-        person.sees("oom").await?;
-        Ok(())
-    })
+    with_page(
+        "#/?model=qwen2.5-vl-7b&gpu=RTX 4090&seq=4096&freeze=lora",
+        async |page| {
+            let mut person = Person::at(page);
+            person.sees("oom").await?;
+            person.click("make-fit").await?;
+            person.click("make-fit-apply").await?;
+            person.sees("fits").await?;
+            let file = copied(&mut person, "make-fit-copy").await?;
+            assert!(file.contains("per_device_train_batch_size"), "{file}");
+            person.took_at_most(3, 0);
+            // What was done is undone where it is seen.
+            person.click("undo-here").await?;
+            person.sees("oom").await?;
+            Ok(())
+        },
+    )
     .await;
 }
 
@@ -360,7 +363,12 @@ async fn an_embed_is_a_widget() {
         let mut person = Person::at(page);
         person.click("share").await?;
         let code = copied(&mut person, "copy-embed").await?;
-        for part in ["<vramscope-widget", "model=\"gpt2\"", "widget=\"verdict\"", "optim=\"adamw\""] {
+        for part in [
+            "<vramscope-widget",
+            "model=\"gpt2\"",
+            "widget=\"verdict\"",
+            "optim=\"adamw\"",
+        ] {
             assert!(code.contains(part), "{part}: {code}");
         }
         person.took_at_most(2, 0);

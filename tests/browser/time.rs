@@ -111,7 +111,8 @@ async fn nothing_of_it_is_fetched_before_the_first_result() {
         page.before_load(watch).await?;
         page.go("#/?model=gpt2").await?;
         ask(page).await?;
-        let later = "const chunk = performance.getEntriesByType('resource').find((e) => e.name.includes('/chunks/time-'));
+        let later =
+            "const chunk = performance.getEntriesByType('resource').find((e) => e.name.includes('/chunks/time-'));
             return chunk.startTime > window.first - 50";
         page.script::<bool>(later).is(true).await?;
         Ok(())

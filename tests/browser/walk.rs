@@ -22,7 +22,10 @@ const PAGES: [(&str, &str); 8] = [
 /// Follows the way to a page: in the menu, behind it, or for the full search from the planner's address.
 async fn lead(page: &Page, testid: &str) -> WebDriverResult<()> {
     match testid {
-        "nav/recommend" => page.run("location.hash = location.hash.replace(/^#\\/[a-z]*/, '#/recommend')").await,
+        "nav/recommend" => {
+            page.run("location.hash = location.hash.replace(/^#\\/[a-z]*/, '#/recommend')")
+                .await
+        }
         "nav/benchmarks" | "nav/recorded" => {
             page.click("nav-more").await?;
             page.click(testid).await

@@ -78,7 +78,9 @@ fn Pages() -> impl IntoView {
         }
     };
     let on_leave = move |event: FocusEvent| {
-        let to = event.related_target().and_then(|to| to.dyn_into::<web_sys::Node>().ok());
+        let to = event
+            .related_target()
+            .and_then(|to| to.dyn_into::<web_sys::Node>().ok());
         let stays = menu.get_untracked().is_some_and(|menu| menu.contains(to.as_ref()));
         if to.is_some() && !stays {
             close();

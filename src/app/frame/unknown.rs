@@ -38,7 +38,10 @@ fn Question() -> impl IntoView {
     let gift = given.unknown.get_untracked();
     let (shown, text) = match &gift {
         Some(Gift::Text(text)) => (text.trim().chars().take(SHOWN).collect(), Some(text.trim().to_owned())),
-        Some(Gift::Files(files)) => (files.iter().map(|file| file.name()).collect::<Vec<_>>().join(", "), None),
+        Some(Gift::Files(files)) => (
+            files.iter().map(|file| file.name()).collect::<Vec<_>>().join(", "),
+            None,
+        ),
         None => (String::new(), None),
     };
     let close = move || given.unknown.set(None);

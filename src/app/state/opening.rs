@@ -41,7 +41,12 @@ mod tests {
             assert!(is_open(fragment), "{fragment}");
         }
         // Links say what they mean, also where it is the default.
-        for fragment in ["#/?model=llava-1.5-7b", "#/?batch=1", "#/?config=e30&lang=en", "#/?world=1"] {
+        for fragment in [
+            "#/?model=llava-1.5-7b",
+            "#/?batch=1",
+            "#/?config=e30&lang=en",
+            "#/?world=1",
+        ] {
             assert!(!is_open(fragment), "{fragment}");
         }
     }

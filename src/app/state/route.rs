@@ -102,7 +102,10 @@ mod tests {
             for (subject, is_wanted) in [("nav", *route != Route::Recommend), ("heading", *route != Route::Plan)] {
                 let mut all = phrases.iter();
                 let has_words = all.any(|phrase| phrase.subject == subject && phrase.key == name);
-                assert!(has_words || !is_wanted, "src/app/locales lacks `{name}` in {subject}.json");
+                assert!(
+                    has_words || !is_wanted,
+                    "src/app/locales lacks `{name}` in {subject}.json"
+                );
             }
         }
     }

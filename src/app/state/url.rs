@@ -34,7 +34,8 @@ impl Address {
             return self.route.fragment(&query);
         }
         let rest = if query.is_empty() { query } else { format!("&{query}") };
-        self.route.fragment(&format!("model={}{rest}", Key::Model.default_text()))
+        self.route
+            .fragment(&format!("model={}{rest}", Key::Model.default_text()))
     }
 
     /// Formats the fragment with every entry that decides a run, also where it is a default: a link that is kept for long
@@ -211,7 +212,10 @@ mod tests {
         };
         let gpu = "gpu=\"a &quot;b&quot; &lt;&amp;>\"";
         let attributes = address.to_attributes();
-        assert!(attributes.starts_with(&format!(" model=\"llava-1.5-7b\" {gpu} ")), "{attributes}");
+        assert!(
+            attributes.starts_with(&format!(" model=\"llava-1.5-7b\" {gpu} ")),
+            "{attributes}"
+        );
         for part in [" batch=\"4\"", " ckpt=\"none\"", " widget=\"verdict\""] {
             assert!(attributes.contains(part), "{part}: {attributes}");
         }
@@ -223,7 +227,10 @@ mod tests {
         address.route = Route::Plan;
         address.draft.set(Key::Config, "{}");
         let attributes = address.to_attributes();
-        assert!(attributes.contains(" config=\"e30\"") && !attributes.contains(" model="), "{attributes}");
+        assert!(
+            attributes.contains(" config=\"e30\"") && !attributes.contains(" model="),
+            "{attributes}"
+        );
     }
 
     #[test]
@@ -248,7 +255,13 @@ mod tests {
         let mut address = Address::default();
         address.draft.set(Setting::Batch, "2");
         let link = address.to_whole_fragment();
-        for part in ["model=llava-1.5-7b", "gpu=H100%20SXM", "batch=2", "ckpt=none", "world=1"] {
+        for part in [
+            "model=llava-1.5-7b",
+            "gpu=H100%20SXM",
+            "batch=2",
+            "ckpt=none",
+            "world=1",
+        ] {
             assert!(link.contains(part), "{part}: {link}");
         }
         assert_eq!(Address::read(&link), (address.clone(), Vec::new()));

@@ -11,7 +11,7 @@ use web_sys::{ClipboardEvent, DragEvent, Element, Event};
 use super::files::all;
 use super::launch_files::{read_launch, show_launch};
 use crate::events::listen_first;
-use crate::shell::{Diagnosed, Given, Gift, LaunchUse, Store};
+use crate::shell::{Diagnosed, Gift, Given, LaunchUse, Store};
 use crate::state::{Key, Pins, Route, without_host};
 use crate::worker::launched::LaunchText;
 
@@ -146,7 +146,9 @@ impl Intake {
     /// Takes what is pasted outside fields, or is no text for a field, and what is dropped where nothing else takes it.
     pub fn follow(self) {
         listen_first(&window(), "paste", move |event| {
-            let Some((text, is_in_field)) = pasted(event) else { return };
+            let Some((text, is_in_field)) = pasted(event) else {
+                return;
+            };
             let kind = Kind::of_text(&text);
             let is_for_field = is_in_field && matches!(kind, Kind::Model(_) | Kind::Link(_) | Kind::Unknown);
             if !is_for_field && !text.trim().is_empty() {
@@ -162,7 +164,9 @@ impl Intake {
             }
         });
         listen_first(&window(), "dragleave", |event| {
-            let is_out = event.dyn_ref::<DragEvent>().is_some_and(|event| event.related_target().is_none());
+            let is_out = event
+                .dyn_ref::<DragEvent>()
+                .is_some_and(|event| event.related_target().is_none());
             if is_out {
                 mark_drop(false);
             }

@@ -44,7 +44,9 @@ pub fn SayNumber(
         event.prevent_default();
         let read = |text: &str| key.form().read(text).ok()?.as_u64();
         let now = read(&store.text(key)).or_else(|| placeholder.with_untracked(|own| read(own)));
-        stepped(now, step, 1, is_up).into_iter().for_each(|next| store.set(key, next));
+        stepped(now, step, 1, is_up)
+            .into_iter()
+            .for_each(|next| store.set(key, next));
     };
     view! {
         <input

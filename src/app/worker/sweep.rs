@@ -130,7 +130,9 @@ impl SweepWork {
             Err(never) => match never {},
         };
         let found = self.found(value, found, first, card);
-        let last = found.as_ref().map_or(first.saturating_sub(self.unit), |(value, _)| *value);
+        let last = found
+            .as_ref()
+            .map_or(first.saturating_sub(self.unit), |(value, _)| *value);
         let bounds = (self.unit, most);
         let limit = self.sweep.as_mut().map(|sweep| sweep.limit(last, bounds, card));
         Largest {

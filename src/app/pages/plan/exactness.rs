@@ -30,9 +30,18 @@ pub fn ExactnessBadge() -> impl IntoView {
         let (steps, exact) = steps.get()?;
         let words = match steps {
             0 => t_string!(i18n, exactness.badge_none).to_owned(),
-            _ => t_string!(i18n, exactness.badge, exact = exact.to_string(), steps = steps.to_string()).to_string(),
+            _ => t_string!(
+                i18n,
+                exactness.badge,
+                exact = exact.to_string(),
+                steps = steps.to_string()
+            )
+            .to_string(),
         };
-        Some(view! { <span class="badge" data-testid="exactness-badge" data-value=steps.to_string()>{words}</span> }.into_any())
+        Some(
+            view! { <span class="badge" data-testid="exactness-badge" data-value=steps.to_string()>{words}</span> }
+                .into_any(),
+        )
     })
 }
 

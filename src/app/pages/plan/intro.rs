@@ -77,7 +77,9 @@ fn IntakeField() -> impl IntoView {
     };
     let on_submit = move |event: SubmitEvent| {
         event.prevent_default();
-        let Some(text) = field.get_untracked().map(|field| field.value()) else { return };
+        let Some(text) = field.get_untracked().map(|field| field.value()) else {
+            return;
+        };
         if text.trim().is_empty() {
             return;
         }
@@ -99,7 +101,9 @@ fn IntakeField() -> impl IntoView {
             intake.give(kind, Gift::Text(text));
         }
     };
-    let names = Model::catalogue().into_iter().map(|name| view! { <option value=name></option> });
+    let names = Model::catalogue()
+        .into_iter()
+        .map(|name| view! { <option value=name></option> });
     let names: Vec<_> = names.collect();
     view! {
         <form class="intake" role="search" on:submit=on_submit>

@@ -62,8 +62,8 @@ pub use peak::Peak;
 pub use pin::pins;
 pub use refused::RefusedPanel;
 use results::Results;
-use sentence::Sentence;
 pub use results::{BreakdownCard, Figures};
+use sentence::Sentence;
 pub use settings::SequenceLength;
 pub use shown::shown;
 

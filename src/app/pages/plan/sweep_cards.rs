@@ -140,7 +140,10 @@ fn row(i18n: Words, largest: &Largest, swept: &Swept, entries: &Draft) -> impl I
     // Taken as the setup's own, for the card that is chosen.
     let use_it = (value > 0 && largest.card == entries.get(Key::Gpu)).then(|| {
         let (axis, store) = (swept.axis, Store::get());
-        let take = move |_| axis.into_iter().for_each(|axis| store.set(axis.setting(), value.to_string()));
+        let take = move |_| {
+            axis.into_iter()
+                .for_each(|axis| store.set(axis.setting(), value.to_string()))
+        };
         view! {
             " "
             <button type="button" class="tool" data-testid="largest-use" on:click=take>

@@ -158,7 +158,11 @@ fn Announcer(what: Signal<String>) -> impl IntoView {
     let quiet = Pending::new();
     let words = Memo::new(move |_| {
         let card = simulation.card()?.ok()?;
-        Some(format!("{}. {}", headline_of(i18n, what.get(), &card), detail(i18n, &card.fit)))
+        Some(format!(
+            "{}. {}",
+            headline_of(i18n, what.get(), &card),
+            detail(i18n, &card.fit)
+        ))
     });
     // Skips the first verdict, which is read along with the page.
     Effect::watch(

@@ -21,7 +21,9 @@ pub fn LaunchFile() -> impl IntoView {
     let (store, simulation) = (Store::get(), Simulation::get());
     let made = Memo::new(move |_| {
         let run = simulation.run()?;
-        let model = simulation.model.with(|model| model.as_ref().map(|model| model.name.clone()))?;
+        let model = simulation
+            .model
+            .with(|model| model.as_ref().map(|model| model.name.clone()))?;
         Some(Arc::new(Made::of(store, model, &run)))
     });
     let chosen = RwSignal::new(None::<String>);
@@ -42,7 +44,9 @@ pub fn LaunchFile() -> impl IntoView {
     let body = part(move || {
         let takes = made.get()?.takes();
         if takes.is_empty() {
-            return Some(view! { <p class="muted" data-testid="launch-file-none">{t!(i18n, make_fit.none)}</p> }.into_any());
+            return Some(
+                view! { <p class="muted" data-testid="launch-file-none">{t!(i18n, make_fit.none)}</p> }.into_any(),
+            );
         }
         let now = form.get();
         let options = takes.into_iter().map(|form| {
@@ -89,7 +93,12 @@ impl Made {
         let reading = store.reading().get();
         let mut setup = reading.setup;
         setup.seq = run.inputs.seq;
-        let choice = Choice::given(setup, reading.parallel, run.figures.peak_allocated, run.figures.peak_reserved);
+        let choice = Choice::given(
+            setup,
+            reading.parallel,
+            run.figures.peak_allocated,
+            run.figures.peak_reserved,
+        );
         let card = run.card.as_ref().ok();
         let limit = card.map_or(run.figures.peak_reserved, |card| card.fit.room);
         Self(Plan::given(model, card.map(|card| card.name.clone()), limit, choice))
