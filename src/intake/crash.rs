@@ -1,7 +1,7 @@
 //! Tells errors and logs of a crash from all other texts that people paste.
 
 /// Words that only the output of a run has, never the file that starts it. Lower case.
-const OUTPUT: [&str; 17] = [
+const OUTPUT: [&str; 20] = [
     "traceback (most recent call last)",
     "out of memory. tried to allocate",
     "outofmemoryerror: ",
@@ -19,10 +19,13 @@ const OUTPUT: [&str; 17] = [
     "return code = -9",
     "winerror 1455",
     "memory allocated (gb)",
+    "indexerror: ",
+    "exit code 137",
+    "oom on ",
 ];
 
 /// Words of an error, or of a log of one, that a careful script or program may have too. Lower case.
-const SIGNS: [&str; 26] = [
+const SIGNS: [&str; 30] = [
     "out of memory",
     "outofmemory",
     "out-of-memory",
@@ -37,8 +40,7 @@ const SIGNS: [&str; 26] = [
     "killed",
     "no space left",
     "cannot allocate memory",
-    "memory usage",
-    "memory allocated",
+    "memory",
     "max_memory",
     "allocated_bytes",
     "pytorch cuda memory summary",
@@ -47,12 +49,17 @@ const SIGNS: [&str; 26] = [
     "errno",
     "exception",
     "warning:",
+    "exitcode",
+    "exit code",
+    "mismatch",
+    "nvrm: xid",
+    "hangs",
     "it/s",
     "s/it",
 ];
 
 /// The same in Chinese.
-const SIGNS_ZH: [&str; 7] = ["显存", "顯存", "顯示記憶體", "内存不足", "記憶體不足", "溢出", "报错"];
+const SIGNS_ZH: [&str; 9] = ["显存", "顯存", "記憶體", "内存", "溢出", "报错", "報錯", "段错误", "卡住"];
 
 /// Shortest text that is taken for a log: a word or two are a name that was typed.
 const SHORTEST: usize = 24;
@@ -66,7 +73,8 @@ pub fn is_crash(text: &str, is_launch: bool) -> bool {
     let lower = text.to_lowercase();
     let is_output = |line: &str| {
         let line = line.trim_start();
-        !line.starts_with('#') && OUTPUT.iter().any(|sign| line.contains(sign))
+        let has = |signs: &[&str]| signs.iter().any(|sign| line.contains(sign));
+        !line.starts_with('#') && (has(&OUTPUT) || has(&SIGNS_ZH) || line == "killed")
     };
     if is_launch {
         return lower.lines().any(is_output);

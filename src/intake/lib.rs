@@ -304,8 +304,7 @@ mod tests {
         }
         assert!(count > 100, "{count}");
         // Examples may be a sentence, counters or a command alone: people are asked what those are.
-        println!("{} of {count} missed", missed.len());
-        assert!(missed.len() * 4 < count, "{} of {count}: {missed:#?}", missed.len());
+        assert!(missed.len() * 10 < count, "{} of {count}: {missed:#?}", missed.len());
         for name in ["growth", "host", "step"] {
             let path = root().join(format!("src/app/pages/diagnose/examples/{name}.txt"));
             assert_eq!(of_file(&path), Kind::Crash, "{name}");

@@ -25,5 +25,5 @@ pub use launch_files::{LaunchButton, read_launch};
 pub use number::{Entry, Number, stepped};
 pub use prefetch::is_typing;
 pub use progress::ProgressLine;
-pub use say::{SayChoice, SayNumber, say_id};
+pub use say::{SayChoice, SayNumber};
 pub use switch::Switch;
