@@ -106,7 +106,14 @@ impl Max {
         }
         let values = axis.values(&model, axis.value(&model, &setup), axis.most());
         let bounds = (axis.unit(&model), axis.most());
-        let sweep = Sweep::new(|setup: &Setup| models.of(setup), setup, axis, card, card.1.bytes(), values);
+        let sweep = Sweep::new(
+            |setup: &Setup| models.of(setup),
+            setup,
+            axis,
+            card,
+            card.1.bytes(),
+            values,
+        );
         let mut sweep = sweep.on_several(parallel);
         let found = guarded(|| Ok(sweep.largest(bounds, card)))?.map_err(Failure::input)?;
         match self.format {
