@@ -59,7 +59,17 @@ const SIGNS: [&str; 30] = [
 ];
 
 /// The same in Chinese.
-const SIGNS_ZH: [&str; 9] = ["显存", "顯存", "記憶體", "内存", "溢出", "报错", "報錯", "段错误", "卡住"];
+const SIGNS_ZH: [&str; 9] = [
+    "显存",
+    "顯存",
+    "記憶體",
+    "内存",
+    "溢出",
+    "报错",
+    "報錯",
+    "段错误",
+    "卡住",
+];
 
 /// Shortest text that is taken for a log: a word or two are a name that was typed.
 const SHORTEST: usize = 24;
