@@ -211,6 +211,7 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
         Failure::LlavaNextFull => t_string!(i18n, refusal.llava_next_full, message),
         Failure::ScalarParameter { parameter } => t_string!(i18n, refusal.scalar_parameter, message, parameter),
         Failure::UnusedParameter { parameter } => t_string!(i18n, refusal.unused_parameter, message, parameter),
+        Failure::BackwardTwice { module } => t_string!(i18n, refusal.backward_twice, message, module),
         Failure::TrainedInPart { module } => t_string!(i18n, refusal.trained_in_part, message, module),
         Failure::LeafChangedInPlace { model } => t_string!(i18n, refusal.leaf_changed_in_place, message, model),
     }
