@@ -108,11 +108,6 @@ impl Tape {
         !matches!(self.0.hooks.borrow().last(), Some(Hook::Promise(_)))
     }
 
-    /// Returns true if a block runs again for its saved tensors.
-    pub(super) fn is_in_recomputation_for_tensors(&self) -> bool {
-        matches!(self.0.hooks.borrow().last(), Some(Hook::Recompute(_)))
-    }
-
     pub(super) fn pack(&self, t: &Tensor, node: &'static str) -> Saved {
         let hook = self.0.hooks.borrow().last().cloned();
         match hook {

@@ -58,6 +58,8 @@ pub(super) struct Core {
     pub(super) sequence: Cell<u64>,
     pub(super) graph_task: Cell<u32>,
     pub(super) in_backward: Cell<bool>,
+    /// True while a block of a reentrant checkpoint runs again.
+    pub(super) reenters: Cell<bool>,
     pub(super) autocast: RefCell<AutocastState>,
     pub(super) hooks: RefCell<Vec<Hook>>,
     pub(super) workspaces: RefCell<Vec<(Workspace, Storage)>>,
@@ -137,6 +139,7 @@ impl Tape {
             sequence: Cell::new(0),
             graph_task: Cell::new(0),
             in_backward: Cell::new(false),
+            reenters: Cell::new(false),
             autocast: RefCell::new(AutocastState::default()),
             hooks: RefCell::new(Vec::new()),
             workspaces: RefCell::new(Vec::new()),

@@ -229,15 +229,15 @@ impl Tape {
         self.0.in_backward.get()
     }
 
-    /// Returns true if what runs becomes part of a graph through which backward goes: the graph of a non-reentrant
-    /// recomputation is only a way to its tensors.
+    /// Returns true if what runs becomes part of a graph through which backward goes: not under `no_grad`, and within backward in
+    /// the recomputation of a reentrant checkpoint alone. Other recomputations are only ways to tensors.
     pub fn makes_graph(&self) -> bool {
-        self.0.grad_enabled.get() && !self.is_in_recomputation_for_tensors()
+        self.0.grad_enabled.get() && (!self.0.in_backward.get() || self.0.reenters.get())
     }
 
-    /// Returns true if a node of the graph runs, and no recomputation, whose operations may need gradients.
+    /// Returns true if a node of the graph runs, and no recomputation of a block.
     pub fn is_in_backward_of_node(&self) -> bool {
-        self.0.in_backward.get() && !self.0.grad_enabled.get()
+        self.0.in_backward.get() && self.0.hooks.borrow().is_empty() && !self.0.reenters.get()
     }
 
     /// Number that the next node of the graph gets.

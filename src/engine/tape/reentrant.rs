@@ -46,7 +46,9 @@ impl Tape {
                     }
                 })
                 .collect();
+            t.0.reenters.set(true);
             let out = t.with_grad(true, || t.autocast(autocast, || block(t, &inputs)));
+            t.0.reenters.set(false);
             t.nested_backward(&out, backward.grad().clone());
             if let Some(watcher) = t.watcher() {
                 watcher.unnests(t);
