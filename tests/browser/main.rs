@@ -16,7 +16,6 @@ mod delivery;
 mod diagnose;
 mod embed;
 mod export;
-mod first_screen;
 mod gpus;
 mod hub;
 mod keyboard;
@@ -30,7 +29,6 @@ mod offline;
 #[allow(dead_code, reason = "shots and measure use more of it")]
 mod page;
 mod person;
-mod random_walk;
 mod reading;
 mod recommend;
 mod recorded;

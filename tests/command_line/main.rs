@@ -16,7 +16,6 @@ mod exports;
 mod help;
 mod hub;
 mod launch;
-mod max;
 mod max_batch;
 mod plan;
 mod predictions;

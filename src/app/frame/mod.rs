@@ -11,7 +11,6 @@ mod notices;
 mod setups;
 mod share;
 mod steps;
-mod unknown;
 mod update;
 
 use crate::i18n::Language;

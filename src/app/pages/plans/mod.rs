@@ -7,7 +7,6 @@ mod entries;
 mod exports;
 mod front;
 mod ladder;
-mod launch_file;
 mod make_fit;
 mod nearest;
 mod page;
@@ -28,7 +27,6 @@ use course_cards::CourseCards;
 use exports::Exports;
 use front::Front;
 use ladder::Ladder;
-pub use launch_file::LaunchFile;
 pub use make_fit::MakeFit;
 use nearest::NearestCard;
 use page::PlansState;
@@ -78,11 +76,6 @@ pub fn PlansPage() -> impl IntoView {
                 <section class="card">
                     <h2>{t!(i18n, recommend.title)}</h2>
                     <p class="muted small">{t!(i18n, recommend.explain)}</p>
-                    <p class="plans-tools">
-                        <button type="submit" form="plan-form" class="primary" data-testid="plan-go">
-                            {t!(i18n, recommend.go)}
-                        </button>
-                    </p>
                     <NotThisRun />
                     <Progress />
                 </section>

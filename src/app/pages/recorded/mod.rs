@@ -13,6 +13,8 @@ mod words;
 
 use leptos::prelude::*;
 
+use crate::pages::plan::taken;
+use crate::widgets::dropped;
 use controls::Controls;
 use page::RecordedState;
 use results::Results;
@@ -22,7 +24,7 @@ use results::Results;
 pub fn RecordedPage() -> impl IntoView {
     RecordedState::provide();
     view! {
-        <div class="plan recorded">
+        <div class="plan recorded" {..dropped(taken())}>
             <Controls />
             <Results />
         </div>

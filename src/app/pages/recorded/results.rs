@@ -75,11 +75,10 @@ fn Refused(fault: Fault) -> impl IntoView {
 /// Figures of a recorded step, drawn as those of a simulated one.
 #[component]
 fn Ran() -> impl IntoView {
-    let name = RecordedState::get().name;
     view! {
         <section class="card headline">
             <div class="headline-row">
-                <VerdictLine what=name />
+                <VerdictLine />
                 <Peak />
             </div>
             <NotCuda />
