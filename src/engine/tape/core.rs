@@ -16,6 +16,7 @@ use super::gpu::Gpu;
 use super::hooks::ModuleWatcher;
 use super::kind::{Component, Kind};
 use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
+use super::reentrant::ReentrantRun;
 use super::script::{Cast, Described, Script};
 use super::stack::Deduplication;
 use super::stage::Stage;
@@ -58,8 +59,8 @@ pub(super) struct Core {
     pub(super) sequence: Cell<u64>,
     pub(super) graph_task: Cell<u32>,
     pub(super) in_backward: Cell<bool>,
-    /// True while a block of a reentrant checkpoint runs again.
-    pub(super) reenters: Cell<bool>,
+    /// Run of a reentrant checkpoint's block that goes on, if one does.
+    pub(super) reentrant_run: Cell<Option<ReentrantRun>>,
     pub(super) autocast: RefCell<AutocastState>,
     pub(super) hooks: RefCell<Vec<Hook>>,
     pub(super) workspaces: RefCell<Vec<(Workspace, Storage)>>,
@@ -139,7 +140,7 @@ impl Tape {
             sequence: Cell::new(0),
             graph_task: Cell::new(0),
             in_backward: Cell::new(false),
-            reenters: Cell::new(false),
+            reentrant_run: Cell::new(None),
             autocast: RefCell::new(AutocastState::default()),
             hooks: RefCell::new(Vec::new()),
             workspaces: RefCell::new(Vec::new()),

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::core::{GradientHook, Tape};
 use super::kind::Kind;
 use super::log::ScopeId;
+use super::reentrant::ReentrantRun;
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
@@ -229,15 +230,19 @@ impl Tape {
         self.0.in_backward.get()
     }
 
-    /// Returns true if what runs becomes part of a graph through which backward goes: not under `no_grad`, and within backward in
-    /// the recomputation of a reentrant checkpoint alone. Other recomputations are only ways to tensors.
+    /// Returns true if backward goes through modules that run now: not in the first run of a reentrant checkpoint's block, and
+    /// within backward in the second alone. Other recomputations are only ways to tensors. A function that makes its graph
+    /// itself, such as TRL's head, runs without gradients and is gone through all the same.
     pub fn makes_graph(&self) -> bool {
-        self.0.grad_enabled.get() && (!self.0.in_backward.get() || self.0.reenters.get())
+        match self.0.reentrant_run.get() {
+            Some(run) => run == ReentrantRun::Again,
+            None => !self.0.in_backward.get(),
+        }
     }
 
     /// Returns true if a node of the graph runs, and no recomputation of a block.
     pub fn is_in_backward_of_node(&self) -> bool {
-        self.0.in_backward.get() && self.0.hooks.borrow().is_empty() && !self.0.reenters.get()
+        self.0.in_backward.get() && self.0.hooks.borrow().is_empty() && self.0.reentrant_run.get().is_none()
     }
 
     /// Number that the next node of the graph gets.

@@ -12,7 +12,23 @@ use super::why::Why;
 /// A block of a model, from the tensors that it gets by position to hidden states.
 pub type BlockOfFn = dyn Fn(&Tape, &[Tensor]) -> Tensor;
 
+/// Run of a reentrant checkpoint's block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReentrantRun {
+    /// In forward, without a graph.
+    First,
+    /// In backward, with a graph that backward goes through next.
+    Again,
+}
+
 impl Tape {
+    fn in_reentrant_run<R>(&self, run: ReentrantRun, f: impl FnOnce() -> R) -> R {
+        let before = self.0.reentrant_run.replace(Some(run));
+        let result = f();
+        self.0.reentrant_run.set(before);
+        result
+    }
+
     /// Runs `block` on `inputs` without a graph, and keeps only what `block` captured and `inputs`, if one of them requires a
     /// gradient. Otherwise backward does not come to the block, whatever is trained in it: PyTorch warns that "None of the
     /// inputs have requires_grad=True".
@@ -28,7 +44,7 @@ impl Tape {
             node.save(self, input);
         }
         node.keep(block.clone());
-        let out = self.no_grad(|| block(self, &inputs));
+        let out = self.in_reentrant_run(ReentrantRun::First, || self.no_grad(|| block(self, &inputs)));
         drop(inputs);
         let autocast = self.autocast_dtype();
         node.finish(self, out, move |t, backward| {
@@ -46,9 +62,8 @@ impl Tape {
                     }
                 })
                 .collect();
-            t.0.reenters.set(true);
-            let out = t.with_grad(true, || t.autocast(autocast, || block(t, &inputs)));
-            t.0.reenters.set(false);
+            let again = || t.with_grad(true, || t.autocast(autocast, || block(t, &inputs)));
+            let out = t.in_reentrant_run(ReentrantRun::Again, again);
             t.nested_backward(&out, backward.grad().clone());
             if let Some(watcher) = t.watcher() {
                 watcher.unnests(t);

@@ -70,7 +70,10 @@ fn hybrids_are_predicted() {
 #[test]
 fn what_stops_is_said() {
     let rows: Vec<Row> = rows(REENTRANT);
-    let mut stopped = rows.iter().filter_map(|row| Some((row, row.error.as_ref()?))).peekable();
+    let mut stopped = rows
+        .iter()
+        .filter_map(|row| Some((row, row.error.as_ref()?)))
+        .peekable();
     assert!(stopped.peek().is_some());
     for (row, error) in stopped {
         let said = row.predict().expect_err("it stops");
