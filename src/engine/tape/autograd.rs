@@ -8,12 +8,11 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::checkpoint::Saved;
+use super::checkpoint::{BlockOfFn, Saved};
 use super::core::Tape;
 use super::dims::{self, Dims};
 use super::kind::Kind;
 use super::log::ScopeId;
-use super::reentrant::BlockOfFn;
 use super::tensor::{Leaf, Tensor};
 use super::why::Why;
 use super::work::{Class, HostOp, bytes_of};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::allocations::Allocations;
 use super::autocast::AutocastState;
-use super::checkpoint::Hook;
+use super::checkpoint::{Hook, ReentrantRun};
 use super::dims::Dims;
 use super::failure::Failure;
 #[cfg(not(target_family = "wasm"))]
@@ -16,7 +16,6 @@ use super::gpu::Gpu;
 use super::hooks::ModuleWatcher;
 use super::kind::{Component, Kind};
 use super::log::{Allocation, Event, Log, Scope, ScopeId, StorageId};
-use super::reentrant::ReentrantRun;
 use super::script::{Cast, Described, Script};
 use super::stack::Deduplication;
 use super::stage::Stage;

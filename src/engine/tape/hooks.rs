@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
+use super::checkpoint::ReentrantRun;
 use super::core::{GradientHook, Tape};
 use super::kind::Kind;
 use super::log::ScopeId;
-use super::reentrant::ReentrantRun;
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;

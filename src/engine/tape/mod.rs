@@ -21,7 +21,6 @@ mod misfit;
 mod module;
 mod ops;
 mod recorded;
-mod reentrant;
 mod repeat;
 mod rewind;
 mod script;
