@@ -146,12 +146,11 @@ impl Card {
     /// Class of a verdict's colour on this card: green is for whole runs and for those that need at most as much, red for
     /// those that need at least as much too.
     pub fn colour(&self, verdict: Verdict) -> &'static str {
-        match (verdict, Grade::of(&self.left_out)) {
-            // What needs at most as much fits too.
-            (Verdict::Fits, Grade::Exact | Grade::AtMost) => "verdict-fits",
-            (Verdict::Tight, Grade::Exact) => "verdict-tight",
-            (Verdict::Oom, Grade::Exact | Grade::AtLeast) => "verdict-oom",
-            _ => "verdict-partial",
+        match Grade::of(&self.left_out).settles(verdict) {
+            Some(Verdict::Fits) => "verdict-fits",
+            Some(Verdict::Tight) => "verdict-tight",
+            Some(Verdict::Oom) => "verdict-oom",
+            None => "verdict-partial",
         }
     }
 

@@ -30,6 +30,13 @@ impl Asked {
     fn flag(&mut self, name: &str, value: impl std::fmt::Display) {
         self.args.push(format!("--{name}={value}"));
     }
+
+    /// Adds a flag if it has a value.
+    fn flag_if_given(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
+        if let Some(value) = value {
+            self.flag(name, value);
+        }
+    }
 }
 
 /// The memory that a run has to fit.
@@ -45,12 +52,8 @@ pub struct Room {
 
 impl Room {
     fn put(&self, asked: &mut Asked) {
-        if let Some(gpu) = &self.gpu {
-            asked.flag("gpu", gpu);
-        }
-        if let Some(limit) = self.limit_gib {
-            asked.flag("limit-gib", limit);
-        }
+        asked.flag_if_given("gpu", self.gpu.as_ref());
+        asked.flag_if_given("limit-gib", self.limit_gib);
     }
 }
 
@@ -228,11 +231,8 @@ impl DiagnoseQuestion {
         }
         let mut asked = Asked::of("diagnose");
         self.room.put(&mut asked);
-        for (name, value) in [("model", &self.model), ("launch", &self.launch)] {
-            if let Some(value) = value {
-                asked.flag(name, value);
-            }
-        }
+        asked.flag_if_given("model", self.model.as_ref());
+        asked.flag_if_given("launch", self.launch.as_ref());
         settings(&self.settings, &mut asked)?;
         asked.args.push("--".into());
         if let Some(text) = &self.text {
@@ -303,11 +303,9 @@ impl DryRunQuestion {
         if !network {
             asked.args.push("--offline".into());
         }
-        for (name, value) in [("python", &self.python), ("data", &self.data), ("max", &self.max)] {
-            if let Some(value) = value {
-                asked.flag(name, value);
-            }
-        }
+        asked.flag_if_given("python", self.python.as_ref());
+        asked.flag_if_given("data", self.data.as_ref());
+        asked.flag_if_given("max", self.max.as_ref());
         if !self.with.is_empty() {
             asked.flag("with", self.with.join(","));
         }

@@ -56,7 +56,8 @@ impl Base {
         Ok(Self { folder, top })
     }
 
-    /// The same failure, with files of the commit named as they are there: where they lie for now is of no use to anyone.
+    /// Returns the failure with the paths of its files in the commit: the temporary folder means nothing to a reader, and is gone
+    /// once the command ends.
     pub fn named(&self, failure: Failure) -> Failure {
         let folder = format!("{}/", self.folder.path().join("files").display());
         match failure {

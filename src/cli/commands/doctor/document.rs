@@ -1,4 +1,4 @@
-//! What `doctor` found, as scripts read it.
+//! JSON document of `vramscope doctor`.
 
 use std::collections::BTreeMap;
 
@@ -20,22 +20,22 @@ pub struct DoctorDocument {
     /// The Python that training would run in; none if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<Python>,
-    /// Where models are looked for.
+    /// Access to the model hub.
     pub hub: Hub,
-    /// What is missing, what it stops, and what to do.
+    /// Missing parts, each with what cannot be done without it and the remedy.
     pub missing: Vec<Missing>,
 }
 
 /// This program.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Program {
-    /// Its version.
+    /// Version of the command line.
     pub version: String,
     /// Parts that it was built with: `mcp`, `portable`, `server`.
     pub features: Vec<String>,
     /// True if it was built without optimization.
     pub is_debug: bool,
-    /// Where it is.
+    /// Path of the executable; none where the system does not tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
@@ -79,7 +79,7 @@ pub struct Card {
 pub struct Library {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Use that VRAMscope makes of it.
     pub purpose: String,
     /// True if it can be used.
     pub is_found: bool,
@@ -92,12 +92,12 @@ pub struct Library {
 pub struct Python {
     /// The interpreter.
     pub path: String,
-    /// What it says of itself.
+    /// Versions that the interpreter reports.
     #[serde(flatten)]
     pub surroundings: Surroundings,
 }
 
-/// What a Python says of itself (`src/recorder/vramscope/surroundings.py`).
+/// Versions that an interpreter reports (printed by `src/recorder/vramscope/surroundings.py`, so that both must change together).
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Surroundings {
     /// Its version.
@@ -106,7 +106,7 @@ pub struct Surroundings {
     pub implementation: String,
     /// Versions of libraries that train, and of those that change what a step takes.
     pub libraries: BTreeMap<String, String>,
-    /// What PyTorch says; none if it is not installed.
+    /// PyTorch; none if it is not installed.
     pub pytorch: Option<PyTorch>,
     /// Version of the recorder.
     pub recorder: String,
@@ -114,7 +114,7 @@ pub struct Surroundings {
     pub recorder_fails: Option<String>,
 }
 
-/// What PyTorch says of itself and of cards.
+/// PyTorch's build, and the cards that it sees.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PyTorch {
     /// The CUDA that it was built for.
@@ -131,7 +131,7 @@ pub struct PyTorch {
     pub error: Option<String>,
 }
 
-/// Where models are looked for.
+/// Access to the model hub.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Hub {
     /// True if the environment forbids the network (`HF_HUB_OFFLINE`).
@@ -144,13 +144,13 @@ pub struct Hub {
     pub cached_models: usize,
 }
 
-/// Something that is missing.
+/// A missing part.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Missing {
-    /// What it is.
+    /// Name of the part.
     pub what: String,
-    /// What cannot be done without it.
+    /// Commands or measurements that do not work without it.
     pub stops: String,
-    /// What to do.
+    /// Remedy, such as a command to run.
     pub remedy: String,
 }

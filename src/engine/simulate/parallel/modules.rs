@@ -41,53 +41,44 @@ pub(super) enum Turn {
     None,
 }
 
+/// The runs of modules whose graph backward goes through.
+#[derive(Default)]
+struct Graph {
+    calls: Vec<Call>,
+    /// Calls that are not over.
+    running: Vec<usize>,
+    /// Ends of calls that backward has not come to.
+    ends: Vec<End>,
+    /// Calls that backward is in.
+    open: Vec<usize>,
+}
+
 /// The runs of modules in a forward, and in the recomputation of a block whose own backward runs within a node.
 #[derive(Default)]
 pub(super) struct Calls {
-    /// What was noted of the step's graph while a block's own runs.
-    outer: RefCell<Vec<Noted>>,
-    calls: RefCell<Vec<Call>>,
-    /// Calls that are not over.
-    running: RefCell<Vec<usize>>,
-    /// Ends of calls that backward has not come to.
-    ends: RefCell<Vec<End>>,
-    /// Calls that backward is in.
-    open: RefCell<Vec<usize>>,
+    graph: RefCell<Graph>,
+    /// Graphs around that of a block, the step's first.
+    outer: RefCell<Vec<Graph>>,
     /// Leaves that are results of modules, each with its place among the nodes.
     leaves: RefCell<Vec<(Tensor, u64)>>,
 }
 
-/// Calls of one graph, their ends and those that backward is in; leaves belong to the step's graph alone.
-type Noted = (Vec<Call>, Vec<usize>, Vec<End>, Vec<usize>);
-
 impl Calls {
     /// Forgets an earlier forward.
     pub fn clear(&self) {
-        self.calls.borrow_mut().clear();
-        self.running.borrow_mut().clear();
-        self.ends.borrow_mut().clear();
-        self.open.borrow_mut().clear();
+        self.graph.take();
         self.forget_leaves();
     }
 
     /// A block is about to run again, and then to go backward through the graph of that run alone.
     pub fn nest(&self) {
-        let noted = (
-            self.calls.take(),
-            self.running.take(),
-            self.ends.take(),
-            self.open.take(),
-        );
-        self.outer.borrow_mut().push(noted);
+        self.outer.borrow_mut().push(self.graph.take());
     }
 
     /// Goes on with the graph around the block's.
     pub fn unnest(&self) {
-        if let Some((calls, running, ends, open)) = self.outer.borrow_mut().pop() {
-            self.calls.replace(calls);
-            self.running.replace(running);
-            self.ends.replace(ends);
-            self.open.replace(open);
+        if let Some(graph) = self.outer.borrow_mut().pop() {
+            self.graph.replace(graph);
         }
     }
 
@@ -98,18 +89,17 @@ impl Calls {
 
     /// A module's forward begins.
     pub fn enter(&self, t: &Tape, module: usize, is_by_position: bool) {
-        let start = t.next_node();
-        let mut calls = self.calls.borrow_mut();
-        calls.push(Call {
+        let graph = &mut *self.graph.borrow_mut();
+        let (start, call) = (t.next_node(), graph.calls.len());
+        graph.calls.push(Call {
             module,
             start,
             passes: false,
             is_by_position,
             is_leaf: false,
         });
-        let call = calls.len() - 1;
-        self.running.borrow_mut().push(call);
-        self.ends.borrow_mut().push(End {
+        graph.running.push(call);
+        graph.ends.push(End {
             at: start,
             call,
             is_exit: false,
@@ -118,8 +108,9 @@ impl Calls {
 
     /// The forward of the module that was entered last is over.
     pub fn leave(&self, t: &Tape) {
-        if let Some(call) = self.running.borrow_mut().pop() {
-            self.ends.borrow_mut().push(End {
+        let graph = &mut *self.graph.borrow_mut();
+        if let Some(call) = graph.running.pop() {
+            graph.ends.push(End {
                 at: t.next_node(),
                 call,
                 is_exit: true,
@@ -130,8 +121,11 @@ impl Calls {
     /// The forward of a module is over, and with it those of modules in it that have not ended: of a group of modules one of
     /// which never runs, such as a head whose weight alone a loss takes.
     pub fn leave_module(&self, t: &Tape, module: usize) {
-        let is_inside = |call: &usize| self.calls.borrow()[*call].module != module;
-        while self.running.borrow().last().is_some_and(is_inside) {
+        let is_inside = |graph: &Graph| {
+            let last = graph.running.last();
+            last.is_some_and(|&call| graph.calls[call].module != module)
+        };
+        while is_inside(&self.graph.borrow()) {
             self.leave(t);
         }
         self.leave(t);
@@ -140,14 +134,10 @@ impl Calls {
     /// Passes the next end before a node to which backward comes, to none at its end. Returns what
     /// [`ModuleWatcher::reaches`](crate::tape::ModuleWatcher::reaches) does, and what to do there.
     pub fn come_to(&self, node: Option<u64>) -> Option<(usize, Turn)> {
-        let end = {
-            let mut ends = self.ends.borrow_mut();
-            ends.last().filter(|end| node.is_none_or(|node| end.at > node))?;
-            ends.pop()?
-        };
-        let calls = self.calls.borrow();
+        let Graph { calls, ends, open, .. } = &mut *self.graph.borrow_mut();
+        ends.last().filter(|end| node.is_none_or(|node| end.at > node))?;
+        let end = ends.pop()?;
         let call = &calls[end.call];
-        let mut open = self.open.borrow_mut();
         if end.is_exit {
             let enters = call.is_leaf || node.is_some_and(|node| node >= call.start);
             if enters {
@@ -169,8 +159,8 @@ impl Calls {
 
     /// The run of a module through whose beginning a gradient for a node goes.
     pub fn leaves_by(&self, node: u64) -> Option<usize> {
-        let mut calls = self.calls.borrow_mut();
-        for &call in self.open.borrow().iter().rev() {
+        let Graph { calls, open, .. } = &mut *self.graph.borrow_mut();
+        for &call in open.iter().rev() {
             if calls[call].start <= node {
                 return None;
             }
@@ -185,8 +175,9 @@ impl Calls {
     /// The result of the current module becomes a leaf.
     pub fn make_leaf(&self, t: &Tape, leaf: &Tensor) {
         self.leaves.borrow_mut().push((leaf.clone(), t.next_node() - 1));
-        if let Some(&call) = self.running.borrow().last() {
-            self.calls.borrow_mut()[call].is_leaf = true;
+        let Graph { calls, running, .. } = &mut *self.graph.borrow_mut();
+        if let Some(&call) = running.last() {
+            calls[call].is_leaf = true;
         }
     }
 

@@ -51,9 +51,9 @@ impl Tape {
     }
 
     /// Counts dependencies of a graph within that of backward `outer`, whose nodes it may lead to: leaves, whose state is put
-    /// aside until it has run, or what made an argument that a block did not get by position, which can run once. Returns false
-    /// too if that is to run twice, which PyTorch refuses.
-    fn count_nested(&self, root: &Rc<Node>, [outer, task]: [u32; 2]) -> (Vec<Aside>, bool) {
+    /// aside until it has run, or what made an argument that a block did not get by position, which can run once. `None` if that is
+    /// to run twice, which PyTorch refuses.
+    fn count_nested(&self, root: &Rc<Node>, [outer, task]: [u32; 2]) -> Option<Vec<Aside>> {
         let mut aside = Vec::new();
         let mut runs_twice = false;
         let waits = |node: &Node| node.task.get() <= outer && node.task.get() > 0 && node.waits_for.get() > 0;
@@ -71,7 +71,11 @@ impl Tape {
             }
             runs_twice |= has_run || (!is_leaf && waits(node));
         });
-        (aside, !runs_twice)
+        if runs_twice {
+            restore(aside);
+            return None;
+        }
+        Some(aside)
     }
 
     fn run_graph(&self, root: Edge, seed: Tensor, depth: Depth) {
@@ -81,18 +85,14 @@ impl Tape {
         let aside = match depth {
             Depth::Outermost => {
                 count_dependencies(&root.node, task, |_| {});
-                Vec::new()
+                Some(Vec::new())
             }
-            Depth::Nested => {
-                let (aside, runs_once) = self.count_nested(&root.node, [outer, task]);
-                if !runs_once {
-                    restore(aside);
-                    return self.fail(|| Failure::BackwardTwice {
-                        module: self.path_of_scope(root.node.scope),
-                    });
-                }
-                aside
-            }
+            Depth::Nested => self.count_nested(&root.node, [outer, task]),
+        };
+        let Some(aside) = aside else {
+            return self.fail(|| Failure::BackwardTwice {
+                module: self.path_of_scope(root.node.scope),
+            });
         };
         // The caller of backward holds the seed until backward returns.
         receive(self, &root, seed.clone());
