@@ -265,7 +265,7 @@ mod tests {
     fn each_setting_has_a_flag_that_takes_its_own_value() {
         let given = r#"{
             "batch": 4, "seq": 64, "lengths": [3, 4], "packing": "packed", "images": 2, "image": 448, "grid": [24, 36],
-            "image_sizes": [[480, 640], [300, 200]], "frames": 8, "precision": "fp32", "optim": "sgd", "ckpt": "full",
+            "image_sizes": [[480, 640], [300, 200]], "frames": 8, "precision": "fp32", "optim": "sgd", "ckpt": "full", "reentrant": true,
             "attn": "eager", "packages": "fla", "freeze": "lora", "frozen_weights": "autocast", "rank": 8, "lora_dropout": 0.05,
             "lora_targets": "q_proj,v_proj", "lora_experts": "all", "lora_dtype": "bf16", "accum": 3, "clip": true,
             "zero_grad": "to_zero", "autocast_cache": false, "ema": true, "loss": "fused_linear",
