@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Subjects whose phrases are found by the names of what is declared: entries, their values, routes, and reasons.
-const FOUND_BY_NAME: [&str; 5] = ["choice", "help", "nav", "setup", "unshared"];
+const FOUND_BY_NAME: [&str; 7] = ["choice", "heading", "help", "lesson", "nav", "setup", "unshared"];
 
 /// Generates a module per subject with a place per phrase; a phrase with placeholders becomes a type that names them.
 fn code(phrases: &[Phrase]) -> String {

@@ -47,6 +47,8 @@ pub enum Lazy {
     Setups,
     /// Setups that fit.
     MakeFit,
+    /// The setup on screen as a training tool's file.
+    LaunchFile,
     /// Need of memory against one entry of the setup.
     Sweep,
     /// Time of a step.

@@ -18,7 +18,7 @@ use crate::pages::plan::{
     AroundPanel, Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, RefusedPanel, Sharing,
     SweepPanel, TimePanel, TimelinePanel,
 };
-use crate::pages::plans::MakeFit;
+use crate::pages::plans::{LaunchFile, MakeFit};
 use crate::pages::setups::SetupsPanel;
 use crate::worker::around::answer as answer_around;
 use crate::worker::difference::{Compare as CompareSetups, difference};
@@ -37,6 +37,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Launch => Box::pin(launch_dialog()),
         Lazy::Setups => Box::pin(setups()),
         Lazy::MakeFit => Box::pin(make_fit()),
+        Lazy::LaunchFile => Box::pin(launch_file()),
         Lazy::Sweep => Box::pin(sweep()),
         Lazy::Time => Box::pin(time()),
         Lazy::Timeline => Box::pin(timeline()),
@@ -108,6 +109,11 @@ fn setups() -> Fetched<MakeView> {
 #[wasm_split(recommend, fallible)]
 fn make_fit() -> Fetched<MakeView> {
     Ok(|| view! { <MakeFit /> }.into_any())
+}
+
+#[wasm_split(recommend, fallible)]
+fn launch_file() -> Fetched<MakeView> {
+    Ok(|| view! { <LaunchFile /> }.into_any())
 }
 
 #[wasm_split(time, fallible)]

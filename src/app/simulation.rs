@@ -56,6 +56,8 @@ pub struct Simulation {
     pub detailed: RwSignal<Option<Arc<Detailed>>>,
     /// True if newer entries have been pending for long.
     pub stale: RwSignal<bool>,
+    /// Milliseconds of a step of the run on screen, once they are estimated.
+    pub step_ms: RwSignal<Option<f64>>,
     /// Entries that produced the current outcome.
     pub entries: StoredValue<Draft>,
     /// Runs remembered from earlier requests and prefetches, newest last.
@@ -112,6 +114,7 @@ impl Simulation {
             outcome: RwSignal::new(Outcome::Waiting),
             detailed: RwSignal::new(None),
             stale: RwSignal::new(false),
+            step_ms: RwSignal::new(None),
             entries: StoredValue::default(),
             known: StoredValue::default(),
             asked: StoredValue::new(0),

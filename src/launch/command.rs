@@ -124,7 +124,10 @@ pub(crate) fn read(main: Source<'_>, beside: &[Source<'_>]) -> Result<Command, S
                 not_simulated("it starts", foreign(main.text).unwrap_or_default(), main.name)
             }
             Some(path) => format!("it starts {path}, which is not here; give it too, with --launch {path}"),
-            None => format!("it starts none of: {}", PROGRAMS.join(", ")),
+            None => format!(
+                "no launch command found ({}); for a Python script: vramscope dry-run train.py",
+                PROGRAMS.join(", ")
+            ),
         });
     }
     let (run, passed_over) = the_run(&all, main)?;

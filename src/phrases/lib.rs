@@ -106,8 +106,34 @@ pub fn read(locales: &Path) -> Result<Vec<Phrase>, String> {
                 texts.push(text.to_owned());
             }
         }
+        for (key, title) in course_titles(&folder.join("course"))? {
+            let texts = found.entry((LESSON.to_owned(), key)).or_default();
+            texts.resize(place, String::new());
+            texts.push(title);
+        }
     }
     found.into_iter().map(|(name, texts)| phrase(name, texts)).collect()
+}
+
+/// Titles of the course's pages, which links to them say on other pages too: `row_9_attn` for the page `9.attn`.
+fn course_titles(folder: &Path) -> Result<Vec<(String, String)>, String> {
+    let mut titles = Vec::new();
+    // A tree of phrases without a course has no titles.
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(titles);
+    };
+    for entry in entries {
+        let path = entry.map_err(|e| e.to_string())?.path();
+        let wrong = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
+        let text = std::fs::read_to_string(&path).map_err(|e| wrong(&e))?;
+        let rows: Map<String, Value> = serde_json::from_str(&text).map_err(|e| wrong(&e))?;
+        let titled = rows.into_iter().filter_map(|(id, row)| {
+            let title = row.get("title")?.as_str()?.to_owned();
+            Some((format!("row_{}", id.replace('.', "_")), title))
+        });
+        titles.extend(titled);
+    }
+    Ok(titles)
 }
 
 fn phrase((subject, key): (String, String), mut texts: Vec<String>) -> Result<Phrase, String> {
@@ -145,6 +171,9 @@ fn without_gaps(text: &str) -> String {
     let (pieces, last) = pieces(text);
     pieces.map(|(text, _)| text).collect::<String>() + last
 }
+
+/// Subject of the titles of the course's pages.
+const LESSON: &str = "lesson";
 
 /// Packs the phrases of one language, given by its index in [`LANGUAGES`]: one per line, placeholders as `{0}`.
 pub fn packed(phrases: &[Phrase], language: usize) -> String {

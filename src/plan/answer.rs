@@ -58,6 +58,29 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan that changes nothing of a setup that was given, for exports.
+    pub fn given(model: String, card: Option<String>, limit: Bytes, choice: Choice) -> Self {
+        Self {
+            model,
+            card,
+            limit,
+            planned: limit,
+            asked: choice.setup.clone(),
+            effective: Some(choice.samples),
+            gpus: choice.gpus(),
+            recommended: Some(choice),
+            reasons: Vec::new(),
+            front: Vec::new(),
+            front_len: 0,
+            nearest: None,
+            ladder: Vec::new(),
+            offer: None,
+            searched: Decided::default(),
+            not_searched: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
     /// The setup nearest to what was asked: the recommended one.
     pub fn nearest_fit(&self) -> Option<&Choice> {
         self.recommended.as_ref().or(self.front.first())
@@ -123,6 +146,32 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// A setup that was given, with the peaks of its run.
+    pub fn given(setup: Setup, parallel: Option<Parallel>, allocated: Bytes, reserved: Bytes) -> Self {
+        let mut choice = Self {
+            samples: 0,
+            live: allocated,
+            peak_allocated: Some(allocated),
+            peak_reserved: Some(reserved),
+            retries: None,
+            step_ms: None,
+            samples_per_s: None,
+            distance: 0,
+            next_batch: None,
+            next_verdict: None,
+            setup,
+            parallel,
+        };
+        let replicas = choice.parallel.as_ref().map_or(1, Parallel::replicas);
+        choice.samples = choice.setup.batch * choice.setup.accum * replicas;
+        choice
+    }
+
+    /// Number of GPUs that share a step.
+    pub fn gpus(&self) -> u64 {
+        self.parallel.as_ref().map_or(1, |parallel| parallel.world)
+    }
+
     /// Peak of reserved bytes, or of live bytes if the setup was not replayed.
     pub fn reserved(&self) -> Bytes {
         self.peak_reserved.unwrap_or(self.live)

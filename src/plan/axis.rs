@@ -96,6 +96,7 @@ impl Axis {
         let of = |size: Option<Size>| size.map_or(1, |size| size.unit);
         match self.0 {
             Setting::Seq => 32,
+            Setting::Rank => 8,
             Setting::Frames => of(model.sizes().frames),
             Setting::Image => of(model.sizes().image),
             _ => 1,
@@ -131,6 +132,7 @@ fn own(size: Option<Size>, usual: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vramscope_engine::setup::Freeze;
 
     fn model(name: &str) -> Model {
         Model::from_catalogue(name).expect("it is in the catalogue")
@@ -153,12 +155,26 @@ mod tests {
     fn only_what_means_something_is_varied() {
         let axes = |name| {
             let model = model(name);
-            Axis::all().filter(|axis| axis.is_of(&model)).collect::<Vec<_>>()
+            let setup = Setup::default();
+            Axis::all()
+                .filter(|axis| axis.applies(&model, &setup))
+                .collect::<Vec<_>>()
         };
         assert_eq!(axes("gpt2"), [Axis::BATCH, Axis::SEQ]);
         assert_eq!(axes("vit-large"), [Axis::BATCH, Axis::IMAGE]);
         assert_eq!(axes("videomae-base"), [Axis::BATCH, Axis::IMAGE, Axis::FRAMES]);
         assert_eq!(axes("qwen2-vl-2b"), [Axis::BATCH, Axis::SEQ, Axis::IMAGES, Axis::IMAGE]);
+    }
+
+    #[test]
+    fn the_rank_of_adapters_is_varied_where_there_are_adapters() {
+        let adapters = Setup {
+            freeze: Freeze::Lora,
+            ..Setup::default()
+        };
+        let applies =
+            |setup: &Setup| Axis::all().any(|axis| axis.name() == "rank" && axis.applies(&model("gpt2"), setup));
+        assert!(applies(&adapters) && !applies(&Setup::default()));
     }
 
     #[test]

@@ -27,6 +27,6 @@ pub use largest_recorded::{Largest, RecordedLimits, RecordedSearch, largest_reco
 pub use max_batch::{Batches, End, MOST as MOST_SAMPLES, MaxBatch, max_batch};
 pub use optimizers::{named as optimizer_named, names as optimizer_names};
 pub use recommend::{Judge, Recommended, Settled};
-pub use sweep::{Needed, Point, Refusal, Sweep};
+pub use sweep::{LargestValue, Limit, Needed, Point, Refusal, Sweep};
 pub use vramscope_engine::setup::Change;
 pub use what_if::{Effect, Now, SimulateSeveral, Tried, WhatIf};

@@ -1,8 +1,11 @@
 //! Sweeps one numeric setting and simulates each value.
 
+use std::convert::Infallible;
+
 use serde::{Deserialize, Serialize};
 
 use super::axis::Axis;
+use super::largest::largest;
 use vramscope_engine::device::Device;
 use vramscope_engine::model::ModelError;
 use vramscope_engine::setup::Parallel;
@@ -26,6 +29,26 @@ pub struct Point {
     pub value: u64,
     /// Memory of the run, or the reason why it cannot run.
     pub outcome: Result<Needed, Refusal>,
+}
+
+/// What stops the value after the largest one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limit {
+    /// It needs more memory than there is.
+    Memory,
+    /// It cannot run at any memory: the model has no positions for it, or its processor makes no such image.
+    Refused(Refusal),
+    /// Nothing: larger values are not tried.
+    Untried,
+}
+
+/// The largest value of a setting that fits, and what stops the next one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargestValue {
+    /// The value and the memory it needs; `None` if no value fits.
+    pub found: Option<(u64, Needed)>,
+    /// What stops the next larger one.
+    pub limit: Limit,
 }
 
 /// Reason why a value cannot run.
@@ -101,6 +124,69 @@ impl<M: FnMut(&Setup) -> Result<Model, ModelError>> Sweep<M> {
         self.values.len()
     }
 
+    /// What stops the value after `value`, which fits or is 0.
+    pub fn limit(&mut self, value: u64, (unit, most): (u64, u64), card: (&'static Device, Room<'static>)) -> Limit {
+        let next = value.saturating_add(unit);
+        if next > most {
+            return Limit::Untried;
+        }
+        match self.needed(next, card) {
+            Ok(_) => Limit::Memory,
+            Err(why) => Limit::Refused(why),
+        }
+    }
+
+    /// The largest multiple of `unit`, up to `most`, that fits a card. `values` are those of a sweep: the first of them
+    /// that runs tells below which the setup is refused for another reason than its memory.
+    ///
+    /// # Errors
+    /// The reason why none of the values can run.
+    pub fn largest(
+        &mut self,
+        (unit, most): (u64, u64),
+        card: (&'static Device, Room<'static>),
+    ) -> Result<LargestValue, Refusal> {
+        let values: Vec<u64> = self.values.clone().collect();
+        let (mut first, mut refused) = (None, None);
+        for value in values {
+            match self.needed(value, card) {
+                Ok(_) => {
+                    first = Some(value);
+                    break;
+                }
+                Err(why) => _ = refused.get_or_insert(why),
+            }
+        }
+        let Some(first) = first else {
+            return Err(refused.unwrap_or_else(|| Refusal::Model("no value can be tried".to_owned())));
+        };
+        let mut known = None;
+        let value = largest(unit, most, |value| {
+            if value < first {
+                return Ok::<_, Infallible>(true);
+            }
+            let needed = self
+                .needed(value, card)
+                .ok()
+                .filter(|needed| needed.needed <= card.1.bytes());
+            if let Some(needed) = needed {
+                known = Some((value, needed));
+            }
+            Ok(needed.is_some())
+        });
+        let value = match value {
+            Ok(value) => value,
+            Err(never) => match never {},
+        };
+        // Below the first value that runs, the search has gone through what it did not try.
+        let found = known.filter(|(known, _)| *known == value);
+        let last = found.map_or(first.saturating_sub(unit), |(value, _)| value);
+        Ok(LargestValue {
+            found,
+            limit: self.limit(last, (unit, most), card),
+        })
+    }
+
     /// Memory of the run at one value, on another card and in another room.
     ///
     /// # Errors
@@ -169,6 +255,31 @@ mod tests {
             let report = simulate(&Model::from_catalogue("gpt2").expect("it is known"), &alone).expect("it runs");
             assert_eq!(point.outcome.map(|n| n.allocated), Ok(report.peak_allocated));
         }
+    }
+
+    /// The largest value is the last of a scan; memory limits one length, the model's positions the other.
+    #[test]
+    fn the_largest_value_says_what_limits_it() {
+        let model = |_: &Setup| Model::from_catalogue("gpt2");
+        let of = |name: &str| {
+            let card = Device::by_name(name).expect("it is known");
+            let room = (card, Room::Card(card));
+            let setup = Setup {
+                seq: 64,
+                batch: 48,
+                ..Setup::default()
+            };
+            let mut sweep = Sweep::new(model, setup, Axis::SEQ, room, Bytes::gib(999), vec![32, 64]);
+            (sweep.largest((32, 1 << 20), room).expect("it runs"), sweep, room)
+        };
+        let (on_small, mut sweep, room) = of("RTX 4060");
+        let (value, needed) = on_small.found.expect("some length fits");
+        assert_eq!(on_small.limit, Limit::Memory);
+        assert!(needed.needed <= room.1.bytes());
+        assert!(sweep.needed(value + 32, room).expect("it runs").needed > room.1.bytes());
+        let (on_large, ..) = of("B200");
+        assert_eq!(on_large.found.map(|(value, _)| value), Some(1024));
+        assert!(matches!(on_large.limit, Limit::Refused(_)), "{:?}", on_large.limit);
     }
 
     #[test]

@@ -61,7 +61,7 @@ async fn axe_finds_nothing_serious_in_a_diagnosis() {
 
 #[tokio::test]
 async fn axe_finds_nothing_serious_in_any_language_theme_or_width() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         for width in [1440, 390] {
             set_width(page, width).await?;
             for theme in ["light", "dark"] {
@@ -83,7 +83,7 @@ async fn axe_finds_nothing_serious_in_any_language_theme_or_width() {
 
 #[tokio::test]
 async fn axe_finds_nothing_serious_on_any_page_and_in_what_opens() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         for route in [
             "#/attention",
             "#/recommend?model=gpt2",
@@ -172,7 +172,7 @@ async fn the_verdict_is_announced_once_the_person_stops_typing() {
 
 #[tokio::test]
 async fn who_wants_less_motion_sees_none() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let media = json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]});
         page.devtools("Emulation.setEmulatedMedia", media).await?;
         page.find("peak-allocated").await?;

@@ -88,7 +88,7 @@ async fn absurd_sizes_are_refused_in_words() {
 
 #[tokio::test]
 async fn a_malformed_config_shows_why_and_stays() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.click("from-config").await?;
         let broken = "{\"model_type\": \"llama\", \"hidden_size\":";
         page.enter("config", broken).await?;
@@ -176,7 +176,7 @@ async fn a_dropped_file_is_read_wherever_files_can_be_opened() {
 
 #[tokio::test]
 async fn refusals_are_in_the_persons_language_and_name_what_was_given() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         for (entries, parts) in [
             (
                 "model=gpt2&batch=0",

@@ -34,7 +34,7 @@ async fn choosing_an_optimizer_changes_the_values() {
 
 #[tokio::test]
 async fn a_model_is_found_by_typing_a_part_of_its_name() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let before = page.value("params").present().await?;
         page.enter("model", "gpt2-me").await?;
         page.find("model").await?.send_keys(Key::Enter + "").await?;
@@ -47,7 +47,7 @@ async fn a_model_is_found_by_typing_a_part_of_its_name() {
 
 #[tokio::test]
 async fn a_smaller_card_changes_the_verdict() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let before = page.value("verdict").present().await?;
         page.enter("gpu", "4060 8").await?;
         page.enter("gpu", "RTX 4060").await?;
@@ -119,7 +119,7 @@ async fn the_card_of_this_machine_is_the_one_that_webgl_names() {
 
 #[tokio::test]
 async fn pointing_at_the_timeline_lists_what_is_live_there() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let title = || page.script::<String>("return document.querySelector('.instant h3').textContent");
         // Wait for the content above, so that nothing moves under the pointer.
         page.find("what-if-row").await?;

@@ -50,7 +50,7 @@ async fn shown(page: &Page, testid: &str) -> WebDriverResult<Value> {
 
 #[tokio::test]
 async fn the_copied_command_gives_the_same_bytes() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         for fragment in [
             "#/?model=gpt2&batch=4&seq=1000&optim=adamw_8bit&precision=amp-bf16&clip=true&autocast_cache=false",
             "#/?model=tinyllava-1.5b&gpu=RTX%203080%2010GB&freeze=lora&rank=8&lora_dropout=0.05&lora_targets=q_proj%2Cv_proj",
@@ -80,7 +80,7 @@ async fn the_copied_command_gives_the_same_bytes() {
 
 #[tokio::test]
 async fn the_command_of_a_pasted_configuration_and_of_generation_gives_the_same_bytes() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.go("#/?phase=generate&new_tokens=32&seq=256").await?;
         page.click("from-config").await?;
         let config = r#"{"model_type": "llama", "vocab_size": 4000, "hidden_size": 128, "intermediate_size": 320,

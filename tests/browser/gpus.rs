@@ -96,7 +96,7 @@ async fn compare(page: &Page, case: &Map<String, Value>, line: &Value) -> WebDri
 
 #[tokio::test]
 async fn two_gpus_and_eight_give_the_bytes_of_the_command_line() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let on = |world: u64| {
             draw().into_iter().map(move |mut case| {
                 case.insert("world".into(), world.into());

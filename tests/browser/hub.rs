@@ -130,7 +130,7 @@ async fn every_known_family_is_answered_first_and_from_what_is_kept() {
     let server = Server::start(page_for("drawn-models", &hub.address()), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
         page.keep_nothing().await?;
-        page.go("#/").await?;
+        page.go("#/?model=llava-1.5-7b").await?;
         page.value("peak-allocated").present().await?;
         hub.take_requests();
         for (number, (id, line)) in ids.iter().zip(&lines).enumerate() {
@@ -147,7 +147,7 @@ async fn every_known_family_is_answered_first_and_from_what_is_kept() {
         assert!(hub.take_requests().len() >= draw::COUNT);
 
         // Again, from what this browser has kept: no question.
-        page.go("#/").await?;
+        page.go("#/?model=llava-1.5-7b").await?;
         for (id, line) in ids.iter().zip(&lines).rev() {
             name_model(page, id).await?;
             answered(page, id, line).await?;
@@ -216,7 +216,7 @@ async fn a_model_whose_repository_brings_its_code_says_what_stands_in_for_it() {
         ("someone/tuned-internvl", repo(SAME)),
         ("someone/tuned-minicpm", repo(LARGER)),
     ];
-    with_hub("own-code", repos, "#/", async |page, _| {
+    with_hub("own-code", repos, "#/?model=llava-1.5-7b", async |page, _| {
         for (id, part) in [
             ("someone/tuned-internvl", "the same model in transformers’ form"),
             ("someone/tuned-minicpm", "needs at most as much"),
@@ -295,7 +295,7 @@ fn bad_answers() -> [(&'static str, Repo, &'static str, &'static str); 12] {
 async fn an_answer_that_is_no_configuration_is_explained() {
     let lines = bad_answers();
     let repos = lines.clone().map(|(id, repo, ..)| (id, repo));
-    with_hub("bad-answers", repos, "#/", async |page, _| {
+    with_hub("bad-answers", repos, "#/?model=llava-1.5-7b", async |page, _| {
         page.value("peak-allocated").present().await?;
         for (id, _, kind, part) in &lines {
             name_model(page, id).await?;
@@ -347,7 +347,7 @@ async fn the_figures_of_another_model_never_stand_beside_a_typed_name() {
     with_hub(
         "typed-names",
         [("someone/model", Repo::of_config(&small()))],
-        "#/",
+        "#/?model=llava-1.5-7b",
         async |page, hub| {
             page.value("verdict").present().await?;
             page.enter("model", "someone/model").await?;
@@ -480,7 +480,7 @@ async fn without_a_hub_the_file_is_given_by_hand() {
     })
     .await;
     // No network.
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.before_load("Object.defineProperty(Navigator.prototype, 'onLine', { get: () => false })")
             .await?;
         page.go(fragment).await?;
@@ -492,7 +492,7 @@ async fn without_a_hub_the_file_is_given_by_hand() {
 #[tokio::test]
 async fn an_embedded_page_asks_no_hub() {
     let repos = [("someone/model", Repo::of_config(&small()))];
-    with_hub("embedded", repos, "#/", async |page, hub| {
+    with_hub("embedded", repos, "#/?model=llava-1.5-7b", async |page, hub| {
         // Even where the page itself asks at once.
         name_model(page, "someone/model").await?;
         page.click("hub-remember").await?;
@@ -516,7 +516,7 @@ async fn an_embedded_page_asks_no_hub() {
 #[tokio::test]
 async fn a_launch_file_names_any_id() {
     let repos = [("someone/model", Repo::of_config(&small()))];
-    with_hub("launched-id", repos, "#/", async |page, hub| {
+    with_hub("launched-id", repos, "#/?model=llava-1.5-7b", async |page, hub| {
         let of = |model: &str| format!("swift sft --model {model} --tuner_type lora --max_length 256");
         page.click("open-launch").await?;
         page.enter("launch-text", &of("someone/model")).await?;
@@ -554,7 +554,7 @@ async fn a_launch_file_names_any_id() {
 
 #[tokio::test]
 async fn models_stand_in_groups_of_their_vendors() {
-    with_page("#/", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.click("model").await?;
         let groups = "return [...document.querySelectorAll('.combo-group')].map((group) => group.textContent)";
         let groups = page

@@ -4,7 +4,7 @@ use crate::page::with_page;
 
 #[tokio::test]
 async fn a_language_is_chosen_by_hand_and_remembered() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let verdict = || page.text("verdict");
         verdict().contains("on H100 SXM").await?;
         page.choose("language", "zh-CN").await?;

@@ -149,8 +149,10 @@ async fn a_pasted_command_becomes_the_setup_with_images_of_its_largest_size() {
         page.click("launch-use").await?;
         let flags = ["--gpu", "H200", "--image-sizes", "512x512"];
         shows_peak(page, &launched(&[("run.sh", SWIFT)], &flags)).await?;
-        // What starts no run is pasted as ever.
+        // What starts no run is asked about.
+        page.run("document.activeElement?.blur()").await?;
         paste(page, "just words").await?;
+        page.click("unknown-cancel").await?;
         page.value("launch-taken").absent().await?;
         Ok(())
     })

@@ -4,7 +4,7 @@ use crate::page::with_page;
 
 #[tokio::test]
 async fn the_page_shows_a_run_and_logs_no_error() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let verdict = page.value("verdict").present().await?;
         assert!(["fits", "tight", "oom"].contains(&verdict.as_str()), "{verdict}");
         let allocated: u64 = page.value("peak-allocated").present().await?.parse().expect("a number");
@@ -18,7 +18,7 @@ async fn the_page_shows_a_run_and_logs_no_error() {
 
 #[tokio::test]
 async fn the_breakdown_adds_up_to_the_peak_and_opens() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.find("breakdown-row").await?;
         let sum = "return [...document.querySelectorAll('[data-testid=breakdown-row].depth-1')]\
                    .reduce((sum, row) => sum + BigInt(row.dataset.value), 0n).toString()";
@@ -36,7 +36,7 @@ async fn the_breakdown_adds_up_to_the_peak_and_opens() {
 
 #[tokio::test]
 async fn the_page_asks_no_other_host() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let script = "return performance.getEntriesByType('resource').map(e => e.name)";
         let asked = page
             .script::<Vec<String>>(script)
@@ -51,7 +51,7 @@ async fn the_page_asks_no_other_host() {
 
 #[tokio::test]
 async fn the_timeline_is_drawn_with_a_pixel_for_each_of_the_screens() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.see("timeline-place").await?;
         page.find("timeline").await?;
         let script = "const c = document.querySelector('.canvas'), box = c.getBoundingClientRect();\

@@ -16,6 +16,7 @@ mod delivery;
 mod diagnose;
 mod embed;
 mod export;
+mod first_screen;
 mod gpus;
 mod hub;
 mod keyboard;
@@ -29,6 +30,7 @@ mod offline;
 #[allow(dead_code, reason = "shots and measure use more of it")]
 mod page;
 mod person;
+mod random_walk;
 mod reading;
 mod recommend;
 mod recorded;

@@ -177,7 +177,7 @@ async fn a_model_that_does_not_train_shows_what_it_takes() {
 
 #[tokio::test]
 async fn each_entry_says_in_a_sentence_what_it_means() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.find("peak-allocated").await?;
         let script = "return [...document.querySelectorAll('.controls [aria-describedby]')].filter(e =>
             !e.getAttribute('aria-describedby').split(' ').some(id => id.startsWith('help-')
@@ -204,7 +204,7 @@ async fn opens(page: &Page, button: &str, value: &str) -> WebDriverResult<()> {
 
 #[tokio::test]
 async fn figures_of_evaluation_and_generation_open_their_formulas() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         for task in ["phase=evaluate&use_cache=true", "phase=generate&new_tokens=16"] {
             page.go(&format!("#/?model=qwen2.5-0.5b&seq=256&{task}")).await?;
             for testid in [

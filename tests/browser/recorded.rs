@@ -110,7 +110,7 @@ async fn a_recording_of_the_gallery_is_found_and_shows_what_the_command_line_say
 #[tokio::test]
 async fn a_recording_that_is_dropped_on_the_calculator_is_shown_and_follows_the_card() {
     let recording = std::fs::read(root().join(OF_TESTS)).expect("it is committed");
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         drop_bytes(page, ".controls", "run.vram.gz", &recording).await?;
         // It was made for an H200, which the page then has chosen.
         shows(page, &estimate(&recording, "H200")).await?;

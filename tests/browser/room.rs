@@ -36,7 +36,7 @@ async fn pages_come_without_jumps() {
         ("#/course?row=L.batch", ".course-cases .course-stack"),
         ("#/benchmarks", ".results > .card"),
     ];
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         for width in WIDTHS {
             set_width(page, width).await?;
             for (fragment, last) in pages {
@@ -84,7 +84,7 @@ const ENTRIES: &str = "
 
 #[tokio::test]
 async fn changes_and_times_come_where_room_was_left() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.run("localStorage.setItem('vramscope.time', '1')").await?;
         for width in WIDTHS {
             set_width(page, width).await?;
@@ -121,7 +121,7 @@ const LATE_CODE: &str = "
 /// even where the page has not read the model yet.
 #[tokio::test]
 async fn the_entries_above_the_results_keep_their_height_where_code_is_late() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         page.before_load(LATE_CODE).await?;
         set_width(page, 390).await?;
         for model in ["gpt2", "qwen2.5-vl-7b"] {
@@ -139,7 +139,7 @@ async fn the_entries_above_the_results_keep_their_height_where_code_is_late() {
 /// The space reserved for changes collapses if they are stopped.
 #[tokio::test]
 async fn no_room_is_kept_for_what_was_stopped() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let stop = "new MutationObserver(() => document.querySelector('[data-testid=stop]')?.click())
             .observe(document, { subtree: true, childList: true })";
         page.before_load(stop).await?;

@@ -104,7 +104,7 @@ async fn compare(page: &Page, case: &Map<String, Value>, line: &Value) -> WebDri
 
 #[tokio::test]
 async fn the_page_and_the_command_line_give_the_same_bytes() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         let cases = draw();
         let lines = command_line(&cases);
         assert_eq!(lines.len(), cases.len());

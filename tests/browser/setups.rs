@@ -46,7 +46,7 @@ async fn a_setup_is_saved_opened_renamed_and_deleted() {
         assert_eq!(file[1]["name"], "smallest");
         assert_eq!(file[1]["query"], "model=gpt2&batch=4");
         // They outlast a reload.
-        page.go("#/").await?;
+        page.go("#/?model=llava-1.5-7b").await?;
         page.click("setups").await?;
         are(page, &["gpt2 · H100 SXM", "smallest"]).await?;
         page.click_at("[data-name=smallest] [data-testid=setup-delete]").await?;
@@ -67,7 +67,7 @@ async fn the_latest_setups_are_kept() {
             page.until("the address", || page.fragment(), |at| at.contains(entry))
                 .await?;
         }
-        page.go("#/").await?;
+        page.go("#/?model=llava-1.5-7b").await?;
         page.click("setups").await?;
         let latest = "return [...document.querySelectorAll('[data-testid=setup-latest]')].map(row => row.textContent)";
         let latest = || page.script::<Vec<String>>(latest);

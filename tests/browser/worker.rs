@@ -63,7 +63,7 @@ async fn after_quick_entries_the_last_is_shown_and_no_older_answer_follows_a_new
 
 #[tokio::test]
 async fn a_crash_of_the_worker_keeps_the_state_and_the_next_entry_works() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2").await?;
         let before = first_peak(page).await?;
@@ -97,7 +97,7 @@ async fn a_crash_of_the_worker_keeps_the_state_and_the_next_entry_works() {
 
 #[tokio::test]
 async fn a_crash_of_the_page_offers_a_reload_that_keeps_the_entries() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2&lang=zh-TW").await?;
         let before = first_peak(page).await?;
@@ -177,7 +177,7 @@ async fn the_pointer_on_the_timeline_lists_the_tensors_of_its_instant() {
 
 #[tokio::test]
 async fn long_work_shows_its_progress_and_can_be_stopped() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         // A script clicks *Stop* as soon as it appears; a click of the driver could come too late.
         let press = "globalThis.pressed = null;\
             new MutationObserver(() => {\
@@ -202,7 +202,7 @@ async fn long_work_shows_its_progress_and_can_be_stopped() {
 
 #[tokio::test]
 async fn a_newer_entry_interrupts_a_long_simulation() {
-    with_page("", async |page| {
+    with_page("#/?model=llava-1.5-7b", async |page| {
         before_load(page, KEEP_WORKERS).await?;
         page.go("#/?model=gpt2&batch=2").await?;
         let small = first_peak(page).await?;

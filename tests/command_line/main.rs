@@ -16,6 +16,7 @@ mod exports;
 mod help;
 mod hub;
 mod launch;
+mod max;
 mod max_batch;
 mod plan;
 mod predictions;

@@ -65,9 +65,6 @@ async fn main() {
     std::fs::copy(sizes, beside.path().join("run.sizes.gz")).expect("it is committed");
     let server = Server::start(beside.path().to_owned(), 0).expect("a port is free");
     with_browser(&server.origin(), async |page| {
-        // Whoever asked for the time before sees it at once.
-        page.go("#/?model=gpt2").await?;
-        page.click("estimate-time").await?;
         for width in WIDTHS {
             for theme in ["light", "dark"] {
                 for lang in LANGUAGES {

@@ -13,19 +13,6 @@ pub use sample::{Sample, Text};
 pub use summary::Summary;
 use table::Table;
 
-/// Ends of the names of files that are taken for datasets.
-const ENDINGS: [&str; 5] = [".jsonl", ".ndjson", ".json", ".csv", ".tsv"];
-
-/// A `.json` file of at least this many bytes is no `config.json`.
-const MOST_CONFIG: u64 = 4 << 20;
-
-/// Returns true if a file is a dataset by its name and its size.
-pub fn is_dataset(name: &str, bytes: u64) -> bool {
-    let name = name.to_ascii_lowercase();
-    let is_json = name.ends_with(".json");
-    ENDINGS.iter().any(|ending| name.ends_with(ending)) && (!is_json || bytes >= MOST_CONFIG)
-}
-
 /// Reasons why nothing can be told of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unread {

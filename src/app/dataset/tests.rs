@@ -132,12 +132,6 @@ fn a_record_that_cannot_be_read_is_counted_and_the_rest_kept() {
 }
 
 #[test]
-fn a_json_file_is_a_dataset_if_it_is_large() {
-    assert!(is_dataset("Train.JSONL", 10) && is_dataset("a.csv", 0) && is_dataset("a.json", 1 << 30));
-    assert!(!is_dataset("config.json", 3000) && !is_dataset("run.vram.gz", 1 << 30));
-}
-
-#[test]
 fn a_summary_has_the_percentiles_and_the_worst_batch() {
     let summary = Summary::of((1..=100).rev().collect());
     assert_eq!(

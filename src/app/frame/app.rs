@@ -6,15 +6,16 @@ use super::embed::{self, Embedded};
 use super::header::Header;
 use super::install::SingleFileLink;
 use super::notices::Notices;
+use super::unknown::UnknownPlace;
 use super::update::UpdateNotice;
-use crate::i18n::{Language, Words, t, use_i18n};
+use crate::i18n::{Language, Words, phrases, t, use_i18n};
 use crate::lazy::{Lazy, LazyPage, LazyPart};
 use crate::models::Models;
 use crate::pages::plan::PlanPage;
 use crate::part::part;
 use crate::shell::{Given, MyCard, Store, fault, language, theme};
 use crate::state::Route;
-use crate::widgets::keep_help_aside;
+use crate::widgets::{Intake, keep_help_aside};
 use crate::worker::Engine;
 
 /// Builds the whole page, initially in this language.
@@ -43,26 +44,41 @@ fn WholePage() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     keep_help_aside();
+    Intake::get().follow();
     view! {
         <a class="skip" href="#results" on:click=skip_to_results>
             {t!(i18n, header.skip)}
         </a>
         <Show when=move || store.route().get() == Route::Plan>
-            <a class="skip" href="#control-model" on:click=skip_to_setup>
+            <a class="skip" href="#say-model" on:click=skip_to_setup>
                 {t!(i18n, header.skip_to_setup)}
             </a>
         </Show>
         <Header />
         <UpdateNotice />
         <Notices />
+        <Heading />
         <Routed />
         <LaunchPlace />
+        <UnknownPlace />
         <footer class="foot">
             <p>{t!(i18n, foot.private)}</p>
             <p>{t!(i18n, foot.exact)}</p>
             <SingleFileLink />
         </footer>
     }
+}
+
+/// What a page is about, the same way on each; the planner begins with its question.
+#[component]
+fn Heading() -> impl IntoView {
+    let i18n = use_i18n();
+    let route = Store::get().route();
+    let place = Memo::new(move |_| phrases::heading::named(route.get().name()).map(|place| i18n.phrase(place)));
+    part(move || {
+        let words = place.get()?;
+        Some(view! { <h2 class="page-title" data-testid="heading">{words}</h2> }.into_any())
+    })
 }
 
 /// Place of the files that start a run, which are over the page while they are looked at.
@@ -95,7 +111,7 @@ fn skip_to_results(event: leptos::ev::MouseEvent) {
 }
 
 fn skip_to_setup(event: leptos::ev::MouseEvent) {
-    skip_to(".controls :is(input, textarea)", event);
+    skip_to(".sentence input", event);
 }
 
 /// Scrolls by script: following a plain link would replace the fragment, which holds the state.

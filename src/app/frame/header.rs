@@ -1,6 +1,9 @@
 //! Page header: name, routes, undo, the menus of sharing, theme and language.
 
+use leptos::ev::{FocusEvent, KeyboardEvent};
+use leptos::html;
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
 
 use super::setups::SetupsMenu;
 use super::share::ShareMenu;
@@ -8,52 +11,109 @@ use super::steps::UndoButtons;
 use crate::i18n::{Locale, Words, phrases, t, t_string, use_i18n};
 use crate::part::text;
 use crate::shell::{CurrentTheme, Store, Theme, language};
-use crate::state::Route;
+use crate::state::{Address, Route};
 
 /// Header with name, routes, undo, and the menus of sharing, theme and language.
 #[component]
 pub fn Header() -> impl IntoView {
     let i18n = use_i18n();
+    let route = Store::get().route();
+    // On a phone pages and tools are behind a button.
+    let is_open = RwSignal::new(false);
+    Effect::new(move || {
+        route.track();
+        is_open.set(false);
+    });
+    let on_key = move |event: KeyboardEvent| {
+        if event.key() == "Escape" {
+            is_open.set(false);
+        }
+    };
     view! {
-        <header class="head">
+        <header class="head" class:head-open=move || is_open.get() on:keydown=on_key>
             <h1 class="brand">
                 <Mark />
                 "VRAMscope"
             </h1>
-            <Pages />
-            <p class="tagline">{t!(i18n, page.tagline)}</p>
-            <div class="head-tools">
-                <UndoButtons />
-                <SetupsMenu />
-                <ShareMenu />
-                <ThemeMenu />
-                <LanguageMenu />
+            <button
+                type="button"
+                class="tool head-toggle"
+                data-testid="head-menu"
+                aria-expanded=text(move || is_open.get().to_string())
+                aria-label=text(move || t_string!(i18n, nav.menu).to_owned())
+                on:click=move |_| is_open.update(|open| *open = !*open)
+            >
+                <svg viewBox="0 0 16 16" aria-hidden="true">
+                    <path d="M2.5 4.5h11M2.5 8h11M2.5 11.5h11" />
+                </svg>
+            </button>
+            <div class="head-menu">
+                <Pages />
+                <p class="tagline">{t!(i18n, page.tagline)}</p>
+                <div class="head-tools">
+                    <UndoButtons />
+                    <SetupsMenu />
+                    <ShareMenu />
+                    <ThemeMenu />
+                    <LanguageMenu />
+                </div>
             </div>
         </header>
     }
 }
 
-/// Links to all routes, each with the current entries.
+/// Links to all places, each with the current entries: five in sight, the others behind.
 #[component]
 fn Pages() -> impl IntoView {
     let i18n = use_i18n();
-    let store = Store::get();
-    let query = Memo::new(move |_| store.address().draft.to_query());
-    let link = move |route: Route| {
-        let here = move || store.route().get() == route;
-        let address = move || query.with(|query| route.fragment(query));
-        let words = move || phrases::nav::named(route.name()).map(|place| i18n.phrase(place));
-        view! {
-            <a href=address aria-current=move || here().then_some("page") data-testid=format!("nav{}", route.path())>
-                {words}
-            </a>
+    let menu = NodeRef::<html::Details>::new();
+    let close = move || {
+        if let Some(menu) = menu.get_untracked() {
+            menu.set_open(false);
         }
     };
-    let links: Vec<_> = Route::ALL.iter().copied().map(link).collect();
+    let on_key = move |event: KeyboardEvent| {
+        if event.key() == "Escape" {
+            close();
+        }
+    };
+    let on_leave = move |event: FocusEvent| {
+        let to = event
+            .related_target()
+            .and_then(|to| to.dyn_into::<web_sys::Node>().ok());
+        let stays = menu.get_untracked().is_some_and(|menu| menu.contains(to.as_ref()));
+        if to.is_some() && !stays {
+            close();
+        }
+    };
     view! {
         <nav class="pages" aria-label=t!(i18n, nav.label)>
-            {links}
+            {Route::MENU.map(|route| view! { <PageLink route /> })}
+            <details class="menu pages-more" node_ref=menu on:keydown=on_key on:focusout=on_leave>
+                <summary data-testid="nav-more">{t!(i18n, nav.more)}</summary>
+                <ul on:click=move |_| close()>
+                    {Route::BEHIND.map(|route| view! { <li><PageLink route /></li> })}
+                </ul>
+            </details>
         </nav>
+    }
+}
+
+/// Link to a route.
+#[component]
+fn PageLink(route: Route) -> impl IntoView {
+    let i18n = use_i18n();
+    let store = Store::get();
+    let here = move || store.route().get().is_part_of(route);
+    let address = move || {
+        let draft = store.address().draft;
+        Address { route, draft }.to_fragment()
+    };
+    let words = move || phrases::nav::named(route.name()).map(|place| i18n.phrase(place));
+    view! {
+        <a href=address aria-current=move || here().then_some("page") data-testid=format!("nav{}", route.path())>
+            {words}
+        </a>
     }
 }
 

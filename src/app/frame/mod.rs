@@ -11,6 +11,7 @@ mod notices;
 mod setups;
 mod share;
 mod steps;
+mod unknown;
 mod update;
 
 use crate::i18n::Language;

@@ -46,10 +46,7 @@ pub fn ShareMenu() -> impl IntoView {
                     <CopyButton
                         testid="copy-link"
                         label=|i18n| t_string!(i18n, header.copy_link)
-                        text=move || {
-                            store.write_url();
-                            window().location().href().unwrap_or_default()
-                        }
+                        text=move || store.link_to_keep()
                     />
                 </li>
                 <li>

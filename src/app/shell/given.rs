@@ -3,6 +3,7 @@
 use gloo_file::File;
 use leptos::prelude::*;
 
+use super::Store;
 use crate::worker::launched::LaunchText;
 
 /// Purpose of files that start a run.
@@ -43,6 +44,19 @@ pub struct Given {
     pub log: RwSignal<String>,
     /// Input of the last diagnosis: files, or else a text.
     pub diagnosed: RwSignal<Option<Diagnosed>, LocalStorage>,
+    /// Something that cannot be told apart, while the person is asked what it is.
+    pub unknown: RwSignal<Option<Gift>, LocalStorage>,
+    /// True while all settings are shown beside the results.
+    pub all_settings: RwSignal<bool>,
+}
+
+/// What a person gave the page.
+#[derive(Debug, Clone)]
+pub enum Gift {
+    /// A text that was typed or pasted.
+    Text(String),
+    /// Files that were dropped or opened.
+    Files(Vec<File>),
 }
 
 /// Input of a diagnosis.
@@ -54,8 +68,14 @@ pub struct Diagnosed {
     pub text: String,
 }
 
+/// Returns true if the window has room for the settings beside the results.
+fn has_room_beside() -> bool {
+    let width = window().inner_width().ok().and_then(|width| width.as_f64());
+    width.is_some_and(|width| width > 860.0)
+}
+
 impl Given {
-    /// Gives it to every component below.
+    /// Gives it to every component below, the store among them.
     pub fn provide() {
         provide_context(Self {
             file: RwSignal::new_local(None),
@@ -65,6 +85,8 @@ impl Given {
             launch: RwSignal::new(None),
             log: RwSignal::new(String::new()),
             diagnosed: RwSignal::new_local(None),
+            unknown: RwSignal::new_local(None),
+            all_settings: RwSignal::new(has_room_beside() && !Store::get().is_new()),
         });
     }
 

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::{History, preferences};
 use crate::events::{Pending, listen};
-use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem, is_of_setup, with_latest};
+use crate::state::{Address, Draft, Key, Reading, Route, UrlProblem, is_of_setup, is_open, with_latest};
 
 /// Delay between the last entry and the URL update: setting an address takes browsers milliseconds, and some limit how
 /// often it may be done.
@@ -42,6 +42,8 @@ struct Typing {
 #[derive(Debug, Clone, Copy)]
 pub struct Store {
     draft: RwSignal<Draft>,
+    /// True if the visit began without a setup of its own.
+    is_new: bool,
     route: RwSignal<Route>,
     problems: RwSignal<Vec<UrlProblem>>,
     reading: Memo<Reading>,
@@ -61,6 +63,7 @@ pub struct Store {
 impl Store {
     /// Reads the URL, keeps it synchronised and provides the store to all components below.
     pub fn provide() -> Self {
+        let is_new = is_open(&fragment());
         let (address, problems) = read_address();
         let draft = RwSignal::new(address.draft.clone());
         let typing = StoredValue::new(None::<Typing>);
@@ -76,6 +79,7 @@ impl Store {
         };
         let store = Self {
             draft,
+            is_new,
             route: RwSignal::new(address.route),
             problems: RwSignal::new(problems),
             reading: Memo::new(move |last: Option<&Reading>| draft.with(|d| Reading::of(d, &fallback(last)))),
@@ -137,6 +141,11 @@ impl Store {
             .with_untracked(|reading| reading.good.only(is_of_setup).to_query());
         let lines = Self::latest();
         preferences::write(LATEST, Some(&with_latest(&lines, &query, continues)));
+    }
+
+    /// Returns true if the visit began without a setup of its own.
+    pub fn is_new(self) -> bool {
+        self.is_new
     }
 
     /// Returns the store that the page provides.
@@ -228,6 +237,14 @@ impl Store {
         }
     }
 
+    /// Address that stays the same run when a default changes.
+    pub fn link_to_keep(self) -> String {
+        let address = untrack(|| self.address());
+        let here = window().location().href().unwrap_or_default();
+        let page = here.split('#').next().unwrap_or_default();
+        page.to_owned() + &address.to_whole_fragment()
+    }
+
     /// Applies a URL change by the user: history navigation or a manual edit.
     fn read_url(self) {
         self.wanted.set_value(None);
@@ -243,10 +260,13 @@ impl Store {
     }
 }
 
-/// Reads the state in the current URL.
+/// Reads the state in the current URL. One without a setup opens on one that fits; a widget is given its own.
 pub(super) fn read_address() -> (Address, Vec<UrlProblem>) {
     let (mut address, problems) = Address::read(&fragment());
     address.read_query(&window().location().search().unwrap_or_default());
+    if is_open(&fragment()) && !address.draft.has(Key::Embed) {
+        address.draft.open();
+    }
     (address, problems)
 }
 

@@ -1,16 +1,15 @@
 //! Entries of the user as text, and their encoding in the URL. Pure: tested without a browser.
 
 mod command;
-mod crash_text;
 mod draft;
 mod escape;
 mod form;
 mod key;
-mod launch_text;
 mod left_out;
 mod matching;
 mod model_groups;
 mod model_name;
+mod opening;
 mod pins;
 mod reading;
 mod route;
@@ -20,15 +19,14 @@ mod url;
 mod widget;
 
 pub use command::{command, recorded_command};
-pub use crash_text::is_crash;
 pub use draft::Draft;
 pub use escape::quote;
 pub use form::{Form, named_counts, named_text, named_texts};
 pub use key::{Key, Scope};
-pub use launch_text::{is_launch, is_launch_name};
 pub use left_out::words as left_out_words;
 pub use matching::{rank, without_host};
 pub use model_groups::{Grouped, grouped};
+pub use opening::is_open;
 pub use pins::Pins;
 pub use reading::{FieldError, Problem, Reading, Source, Task};
 pub use route::Route;

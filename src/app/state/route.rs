@@ -1,7 +1,6 @@
 //! Routes of the page.
 
-/// Declares the routes in the order of the menu: `Route = "path"`. The phrase `nav.NAME` is its entry in the menu, and
-/// `pages::load` finds its page.
+/// Declares the routes, `Route = "path"`. The phrase `nav.NAME` is its entry in the menu, and `pages::load` finds its page.
 macro_rules! routes {
     ($( $(#[$meta:meta])+ $Route:ident = $path:literal; )+) => {
         /// Routes of the page.
@@ -11,7 +10,7 @@ macro_rules! routes {
         }
 
         impl Route {
-            /// All routes in the order of the menu.
+            /// All routes.
             pub const ALL: &'static [Self] = &[$( Self::$Route ),+];
 
             /// Path after `#`.
@@ -45,6 +44,17 @@ routes! {
 }
 
 impl Route {
+    /// Places of the menu, in its order.
+    pub const MENU: [Self; 5] = [Self::Plan, Self::Diagnose, Self::Compare, Self::Attention, Self::Course];
+
+    /// Places behind the menu. [`Route::Recommend`] is a part of planning, and is opened from there.
+    pub const BEHIND: [Self; 2] = [Self::Benchmarks, Self::Recorded];
+
+    /// Returns true if a place of the menu leads to this route, or to what belongs to it.
+    pub fn is_part_of(self, place: Self) -> bool {
+        self == place || self == Self::Recommend && place == Self::Plan
+    }
+
     /// Name of the route: its path without the slash.
     pub fn name(self) -> &'static str {
         match self.path().trim_start_matches('/') {
@@ -74,16 +84,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_route_has_one_place() {
+        for route in Route::ALL {
+            let places = Route::MENU.into_iter().chain(Route::BEHIND);
+            assert_eq!(places.filter(|place| route.is_part_of(*place)).count(), 1, "{route:?}");
+        }
+    }
+
+    #[test]
     fn every_route_is_found_by_its_path_and_has_its_words() {
         let locales = Path::new(env!("CARGO_MANIFEST_DIR")).join("locales");
         let phrases = vramscope_phrases::read(&locales).expect("the page's phrases");
         for route in Route::ALL {
             assert_eq!(Route::of_path(route.path()), Some(*route));
             let name = route.name();
-            let has_words = phrases
-                .iter()
-                .any(|phrase| phrase.subject == "nav" && phrase.key == name);
-            assert!(has_words, "src/app/locales lacks `{name}` in nav.json");
+            // The planner begins with a question of its own, and what belongs to it has no entry in the menu.
+            for (subject, is_wanted) in [("nav", *route != Route::Recommend), ("heading", *route != Route::Plan)] {
+                let mut all = phrases.iter();
+                let has_words = all.any(|phrase| phrase.subject == subject && phrase.key == name);
+                assert!(
+                    has_words || !is_wanted,
+                    "src/app/locales lacks `{name}` in {subject}.json"
+                );
+            }
         }
     }
 }

@@ -26,9 +26,35 @@ pub struct Address {
 }
 
 impl Address {
-    /// Formats the fragment including `#`, such as `#/?model=gpt2&batch=4`.
+    /// Formats the fragment including `#`, such as `#/?model=gpt2&batch=4`. The default setup names its model: without any
+    /// entry a link would open on whatever setup a new visit opens on.
     pub fn to_fragment(&self) -> String {
-        self.route.fragment(&self.draft.to_query())
+        let query = self.draft.to_query();
+        if self.draft.entries().any(|(key, _)| key.decides_run()) {
+            return self.route.fragment(&query);
+        }
+        let rest = if query.is_empty() { query } else { format!("&{query}") };
+        self.route
+            .fragment(&format!("model={}{rest}", Key::Model.default_text()))
+    }
+
+    /// Formats the fragment with every entry that decides a run, also where it is a default: a link that is kept for long
+    /// stays the same run when a default changes.
+    pub fn to_whole_fragment(&self) -> String {
+        let pairs: Vec<String> = self.whole().map(pair).collect();
+        self.route.fragment(&pairs.join("&"))
+    }
+
+    /// All entries that decide a run, with their defaults, and all others that differ from theirs. Beside a configuration
+    /// the name of another model decides nothing.
+    fn whole(&self) -> impl Iterator<Item = (Key, &str)> {
+        let is_named = self.draft.model_name().is_some();
+        let is_told = move |key: Key, text: &str| {
+            let decides = key.decides_run() && !text.is_empty();
+            decides && (key != Key::Model || is_named)
+        };
+        let all = Key::all().map(|key| (key, self.draft.get(key)));
+        all.filter(move |(key, text)| is_told(*key, text) || self.draft.has(*key))
     }
 
     /// Parses a fragment with or without `#`. Keeps all valid parts and reports the rest.
@@ -59,25 +85,19 @@ impl Address {
         }
     }
 
-    /// Formats the attributes of a `<vramscope-widget>` that shows the same state. Model and card are always written
-    /// out, so that a changed default does not affect it.
+    /// Formats the attributes of a `<vramscope-widget>` that shows the same state: of the plan its verdict, for which an
+    /// article has room. Every entry that decides is written out, so that a changed default does not affect it.
     pub fn to_attributes(&self) -> String {
-        let names = [Key::Model, Key::Gpu].map(|key| (key, self.draft.get(key)));
-        let is_named = self.draft.model_name().is_some();
-        let named = names.into_iter().filter(|(key, _)| *key != Key::Model || is_named);
-        let rest = self
-            .draft
-            .entries()
-            .filter(|(key, _)| !matches!(key, Key::Model | Key::Gpu));
         let attribute = |(key, text): (Key, &str)| match key {
             Key::Config | Key::Compare | Key::NotThisRun => format!(" {}=\"{}\"", key.name(), pack(text)),
             _ => format!(" {}=\"{}\"", key.name(), quote(text)),
         };
         let widget = match self.route {
             Route::Attention | Route::Course => Some(format!(" widget=\"{}\"", &self.route.path()[1..])),
+            Route::Plan if !self.draft.has(Key::Widget) => Some(" widget=\"verdict\"".to_owned()),
             _ => None,
         };
-        named.chain(rest).map(attribute).chain(widget).collect()
+        self.whole().map(attribute).chain(widget).collect()
     }
 }
 
@@ -191,10 +211,14 @@ mod tests {
             ..Address::default()
         };
         let gpu = "gpu=\"a &quot;b&quot; &lt;&amp;>\"";
-        assert_eq!(
-            address.to_attributes(),
-            format!(" model=\"llava-1.5-7b\" {gpu} batch=\"4\"")
+        let attributes = address.to_attributes();
+        assert!(
+            attributes.starts_with(&format!(" model=\"llava-1.5-7b\" {gpu} ")),
+            "{attributes}"
         );
+        for part in [" batch=\"4\"", " ckpt=\"none\"", " widget=\"verdict\""] {
+            assert!(attributes.contains(part), "{part}: {attributes}");
+        }
         address.route = Route::Attention;
         let attention = " widget=\"attention\"";
         assert!(address.to_attributes().ends_with(attention));
@@ -202,7 +226,11 @@ mod tests {
         assert!(address.to_attributes().ends_with(" widget=\"course\""));
         address.route = Route::Plan;
         address.draft.set(Key::Config, "{}");
-        assert_eq!(address.to_attributes(), format!(" {gpu} config=\"e30\" batch=\"4\""));
+        let attributes = address.to_attributes();
+        assert!(
+            attributes.contains(" config=\"e30\"") && !attributes.contains(" model="),
+            "{attributes}"
+        );
     }
 
     #[test]
@@ -210,13 +238,34 @@ mod tests {
         let mut draft = Draft::default();
         draft.set(Setting::Batch, "4");
         draft.set(Setting::Batch, "1");
-        assert_eq!(
-            Address {
-                draft,
-                ..Address::default()
-            }
-            .to_fragment(),
-            "#/"
-        );
+        let mut address = Address {
+            draft,
+            ..Address::default()
+        };
+        assert_eq!(address.to_fragment(), "#/?model=llava-1.5-7b");
+        assert!(!super::super::is_open(&address.to_fragment()));
+        address.draft.set(Key::Lang, "en");
+        assert_eq!(address.to_fragment(), "#/?model=llava-1.5-7b&lang=en");
+        address.draft.set(Setting::Batch, "2");
+        assert_eq!(address.to_fragment(), "#/?batch=2&lang=en");
+    }
+
+    #[test]
+    fn a_link_to_keep_names_every_entry_that_decides() {
+        let mut address = Address::default();
+        address.draft.set(Setting::Batch, "2");
+        let link = address.to_whole_fragment();
+        for part in [
+            "model=llava-1.5-7b",
+            "gpu=H100%20SXM",
+            "batch=2",
+            "ckpt=none",
+            "world=1",
+        ] {
+            assert!(link.contains(part), "{part}: {link}");
+        }
+        assert_eq!(Address::read(&link), (address.clone(), Vec::new()));
+        address.draft.set(Key::Config, "{}");
+        assert!(!address.to_whole_fragment().contains("model="));
     }
 }

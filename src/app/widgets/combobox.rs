@@ -5,10 +5,12 @@ mod search;
 use leptos::prelude::*;
 
 use super::field::{Field, control_id, described_by};
+use super::say::say_id;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::text;
 use crate::shell::Store;
 use crate::state::Key;
+use crate::words;
 pub use search::TakesOther;
 use search::{Search, option_id};
 
@@ -39,7 +41,20 @@ pub fn Combobox(
     /// What takes any other text, and is told while one is typed; without it, only the choices are taken.
     #[prop(optional)]
     other: Option<TakesOther>,
+    /// True within a sentence: without label, help and message of its own.
+    #[prop(optional)]
+    inline: bool,
+    /// Shown in place of the entry while it does not apply.
+    #[prop(optional, into)]
+    instead: Option<Signal<Option<String>>>,
 ) -> impl IntoView {
+    let i18n = use_i18n();
+    let (id, testid) = match inline {
+        true => (say_id(key), say_id(key)),
+        false => (control_id(key), key.name().to_owned()),
+    };
+    let name = move || inline.then(|| words::label(i18n, key));
+    let described = (!inline).then(|| described_by(key));
     let search = Search {
         key,
         store: Store::get(),
@@ -48,30 +63,32 @@ pub fn Combobox(
         typed: RwSignal::new(None),
         marked: RwSignal::new(0),
     };
-    let list = format!("list-{}", key.name());
+    let list = format!("list-{id}");
     let shown = move || {
         search
             .typed
             .get()
             .filter(|t| !t.is_empty())
+            .or_else(|| instead?.get())
             .unwrap_or_else(|| search.store.text(key))
     };
-    view! {
-        <Field key>
-            <div class="combo">
+    let control = view! {
+            <div class="combo" class:say-combo=inline>
                 <input
-                    id=control_id(key)
+                    id=id
+                    class:say-field=inline
                     type="text"
                     role="combobox"
                     autocomplete="off"
                     spellcheck="false"
-                    data-testid=key.name()
+                    data-testid=testid
+                    aria-label=name
                     aria-autocomplete="list"
                     aria-controls=list.clone()
                     aria-expanded=text(move || search.is_open().to_string())
                     aria-activedescendant=move || search.is_open().then(|| option_id(key, search.marked.get()))
                     aria-invalid=text(move || error.get().is_some().to_string())
-                    aria-describedby=described_by(key)
+                    aria-describedby=described
                     prop:value=shown
                     on:focus:target=move |ev| ev.target().select()
                     on:click:target=move |ev| {
@@ -94,7 +111,10 @@ pub fn Combobox(
                     {text(move || error.get().unwrap_or_default())}
                 </p>
             </Show>
-        </Field>
+    };
+    match inline {
+        true => control.into_any(),
+        false => view! { <Field key>{control.into_any()}</Field> }.into_any(),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn Control(
 }
 
 /// Choices of a setting that apply to a model.
-fn choices(of: Setting, takes: Option<Takes>) -> Vec<&'static str> {
+pub fn choices(of: Setting, takes: Option<Takes>) -> Vec<&'static str> {
     match (of.declaration().kind, takes) {
         (Kind::Choice(all), Some(takes)) => all.names_that(|needs| needs.met_by(takes)).collect(),
         _ => Key::Setting(of).choices().to_vec(),

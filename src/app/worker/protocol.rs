@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 pub use vramscope_plan::Refusal;
-use vramscope_plan::{Needed, Now, Point, Tried};
+use vramscope_plan::{Limit, Needed, Now, Point, Tried};
 
 use super::around::AroundView;
 use super::batches::LargestBatch;
@@ -222,6 +222,8 @@ pub struct Largest {
     pub found: Option<(u64, Needed)>,
     /// True if the sweep's highest value fits, so that the real limit may lie beyond it.
     pub open: bool,
+    /// What stops the next larger value.
+    pub limit: Limit,
 }
 
 /// A single change after simulation.

@@ -8,7 +8,7 @@ use vramscope_engine::device::Device;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Room;
 use vramscope_engine::{Model, Setup};
-use vramscope_plan::{Axis, Needed, Sweep, largest};
+use vramscope_plan::{Axis, Limit, Needed, Sweep, largest};
 
 pub use self::cards::cards;
 use super::coded::Coded;
@@ -129,11 +129,18 @@ impl SweepWork {
             Ok(value) => value,
             Err(never) => match never {},
         };
+        let found = self.found(value, found, first, card);
+        let last = found
+            .as_ref()
+            .map_or(first.saturating_sub(self.unit), |(value, _)| *value);
+        let bounds = (self.unit, most);
+        let limit = self.sweep.as_mut().map(|sweep| sweep.limit(last, bounds, card));
         Largest {
             card: card.0.name.to_owned(),
             room: room.get(),
-            found: self.found(value, found, first, card),
+            found,
             open: value >= most / self.unit * self.unit,
+            limit: limit.unwrap_or(Limit::Untried),
         }
     }
 

@@ -10,6 +10,7 @@ mod estimate;
 mod export;
 mod gpus;
 mod man;
+mod max;
 mod max_batch;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -39,6 +40,7 @@ pub fn examples(lines: &str) -> String {
 pub enum Command {
     Estimate(Box<estimate::Estimate>),
     Check(Box<check::Check>),
+    Max(Box<max::Max>),
     MaxBatch(Box<max_batch::MaxBatch>),
     Plan(Box<plan::Plan>),
     Record(record::Record),
@@ -70,6 +72,7 @@ impl Command {
         match self {
             Self::Estimate(command) => command.run(),
             Self::Check(command) => command.run(),
+            Self::Max(command) => command.run(),
             Self::MaxBatch(command) => command.run(),
             Self::Plan(command) => command.run(),
             Self::Record(command) => command.run(),

@@ -225,6 +225,7 @@ settings! {
         is_of_training: true,
         most: Some(8_192),
         step: 8,
+        sweep: Some(8_192),
         alternatives: Alternatives::HalfAndDouble,
         export: Export::Written,
     }

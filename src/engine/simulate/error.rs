@@ -118,8 +118,8 @@ pub enum SimulateError {
     },
     /// The image tokens do not fit the sequence.
     #[error(
-        "{images} images take {tokens} of the sequence's positions, but `seq` is {seq}; raise `seq` to at least \
-         {tokens} or lower `images`"
+        "the images of a sample ({images}) take {tokens} tokens, but `seq` is {seq}; raise `seq` to at least {tokens} or \
+         lower `images`"
     )]
     TooShort {
         /// Images of a sample.

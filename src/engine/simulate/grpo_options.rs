@@ -16,7 +16,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), Refused> {
     let reasons: [(bool, &str, &[_]); 7] = [
         (
             model.takes().parts,
-            "TRL's GRPO and images, which was never recorded",
+            "TRL's GRPO and images yet",
             ways![set "trainer" = "trl_sft" => |s, _| s.trainer = TrainerKind::TrlSft,],
         ),
         (
@@ -34,7 +34,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), Refused> {
         ),
         (
             setup.batch.saturating_mul(every) < 2,
-            "TRL's GRPO and one completion a generation, of at least two",
+            "one completion a generation: GRPO needs two or more",
             ways![
                 set "batch" = "2" => |s, _| s.batch = 2,
                 set "steps_per_generation" = "2" => |s, _| s.steps_per_generation = Some(2),

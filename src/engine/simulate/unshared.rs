@@ -81,7 +81,7 @@ reasons! {
         adamw8bit and paged_adamw8bit";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
     deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled` and `fp16: enabled`";
-    deepspeed_shared() = "stage 3 is simulated for models whose modules use their own parameters alone";
+    deepspeed_shared() = "ZeRO-3 is not simulated yet where a module reads another's parameters, as Liger's fused loss does";
     deepspeed_stage0() = "stage 0 offloads nothing";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
     deepspeed_zero_grad() = "DeepSpeed's engine frees gradients by itself: `zero_grad` other than to_none is of a loop without it";

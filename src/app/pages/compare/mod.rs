@@ -5,16 +5,15 @@ mod row;
 mod sides;
 mod tensors;
 
-use gloo_file::File;
 use leptos::prelude::*;
 
 use crate::i18n::use_i18n;
 use crate::pages::launch::Phrases;
 use crate::pages::plan::pins;
 use crate::part::{part, text};
-use crate::shell::{Given, LaunchUse, Store};
+use crate::shell::Store;
 use crate::state::{Draft, Key, Reading};
-use crate::widgets::{ErrorText, error_of, follow_launches, read_launch, take_launches};
+use crate::widgets::{ErrorText, error_of};
 use crate::worker::view::Compared;
 use crate::worker::{Answer, Ask, Engine, Slot};
 use parts::PartsTable;
@@ -69,32 +68,12 @@ impl Comparison {
     }
 }
 
-/// Files that are dropped start a run, or say why they do not; the first one is A.
-fn taken(both: Memo<Option<Both>>) -> Callback<Vec<File>> {
-    let given = Given::get();
-    Callback::new(move |files: Vec<File>| {
-        let use_as = next(both);
-        take_launches(given, files, use_as, move |files, _| {
-            read_launch(given, files, use_as);
-        });
-    })
-}
-
-/// Use of files that were opened for neither side: A while it is empty, else B.
-fn next(both: Memo<Option<Both>>) -> LaunchUse {
-    match both.with_untracked(Option::is_some) {
-        true => LaunchUse::B,
-        false => LaunchUse::A,
-    }
-}
-
 /// Page with the two setups above and their difference below.
 #[component]
 pub fn ComparePage() -> impl IntoView {
     let phrases = Phrases::of(use_i18n());
     let comparison = Comparison::follow(Store::get());
     let both = comparison.both;
-    follow_launches(move || next(both), taken(both));
     let error = error_of(Key::Compare);
     let has_a = Memo::new(move |_| both.with(Option::is_some));
     let content = part(move || {
@@ -125,7 +104,6 @@ pub fn ComparePage() -> impl IntoView {
             data-testid="compared"
         >
             <section class="compared-title">
-                <h2>{phrases.live("c_title")}</h2>
                 <p class="muted">{phrases.live("c_lead")}</p>
                 <ErrorText key=Key::Compare error />
             </section>

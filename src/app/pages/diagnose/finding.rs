@@ -7,7 +7,7 @@ use vramscope_engine::format::difference;
 use super::answer_data::{Finding, Fix, Quote};
 use super::reader::Reader;
 use super::setup::planner;
-use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::i18n::{Words, phrases, t, t_string, use_i18n};
 use crate::part::{part, text};
 use crate::shell::Store;
 use crate::state::Key;
@@ -59,12 +59,21 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
             <p class="muted small">
                 <a class="diagnose-row" data-testid="finding-row" href=format!("#/course?row={row}")>
                     {t!(i18n, diagnose.row)}
-                    " "
-                    {row.clone()}
+                    ": "
+                    {
+                        let row = row.clone();
+                        move || lesson(i18n, &row)
+                    }
                 </a>
             </p>
         </section>
     }
+}
+
+/// Title of a page of the course.
+fn lesson(i18n: Words, row: &str) -> String {
+    let place = phrases::lesson::named(&format!("row_{}", row.replace('.', "_")));
+    place.map_or_else(|| row.to_owned(), |place| i18n.phrase(place).to_owned())
 }
 
 /// A finding's certainty in words.

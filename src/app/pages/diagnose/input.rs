@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use super::reader::Reader;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::shell::{Diagnosed, Given};
-use crate::widgets::{OpenFiles, dropped, follow_gifts};
+use crate::widgets::{Intake, OpenFiles, dropped};
 
 /// A text to try.
 struct Example {
@@ -35,42 +35,37 @@ const EXAMPLES: [Example; 3] = [
     },
 ];
 
-/// Text box, drop area, file button and examples for the input. What is pasted or dropped anywhere on the page is read too.
+/// Text box, drop area, file button and examples for the input.
 #[component]
 pub fn Input() -> impl IntoView {
     let i18n = use_i18n();
     let reader = Reader::get();
-    let given = Given::get();
+    let (given, intake) = (Given::get(), Intake::get());
     let text = given.log;
-    let read = move |input: Diagnosed| {
-        let files = input.files.iter().map(AsRef::<web_sys::File>::as_ref).collect();
-        reader.read(&files, &input.text);
-        given.diagnosed.set(Some(input));
-    };
-    // Diagnose again the input from before the page was left: a finding's link to the course would lose it otherwise.
-    if let Some(input) = given.diagnosed.get_untracked() {
-        read(input);
-    }
+    // Also what was given elsewhere, and the input from before the page was left: a finding's link to the course would
+    // lose it otherwise.
+    Effect::new(move || {
+        given.diagnosed.with(|input| {
+            if let Some(Diagnosed { files, text }) = input {
+                let files = files.iter().map(AsRef::<web_sys::File>::as_ref).collect();
+                reader.read(&files, text);
+            }
+        });
+    });
     let take = Callback::new(move |files: Vec<File>| {
         if !files.is_empty() {
             let text = String::new();
-            read(Diagnosed { files, text });
+            given.diagnosed.set(Some(Diagnosed { files, text }));
         }
     });
-    let go = move || {
+    let go = move |_| {
         let text = text.get_untracked();
-        let is_text = !text.trim().is_empty();
-        if is_text {
+        if !text.trim().is_empty() {
             let files = Vec::new();
-            read(Diagnosed { files, text });
+            given.diagnosed.set(Some(Diagnosed { files, text }));
         }
-        is_text
     };
-    let take_text = move |given: String| {
-        text.set(given);
-        go()
-    };
-    follow_gifts(take_text, take);
+    let try_out = Callback::new(move |text: String| intake.diagnose(Vec::new(), text));
     view! {
         <section class="card diagnose-input" {..dropped(take)}>
             <h2>{t!(i18n, diagnose.title)}</h2>
@@ -87,12 +82,12 @@ pub fn Input() -> impl IntoView {
                 on:input:target=move |ev| text.set(ev.target().value())
             ></textarea>
             <div class="record-tools">
-                <button type="button" class="tool" data-testid="diagnose-go" on:click=move |_| _ = go()>
+                <button type="button" class="primary" data-testid="diagnose-go" on:click=go>
                     {t!(i18n, diagnose.go)}
                 </button>
                 <OpenFiles label=t!(i18n, diagnose.open).into_any() testid="diagnose-files" multiple=true take />
             </div>
-            <Examples take=Callback::new(move |text| _ = take_text(text)) />
+            <Examples take=try_out />
         </section>
     }
 }

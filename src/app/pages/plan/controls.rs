@@ -10,7 +10,6 @@ use vramscope_engine::units::Bytes;
 use super::dataset::OpenDataset;
 use super::gpus::GpusGroup;
 use super::model_source::ModelSource;
-use super::own_card::OwnCard;
 use super::settings::{FoldedSettings, Settings, Shown};
 use crate::charts::tick_label;
 use crate::i18n::{t, t_string, use_i18n};
@@ -28,8 +27,8 @@ pub fn Controls() -> impl IntoView {
     let reading = Store::get().reading();
     let task = Memo::new(move |_| reading.with(|r| r.good.get(Key::Phase).to_owned()));
     view! {
-        <form class="controls" on:submit=|ev| ev.prevent_default() aria-label=t!(i18n, plan.controls)>
-            <ModelSource />
+        <form id="settings" class="controls" on:submit=|ev| ev.prevent_default() aria-label=t!(i18n, intake.all_settings)>
+            <ModelSource is_told_elsewhere=true />
             <CardChoice>
                 <Folded name=FoldedName::Limit keys=&[Key::LimitGib]>
                     <Entry key=Key::LimitGib placeholder="23.5" />
@@ -127,7 +126,22 @@ pub fn CardChoice(
 ) -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    let options = Signal::derive(move || {
+    let options = card_options();
+    let error = Signal::derive(move || simulation.card().and_then(Result::err));
+    view! {
+        <section class="group group-single">
+            <h2>{t!(i18n, plan.card)}</h2>
+            <Combobox key=Key::Gpu options error />
+            <CardMemory />
+            {children.map(|children| children())}
+        </section>
+    }
+}
+
+/// All cards, grouped by vendor.
+pub fn card_options() -> Signal<Vec<ComboOption>> {
+    let i18n = use_i18n();
+    Signal::derive(move || {
         let option = |d: &Device| ComboOption {
             value: d.name.to_owned(),
             detail: tick_label(d.memory()),
@@ -135,23 +149,7 @@ pub fn CardChoice(
             group: group(i18n, d),
         };
         Device::all().iter().map(option).collect()
-    });
-    let error = Signal::derive(move || simulation.card().and_then(Result::err));
-    let said = RwSignal::new(None);
-    view! {
-        <section class="group group-single">
-            <div class="launch-head">
-                <h2>{t!(i18n, plan.card)}</h2>
-                <OwnCard said />
-            </div>
-            <Combobox key=Key::Gpu options error />
-            <p class="muted small image-positions" role="status" data-testid="own-card-said">
-                {text(move || said.with(|said| said.as_ref().map_or_else(String::new, |said| said.words(i18n))))}
-            </p>
-            <CardMemory />
-            {children.map(|children| children())}
-        </section>
-    }
+    })
 }
 
 /// Explains the three amounts of a card's memory: as sold, as CUDA sees it, and what of that is left to PyTorch's allocator.

@@ -1,5 +1,6 @@
 //! `/`: memory of a training step, its fit on a card, and its breakdown.
 
+mod actions;
 mod around;
 mod breakdown;
 mod breakdown_row;
@@ -16,7 +17,6 @@ mod instant;
 mod intro;
 mod largest_batch;
 mod live;
-mod make_fit;
 mod memory_bar;
 mod model_source;
 mod numbers;
@@ -27,6 +27,7 @@ mod pin;
 mod refused;
 mod results;
 mod sections;
+mod sentence;
 mod settings;
 mod several;
 mod shown;
@@ -40,14 +41,11 @@ mod warnings;
 mod what_if;
 mod widget;
 
-use gloo_file::File;
 use leptos::prelude::*;
 
-use crate::dataset::is_dataset;
-use crate::shell::{Given, LaunchUse, Store};
+use crate::shell::{Given, Store};
 use crate::simulation::Simulation;
-use crate::state::{Key, Route, is_crash};
-use crate::widgets::{diagnose, dropped, follow_launches, is_for_diagnosis, take_launches};
+pub use actions::Opened;
 pub use around::AroundPanel;
 pub use compare::Compare;
 pub use controls::{CardChoice, Controls, Folded, FoldedName};
@@ -58,7 +56,6 @@ use explain::{Explanation, ExplanationPlace};
 pub use export::SaveButtons;
 use intro::Intro;
 pub use largest_batch::LargestBatch;
-pub use make_fit::MakeFitOpen;
 pub use memory_bar::MemoryBar;
 pub use model_source::{ModelSource, ModelTabs};
 pub use peak::Peak;
@@ -66,6 +63,7 @@ pub use pin::pins;
 pub use refused::RefusedPanel;
 use results::Results;
 pub use results::{BreakdownCard, Figures};
+use sentence::Sentence;
 pub use settings::SequenceLength;
 pub use shown::shown;
 
@@ -78,46 +76,16 @@ pub use warnings::Warnings;
 pub use what_if::{Changed, Group, NoEffect, Trials, listed};
 pub use widget::PlanWidget;
 
-/// Takes files that are dropped anywhere: those that start a run, a dataset, a log, a `config.json`, or else a recording.
-pub fn taken() -> Callback<Vec<File>> {
-    let (store, given) = (Store::get(), Given::get());
-    Callback::new(move |files: Vec<File>| {
-        let dataset = files.iter().find(|file| is_dataset(&file.name(), file.size())).cloned();
-        if dataset.is_some() {
-            given.dataset.set(dataset);
-            return store.route().set(Route::Plan);
-        }
-        if files.iter().any(|file| is_for_diagnosis(&file.name())) {
-            return diagnose(store, given, files, String::new());
-        }
-        take_launches(given, files, LaunchUse::Plan, move |files, text| {
-            if is_crash(&text) {
-                return diagnose(store, given, files, String::new());
-            }
-            let Some(file) = files.into_iter().next() else { return };
-            if file.name().ends_with(".json") {
-                store.edit(|draft| draft.set_config(text));
-                return store.route().set(Route::Plan);
-            }
-            given.file.set(Some(file));
-            store.edit(|draft| {
-                draft.set(Key::Recording, "");
-                draft.set(Key::Sizes, "");
-            });
-            store.route().set(Route::Recorded);
-        });
-    })
-}
-
 /// Page with controls at the left and results at the right; stacked on a phone.
 #[component]
 pub fn PlanPage() -> impl IntoView {
     Simulation::provide(Store::get());
     Explanation::provide();
-    follow_launches(|| LaunchUse::Plan, taken());
+    let is_open = Given::get().all_settings;
     view! {
         <Intro />
-        <div class="plan" {..dropped(taken())}>
+        <Sentence />
+        <div class="plan" class:plan-alone=move || !is_open.get()>
             <Controls />
             <Results />
         </div>

@@ -18,7 +18,11 @@ use crate::worker::Refusal;
 
 /// Selects the model: from the catalogue, or a `config.json` that is typed, pasted, dropped or opened.
 #[component]
-pub fn ModelSource() -> impl IntoView {
+pub fn ModelSource(
+    /// True where what is known of a name is told elsewhere on the page.
+    #[prop(optional)]
+    is_told_elsewhere: bool,
+) -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
     let by_config = Given::get().by_config;
@@ -45,7 +49,7 @@ pub fn ModelSource() -> impl IntoView {
                 <LaunchButton />
             </div>
             <ModelTabs />
-            <Show when=move || by_config.get() fallback=CatalogueChoice>
+            <Show when=move || by_config.get() fallback=move || view! { <CatalogueChoice is_told_elsewhere /> }>
                 <ConfigEntry text />
             </Show>
         </section>
@@ -116,20 +120,40 @@ fn config_id(store: Store) -> Memo<Option<String>> {
 }
 
 #[component]
-fn CatalogueChoice() -> impl IntoView {
-    let (store, typing) = (Store::get(), Given::get().names_model);
-    on_cleanup(move || typing.set(false));
+fn CatalogueChoice(is_told_elsewhere: bool) -> impl IntoView {
+    let store = Store::get();
+    let other = takes_model(store);
+    let name = sought_name(store);
+    let error = model_error();
+    // What is said of a name that is unknown stands below, with what can be done.
+    let error = Signal::derive(move || error.get().filter(|_| name.with(String::is_empty)));
+    view! {
+        <Combobox key=Key::Model options=model_options() error other />
+        {(!is_told_elsewhere).then(|| view! { <HubPlace take=other /> })}
+    }
+}
+
+/// All models of the catalogue, grouped by their families.
+pub fn model_options() -> Signal<Vec<ComboOption>> {
     let option = |Grouped { name, vendor, group }: Grouped| ComboOption {
         value: name.into(),
         detail: String::new(),
         words: format!("{vendor} {name}"),
         group,
     };
-    let options: Vec<_> = grouped(&Model::catalogue()).into_iter().map(option).collect();
+    Signal::stored(grouped(&Model::catalogue()).into_iter().map(option).collect())
+}
+
+/// Takes any name as the model, also one that the catalogue has not.
+pub fn takes_model(store: Store) -> TakesOther {
+    let given = Given::get();
+    let typing = given.names_model;
+    on_cleanup(move || typing.set(false));
     let take = Callback::new(move |(name, is_typed)| {
         if is_typed {
             store.continue_typing(Key::Model);
         }
+        given.by_config.set(false);
         use_model(
             store,
             Taken {
@@ -138,8 +162,24 @@ fn CatalogueChoice() -> impl IntoView {
             },
         );
     });
+    TakesOther { take, typing }
+}
+
+/// Name that is looked for; empty if it is known.
+fn sought_name(store: Store) -> Memo<String> {
     let reading = store.reading();
-    let name = Memo::new(move |_| reading.with(|reading| unknown_name(&reading.source)));
+    Memo::new(move |_| reading.with(|reading| unknown_name(&reading.source)))
+}
+
+/// What is known of the model's name, and the offer to get its configuration.
+#[component]
+pub fn HubPlace(
+    /// What takes a name.
+    take: TakesOther,
+) -> impl IntoView {
+    let store = Store::get();
+    let reading = store.reading();
+    let name = sought_name(store);
     let current = Memo::new(move |_| {
         reading.with(|Reading { good, .. }| {
             let name = good.model_name().unwrap_or_default().to_owned();
@@ -149,21 +189,14 @@ fn CatalogueChoice() -> impl IntoView {
     provide_context(Sought {
         name: name.into(),
         current: current.into(),
-        is_typed: typing.into(),
+        is_typed: take.typing.into(),
         take: Callback::new(move |taken| use_model(store, taken)),
     });
     // Stays, so that it can say of a model that it has found what a person has to know.
     let is_wanted = Memo::new(move |was: Option<&bool>| {
         was == Some(&true) || current.with(|(_, has_config)| *has_config) || name.with(|name| !name.is_empty())
     });
-    let error = model_error();
-    // What is said of a name that is unknown stands below, with what can be done.
-    let error = Signal::derive(move || error.get().filter(|_| name.with(String::is_empty)));
-    let other = TakesOther { take, typing };
-    view! {
-        <Combobox key=Key::Model options=Signal::stored(options) error other />
-        {part(move || is_wanted.get().then(|| view! { <LazyPart of=Lazy::Hub /> }.into_any()))}
-    }
+    part(move || is_wanted.get().then(|| view! { <LazyPart of=Lazy::Hub /> }.into_any()))
 }
 
 /// Name that the catalogue does not have; empty if it has it, or there is a configuration.

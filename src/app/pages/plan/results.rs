@@ -3,22 +3,22 @@
 use leptos::html;
 use leptos::prelude::*;
 
+use super::actions::Actions;
 use super::breakdown::Breakdown;
 use super::copy_text::CopyText;
 use super::dataset::DatasetPlace;
-use super::exactness::ExactnessPlace;
+use super::exactness::{ExactnessBadge, ExactnessPlace, MeasuredSteps};
 use super::export::ExportCard;
 use super::gpus::SharedNote;
 use super::in_sight::InSight;
-use super::make_fit::MakeFitPlace;
 use super::memory_bar::MemoryBar;
 use super::numbers::Numbers;
 use super::peak::Peak;
 use super::phases::Phases;
-use super::pin::{PinButton, Pinned};
+use super::pin::Pinned;
 use super::sections::{Contents, Section, StickyVerdict};
 use super::time::TimeCard;
-use super::verdict::{NotCuda, NotThisRun, VerdictLine};
+use super::verdict::{GradeMark, NotCuda, NotThisRun, VerdictLine};
 use super::warnings::Warnings;
 use super::what_if::WhatIf;
 use crate::i18n::{t, use_i18n};
@@ -77,6 +77,7 @@ impl Shown {
 fn Ran(trains: bool) -> impl IntoView {
     let i18n = use_i18n();
     let headline = NodeRef::<html::Div>::new();
+    MeasuredSteps::provide();
     let sections = Section::ALL
         .into_iter()
         .filter(|section| trains || !section.is_of_training());
@@ -86,12 +87,15 @@ fn Ran(trains: bool) -> impl IntoView {
             <div class="headline-row" node_ref=headline>
                 <VerdictLine />
                 <Peak />
-                <PinButton />
             </div>
+            <p class="badges">
+                <GradeMark />
+                <ExactnessBadge />
+            </p>
+            <Actions trains />
             <NotThisRun />
             <NotCuda />
             <MemoryBar />
-            {trains.then(|| view! { <MakeFitPlace /> })}
             <SharedNote />
             <div class="headline-notes">
                 <ExactnessPlace />

@@ -117,7 +117,7 @@ pub fn StickyVerdict(
                 <span class=format!("sticky-line {}", card.colour(verdict))>
                     <Icon verdict />
                     <strong class="verdict-words">{headline(i18n, &card)}</strong>
-                    <span class="verdict-detail">{super::verdict::detail(i18n, &card.fit)}</span>
+                    <span class="verdict-detail">{super::verdict::margin(i18n, &card.fit)}</span>
                 </span>
             }
             .into_any(),

@@ -10,7 +10,7 @@ use crate::models::Models;
 use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::{Key, Reading, Source, Task};
-use crate::widgets::{Control, Number};
+use crate::widgets::{Control, Number, choices};
 
 /// What decides which settings are shown.
 #[derive(Clone, Copy)]
@@ -33,7 +33,13 @@ impl Shown {
         self.takes.get().text
     }
 
-    fn has(self, setting: Setting) -> bool {
+    /// Choices of a setting that apply to the model; reactive.
+    pub fn choices(self, setting: Setting) -> Signal<Vec<&'static str>> {
+        Signal::derive(move || choices(setting, Some(self.takes.get())))
+    }
+
+    /// Returns true if a setting applies; reactive.
+    pub fn has(self, setting: Setting) -> bool {
         let declared = setting.declaration();
         let is_used = |reading: &Reading| {
             let is_of_task = !declared.is_of_training || reading.task == Task::Train;

@@ -5,6 +5,7 @@ use vramscope_engine::device::Device;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::report::derivation::Quantity;
 use vramscope_engine::units::Bytes;
+use vramscope_plan::{Limit, Refusal};
 
 use super::explain::Explained;
 use super::sweep::Swept;
@@ -13,6 +14,7 @@ use crate::part::part;
 use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Draft, Key};
+use crate::words;
 use crate::worker::protocol::Largest;
 use crate::worker::sweep::cards;
 
@@ -99,6 +101,7 @@ pub fn LargestTable(shown: RwSignal<Swept>) -> impl IntoView {
                             <th scope="col">{t_string!(i18n, sweep.memory)}</th>
                             <th scope="col">{t_string!(i18n, sweep.fits)}</th>
                             <th scope="col">{t_string!(i18n, sweep.takes)}</th>
+                            <th scope="col">{t_string!(i18n, sweep.limited_by)}</th>
                         </tr>
                     </thead>
                     <tbody>{rows}</tbody>
@@ -128,12 +131,33 @@ fn row(i18n: Words, largest: &Largest, swept: &Swept, entries: &Draft) -> impl I
     let any = largest.found.as_ref().map(|(value, _)| *value);
     let any = any.or(swept.points.first().map(|point| point.value)).unwrap_or(1);
     let room = number(Quantity::Room, any, Bytes::new(largest.room));
+    let (limit, why) = match &largest.limit {
+        Limit::Memory => ("memory", t_string!(i18n, sweep.by_memory).to_owned()),
+        Limit::Refused(Refusal::Setup(why)) => ("setup", words::setup_refusal(i18n, why)),
+        Limit::Refused(Refusal::Model(why)) => ("model", why.clone()),
+        Limit::Untried => ("untried", t_string!(i18n, sweep.by_nothing).to_owned()),
+    };
+    // Taken as the setup's own, for the card that is chosen.
+    let use_it = (value > 0 && largest.card == entries.get(Key::Gpu)).then(|| {
+        let (axis, store) = (swept.axis, Store::get());
+        let take = move |_| {
+            axis.into_iter()
+                .for_each(|axis| store.set(axis.setting(), value.to_string()))
+        };
+        view! {
+            " "
+            <button type="button" class="tool" data-testid="largest-use" on:click=take>
+                {t_string!(i18n, sweep.batch_use, batch = grouped(value))}
+            </button>
+        }
+    });
     view! {
-        <tr data-testid="largest-row" data-name=largest.card.clone() data-value=value.to_string()>
+        <tr data-testid="largest-row" data-name=largest.card.clone() data-value=value.to_string() data-limit=limit>
             <th scope="row">{largest.card.clone()}</th>
             <td>{room}</td>
-            <td>{shown}</td>
+            <td>{shown}{use_it}</td>
             <td>{takes}</td>
+            <td class="largest-limit">{why}</td>
         </tr>
     }
 }

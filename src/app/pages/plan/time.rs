@@ -1,4 +1,4 @@
-//! Time of a step and its bottlenecks, in a chunk that loads on request.
+//! Time of a step and its bottlenecks, in a chunk of its own.
 
 mod chart;
 mod entries;
@@ -11,67 +11,27 @@ mod source;
 mod untimed;
 mod waits;
 
-use leptos::html;
 use leptos::prelude::*;
-use wasm_bindgen::JsValue;
 
 use crate::i18n::{t, use_i18n};
 use crate::lazy::{Lazy, LazyPart};
-use crate::shell::{MyCard, Store, preferences};
-use crate::state::{Key, Scope};
+use crate::simulation::Simulation;
 
 pub use follow::entries as time_entries;
 pub use panel::TimePanel;
 
-/// Preference that records that the user asked for the time before on this machine.
-const WANTED: &str = "time";
-
-/// Shows the time of a step, or a button that asks for it, since the first visit should not pay for its download.
+/// Shows the time of a step. It is fetched once the first result is drawn, which a visit waits for.
 #[component]
 pub fn TimeCard() -> impl IntoView {
     let i18n = use_i18n();
-    let wanted = RwSignal::new(untrack(is_wanted));
-    let card = NodeRef::<html::Section>::new();
-    let ask = move |_| {
-        preferences::write(WANTED, Some("1"));
-        // The button that holds the focus is about to disappear.
-        if let Some(card) = card.get_untracked() {
-            card.focus().ok();
-        }
-        wanted.set(true);
-    };
+    let detailed = Simulation::get().detailed;
+    let is_time = Memo::new(move |was: Option<&bool>| was == Some(&true) || detailed.with(Option::is_some));
     view! {
-        <section class="card time" node_ref=card tabindex="-1" data-testid="time">
+        <section class="card time" data-testid="time">
             <h2>{t!(i18n, time.title)}</h2>
-            <Show
-                when=move || wanted.get()
-                fallback=move || {
-                    view! {
-                        <p class="muted small">{t!(i18n, time.invite)}</p>
-                        <button type="button" class="tool" data-testid="estimate-time" on:click=ask>
-                            {t!(i18n, time.estimate)}
-                        </button>
-                    }
-                }
-            >
+            <Show when=move || is_time.get()>
                 <LazyPart of=Lazy::Time />
             </Show>
         </section>
     }
-}
-
-/// Returns true if no request is needed: the code costs no download, or an entry or selection concerns the time.
-fn is_wanted() -> bool {
-    let is_entered = Key::all().any(|key| key.scope() == Scope::Time && Store::get().has(key));
-    let is_file = window().location().protocol().is_ok_and(|protocol| protocol == "file:");
-    preferences::read(WANTED).is_some() || MyCard::get().kernels().is_some() || is_entered || is_file || is_kept()
-}
-
-/// Returns true if a service worker keeps the whole page on this machine.
-fn is_kept() -> bool {
-    let of = |object: &JsValue, name: &str| js_sys::Reflect::get(object, &name.into()).ok();
-    let workers = of(&window().navigator(), "serviceWorker").filter(|workers| workers.is_object());
-    workers
-        .and_then(|workers| of(&workers, "controller"))
-        .is_some_and(|controller| controller.is_object())
 }

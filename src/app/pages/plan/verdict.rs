@@ -6,7 +6,8 @@ use leptos::prelude::*;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::gib;
 use vramscope_engine::report::derivation::Quantity;
-use vramscope_engine::units::Bytes;
+use vramscope_engine::setup::Setting;
+use vramscope_engine::units::{Bytes, Seconds};
 use vramscope_engine::verdict::{Fit, Verdict};
 use vramscope_launch::Grade;
 
@@ -16,18 +17,42 @@ use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::{part, text};
 use crate::shell::Store;
 use crate::simulation::Simulation;
-use crate::state::left_out_words;
+use crate::state::{Key, left_out_words};
 use crate::words;
 use crate::worker::view::Card;
 
 /// Quiet time after the last change before a screen reader announces the verdict.
 const QUIET: Duration = Duration::from_millis(1200);
 
-/// Shows the verdict in words and colour, with the margin.
+/// What a run is of: model and method of the entries on screen.
+fn subject(i18n: Words) -> Signal<String> {
+    let simulation = Simulation::get();
+    Signal::derive(move || {
+        // Set before each outcome.
+        simulation.outcome.track();
+        simulation.entries.with_value(|entries| {
+            let model = entries.model_name().unwrap_or("config.json");
+            let model = model.rsplit('/').next().unwrap_or(model).to_owned();
+            let task = entries.get(Key::Phase);
+            let how = match task {
+                "train" => words::choice(i18n, Setting::Freeze.into(), entries.get(Setting::Freeze)),
+                task => words::choice(i18n, Key::Phase, task),
+            };
+            t_string!(i18n, verdict.what, model = model, how = how).to_string()
+        })
+    })
+}
+
+/// Shows the verdict in words and colour, with the margin and the time of a step.
 #[component]
-pub fn VerdictLine() -> impl IntoView {
+pub fn VerdictLine(
+    /// What the run is of, if it is not what the entries say.
+    #[prop(optional, into)]
+    what: Option<Signal<String>>,
+) -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
+    let what = what.unwrap_or_else(|| subject(i18n));
     // Split off because the kind of verdict changes rarely, while its numbers update in place.
     let kind = Memo::new(move |_| {
         simulation.card().map(|card| {
@@ -37,8 +62,12 @@ pub fn VerdictLine() -> impl IntoView {
     });
     let headline = Signal::derive(move || {
         let card = simulation.card().and_then(Result::ok);
-        card.map_or_else(String::new, |card| headline(i18n, &card))
+        card.map_or_else(String::new, |card| headline_of(i18n, what.get(), &card))
     });
+    let step = move || {
+        let ms = simulation.step_ms.get()?;
+        Some(t_string!(i18n, verdict.step, time = Seconds::new(ms / 1e3).to_string()).to_string())
+    };
     let line = part(move || {
         // Tracks the language: the numbers are part of a translated phrase.
         i18n.locale();
@@ -49,6 +78,9 @@ pub fn VerdictLine() -> impl IntoView {
                     <h2 class="verdict-words">{text(move || headline.get())}</h2>
                     <p class="verdict-detail">
                         <Detail form />
+                        <span class="verdict-step" data-testid="verdict-step">
+                            {text(move || step().map_or_else(String::new, |step| format!(" · {step}")))}
+                        </span>
                     </p>
                 </div>
             }
@@ -58,7 +90,7 @@ pub fn VerdictLine() -> impl IntoView {
     });
     view! {
         {line}
-        <Announcer />
+        <Announcer what />
     }
 }
 
@@ -119,14 +151,18 @@ pub fn NotCuda() -> impl IntoView {
 
 /// Announces the verdict to screen readers after changes, but not at each keystroke.
 #[component]
-fn Announcer() -> impl IntoView {
+fn Announcer(what: Signal<String>) -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
     let spoken = RwSignal::new(String::new());
     let quiet = Pending::new();
     let words = Memo::new(move |_| {
         let card = simulation.card()?.ok()?;
-        Some(format!("{}. {}", headline(i18n, &card), detail(i18n, &card.fit)))
+        Some(format!(
+            "{}. {}",
+            headline_of(i18n, what.get(), &card),
+            detail(i18n, &card.fit)
+        ))
     });
     // Skips the first verdict, which is read along with the page.
     Effect::watch(
@@ -142,6 +178,51 @@ fn Announcer() -> impl IntoView {
             {text(move || spoken.get())}
         </p>
     }
+}
+
+/// The verdict on what is named.
+fn headline_of(i18n: Words, what: String, card: &Card) -> String {
+    let name = words::card(i18n, card);
+    let verdict = match card.fit.verdict {
+        Verdict::Fits => t_string!(i18n, verdict.fits_of, what = what, card = name),
+        Verdict::Tight => t_string!(i18n, verdict.tight_of, what = what, card = name),
+        Verdict::Oom => t_string!(i18n, verdict.oom_of, what = what, card = name),
+    };
+    match card.left_out.is_empty() {
+        true => verdict.to_string(),
+        false => t_string!(i18n, verdict.partial, verdict = verdict.to_string()).to_string(),
+    }
+}
+
+/// What stays free, or what is missing, in the fewest words.
+pub(super) fn margin(i18n: Words, fit: &Fit) -> String {
+    match Form::of(fit) {
+        Form::Spare => t_string!(i18n, verdict.free, spare = gib(fit.spare())).to_string(),
+        Form::Short | Form::Squeezed => t_string!(i18n, verdict.over, short = gib(fit.short())).to_string(),
+        Form::Range => detail(i18n, fit),
+    }
+}
+
+/// How far the figures are to be trusted: simulated to the byte, or a bound of a run of which something is left out.
+#[component]
+pub fn GradeMark() -> impl IntoView {
+    let i18n = use_i18n();
+    let simulation = Simulation::get();
+    let grade = Memo::new(move |_| {
+        let card = simulation.card()?.ok()?;
+        // Of compiled steps the verdict itself gives a range.
+        card.fit.compiled.is_none().then(|| Grade::of(&card.left_out))
+    });
+    part(move || {
+        let grade = grade.get()?;
+        let (name, words) = match grade {
+            Grade::Exact => ("exact", t_string!(i18n, verdict.grade_exact)),
+            Grade::AtMost => ("at_most", t_string!(i18n, verdict.grade_at_most)),
+            Grade::AtLeast => ("at_least", t_string!(i18n, verdict.grade_at_least)),
+            _ => ("unknown", t_string!(i18n, verdict.grade_unknown)),
+        };
+        Some(view! { <span class="badge" data-testid="grade" data-value=name>{words}</span> }.into_any())
+    })
 }
 
 pub(super) fn headline(i18n: Words, card: &Card) -> String {

@@ -6,8 +6,10 @@ mod trials;
 
 use leptos::prelude::*;
 
-use crate::i18n::{t, use_i18n};
+use crate::i18n::{t, t_string, use_i18n};
 use crate::part::{part, text};
+use crate::shell::Store;
+use crate::state::Key;
 use crate::widgets::ProgressLine;
 pub use changed::{Changed, NoEffect};
 pub use group::Group;
@@ -21,9 +23,35 @@ pub fn WhatIf() -> impl IntoView {
     let trials = of_setup();
     let groups = move || {
         let groups = trials.groups(|row| row.key, Row::cost, Row::name).into_iter();
-        Some(groups.map(|(key, rows)| of_entry(key, rows)).collect_view().into_any())
+        // What is not simulated says nothing of itself: a dry run does, of all of it.
+        let (mut lines, mut unsimulated) = (Vec::new(), 0);
+        for (key, mut rows) in groups {
+            let all = rows.len();
+            rows.retain(|row| !row.is_unsimulated());
+            unsimulated += all - rows.len();
+            if !rows.is_empty() {
+                lines.push(of_entry(key, rows));
+            }
+        }
+        let dry_run = (unsimulated > 0).then(|| dry_run(unsimulated));
+        Some(view! { {lines} {dry_run} }.into_any())
     };
     listed(trials, groups)
+}
+
+/// How many changes are not simulated, and the command that tells of them.
+fn dry_run(unsimulated: usize) -> AnyView {
+    let i18n = use_i18n();
+    let card = Store::get().text(Key::Gpu);
+    let command = format!("vramscope dry-run --gpu \"{card}\" train.sh");
+    view! {
+        <p class="muted small what-if-dry-run" data-testid="what-if-dry-run" data-value=unsimulated.to_string()>
+            {t_string!(i18n, what_if.dry_run, n = unsimulated.to_string())}
+            " "
+            <code>{command}</code>
+        </p>
+    }
+    .into_any()
 }
 
 /// Shows the progress of trying changes, and their groups.

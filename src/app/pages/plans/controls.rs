@@ -21,6 +21,7 @@ pub fn Controls() -> impl IntoView {
     let any = Signal::derive(move || t_string!(i18n, recommend.as_many).to_string());
     view! {
         <form
+            id="plan-form"
             class="controls"
             on:submit=move |event| {
                 event.prevent_default();
@@ -48,11 +49,6 @@ pub fn Controls() -> impl IntoView {
                 </div>
             </section>
             <MayChange />
-            <section class="group">
-                <button type="submit" class="tool plans-go" data-testid="plan-go">
-                    {t!(i18n, recommend.go)}
-                </button>
-            </section>
         </form>
     }
 }

@@ -15,11 +15,11 @@ use super::page::PlansState;
 use super::refused::refused;
 use super::searched::Progress;
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::pages::plan::{MakeFitOpen, shown};
-use crate::part::part;
+use crate::pages::plan::{Opened, shown};
+use crate::part::{part, text};
 use crate::shell::Store;
 use crate::simulation::Simulation;
-use crate::state::Key;
+use crate::state::{Key, Route};
 use crate::words;
 
 /// Searches at once, and shows what was found.
@@ -27,7 +27,9 @@ use crate::words;
 pub fn MakeFit() -> impl IntoView {
     let i18n = use_i18n();
     let state = PlansState::provide();
-    let is_open = expect_context::<MakeFitOpen>().0;
+    let is_open = expect_context::<Opened>().make_fit;
+    let store = Store::get();
+    let full = move || Route::Recommend.fragment(&store.address().draft.to_query());
     // Setups differ in how samples are divided over micro-batches, and keep how many a step has.
     state.search_with(|draft| {
         let number = |setting: Setting| draft.get(setting).parse::<u64>().unwrap_or(1);
@@ -50,6 +52,7 @@ pub fn MakeFit() -> impl IntoView {
         <section class="make-fit" aria-label=move || t_string!(i18n, make_fit.go) data-testid="make-fit-panel">
             <div class="make-fit-head">
                 <h3>{t!(i18n, make_fit.title)}</h3>
+                <a href=full data-testid="nav/recommend">{t!(i18n, make_fit.full)}</a>
                 <button type="button" class="tool" data-testid="make-fit-close" on:click=move |_| is_open.set(false)>
                     {t!(i18n, make_fit.close)}
                 </button>
@@ -149,7 +152,11 @@ fn Setup(
             texts
                 .iter()
                 .for_each(|(setting, text)| draft.set(*setting, text.clone()))
-        })
+        });
+        // What changed is above.
+        if let Ok(Some(headline)) = document().query_selector(".headline") {
+            headline.scroll_into_view();
+        }
     };
     let value = serde_json::to_string(&choice).unwrap_or_default();
     let figures = figures(i18n, &plan, &choice, room);
@@ -163,7 +170,7 @@ fn Setup(
             <h4>{words}</h4>
             <dl>{rows}</dl>
             <p class="muted small">{figures}</p>
-            <button type="button" class="primary" data-testid="make-fit-apply" disabled=move || applied.get() on:click=apply>
+            <button type="button" class="primary" data-testid="make-fit-apply" aria-disabled=text(move || applied.get().to_string()) on:click=apply>
                 {move || match applied.get() {
                     true => t_string!(i18n, make_fit.applied),
                     false => t_string!(i18n, make_fit.apply),

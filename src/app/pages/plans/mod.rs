@@ -7,6 +7,7 @@ mod entries;
 mod exports;
 mod front;
 mod ladder;
+mod launch_file;
 mod make_fit;
 mod nearest;
 mod page;
@@ -27,6 +28,7 @@ use course_cards::CourseCards;
 use exports::Exports;
 use front::Front;
 use ladder::Ladder;
+pub use launch_file::LaunchFile;
 pub use make_fit::MakeFit;
 use nearest::NearestCard;
 use page::PlansState;
@@ -76,6 +78,11 @@ pub fn PlansPage() -> impl IntoView {
                 <section class="card">
                     <h2>{t!(i18n, recommend.title)}</h2>
                     <p class="muted small">{t!(i18n, recommend.explain)}</p>
+                    <p class="plans-tools">
+                        <button type="submit" form="plan-form" class="primary" data-testid="plan-go">
+                            {t!(i18n, recommend.go)}
+                        </button>
+                    </p>
                     <NotThisRun />
                     <Progress />
                 </section>

@@ -8,11 +8,11 @@ use super::facts::FactList;
 use super::page::{RecordedState, State};
 use super::sizes::Sizes;
 use crate::i18n::{t, use_i18n};
-use crate::pages::plan::{CardChoice, Folded, FoldedName, ModelTabs, taken};
+use crate::pages::plan::{CardChoice, Folded, FoldedName, ModelTabs};
 use crate::part::{part, text};
 use crate::shell::{Given, Store};
 use crate::state::Key;
-use crate::widgets::{Entry, OpenFiles, Select};
+use crate::widgets::{Entry, Intake, OpenFiles, Select};
 use crate::words;
 
 /// The recording, what it fixes, and what may change under it: the card and its allocator.
@@ -62,7 +62,8 @@ fn Chosen() -> impl IntoView {
     let i18n = use_i18n();
     let page = RecordedState::get();
     let (store, given) = (Store::get(), Given::get());
-    let take: Callback<Vec<File>> = taken();
+    let intake = Intake::get();
+    let take = Callback::new(move |files: Vec<File>| intake.take_files(files));
     let leave = move |_| {
         given.file.set(None);
         store.set(Key::Recording, "");

@@ -13,8 +13,6 @@ mod words;
 
 use leptos::prelude::*;
 
-use crate::pages::plan::taken;
-use crate::widgets::dropped;
 use controls::Controls;
 use page::RecordedState;
 use results::Results;
@@ -24,7 +22,7 @@ use results::Results;
 pub fn RecordedPage() -> impl IntoView {
     RecordedState::provide();
     view! {
-        <div class="plan recorded" {..dropped(taken())}>
+        <div class="plan recorded">
             <Controls />
             <Results />
         </div>

@@ -75,10 +75,11 @@ fn Refused(fault: Fault) -> impl IntoView {
 /// Figures of a recorded step, drawn as those of a simulated one.
 #[component]
 fn Ran() -> impl IntoView {
+    let name = RecordedState::get().name;
     view! {
         <section class="card headline">
             <div class="headline-row">
-                <VerdictLine />
+                <VerdictLine what=name />
                 <Peak />
             </div>
             <NotCuda />

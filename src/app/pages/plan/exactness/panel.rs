@@ -8,6 +8,7 @@ use leptos::task::spawn_local;
 use vramscope_engine::Model;
 use vramscope_engine::order::sort_by;
 
+use super::MeasuredSteps;
 use crate::fetched::published;
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
@@ -64,6 +65,14 @@ pub fn ExactnessPanel() -> impl IntoView {
     let steps = Memo::new(move |_| {
         let (all, family) = (all.get()??, family.get()?);
         Some(of_family(&all, family))
+    });
+    let MeasuredSteps(told_above) = expect_context();
+    Effect::new(move || {
+        let count = steps.with(|steps| {
+            let steps = steps.as_ref()?;
+            Some((steps.len(), steps.iter().filter(|step| step.off() < NONE).count()))
+        });
+        told_above.set(count);
     });
     part(move || {
         let view = match (all.get(), steps.get()) {

@@ -10,7 +10,7 @@ use crate::i18n::{t, t_string, use_i18n};
 use crate::part::{part, text};
 use crate::shell::Store;
 use crate::simulation::Simulation;
-use crate::state::{Key, Reading};
+use crate::state::{Key, Reading, world};
 use crate::words;
 use crate::worker::several::OnNumber;
 use crate::worker::{Answer, Ask, Engine, Slot};
@@ -81,6 +81,7 @@ impl Following {
 #[component]
 pub fn NumbersPanel() -> impl IntoView {
     let i18n = use_i18n();
+    let store = Store::get();
     let following = Following::start();
     let found = following.found;
     let strategy = move || {
@@ -105,8 +106,9 @@ pub fn NumbersPanel() -> impl IntoView {
     let numbers = part(move || cards(false));
     let strategies = part(move || {
         let cards = cards(true)?;
+        let gpus = store.reading().with(|reading| world(&reading.good)).to_string();
         let view = view! {
-            <h3 class="on-strategies">{t!(i18n, several.others)}</h3>
+            <h3 class="on-strategies">{t_string!(i18n, several.others, n = gpus)}</h3>
             <div class="on-numbers">{cards}</div>
         };
         Some(view.into_any())

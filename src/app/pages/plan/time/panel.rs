@@ -15,6 +15,7 @@ use super::untimed::Untimed;
 use super::waits::Waits;
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
+use crate::simulation::Simulation;
 use crate::worker::timing::{NoTime, Timing};
 
 /// The breakdown on screen, provided as context so that [`RunEntries`] can comment on it; `None` while there is none.
@@ -27,6 +28,12 @@ pub fn TimePanel() -> impl IntoView {
     let i18n = use_i18n();
     let times = Times::follow();
     Explanation::provide();
+    let step_ms = Simulation::get().step_ms;
+    Effect::new(move || {
+        let timing = times.now.get().and_then(Result::ok).filter(|_| !times.is_waiting.get());
+        step_ms.set(timing.map(|timing| timing.step_ms));
+    });
+    on_cleanup(move || _ = step_ms.try_set(None));
     provide_context(Shown(Memo::new(move |_| times.now.get().and_then(Result::ok))));
     let body = part(move || {
         Some(match times.now.get() {

@@ -188,6 +188,11 @@ impl Row {
         format!("{}={}", self.key.name(), self.tried.change.text())
     }
 
+    /// Returns true if the change may well work, and is only not simulated.
+    pub fn is_unsimulated(&self) -> bool {
+        self.tried.effect.as_ref().is_err_and(|why| why.is_only_unsimulated())
+    }
+
     /// Sort key: the memory difference; a change that cannot run sorts last.
     pub fn cost(&self) -> i64 {
         self.tried.effect.as_ref().map_or(i64::MAX, |effect| effect.difference)

@@ -3,7 +3,19 @@
 use vramscope_launch::PROGRAMS;
 
 /// Endings of files that start a run. JSON may be a model's configuration too.
-const ENDINGS: [&str; 5] = [".yaml", ".yml", ".sh", ".bash", ".args"];
+const ENDINGS: [&str; 8] = [".yaml", ".yml", ".sh", ".bash", ".args", ".py", ".ipynb", ".slurm"];
+
+/// Beginnings of lines that only a program has.
+const OF_PROGRAMS: [&str; 3] = ["import ", "from ", "def "];
+
+/// Names that a program which trains has in it.
+const TRAINS: [&str; 5] = [
+    "Trainer(",
+    "TrainingArguments(",
+    "Config(",
+    "optimizer",
+    "FastLanguageModel",
+];
 
 /// Keys of launch files that no other file has.
 const KEYS: [&str; 9] = [
@@ -30,7 +42,13 @@ pub fn is_launch(text: &str) -> bool {
     if is_json && (text.contains("\"model_type\"") || text.contains("\"architectures\"")) {
         return false;
     }
-    text.lines().any(is_launch_line)
+    text.lines().any(is_launch_line) || is_program(text)
+}
+
+/// Returns true for a Python program that trains: it imports what it trains with.
+fn is_program(text: &str) -> bool {
+    let is_code = |line: &str| OF_PROGRAMS.iter().any(|word| line.starts_with(word)) && !line.ends_with('.');
+    text.lines().filter(|line| line.contains("import ")).any(is_code) && TRAINS.iter().any(|name| text.contains(name))
 }
 
 fn is_launch_line(line: &str) -> bool {
