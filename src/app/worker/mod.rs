@@ -29,7 +29,7 @@ pub mod protocol;
 #[cfg(target_arch = "wasm32")]
 mod pump;
 pub mod recorded;
-mod run;
+pub(crate) mod run;
 #[cfg(target_arch = "wasm32")]
 pub mod scope;
 mod setups;
