@@ -69,6 +69,8 @@ pub enum Lazy {
     Around,
     /// A model that is not built in.
     Hub,
+    /// What the run costs on each card.
+    Cost,
 }
 
 /// A page, as soon as its chunk is there.

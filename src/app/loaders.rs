@@ -15,12 +15,13 @@ use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
 use crate::pages::launch::LaunchDialog;
 use crate::pages::plan::{
-    AroundPanel, Compare, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, RefusedPanel, Sharing,
+    AroundPanel, Compare, CostPanel, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, RefusedPanel, Sharing,
     SweepPanel, TimePanel, TimelinePanel,
 };
 use crate::pages::plans::{LaunchFile, MakeFit};
 use crate::pages::setups::SetupsPanel;
 use crate::worker::around::answer as answer_around;
+use crate::worker::costs::{Coster, costs};
 use crate::worker::difference::{Compare as CompareSetups, difference};
 use crate::worker::launch::LaunchReader;
 use crate::worker::lazy::{self, Begin, Closer, Here, Need, Planner, Timer};
@@ -48,6 +49,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Numbers => Box::pin(numbers()),
         Lazy::Around => Box::pin(around()),
         Lazy::Hub => Box::pin(hub()),
+        Lazy::Cost => Box::pin(cost()),
     }
 }
 
@@ -59,6 +61,7 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
             Need::Sweep => here.sweep = Some(sweep_work().await.ok()?),
             Need::Batches => here.batches = Some(batches_work().await.ok()?),
             Need::Plan => here.plan = Some(plan_work().await.ok()?),
+            Need::Cost => here.cost = Some(cost_work().await.ok()?),
             Need::Closer => here.closer = Some(closer_work().await.ok()?),
             Need::Around => here.around = Some(around_work().await.ok()?),
             Need::Timer => here.timer = Some(time_work().await.ok()?),
@@ -174,6 +177,16 @@ fn hub() -> Fetched<MakeView> {
 #[wasm_split(around, fallible)]
 fn around_work() -> Fetched<Closer> {
     Ok(answer_around)
+}
+
+#[wasm_split(cost, fallible)]
+fn cost() -> Fetched<MakeView> {
+    Ok(|| view! { <CostPanel /> }.into_any())
+}
+
+#[wasm_split(cost, fallible)]
+fn cost_work() -> Fetched<Coster> {
+    Ok(costs)
 }
 
 #[wasm_split(several, fallible)]

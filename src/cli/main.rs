@@ -62,6 +62,8 @@ const EXAMPLES: &str = "  vramscope estimate llava-1.5-7b --batch 4 --seq 2048 -
       the largest micro-batch that trains there
   vramscope plan qwen2.5-vl-7b --gpu 4090 --effective 32
       settings that train there, the fastest nearest to what is asked, and why
+  vramscope cost qwen2.5-vl-7b --freeze lora --prices prices.csv
+      what the run costs on each card and on several, the cheapest first
   vramscope estimate --recording run.vram.gz
       a run of your own, once `vramscope dry-run -o run.vram.gz COMMAND` has run it without a GPU
   vramscope diagnose train.log snapshot.pickle

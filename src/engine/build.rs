@@ -37,6 +37,7 @@ struct Card {
     peak_tflops: PeakTeraflops,
     pcie_gb_s: Option<f64>,
     link_gb_s: Option<f64>,
+    board_watts: Option<u64>,
     source: String,
 }
 
@@ -109,6 +110,7 @@ fn write(code: &mut String, card: &Card) -> Result<(), Box<dyn Error>> {
         peak_tflops,
         pcie_gb_s,
         link_gb_s,
+        board_watts,
         source,
         ..
     } = card;
@@ -129,7 +131,7 @@ fn write(code: &mut String, card: &Card) -> Result<(), Box<dyn Error>> {
          kind: DeviceKind::{kind:?}, memory_gib: {memory_gib}, driver_total_mib: {driver_total_mib:?}, visible: {visible}, \
          compute_capability: {capability}, multiprocessors: {multiprocessors:?}, l2_mib: {l2_mib:?}, \
          bandwidth_gb_s: {bandwidth_gb_s:?}, peak_tflops: {peak_tflops:?}, pcie_gb_s: {pcie_gb_s:?}, \
-         link_gb_s: {link_gb_s:?}, source: {source:?} }},"
+         link_gb_s: {link_gb_s:?}, board_watts: {board_watts:?}, source: {source:?} }},"
     )?;
     Ok(())
 }

@@ -1,10 +1,11 @@
-//! Finds better setups: sweeps of one setting, the largest batch that fits, the effect of each single change, and
-//! recommendations from a search.
+//! Finds better setups: sweeps of one setting, the largest batch that fits, the effect of each single change,
+//! recommendations from a search, and the cards on which a run costs least.
 
 mod answer;
 mod axis;
 mod builder;
 mod change;
+pub mod cost;
 pub mod export;
 mod ladder;
 mod largest;

@@ -10,6 +10,7 @@ mod chromedriver;
 mod chunks;
 mod compare;
 mod controls;
+mod cost;
 mod course;
 mod dataset;
 mod delivery;

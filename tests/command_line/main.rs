@@ -8,6 +8,7 @@ mod bench;
 mod cases;
 mod check;
 mod colour;
+mod cost;
 mod diagnose;
 mod doctor;
 mod dry_run;

@@ -98,6 +98,9 @@ impl Work {
                 },
             ) => begin(&entries),
             (Ask::Plan { entries, card }, Here { plan: Some(begin), .. }) => begin(&entries, card.as_deref()),
+            (Ask::Cost { entries, prices, card }, Here { cost: Some(begin), .. }) => {
+                begin(&entries, &prices, card.as_deref())
+            }
             (ask, _) => return Self::Asked(ask),
         })
     }
@@ -274,7 +277,8 @@ impl Host {
             | Ask::Attention(_)
             | Ask::Sweep(_)
             | Ask::Batches(_)
-            | Ask::Plan { .. } => None,
+            | Ask::Plan { .. }
+            | Ask::Cost { .. } => None,
             // Answered in several parts.
             Ask::Time { .. } => None,
         }

@@ -6,6 +6,9 @@ use vramscope_engine::report::derivation::{Derivation, Quantity};
 use super::attention::AttentionWork;
 use super::batches::BatchWork;
 use super::coded::Coded;
+use super::costs::Coster;
+#[cfg(not(target_arch = "wasm32"))]
+use super::costs::costs;
 use super::difference::Compare;
 #[cfg(not(target_arch = "wasm32"))]
 use super::difference::difference;
@@ -121,6 +124,8 @@ pub enum Need {
     Batches,
     /// Chunk of [`plan`].
     Plan,
+    /// Chunk of [`costs`](super::costs::costs).
+    Cost,
     /// Chunk of [`closer`].
     Closer,
     /// Chunk of [`around::answer`](super::around::answer).
@@ -150,6 +155,7 @@ impl Need {
             Ask::Sweep(_) => Some(Self::Sweep),
             Ask::Batches(_) => Some(Self::Batches),
             Ask::Plan { .. } => Some(Self::Plan),
+            Ask::Cost { .. } => Some(Self::Cost),
             Ask::Around { .. } => Some(Self::Around),
             ask if ask.is_timed() => Some(Self::Timer),
             Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
@@ -164,6 +170,7 @@ impl Need {
             | Ask::Sweep(entries)
             | Ask::Batches(entries)
             | Ask::Plan { entries, .. }
+            | Ask::Cost { entries, .. }
             | Ask::Strategies(entries)
             | Ask::Numbers(entries)
             | Ask::WhatIf { entries, .. }
@@ -217,6 +224,8 @@ pub struct Here {
     pub batches: Option<Begin>,
     /// [`plan`], once its chunk is loaded.
     pub plan: Option<Planner>,
+    /// [`costs`](super::costs::costs), once its chunk is loaded.
+    pub cost: Option<Coster>,
     /// [`closer`], once its chunk is loaded.
     pub closer: Option<Closer>,
     /// [`around::answer`](super::around::answer), once its chunk is loaded.
@@ -244,6 +253,7 @@ impl Here {
             sweep: Some(sweep),
             batches: Some(batches),
             plan: Some(plan),
+            cost: Some(costs),
             closer: Some(closer),
             around: Some(super::around::answer),
             timer: Some(super::time::begin),
@@ -267,6 +277,7 @@ impl Here {
             Need::Sweep => self.sweep.is_some(),
             Need::Batches => self.batches.is_some(),
             Need::Plan => self.plan.is_some(),
+            Need::Cost => self.cost.is_some(),
             Need::Closer => self.closer.is_some(),
             Need::Around => self.around.is_some(),
             Need::Timer => self.timer.is_some(),

@@ -12,6 +12,7 @@ pub mod batches;
 mod client;
 mod clocks;
 mod coded;
+pub mod costs;
 pub mod difference;
 mod export;
 mod host;

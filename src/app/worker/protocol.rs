@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use vramscope_engine::report::Instant;
 use vramscope_engine::report::derivation::{Derivation, Quantity};
 pub use vramscope_plan::Refusal;
+use vramscope_plan::cost::CostRow;
 use vramscope_plan::{Limit, Needed, Now, Point, Tried};
 
 use super::around::AroundView;
@@ -57,6 +58,8 @@ pub enum Slot {
     Sweep,
     /// Search of the recommendations page.
     Plan,
+    /// What the run costs on each card.
+    Cost,
 }
 
 /// A question.
@@ -166,6 +169,15 @@ pub enum Ask {
     Plan {
         /// Entries to search around.
         entries: Draft,
+        /// Kernels of the user's card as text, if one is selected.
+        card: Option<String>,
+    },
+    /// What the run costs on each card and on several of them: one [`Answer::Cost`] each.
+    Cost {
+        /// Entries of the run.
+        entries: Draft,
+        /// Prices of cards, as [`Prices::read`](vramscope_plan::cost::Prices::read) takes them.
+        prices: String,
         /// Kernels of the user's card as text, if one is selected.
         card: Option<String>,
     },
@@ -280,6 +292,8 @@ pub enum Answer {
     Time(Coded<Result<Timing, NoTime>>),
     /// [`PlanNews`](super::plans::PlanNews) as JSON.
     Plan(String),
+    /// The run on some number of a card.
+    Cost(Coded<CostRow>),
 }
 
 /// Parts of a question that are answered, including the current one.

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod completions;
+mod cost;
 mod diagnose;
 mod doctor;
 mod dry_run;
@@ -43,6 +44,7 @@ pub enum Command {
     Max(Box<max::Max>),
     MaxBatch(Box<max_batch::MaxBatch>),
     Plan(Box<plan::Plan>),
+    Cost(Box<cost::Cost>),
     Record(record::Record),
     DryRun(Box<dry_run::DryRun>),
     Diagnose(Box<diagnose::Diagnose>),
@@ -75,6 +77,7 @@ impl Command {
             Self::Max(command) => command.run(),
             Self::MaxBatch(command) => command.run(),
             Self::Plan(command) => command.run(),
+            Self::Cost(command) => command.run(),
             Self::Record(command) => command.run(),
             Self::DryRun(command) => command.run(),
             Self::Diagnose(command) => command.run(),

@@ -121,6 +121,8 @@ pub struct Device {
     pub peak_tflops: PeakTeraflops,
     pcie_gb_s: Option<f64>,
     link_gb_s: Option<f64>,
+    /// Most that the board draws, in watts; of a range that the maker allows, its upper end.
+    pub board_watts: Option<u64>,
     /// The vendor's document that states these figures.
     pub source: &'static str,
 }

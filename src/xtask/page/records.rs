@@ -13,7 +13,10 @@ const LIST: &str = "src/app/data/records.json";
 /// The records, in the order of the list.
 const FILES: [&str; 2] = ["tests/data/records/h100.json", "tests/data/records/h200.json"];
 
-/// Writes the list and the records.
+/// Prices of cards for an hour, which a team publishes in place of this file; none is built in.
+const PRICES: &str = "data/prices.json";
+
+/// Writes the list and the records, and an empty list of prices.
 ///
 /// # Errors
 /// If a file is missing, or the list has not as many records.
@@ -35,5 +38,6 @@ pub fn write(dist: &Path) -> Result<(), Failure> {
         std::fs::copy(root().join(file), dist.join(format!("data/records/{id}.json")))?;
     }
     std::fs::write(dist.join(LISTED), text)?;
+    std::fs::write(dist.join(PRICES), "[]\n")?;
     Ok(())
 }

@@ -134,6 +134,9 @@ fn Ran(trains: bool) -> impl IntoView {
                     <div id=Section::Sweep.id()>
                         <InSight of=Lazy::Sweep testid="sweep-place" />
                     </div>
+                    <div id=Section::Cost.id()>
+                        <InSight of=Lazy::Cost testid="cost-place" />
+                    </div>
                     <div id=Section::Around.id()>
                         <InSight of=Lazy::Around testid="around-place" />
                     </div>

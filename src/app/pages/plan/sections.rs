@@ -24,6 +24,8 @@ pub enum Section {
     Breakdown,
     /// Need of memory against one entry.
     Sweep,
+    /// What the run costs on each card.
+    Cost,
     /// Memory before and beside the steps.
     Around,
     /// The command, and files.
@@ -32,20 +34,21 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of the page.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Figures,
         Self::Time,
         Self::WhatIf,
         Self::Timeline,
         Self::Breakdown,
         Self::Sweep,
+        Self::Cost,
         Self::Around,
         Self::Export,
     ];
 
     /// Returns true if the section is shown for training alone.
     pub const fn is_of_training(self) -> bool {
-        matches!(self, Self::WhatIf | Self::Sweep | Self::Around)
+        matches!(self, Self::WhatIf | Self::Sweep | Self::Cost | Self::Around)
     }
 
     /// Id of its element.
@@ -57,6 +60,7 @@ impl Section {
             Self::Timeline => "section-timeline",
             Self::Breakdown => "section-breakdown",
             Self::Sweep => "section-sweep",
+            Self::Cost => "section-cost",
             Self::Around => "section-around",
             Self::Export => "section-export",
         }
@@ -70,6 +74,7 @@ impl Section {
             Self::Timeline => t_string!(i18n, plan.section_timeline),
             Self::Breakdown => t_string!(i18n, plan.section_breakdown),
             Self::Sweep => t_string!(i18n, plan.section_sweep),
+            Self::Cost => t_string!(i18n, cost.title),
             Self::Around => t_string!(i18n, around.title),
             Self::Export => t_string!(i18n, export.title),
         }
