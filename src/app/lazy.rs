@@ -71,6 +71,8 @@ pub enum Lazy {
     Hub,
     /// What the run costs on each card.
     Cost,
+    /// Names of settings, pages and numbers.
+    Find,
 }
 
 /// A page, as soon as its chunk is there.

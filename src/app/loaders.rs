@@ -13,10 +13,11 @@ use wasm_split_helpers::wasm_split;
 use crate::hub::HubPart;
 use crate::lazy::{Fetch, Fetched, Lazy, MakeView};
 use crate::pages;
+use crate::pages::find::FindDialog;
 use crate::pages::launch::LaunchDialog;
 use crate::pages::plan::{
-    AroundPanel, Compare, CostPanel, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, RefusedPanel, Sharing,
-    SweepPanel, TimePanel, TimelinePanel,
+    AroundPanel, Compare, CostPanel, DatasetPanel, ExactnessPanel, ExplanationPanel, NumbersPanel, OfOne, RefusedPanel,
+    Sharing, SweepPanel, TimePanel, TimelinePanel,
 };
 use crate::pages::plans::{LaunchFile, MakeFit};
 use crate::pages::setups::SetupsPanel;
@@ -50,6 +51,7 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
         Lazy::Around => Box::pin(around()),
         Lazy::Hub => Box::pin(hub()),
         Lazy::Cost => Box::pin(cost()),
+        Lazy::Find => Box::pin(find()),
     }
 }
 
@@ -102,6 +104,11 @@ fn explanation() -> Fetched<MakeView> {
 #[wasm_split(opened, fallible)]
 fn launch_dialog() -> Fetched<MakeView> {
     Ok(|| view! { <LaunchDialog /> }.into_any())
+}
+
+#[wasm_split(find, fallible)]
+fn find() -> Fetched<MakeView> {
+    Ok(|| view! { <FindDialog /> }.into_any())
 }
 
 #[wasm_split(setups, fallible)]

@@ -149,6 +149,7 @@ fn is_model(text: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests run natively only")]
 mod tests {
     use std::fs;
     use std::io::Read;

@@ -72,7 +72,8 @@ async fn prices_are_kept_and_a_wrong_one_is_told() {
         page.attr("price-row", "data-name").holds("RTX 4090").await?;
         page.prop("price", "value").holds("0.5").await?;
         page.see("cost-place").await?;
-        page.run("document.querySelector('[data-testid=prices-entries]').open = true").await?;
+        page.run("document.querySelector('[data-testid=prices-entries]').open = true")
+            .await?;
         page.click("prices-clear").await?;
         page.attr("price-row", "data-name").absent().await?;
         Ok(())

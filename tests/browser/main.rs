@@ -17,6 +17,7 @@ mod delivery;
 mod diagnose;
 mod embed;
 mod export;
+mod find;
 mod first_screen;
 mod gpus;
 mod hub;

@@ -231,9 +231,9 @@ impl Page {
     }
 
     /// Presses a key while another one is held.
-    pub async fn keys_with(&self, held: Key, key: Key) -> WebDriverResult<()> {
+    pub async fn keys_with(&self, held: Key, key: impl Into<TypingData>) -> WebDriverResult<()> {
         let chain = self.driver.action_chain().key_down(held.clone());
-        chain.send_keys(key + "").key_up(held).perform().await
+        chain.send_keys(key).key_up(held).perform().await
     }
 
     /// Moves the pointer over an element, this many pixels to the right of its middle.

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::embed::{self, Embedded};
+use super::find::{FindPlace, follow_find};
 use super::header::Header;
 use super::install::SingleFileLink;
 use super::notices::Notices;
@@ -45,6 +46,7 @@ fn WholePage() -> impl IntoView {
     let store = Store::get();
     keep_help_aside();
     Intake::get().follow();
+    follow_find();
     view! {
         <a class="skip" href="#results" on:click=skip_to_results>
             {t!(i18n, header.skip)}
@@ -61,6 +63,7 @@ fn WholePage() -> impl IntoView {
         <Routed />
         <LaunchPlace />
         <UnknownPlace />
+        <FindPlace />
         <footer class="foot">
             <p>{t!(i18n, foot.private)}</p>
             <p>{t!(i18n, foot.exact)}</p>

@@ -5,6 +5,7 @@ use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
+use super::find::FindButton;
 use super::setups::SetupsMenu;
 use super::share::ShareMenu;
 use super::steps::UndoButtons;
@@ -51,6 +52,7 @@ pub fn Header() -> impl IntoView {
                 <Pages />
                 <p class="tagline">{t!(i18n, page.tagline)}</p>
                 <div class="head-tools">
+                    <FindButton />
                     <UndoButtons />
                     <SetupsMenu />
                     <ShareMenu />

@@ -4,6 +4,7 @@
 mod app;
 mod embed;
 mod embed_code;
+mod find;
 mod header;
 mod host;
 mod install;

@@ -1,4 +1,4 @@
-//! Pages of the app, one folder per route; and `launch`, which lies over them.
+//! Pages of the app, one folder per route; and `launch` and `find`, which lie over them.
 //!
 //! A page other than the first one is a chunk of the program: `wasm-split` cuts at the functions marked
 //! `#[wasm_split(CHUNK)]`. Only [`load`] calls them.
@@ -8,6 +8,7 @@ pub mod benchmarks;
 pub mod compare;
 pub mod course;
 pub mod diagnose;
+pub mod find;
 pub mod launch;
 pub mod plan;
 pub mod plans;

@@ -48,6 +48,8 @@ pub struct Given {
     pub unknown: RwSignal<Option<Gift>, LocalStorage>,
     /// True while all settings are shown beside the results.
     pub all_settings: RwSignal<bool>,
+    /// True while names of settings, pages and numbers are looked for.
+    pub finding: RwSignal<bool>,
 }
 
 /// What a person gave the page.
@@ -87,6 +89,7 @@ impl Given {
             diagnosed: RwSignal::new_local(None),
             unknown: RwSignal::new_local(None),
             all_settings: RwSignal::new(has_room_beside() && !Store::get().is_new()),
+            finding: RwSignal::new(false),
         });
     }
 

@@ -87,17 +87,11 @@ pub fn Combobox(
                     aria-controls=list.clone()
                     aria-expanded=text(move || search.is_open().to_string())
                     aria-activedescendant=move || search.is_open().then(|| option_id(key, search.marked.get()))
-                    aria-invalid=text(move || error.get().is_some().to_string())
+                    aria-invalid=text(move || error.with(Option::is_some).to_string())
                     aria-describedby=described
                     prop:value=shown
                     on:focus:target=move |ev| ev.target().select()
-                    on:click:target=move |ev| {
-                        if !search.is_open() {
-                            search.open();
-                            // The press has put the caret where it was aimed at.
-                            ev.target().select();
-                        }
-                    }
+                    on:click:target=move |ev| pressed(search, &ev.target())
                     on:input:target=move |ev| search.narrow(ev.target().value())
                     on:keydown=move |event| search.on_key(event)
                     on:blur=move |_| search.leave()
@@ -106,15 +100,32 @@ pub fn Combobox(
                     <Options search id=list.clone() />
                 </Show>
             </div>
-            <Show when=move || error.get().is_some()>
-                <p class="field-error" role="alert">
-                    {text(move || error.get().unwrap_or_default())}
-                </p>
-            </Show>
+            <ErrorLine error />
     };
     match inline {
         true => control.into_any(),
         false => view! { <Field key>{control.into_any()}</Field> }.into_any(),
+    }
+}
+
+/// Opens the list by a press on the field.
+fn pressed(search: Search, field: &web_sys::HtmlInputElement) {
+    if !search.is_open() {
+        search.open();
+        // The press has put the caret where it was aimed at.
+        field.select();
+    }
+}
+
+/// The engine's error about the choice, below it.
+#[component]
+fn ErrorLine(error: Signal<Option<String>>) -> impl IntoView {
+    view! {
+        <Show when=move || error.with(Option::is_some)>
+            <p class="field-error" role="alert">
+                {text(move || error.get().unwrap_or_default())}
+            </p>
+        </Show>
     }
 }
 

@@ -47,7 +47,10 @@ impl CostWork {
             // The card that is meant comes first, since it is looked at first.
             let mut all = cards(&prices, meant);
             all.sort_by_key(|card| meant.is_none_or(|meant| meant.name != card.name));
-            left.extend(all.into_iter().flat_map(|card| numbers.iter().map(move |gpus| (card, *gpus))));
+            left.extend(
+                all.into_iter()
+                    .flat_map(|card| numbers.iter().map(move |gpus| (card, *gpus))),
+            );
         }
         let samples = Key::Samples.form().read(entries.get(Key::Samples)).ok();
         Self {
@@ -110,8 +113,14 @@ mod tests {
         );
         assert_eq!(all.len(), 10);
         assert_eq!((&*all[0].card, all[0].gpus), ("RTX 4090", 1));
-        assert_eq!(all.iter().map(|row| row.gpus).take(5).collect::<Vec<_>>(), [1, 2, 3, 4, 8]);
-        assert!(all.iter().all(|row| row.cost.is_some_and(|cost| cost.run.is_some())), "{all:?}");
+        assert_eq!(
+            all.iter().map(|row| row.gpus).take(5).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 8]
+        );
+        assert!(
+            all.iter().all(|row| row.cost.is_some_and(|cost| cost.run.is_some())),
+            "{all:?}"
+        );
     }
 
     #[test]

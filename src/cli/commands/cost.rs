@@ -7,6 +7,7 @@ use vramscope_engine::device::Device;
 use vramscope_engine::format::gib;
 use vramscope_engine::verdict::Verdict;
 use vramscope_plan::cost::{CostQuestion, CostRow, NUMBERS, Prices, RankBy, cards, rank};
+use vramscope_time::Clock;
 
 use crate::clock::clock_of;
 use crate::commands::examples;
@@ -107,22 +108,37 @@ struct Entry<'a> {
 }
 
 impl Cost {
+    /// Refuses what the flags cannot mean.
+    fn check(&self) -> Result<(), Failure> {
+        if self.parallel.names_world() {
+            return Err(Failure::Input(
+                "--world is what --gpus N,.. says here; leave it out".into(),
+            ));
+        }
+        if self.co2.is_some_and(|co2| !(co2 >= 0.0 && co2.is_finite())) {
+            return Err(Failure::Input(
+                "--co2 must be 0 or more grams for a kilowatt-hour, such as 380".into(),
+            ));
+        }
+        Ok(())
+    }
+
     /// Simulates the run on each card.
     ///
     /// # Errors
     /// See [`Failure`].
     pub fn run(self) -> Result<(), Failure> {
-        if self.parallel.names_world() {
-            return Err(Failure::Input("--world is what --gpus N,.. says here; leave it out".into()));
-        }
-        if self.co2.is_some_and(|co2| !(co2 >= 0.0 && co2.is_finite())) {
-            return Err(Failure::Input("--co2 must be 0 or more grams for a kilowatt-hour, such as 380".into()));
-        }
+        self.check()?;
         let prices = match &self.prices {
             Some(source) => Prices::read(&source.read_text()?).map_err(Failure::input)?,
             None => Prices::default(),
         };
-        let meant = self.gpu.as_deref().map(Device::by_name).transpose().map_err(Failure::input)?;
+        let meant = self
+            .gpu
+            .as_deref()
+            .map(Device::by_name)
+            .transpose()
+            .map_err(Failure::input)?;
         let parallel = self.parallel.over(self.subject.parallel()?)?;
         let kernels = self.kernels;
         let (model, setup) = self.subject.read(&self.setup)?;
@@ -134,20 +150,11 @@ impl Cost {
             samples: self.samples,
             co2: self.co2,
         };
-        let mut gpus = self.gpus;
-        gpus.sort_unstable();
-        gpus.dedup();
         let clocked: Result<Vec<_>, Failure> = cards(&prices, meant)
             .into_iter()
             .map(|card| Ok((card, clock_of(card, kernels.as_ref())?)))
             .collect();
-        let clocked = clocked?;
-        let tried: Vec<_> = clocked.iter().flat_map(|clocked| gpus.iter().map(move |gpus| (clocked, *gpus))).collect();
-        let rows: Result<Vec<CostRow>, Failure> = tried
-            .into_par_iter()
-            .map(|((card, clock), gpus)| guarded(|| Ok(question.on(card, gpus, clock.as_ref()))))
-            .collect();
-        let mut rows = rows?;
+        let mut rows = rows(&question, &clocked?, self.gpus)?;
         let by = match self.by {
             By::Cost => RankBy::Cost,
             By::Time => RankBy::Time,
@@ -160,9 +167,30 @@ impl Cost {
                 currency: prices.currency(),
                 rows: rows.iter().map(Entry::of).collect(),
             }),
-            Format::Jsonl => rows.iter().map(Entry::of).try_for_each(|entry| output::print_json_line(&entry)),
+            Format::Jsonl => rows
+                .iter()
+                .map(Entry::of)
+                .try_for_each(|entry| output::print_json_line(&entry)),
         }
     }
+}
+
+/// Simulates the run on each number of each card.
+fn rows(
+    question: &CostQuestion<'_>,
+    cards: &[(&'static Device, Option<Clock>)],
+    mut gpus: Vec<u64>,
+) -> Result<Vec<CostRow>, Failure> {
+    gpus.sort_unstable();
+    gpus.dedup();
+    let tried: Vec<_> = cards
+        .iter()
+        .flat_map(|card| gpus.iter().map(move |gpus| (card, *gpus)))
+        .collect();
+    tried
+        .into_par_iter()
+        .map(|((card, clock), gpus)| guarded(|| Ok(question.on(card, gpus, clock.as_ref()))))
+        .collect()
 }
 
 impl<'a> Entry<'a> {
@@ -230,8 +258,7 @@ fn told(model: &str, question: &CostQuestion<'_>, by: RankBy, rows: &[CostRow]) 
             text += &format!("  and {more} more (--format json has all)\n");
         }
     }
-    let dates = question.prices.rows().filter_map(|price| price.date.as_deref());
-    if let (Some(first), Some(last)) = (dates.clone().min(), dates.max()) {
+    if let Some([first, last]) = question.prices.days() {
         text += &match first == last {
             true => format!("\nPrices of {first}.\n"),
             false => format!("\nPrices of {first} to {last}.\n"),
@@ -257,7 +284,8 @@ fn cells(row: &CostRow, question: &CostQuestion<'_>) -> [String; 10] {
     };
     [
         name(row),
-        row.strategy.map_or_else(String::new, |strategy| strategy.name().to_owned()),
+        row.strategy
+            .map_or_else(String::new, |strategy| strategy.name().to_owned()),
         fit.map_or_else(String::new, |fit| match fit.verdict {
             Verdict::Tight => format!("{} (tight)", gib(fit.spare())),
             _ => gib(fit.spare()),
@@ -273,7 +301,11 @@ fn cells(row: &CostRow, question: &CostQuestion<'_>) -> [String; 10] {
 }
 
 fn span(ms: f64) -> String {
-    if ms < 1e3 { format!("{ms:.0} ms") } else { format!("{:.2} s", ms / 1e3) }
+    if ms < 1e3 {
+        format!("{ms:.0} ms")
+    } else {
+        format!("{:.2} s", ms / 1e3)
+    }
 }
 
 #[cfg(test)]

@@ -37,9 +37,13 @@ pub fn render_known<const N: usize>(heads: [(&str, Edge); N], rows: &[[String; N
     if rows.is_empty() {
         return String::new();
     }
-    let known: Vec<usize> = (0..N).filter(|column| rows.iter().any(|row| !row[*column].is_empty())).collect();
+    let known: Vec<usize> = (0..N)
+        .filter(|column| rows.iter().any(|row| !row[*column].is_empty()))
+        .collect();
     let heads: Vec<_> = known.iter().map(|column| heads[*column]).collect();
-    let cells = rows.iter().map(|row| known.iter().map(|column| row[*column].clone()).collect());
+    let cells = rows
+        .iter()
+        .map(|row| known.iter().map(|column| row[*column].clone()).collect());
     lines(&heads, &cells.collect::<Vec<_>>())
 }
 

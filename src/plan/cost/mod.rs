@@ -92,7 +92,10 @@ pub enum RankBy {
 /// price.
 pub fn cards(prices: &Prices, meant: Option<&'static Device>) -> Vec<&'static Device> {
     let mut cards: Vec<&'static Device> = if prices.is_empty() {
-        Device::all().iter().filter(|card| card.vendor.is_driven_by_cuda()).collect()
+        Device::all()
+            .iter()
+            .filter(|card| card.vendor.is_driven_by_cuda())
+            .collect()
     } else {
         prices.cards().collect()
     };
@@ -124,7 +127,9 @@ impl CostQuestion<'_> {
         }
         let (parallel, fit) = best.unwrap_or_else(|| (None, self.fit(device, None)));
         let fits = matches!(&fit, Ok(fit) if fit.verdict != Verdict::Oom);
-        let cost = clock.filter(|_| fits).and_then(|clock| self.cost(device, parallel, clock));
+        let cost = clock
+            .filter(|_| fits)
+            .and_then(|clock| self.cost(device, parallel, clock));
         CostRow {
             card: device.name.to_owned(),
             gpus,
@@ -140,7 +145,10 @@ impl CostQuestion<'_> {
             return vec![None];
         }
         if let Some(parallel) = self.parallel {
-            return vec![Some(Parallel { world: gpus, ..parallel })];
+            return vec![Some(Parallel {
+                world: gpus,
+                ..parallel
+            })];
         }
         let of = |strategy: Strategy| Parallel {
             strategy,
@@ -174,14 +182,18 @@ impl CostQuestion<'_> {
         let per_hour = self.prices.per_hour(device).map(|price| price * gpus);
         let seconds_of = |amount: f64, per_s: f64| amount / per_s;
         let price_of = |seconds: f64| per_hour.map(|price| price * seconds / 3600.0);
-        let hours = self.samples.map(|samples| seconds_of(samples as f64, throughput.samples_per_s) / 3600.0);
+        let hours = self
+            .samples
+            .map(|samples| seconds_of(samples as f64, throughput.samples_per_s) / 3600.0);
         let kwh_at_most = hours.and_then(|hours| Some(device.board_watts? as f64 / 1e3 * hours * gpus));
         Some(RunCost {
             step_ms: time.step * 1e3,
             samples_per_s: throughput.samples_per_s,
             tokens_per_s: throughput.tokens_per_s,
             per_hour,
-            per_million_tokens: throughput.tokens_per_s.and_then(|per_s| price_of(seconds_of(1e6, per_s))),
+            per_million_tokens: throughput
+                .tokens_per_s
+                .and_then(|per_s| price_of(seconds_of(1e6, per_s))),
             per_thousand_samples: price_of(seconds_of(1e3, throughput.samples_per_s)),
             hours,
             run: hours.and_then(|hours| price_of(hours * 3600.0)),

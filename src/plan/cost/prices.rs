@@ -96,7 +96,10 @@ impl Prices {
         } else if text.starts_with(['[', '{']) {
             serde_json::from_str(text).map_err(|error| PricesError::Form(error.to_string()))?
         } else {
-            let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+            let mut reader = csv::ReaderBuilder::new()
+                .trim(csv::Trim::All)
+                .comment(Some(b'#'))
+                .from_reader(text.as_bytes());
             let rows: Result<_, _> = reader.deserialize().collect();
             rows.map_err(|error| PricesError::Form(error.to_string()))?
         };
@@ -183,6 +186,12 @@ impl Prices {
         self.0.iter().map(|(_, price)| price)
     }
 
+    /// First and last day of the prices; `None` if no row has one.
+    pub fn days(&self) -> Option<[&str; 2]> {
+        let all = || self.rows().filter_map(|price| price.date.as_deref());
+        Some([all().min()?, all().max()?])
+    }
+
     /// Returns true if no card has a price.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -211,7 +220,11 @@ impl Prices {
             ];
             let _ = writer.write_record(cells);
         }
-        writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+        writer
+            .into_inner()
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .unwrap_or_default()
     }
 }
 
@@ -220,18 +233,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const CSV: &str = "card,per_hour,currency,date,source\nH100,2.5,USD,2026-11-01,our contract\n\"RTX 4090\", 0.4,,,\n";
+    const CSV: &str =
+        "card,per_hour,currency,date,source\nH100,2.5,USD,2026-11-01,our contract\n\"RTX 4090\", 0.4,,,\n";
 
     #[test]
     fn a_table_and_json_say_the_same() {
         let prices = Prices::read(CSV).expect("it is a list");
         let h100 = Device::by_name("H100 SXM").expect("it is known");
         assert_eq!((prices.per_hour(h100), prices.currency()), (Some(2.5), Some("USD")));
-        assert_eq!(prices.row(h100).and_then(|row| row.source.as_deref()), Some("our contract"));
+        assert_eq!(
+            prices.row(h100).and_then(|row| row.source.as_deref()),
+            Some("our contract")
+        );
         assert_eq!(Prices::read(&prices.to_json()), Ok(prices.clone()));
         assert_eq!(Prices::read(&prices.to_csv()), Ok(prices));
         let short = Prices::read("price_per_hour,card\n1.5,A100").expect("columns come in any order");
-        assert_eq!(short.cards().map(|card| card.name).collect::<Vec<_>>(), ["A100 80GB SXM"]);
+        assert_eq!(
+            short.cards().map(|card| card.name).collect::<Vec<_>>(),
+            ["A100 80GB SXM"]
+        );
         assert!(Prices::read(" \n").expect("nothing is a list").is_empty());
     }
 
@@ -241,8 +261,14 @@ mod tests {
             ("card,per_hour\nH100,2\nRTX 9999,1", "row 2: "),
             ("card,per_hour\nH100,-1", "row 1: the price of H100 SXM is -1"),
             ("card,per_hour\nH100,NaN", "is NaN"),
-            ("card,per_hour\nH100,2\nH100 SXM,3", "row 2: H100 SXM has a price already"),
-            ("card,per_hour,currency\nH100,2,USD\nA100,2,EUR", "row 2: prices are in USD and in EUR"),
+            (
+                "card,per_hour\nH100,2\nH100 SXM,3",
+                "row 2: H100 SXM has a price already",
+            ),
+            (
+                "card,per_hour,currency\nH100,2,USD\nA100,2,EUR",
+                "row 2: prices are in USD and in EUR",
+            ),
             ("card,hourly\nH100,2", "columns card, per_hour"),
             ("[{\"card\": \"H100\"}]", "per_hour"),
             ("{}", "a list of prices is CSV"),
@@ -250,7 +276,10 @@ mod tests {
             let error = Prices::read(text).expect_err(text).to_string();
             assert!(error.contains(words), "{text}: {error}");
         }
-        assert!(matches!(Prices::read(&" ".repeat(MOST_BYTES + 1)), Err(PricesError::TooLarge(_))));
+        assert!(matches!(
+            Prices::read(&" ".repeat(MOST_BYTES + 1)),
+            Err(PricesError::TooLarge(_))
+        ));
     }
 
     #[test]

@@ -40,12 +40,18 @@ fn a_run_costs_its_time_at_the_price_of_all_cards() {
         near(cost.hours, 100.0 / cost.samples_per_s);
         near(cost.run, 100.0 / cost.samples_per_s * 3.0 * gpus as f64);
         near(cost.per_thousand_samples, cost.run.expect("known") / 360.0);
-        near(cost.per_million_tokens, cost.per_thousand_samples.expect("known") * 1e3 / 512.0);
+        near(
+            cost.per_million_tokens,
+            cost.per_thousand_samples.expect("known") * 1e3 / 512.0,
+        );
         near(cost.kwh_at_most, 0.7 * cost.hours.expect("known") * gpus as f64);
         near(cost.kg_co2_at_most, cost.kwh_at_most.expect("known") * 0.4);
     }
     let unpriced = on(&question, "A100", 1).cost.expect("it fits");
-    assert_eq!((unpriced.per_hour, unpriced.run, unpriced.per_million_tokens), (None, None, None));
+    assert_eq!(
+        (unpriced.per_hour, unpriced.run, unpriced.per_million_tokens),
+        (None, None, None)
+    );
     assert!(unpriced.hours.is_some());
 }
 
@@ -71,7 +77,10 @@ fn several_share_by_the_first_that_fits() {
     let alone = on(&question, "H100", 1);
     assert!(matches!(&alone.fit, Ok(fit) if fit.verdict == Verdict::Oom) && alone.cost.is_none());
     let shared = on(&question, "H100", 8);
-    assert!(matches!(shared.strategy, Some(Strategy::Zero1 | Strategy::Fsdp)), "{shared:?}");
+    assert!(
+        matches!(shared.strategy, Some(Strategy::Zero1 | Strategy::Fsdp)),
+        "{shared:?}"
+    );
     assert!(matches!(&shared.fit, Ok(fit) if fit.verdict != Verdict::Oom) && shared.cost.is_some());
     let said = CostQuestion {
         parallel: Some(Parallel {
@@ -118,5 +127,9 @@ fn rows_are_ranked_by_price_and_what_does_not_run_is_behind() {
     assert_eq!(names(&rows)[0], "H200");
     assert_eq!(cards(&prices, Some(card("A100"))).len(), 4);
     assert_eq!(cards(&prices, Some(card("L4"))).len(), 3);
-    assert!(cards(&Prices::default(), None).iter().all(|card| card.vendor.is_driven_by_cuda()));
+    assert!(
+        cards(&Prices::default(), None)
+            .iter()
+            .all(|card| card.vendor.is_driven_by_cuda())
+    );
 }

@@ -16,6 +16,7 @@ use super::numbers::Numbers;
 use super::peak::Peak;
 use super::phases::Phases;
 use super::pin::Pinned;
+use super::printed::PrintedSetup;
 use super::sections::{Contents, Section, StickyVerdict};
 use super::time::TimeCard;
 use super::verdict::{GradeMark, NotCuda, NotThisRun, VerdictLine};
@@ -103,6 +104,7 @@ fn Ran(trains: bool) -> impl IntoView {
             </div>
         </section>
         <Contents of=sections.collect() />
+        <PrintedSetup />
         <DatasetPlace />
         <Pinned />
         <Warnings />

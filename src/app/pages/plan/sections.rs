@@ -66,7 +66,8 @@ impl Section {
         }
     }
 
-    fn name(self, i18n: Words) -> &'static str {
+    /// Its name, as the list of sections has it.
+    pub fn name(self, i18n: Words) -> &'static str {
         match self {
             Self::Figures => t_string!(i18n, plan.section_figures),
             Self::Time => t_string!(i18n, plan.section_time),

@@ -7,7 +7,7 @@ use vramscope_engine::setup::Setting;
 
 use super::controls::card_options;
 use super::model_source::{HubPlace, model_options, takes_model};
-use super::own_card::OwnCard;
+use super::own_card::{OwnCard, Said};
 use super::settings::Shown;
 use crate::i18n::{t, use_i18n};
 use crate::part::{part, text};
@@ -28,9 +28,8 @@ const SAID: [Key; 4] = [
 #[component]
 pub fn Sentence() -> impl IntoView {
     let i18n = use_i18n();
-    let (store, given, simulation) = (Store::get(), Given::get(), Simulation::get());
+    let (store, simulation) = (Store::get(), Simulation::get());
     let shown = Shown::new();
-    let said = RwSignal::new(None);
     let other = takes_model(store);
     // A configuration that nobody has named is the model, whatever was chosen before.
     let named = Memo::new(move |_| {
@@ -46,7 +45,6 @@ pub fn Sentence() -> impl IntoView {
         known.map(|error| error.to_string())
     };
     let error = Memo::new(move |_| errors.iter().find_map(|error| error.get()).or_else(card_error));
-    let is_open = given.all_settings;
     let trains = Memo::new(move |_| shown.has(Setting::Freeze));
     view! {
         <section class="say" data-testid="sentence">
@@ -70,27 +68,39 @@ pub fn Sentence() -> impl IntoView {
                 <span class="say-words">{t!(i18n, intake.batch)}</span>
                 <SayNumber key=Setting::Batch />
             </form>
-            <div class="say-tools">
-                <button
-                    type="button"
-                    class="tool"
-                    data-testid="all-settings"
-                    aria-expanded=text(move || is_open.get().to_string())
-                    aria-controls="settings"
-                    on:click=move |_| is_open.update(|open| *open = !*open)
-                >
-                    {t!(i18n, intake.all_settings)}
-                </button>
-                <OwnCard said />
-                <span class="muted small" role="status" data-testid="own-card-said">
-                    {text(move || said.with(|said: &Option<super::own_card::Said>| said.as_ref().map_or_else(String::new, |said| said.words(i18n))))}
-                </span>
-            </div>
+            <SayTools />
             {part(move || {
                 let words = error.get()?;
                 Some(view! { <p class="field-error" role="alert" data-testid="say-error">{words}</p> }.into_any())
             })}
             <HubPlace take=other />
         </section>
+    }
+}
+
+/// The ways to all settings and to this machine's card.
+#[component]
+fn SayTools() -> impl IntoView {
+    let i18n = use_i18n();
+    let is_open = Given::get().all_settings;
+    let said = RwSignal::new(None::<Said>);
+    let words = move || said.with(|said| said.as_ref().map_or_else(String::new, |said| said.words(i18n)));
+    view! {
+        <div class="say-tools">
+            <button
+                type="button"
+                class="tool"
+                data-testid="all-settings"
+                aria-expanded=text(move || is_open.get().to_string())
+                aria-controls="settings"
+                on:click=move |_| is_open.update(|open| *open = !*open)
+            >
+                {t!(i18n, intake.all_settings)}
+            </button>
+            <OwnCard said />
+            <span class="muted small" role="status" data-testid="own-card-said">
+                {text(words)}
+            </span>
+        </div>
     }
 }

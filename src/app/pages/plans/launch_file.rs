@@ -35,52 +35,74 @@ pub fn LaunchFile() -> impl IntoView {
         same.or(takes.first()).copied()
     });
     let written = Memo::new(move |_| Some(commented(store, form.get()?, made.get()?.write(form.get()?).ok()?)));
+    let body = part(move || {
+        let takes = made.get()?.takes();
+        let view = match takes.is_empty() {
+            true => view! { <p class="muted" data-testid="launch-file-none">{t!(i18n, make_fit.none)}</p> }.into_any(),
+            false => view! {
+                <Tools takes form chosen written />
+                <pre
+                    class="command"
+                    tabindex="0"
+                    aria-label=move || t_string!(i18n, make_fit.file)
+                    data-testid="launch-file-text"
+                >
+                    <code>{move || written.get()}</code>
+                </pre>
+            }
+            .into_any(),
+        };
+        Some(view)
+    });
+    view! {
+        <section class="make-fit" aria-label=move || t_string!(i18n, make_fit.file) data-testid="launch-file-panel">
+            {body}
+        </section>
+    }
+}
+
+/// Menu of the tools, and the buttons.
+#[component]
+fn Tools(
+    /// Tools that take the setup.
+    takes: Vec<ExportFormat>,
+    /// The tool on screen.
+    form: Memo<Option<ExportFormat>>,
+    /// Name of the tool that was chosen.
+    chosen: RwSignal<Option<String>>,
+    /// Its file.
+    written: Memo<Option<String>>,
+) -> impl IntoView {
+    let i18n = use_i18n();
     let text = move || written.get_untracked().unwrap_or_default();
     let save = move |_| {
         if let Some(form) = form.get_untracked() {
             save_text(&text(), "text/plain", names(form).1);
         }
     };
-    let body = part(move || {
-        let takes = made.get()?.takes();
-        if takes.is_empty() {
-            return Some(
-                view! { <p class="muted" data-testid="launch-file-none">{t!(i18n, make_fit.none)}</p> }.into_any(),
-            );
-        }
-        let now = form.get();
-        let options = takes.into_iter().map(|form| {
-            view! { <option value=form.name() selected=Some(form) == now>{names(form).0}</option> }
-        });
-        let options: Vec<_> = options.collect();
-        let view = view! {
-            <div class="make-fit-head">
-                <label class="tool-select">
-                    <span class="offscreen">{t!(i18n, recommend.tool)}</span>
-                    <select
-                        data-testid="launch-file-tool"
-                        on:change:target=move |event| chosen.set(Some(event.target().value()))
-                    >
-                        {options}
-                    </select>
-                </label>
-                <div class="export-tools">
-                    <CopyButton text label=|i18n| t_string!(i18n, make_fit.copy) testid="launch-file-copy" />
-                    <button type="button" class="tool" data-testid="launch-file-save" on:click=save>
-                        {t!(i18n, make_fit.save)}
-                    </button>
-                </div>
-            </div>
-            <pre class="command" tabindex="0" aria-label=move || t_string!(i18n, make_fit.file) data-testid="launch-file-text">
-                <code>{move || written.get()}</code>
-            </pre>
-        };
-        Some(view.into_any())
+    let now = form.get();
+    let options = takes.into_iter().map(|form| {
+        view! { <option value=form.name() selected=Some(form) == now>{names(form).0}</option> }
     });
+    let options: Vec<_> = options.collect();
     view! {
-        <section class="make-fit" aria-label=move || t_string!(i18n, make_fit.file) data-testid="launch-file-panel">
-            {body}
-        </section>
+        <div class="make-fit-head">
+            <label class="tool-select">
+                <span class="offscreen">{t!(i18n, recommend.tool)}</span>
+                <select
+                    data-testid="launch-file-tool"
+                    on:change:target=move |event| chosen.set(Some(event.target().value()))
+                >
+                    {options}
+                </select>
+            </label>
+            <div class="export-tools">
+                <CopyButton text label=|i18n| t_string!(i18n, make_fit.copy) testid="launch-file-copy" />
+                <button type="button" class="tool" data-testid="launch-file-save" on:click=save>
+                    {t!(i18n, make_fit.save)}
+                </button>
+            </div>
+        </div>
     }
 }
 

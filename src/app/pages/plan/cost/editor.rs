@@ -1,7 +1,5 @@
 //! Prices of cards, typed, opened from a file or saved to one.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 use vramscope_engine::device::Device;
 use vramscope_plan::cost::{Price, Prices};
@@ -18,7 +16,10 @@ use crate::widgets::{OpenFiles, dropped, read_text};
 pub fn PriceEditor(list: PriceList) -> impl IntoView {
     let i18n = use_i18n();
     let is_empty = Memo::new(move |_| list.prices.with(|prices| prices.is_empty()));
-    let names = Memo::new(move |_| list.prices.with(|prices| prices.cards().map(|card| card.name).collect::<Vec<_>>()));
+    let names = Memo::new(move |_| {
+        list.prices
+            .with(|prices| prices.cards().map(|card| card.name).collect::<Vec<_>>())
+    });
     let take = Callback::new(move |files: Vec<gloo_file::File>| {
         if let Some(file) = files.first() {
             read_text(file, move |text| list.take(&text));
@@ -73,11 +74,14 @@ pub fn PriceEditor(list: PriceList) -> impl IntoView {
     }
 }
 
-/// First and last day of the prices; `None` if no row has one.
-fn of_when(prices: &Arc<Prices>) -> Option<String> {
-    let dates = prices.rows().filter_map(|price| price.date.as_deref());
-    let (first, last) = (dates.clone().min()?, dates.max()?);
-    Some(if first == last { first.to_owned() } else { format!("{first} – {last}") })
+/// The days of the prices, in words; `None` if no row has one.
+fn of_when(prices: &Prices) -> Option<String> {
+    let [first, last] = prices.days()?;
+    Some(if first == last {
+        first.to_owned()
+    } else {
+        format!("{first} – {last}")
+    })
 }
 
 /// The price of one card, which can be changed and removed.
@@ -134,7 +138,12 @@ fn PriceRow(list: PriceList, name: &'static str) -> impl IntoView {
 
 /// Day and source of a price.
 fn about(price: &Price) -> String {
-    [&price.date, &price.source].into_iter().flatten().cloned().collect::<Vec<_>>().join(" · ")
+    [&price.date, &price.source]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" · ")
 }
 
 /// A price as people write it, with a point or a comma.
@@ -148,13 +157,24 @@ fn amount(typed: &str) -> Option<f64> {
 #[component]
 fn AddCard(list: PriceList) -> impl IntoView {
     let i18n = use_i18n();
-    let meant = Memo::new(move |_| Simulation::get().card().and_then(Result::ok).map(|card| card.name.clone()));
+    let meant = Memo::new(move |_| {
+        Simulation::get()
+            .card()
+            .and_then(Result::ok)
+            .map(|card| card.name.clone())
+    });
     let chosen = RwSignal::new(None::<String>);
     let typed = RwSignal::new(String::new());
     let is_open = move |name: &str| list.prices.with(|prices| prices.cards().all(|card| card.name != name));
     let now = Memo::new(move |_| {
         let wanted = chosen.get().or_else(|| meant.get()).filter(|name| is_open(name));
-        wanted.or_else(|| Device::all().iter().map(|card| card.name).find(|name| is_open(name)).map(str::to_owned))
+        wanted.or_else(|| {
+            Device::all()
+                .iter()
+                .map(|card| card.name)
+                .find(|name| is_open(name))
+                .map(str::to_owned)
+        })
     });
     let options = move || {
         let open = Device::all().iter().map(|card| card.name).filter(|name| is_open(name));
@@ -176,7 +196,9 @@ fn AddCard(list: PriceList) -> impl IntoView {
                 typed.set(String::new());
                 chosen.set(None);
             }
-            _ => list.fault.set(Some(t_string!(i18n, cost.no_amount, text = typed.get_untracked()))),
+            _ => list
+                .fault
+                .set(Some(t_string!(i18n, cost.no_amount, text = typed.get_untracked()))),
         }
     };
     view! {

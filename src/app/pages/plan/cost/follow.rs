@@ -44,7 +44,12 @@ impl Following {
         };
         let asked = Memo::new(move |_| {
             let mut entries = store.reading().with(Reading::entries);
-            entries.set(Key::Samples, store.reading().with(|reading| reading.good.get(Key::Samples).to_owned()));
+            entries.set(
+                Key::Samples,
+                store
+                    .reading()
+                    .with(|reading| reading.good.get(Key::Samples).to_owned()),
+            );
             entries
         });
         Effect::new(move || {

@@ -50,7 +50,9 @@ impl PriceList {
             spawn_local(async move {
                 let got = get(PUBLISHED, "").await;
                 let team = Prices::read(&got.text).ok().filter(|_| got.status == 200);
-                let Some(team) = team.filter(|team| !team.is_empty()) else { return };
+                let Some(team) = team.filter(|team| !team.is_empty()) else {
+                    return;
+                };
                 let is_open = list.prices.try_with_untracked(|prices| prices.is_empty()) == Some(true);
                 if is_open {
                     list.whose.set(Whose::Team);
@@ -95,5 +97,10 @@ impl PriceList {
 /// The day on this machine's calendar, such as `2026-11-29`.
 fn today() -> String {
     let now = js_sys::Date::new_0();
-    format!("{:04}-{:02}-{:02}", now.get_full_year(), now.get_month() + 1, now.get_date())
+    format!(
+        "{:04}-{:02}-{:02}",
+        now.get_full_year(),
+        now.get_month() + 1,
+        now.get_date()
+    )
 }

@@ -30,7 +30,12 @@ pub fn CostTable(following: Following, list: PriceList) -> impl IntoView {
         if rows.is_empty() {
             let progress = following.progress.get();
             let words = match following.is_waiting.get() {
-                true => t_string!(i18n, sweep.computing, done = grouped(progress.done.into()), of = grouped(progress.of.into())),
+                true => t_string!(
+                    i18n,
+                    sweep.computing,
+                    done = grouped(progress.done.into()),
+                    of = grouped(progress.of.into())
+                ),
                 false => t_string!(i18n, cost.nothing).to_owned(),
             };
             return Some(view! { <p class="muted" role="status">{words}</p> }.into_any());
@@ -39,7 +44,11 @@ pub fn CostTable(following: Following, list: PriceList) -> impl IntoView {
         let (here, others): (Vec<&CostRow>, Vec<&CostRow>) = rows.iter().partition(|row| runs(row));
         let most = if all.get() { usize::MAX } else { FIRST };
         let left = here.len().saturating_sub(most);
-        let body = here.iter().take(most).map(|row| shown.row(row, &taken.get())).collect_view();
+        let body = here
+            .iter()
+            .take(most)
+            .map(|row| shown.row(row, &taken.get()))
+            .collect_view();
         let behind = others.iter().map(|row| shown.refused(row)).collect_view();
         let hidden = others.len();
         let behind = (hidden > 0).then(|| {
@@ -101,7 +110,9 @@ impl Shown {
         let by = if has_price { by } else { RankBy::Time };
         let mut shown = Self {
             i18n,
-            currency: list.prices.with(|prices| prices.currency().unwrap_or_default().to_owned()),
+            currency: list
+                .prices
+                .with(|prices| prices.currency().unwrap_or_default().to_owned()),
             has_price,
             has_run: costs().any(|cost| cost.hours.is_some()),
             has_tokens: costs().any(|cost| cost.per_million_tokens.is_some()),
@@ -129,7 +140,9 @@ impl Shown {
             currency => format!("{words}, {currency}"),
         };
         let number = |words: String| view! { <th scope="col" class="plans-number">{words}</th> };
-        let price = self.has_price.then(|| number(of_currency(t_string!(i18n, cost.per_hour))));
+        let price = self
+            .has_price
+            .then(|| number(of_currency(t_string!(i18n, cost.per_hour))));
         let per = match self.has_tokens {
             true => t_string!(i18n, cost.per_tokens),
             false => t_string!(i18n, cost.per_samples),
@@ -162,52 +175,21 @@ impl Shown {
         let is_taken = taken.0 == Some(&*row.card) && taken.1 == row.gpus;
         let fit = row.fit.as_ref().ok();
         let is_tight = fit.is_some_and(|fit| fit.verdict == Verdict::Tight);
-        let share = self.measure(row).map(|value| 100.0 * value / self.most.max(f64::MIN_POSITIVE));
-        let bar = share.map(|share| {
-            view! {
-                <span class="cost-bar" aria-hidden="true">
-                    <span style:width=format!("{share:.1}%")></span>
-                </span>
-            }
-        });
-        let how = row.strategy.map(|strategy| words::choice(i18n, Key::Strategy, strategy.name()));
-        let (card, gpus, strategy) = (row.card.clone(), row.gpus, row.strategy);
-        let store = Store::get();
-        let take = move |_| {
-            let parallel = strategy.map(|strategy| {
-                let said = store.reading().with_untracked(|reading| reading.parallel);
-                let of_this = said.filter(|said| said.strategy == strategy);
-                Parallel {
-                    world: gpus,
-                    strategy,
-                    ..of_this.unwrap_or_default()
-                }
-            });
-            store.edit(|draft| {
-                draft.set(Key::Gpu, card.clone());
-                match &parallel {
-                    Some(parallel) => draft.share(Some(parallel)),
-                    None => draft.set(Key::World, "1"),
-                }
-            });
-        };
         let step = cost.map_or_else(|| t_string!(i18n, cost.untimed).to_owned(), |cost| span(cost.step_ms));
-        let per = cost.and_then(|cost| if self.has_tokens { cost.per_million_tokens } else { cost.per_thousand_samples });
+        let per = cost.and_then(|cost| match self.has_tokens {
+            true => cost.per_million_tokens,
+            false => cost.per_thousand_samples,
+        });
+        let value = cost.and_then(|cost| cost.per_thousand_samples);
         view! {
             <tr
                 class:plans-here=is_taken
                 data-testid="cost-row"
                 data-name=row.card.clone()
                 data-gpus=row.gpus.to_string()
-                data-value=cost.and_then(|cost| cost.per_thousand_samples).map(|value| value.to_string())
+                data-value=value.map(|value| value.to_string())
             >
-                <th scope="row">
-                    <button type="button" class="cost-take" aria-pressed=is_taken.to_string() on:click=take>
-                        {format!("{} × {}", row.gpus, row.card)}
-                    </button>
-                    <small class="muted">{how}</small>
-                    {bar}
-                </th>
+                {self.name(row, is_taken)}
                 <td class="plans-number" class:cost-tight=is_tight>
                     {fit.map(|fit| gib(fit.spare()))}
                 </td>
@@ -219,6 +201,50 @@ impl Shown {
                 {(self.has_run && self.has_price).then(|| number(of(cost.and_then(|cost| cost.run), 2)))}
                 {self.has_energy.then(|| number(of(cost.and_then(|cost| cost.kwh_at_most), 1)))}
             </tr>
+        }
+        .into_any()
+    }
+
+    /// The cards of a row, as a button that takes them for the setup, and a bar of what is ordered by.
+    fn name(&self, row: &CostRow, is_taken: bool) -> AnyView {
+        let share = self
+            .measure(row)
+            .map(|value| 100.0 * value / self.most.max(f64::MIN_POSITIVE));
+        let bar = share.map(|share| {
+            view! {
+                <span class="cost-bar" aria-hidden="true">
+                    <span style:width=format!("{share:.1}%")></span>
+                </span>
+            }
+        });
+        let how = row
+            .strategy
+            .map(|strategy| words::choice(self.i18n, Key::Strategy, strategy.name()));
+        let (store, card, gpus, strategy) = (Store::get(), row.card.clone(), row.gpus, row.strategy);
+        let take = move |_| {
+            let said = store.reading().with_untracked(|reading| reading.parallel);
+            let parallel = strategy.map(|strategy| Parallel {
+                world: gpus,
+                strategy,
+                // Options are of one strategy.
+                ..said.filter(|said| said.strategy == strategy).unwrap_or_default()
+            });
+            store.edit(|draft| {
+                draft.set(Key::Gpu, card.clone());
+                match &parallel {
+                    Some(parallel) => draft.share(Some(parallel)),
+                    None => draft.set(Key::World, "1"),
+                }
+            });
+        };
+        view! {
+            <th scope="row">
+                <button type="button" class="cost-take" aria-pressed=is_taken.to_string() on:click=take>
+                    {format!("{} × {}", row.gpus, row.card)}
+                </button>
+                <small class="muted">{how}</small>
+                {bar}
+            </th>
         }
         .into_any()
     }
@@ -242,5 +268,9 @@ impl Shown {
 }
 
 fn span(ms: f64) -> String {
-    if ms < 1e3 { format!("{ms:.0} ms") } else { format!("{:.2} s", ms / 1e3) }
+    if ms < 1e3 {
+        format!("{ms:.0} ms")
+    } else {
+        format!("{:.2} s", ms / 1e3)
+    }
 }

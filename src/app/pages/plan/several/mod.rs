@@ -4,6 +4,7 @@ mod numbers;
 mod of_one;
 mod on_number;
 mod options;
+mod picture;
 mod sharing;
 
 pub use numbers::NumbersPanel;

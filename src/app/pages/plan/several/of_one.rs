@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use vramscope_engine::setup::Strategy;
 
+use super::picture::Picture;
 use crate::i18n::{Words, t_string, use_i18n};
 use crate::part::text;
 use crate::simulation::Simulation;
@@ -23,6 +24,7 @@ pub fn OfOne() -> impl IntoView {
         <p class="muted small" data-testid="of-one">
             {text(move || words.get().unwrap_or_default())}
         </p>
+        <Picture />
     }
 }
 
@@ -40,7 +42,7 @@ fn told(i18n: Words, run: &RunView, entries: &Draft) -> Option<String> {
 }
 
 /// Stage of a pipeline that is shown, from 0.
-fn stage(run: &RunView) -> Option<String> {
+pub(super) fn stage(run: &RunView) -> Option<String> {
     let warning = run.warnings.iter().find(|warning| warning.code == "stages")?;
     let (_, most) = warning.args.iter().find(|(name, _)| name == "most")?;
     let digits = |c: char| c.is_ascii_digit();
