@@ -1,6 +1,6 @@
 //! Tests of costs by card.
 
-use vramscope_engine::setup::{Checkpointing, Freeze};
+use vramscope_engine::setup::Checkpointing;
 use vramscope_time::{H200, Measured};
 
 use super::*;
@@ -61,7 +61,6 @@ fn several_share_by_the_first_that_fits() {
     let model = Model::from_catalogue("llama3.1-8b").expect("it is built in");
     let setup = Setup {
         seq: 1024,
-        freeze: Freeze::None,
         ckpt: Checkpointing::Full,
         ..Setup::default()
     };
