@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use vramscope_engine::simulate::simulate_on;
 use vramscope_engine::tape::Gpu;
-use vramscope_engine::{Case, Model};
-use vramscope_tests::rows;
+use vramscope_engine::{Case, Model, Report};
+use vramscope_tests::{ledger, rows};
 
 /// Reentrant checkpoints (`use_reentrant=True`) of each family that checkpoints.
 const REENTRANT: &str = "data/truth/reentrant.jsonl.gz";
@@ -19,28 +19,32 @@ struct Row {
     case: Value,
     config: Value,
     peak: Option<u64>,
+    reserved: Option<u64>,
     error: Option<String>,
 }
 
 impl Row {
-    fn predict(&self) -> Result<u64, String> {
+    fn predict(&self) -> Result<Report, String> {
         let case = Case::from_json(&self.case.to_string()).map_err(|error| error.to_string())?;
         let setup = case.ok_or("an empty case")?.setup;
         let model = Model::from_config_for(&self.config.to_string(), &setup).map_err(|error| error.to_string())?;
-        let report = simulate_on(&model, &setup, Gpu::H200).map_err(|error| error.to_string())?;
-        Ok(report.steady.peak().get())
+        simulate_on(&model, &setup, Gpu::H200).map_err(|error| error.to_string())
     }
 }
 
-/// Relative errors of the peaks of a file's runs.
-fn errors(file: &str) -> Vec<f64> {
+/// Relative errors of the peaks of a file's runs, which are a source of the ledger.
+fn errors(file: &str, source: &str) -> Vec<f64> {
     let rows: Vec<Row> = rows(file);
     let of = |row: &Row| {
-        let measured = row.peak?;
+        let measured = (row.peak?, row.reserved.unwrap_or_default());
         let predicted = row.predict().unwrap_or_else(|error| panic!("{error}: {}", row.case));
-        Some(predicted as f64 / measured as f64 - 1.0)
+        let run = ledger::Run::of(&row.case, measured, Ok::<_, String>(&predicted));
+        let error = predicted.steady.peak().get() as f64 / measured.0 as f64 - 1.0;
+        Some((run, error))
     };
-    rows.iter().filter_map(of).collect()
+    let (runs, errors): (Vec<_>, Vec<_>) = rows.iter().filter_map(of).unzip();
+    ledger::hold(source, runs);
+    errors
 }
 
 /// Number of errors that are no larger than a limit.
@@ -52,7 +56,7 @@ fn within(errors: &[f64], limit: f64) -> usize {
 /// of which autograd makes a gradient of zeros.
 #[test]
 fn reentrant_checkpoints_are_predicted() {
-    let errors = errors(REENTRANT);
+    let errors = errors(REENTRANT, "reentrant");
     assert!(within(&errors, 0.0) >= 217, "{errors:?}");
     assert!(within(&errors, 0.001) >= 240, "{errors:?}");
     assert_eq!(within(&errors, 0.021), errors.len(), "{errors:?}");
@@ -61,7 +65,7 @@ fn reentrant_checkpoints_are_predicted() {
 /// Of 132 runs 128 are exact; the farthest is 0.1% off, of transformers' Adafactor.
 #[test]
 fn hybrids_are_predicted() {
-    let errors = errors(HYBRIDS);
+    let errors = errors(HYBRIDS, "hybrids");
     assert!(within(&errors, 0.0) >= 128, "{errors:?}");
     assert_eq!(within(&errors, 0.0011), errors.len(), "{errors:?}");
 }
