@@ -6,7 +6,7 @@ mod refusal;
 
 pub use amount::{count, tensors};
 pub use derivation::{basis, numbers, quantity, row, source, symbols};
-pub use refusal::{refusal, setup as setup_refusal};
+pub use refusal::{change, refusal, setup as setup_refusal};
 
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::format::gib;

@@ -24,6 +24,7 @@ mod hub;
 mod keyboard;
 mod languages;
 mod launch;
+mod launch_walk;
 mod links;
 mod loading;
 mod look;

@@ -13,6 +13,7 @@ mod prefetch;
 mod progress;
 mod say;
 mod switch;
+mod ways;
 
 pub use choice::{Segments, Select};
 pub use combobox::{ComboOption, Combobox, TakesOther};
@@ -27,3 +28,4 @@ pub use prefetch::is_typing;
 pub use progress::ProgressLine;
 pub use say::{SayChoice, SayNumber};
 pub use switch::Switch;
+pub use ways::{WaysOut, take_way};

@@ -91,7 +91,8 @@ fn with_ways(i18n: Words, message: String, reason: String, ways: &[Change]) -> S
     t_string!(i18n, refusal.ways_out, message, reason, ways)
 }
 
-fn change(i18n: Words, change: &Change) -> String {
+/// Says a way out.
+pub fn change(i18n: Words, change: &Change) -> String {
     let (each, whole): (Vec<String>, fn(Words, String) -> String) = match change {
         Change::Set(all) => {
             let one = |(name, value): &(_, _)| {

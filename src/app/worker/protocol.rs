@@ -34,6 +34,8 @@ pub enum Slot {
     Export,
     /// Files that start a run.
     Launch,
+    /// The run that they start.
+    LaunchRun,
     /// Prefetched runs for the values that the focused entry may take next.
     Prefetch,
     /// Time breakdown of the run's step.

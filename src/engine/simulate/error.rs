@@ -255,6 +255,15 @@ impl SimulateError {
         }
     }
 
+    /// Ways out, of which each was tried: a setup with one of them runs.
+    pub fn ways(&self) -> &[Change] {
+        match self {
+            Self::NotSimulated { ways, .. } => ways,
+            Self::Parallel(why) => &why.ways,
+            _ => &[],
+        }
+    }
+
     /// The entry, by its name in a case, whose value is out of its range; `None` for other reasons.
     pub fn entry_out_of_range(&self) -> Option<&str> {
         match self {

@@ -2,6 +2,7 @@
 
 mod answer;
 mod begin;
+mod figure;
 mod files;
 mod lists;
 mod phrases;
@@ -10,17 +11,21 @@ mod take;
 use leptos::html;
 use leptos::prelude::*;
 use vramscope_engine::Model;
+use vramscope_engine::setup::Setting;
+use vramscope_engine::simulate::Change;
 
 use crate::hub::{Sought, Taken};
 use crate::i18n::use_i18n;
 use crate::lazy::{Lazy, LazyPart};
 use crate::part::part;
 use crate::shell::{Given, LaunchUse, OpenLaunch, Store};
-use crate::state::Reading;
+use crate::state::{Draft, Reading};
+use crate::widgets::take_way;
 use crate::worker::launched::{FoundModel, LaunchAnswer, LaunchText, Launched};
 use crate::worker::{Answer, Ask, Engine, Slot};
 use answer::AnswerView;
 use begin::Begin;
+use figure::Figure;
 use files::Files;
 pub use phrases::Phrases;
 use take::Take;
@@ -35,6 +40,8 @@ struct Looked {
     square: RwSignal<Option<String>>,
     /// What was found for the name of the files' model.
     found: RwSignal<Option<FoundModel>>,
+    /// Ways out of a refusal that the person took.
+    ways: RwSignal<Vec<Change>>,
 }
 
 impl Looked {
@@ -45,6 +52,7 @@ impl Looked {
             answer: RwSignal::new(None),
             square: RwSignal::new(None),
             found: RwSignal::new(None),
+            ways: RwSignal::default(),
         };
         let (engine, reading) = (Engine::get(), Store::get().reading());
         let entries = Memo::new(move |_| reading.with(Reading::entries));
@@ -52,6 +60,7 @@ impl Looked {
         Effect::new(move || {
             let texts = texts.get();
             looked.square.set(None);
+            looked.ways.set(Vec::new());
             if texts.is_empty() {
                 looked.answer.set(None);
                 return engine.cancel(Slot::Launch);
@@ -74,6 +83,19 @@ impl Looked {
 
     fn get() -> Self {
         expect_context()
+    }
+
+    /// The setup that the files give, with what the person took of it; `None` where there is none, or another run's.
+    fn setup(self) -> Option<Draft> {
+        let read = self.answer.get()?.ok()?;
+        // Of another run no figure is of use.
+        let mut entries = read.entries.ok().filter(|_| read.another_run.is_empty())?;
+        if let Some(side) = self.square.get() {
+            entries.set(Setting::ImageSizes, format!("{side}x{side}"));
+        }
+        self.ways
+            .with(|ways| ways.iter().for_each(|way| take_way(&mut entries, way)));
+        Some(entries)
     }
 
     /// Name of a model that is looked for: the files' own, or one that was chosen in its place; empty if it is known.
@@ -166,6 +188,7 @@ pub fn LaunchDialog() -> impl IntoView {
             true => view! {
                 <Files />
                 {model.clone()}
+                <Figure />
                 <AnswerView />
             }
             .into_any(),

@@ -1,7 +1,6 @@
 //! Buttons that take the setup of the files.
 
 use leptos::prelude::*;
-use vramscope_engine::setup::Setting;
 
 use super::Looked;
 use super::phrases::Phrases;
@@ -19,11 +18,7 @@ pub fn Take() -> impl IntoView {
     let store = Store::get();
     part(move || {
         let read = looked.answer.get()?.ok()?;
-        // Of another run no figure is of use.
-        let mut entries = read.entries.clone().ok().filter(|_| read.another_run.is_empty())?;
-        if let Some(side) = looked.square.get() {
-            entries.set(Setting::ImageSizes, format!("{side}x{side}"));
-        }
+        let entries = looked.setup()?;
         let words = phrases.now();
         let use_as = looked.use_as();
         let rest = leaves_out(&read);

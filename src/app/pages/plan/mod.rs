@@ -75,7 +75,7 @@ pub use several::{NumbersPanel, OfOne, Sharing};
 pub use sweep::SweepPanel;
 pub use time::{TimeCard, TimePanel, time_entries};
 pub use timeline::TimelinePanel;
-pub use verdict::{NotCuda, NotThisRun, VerdictLine};
+pub use verdict::{Icon, NotCuda, NotThisRun, VerdictLine, detail, grade_words, headline};
 pub use warnings::Warnings;
 pub use what_if::{Changed, Group, NoEffect, Trials, listed};
 pub use widget::PlanWidget;

@@ -1,11 +1,14 @@
 //! Reason why there is no run, and the way on.
 
 use leptos::prelude::*;
+use vramscope_engine::simulate::Change;
 
 use crate::i18n::{t, t_string, use_i18n};
 use crate::part::part;
+use crate::shell::Store;
 use crate::simulation::{Outcome, Simulation};
 use crate::state::Route;
+use crate::widgets::{WaysOut, take_way};
 use crate::words;
 use crate::worker::Refusal;
 
@@ -28,7 +31,8 @@ fn Record() -> impl IntoView {
 #[component]
 pub fn RefusedPanel() -> impl IntoView {
     let i18n = use_i18n();
-    let outcome = Simulation::get().outcome;
+    let (outcome, store) = (Simulation::get().outcome, Store::get());
+    let take = Callback::new(move |way: Change| store.edit(|draft| take_way(draft, &way)));
     part(move || {
         let Outcome::Refused(why) = outcome.get() else {
             return None;
@@ -42,6 +46,7 @@ pub fn RefusedPanel() -> impl IntoView {
                 <section class="card refusal" role="alert" data-testid="refusal">
                     <h2>{title}</h2>
                     <p class="refusal-message">{words::refusal(i18n, &why)}</p>
+                    <WaysOut why=why.clone() take />
                     <p class="muted">{t!(i18n, refusal.kept)}</p>
                     {matches!(why, Refusal::Model(_)).then(|| view! { <Record /> })}
                 </section>

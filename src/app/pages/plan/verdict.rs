@@ -214,18 +214,23 @@ pub fn GradeMark() -> impl IntoView {
         card.fit.compiled.is_none().then(|| Grade::of(&card.left_out))
     });
     part(move || {
-        let grade = grade.get()?;
-        let (name, words) = match grade {
-            Grade::Exact => ("exact", t_string!(i18n, verdict.grade_exact)),
-            Grade::AtMost => ("at_most", t_string!(i18n, verdict.grade_at_most)),
-            Grade::AtLeast => ("at_least", t_string!(i18n, verdict.grade_at_least)),
-            _ => ("unknown", t_string!(i18n, verdict.grade_unknown)),
-        };
+        let (name, words) = grade_words(i18n, grade.get()?);
         Some(view! { <span class="badge" data-testid="grade" data-value=name>{words}</span> }.into_any())
     })
 }
 
-pub(super) fn headline(i18n: Words, card: &Card) -> String {
+/// Name of a grade, by which tests and scripts find it, and its words.
+pub fn grade_words(i18n: Words, grade: Grade) -> (&'static str, &'static str) {
+    match grade {
+        Grade::Exact => ("exact", t_string!(i18n, verdict.grade_exact)),
+        Grade::AtMost => ("at_most", t_string!(i18n, verdict.grade_at_most)),
+        Grade::AtLeast => ("at_least", t_string!(i18n, verdict.grade_at_least)),
+        _ => ("unknown", t_string!(i18n, verdict.grade_unknown)),
+    }
+}
+
+/// Verdict on a card in words; of a run of which something is left out, it says so.
+pub fn headline(i18n: Words, card: &Card) -> String {
     let verdict = verdict_words(i18n, card);
     match card.left_out.is_empty() {
         true => verdict,
@@ -242,7 +247,8 @@ fn verdict_words(i18n: Words, card: &Card) -> String {
     }
 }
 
-pub(super) fn detail(i18n: Words, fit: &Fit) -> String {
+/// Memory needed, memory available, and the difference, in words.
+pub fn detail(i18n: Words, fit: &Fit) -> String {
     let (needed, room) = (gib(fit.needed), gib(fit.room));
     let words = match Form::of(fit) {
         Form::Range => {
@@ -370,7 +376,7 @@ fn number(quantity: Quantity, of: fn(&Fit) -> Bytes) -> AnyView {
 
 /// Icon of the verdict, so that it is not conveyed by colour alone.
 #[component]
-pub(super) fn Icon(verdict: Verdict) -> impl IntoView {
+pub fn Icon(verdict: Verdict) -> impl IntoView {
     let path = match verdict {
         Verdict::Fits => "M7 12.5l3.5 3.5 7-8",
         Verdict::Tight => "M12 6.5v7M12 17v.5",

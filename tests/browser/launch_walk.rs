@@ -1,0 +1,103 @@
+//! Twelve files that start runs, walked on the page: file in, answer, way out, launch file back.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use thirtyfour::error::WebDriverResult;
+
+use crate::Page;
+use crate::page::with_page;
+use crate::same_bytes::binary;
+
+/// Files of `tests/data/launch`: four tools, scripts and recipes, one GPU and several.
+const FILES: [&str; 12] = [
+    "axolotl_gemma3_qlora.yaml",
+    "axolotl_llama_full.yaml",
+    "axolotl_qwen2_5_vl.yaml",
+    "llama_factory_qwen3_lora.sh",
+    "llama_factory_qwen3_vl_full.yaml",
+    "llama_factory_qwen3_vl_lora.yaml",
+    "ms_swift_ocr.sh",
+    "ms_swift_qlora.sh",
+    "ms_swift_zero2.sh",
+    "trl_dpo_qwen2_5_vl.sh",
+    "trl_sft.yaml",
+    "trl_sft_llava.sh",
+];
+
+/// Drops a file onto the page.
+const DROP: &str = "const data = new DataTransfer(); \
+    data.items.add(new File([arguments[1]], arguments[0])); \
+    document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))";
+
+fn path(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("data/launch")
+        .join(name)
+}
+
+/// What the command line says that the file needs; `None` if it refuses it.
+fn needed(name: &str) -> Option<u64> {
+    let mut command = Command::new(binary());
+    command.args(["estimate", "--format", "json", "--gpu", "H200", "--offline", "--launch"]);
+    let output = command.arg(path(name)).output().expect("the binary starts");
+    let answer: Value = serde_json::from_slice(&output.stdout).ok()?;
+    answer["target"]["needed"].as_u64()
+}
+
+/// Goes through one file; returns what the page says that it needs, and whether a way out was taken.
+async fn walk(page: &Page, name: &str) -> WebDriverResult<(Option<u64>, bool)> {
+    page.go("#/?model=gpt2&gpu=H200").await?;
+    page.value("verdict").present().await?;
+    let text = std::fs::read_to_string(path(name)).expect("it is there");
+    page.run_with(DROP, vec![name.into(), json!(text)]).await?;
+    let mut verdict = page.value("launch-figure").present().await?;
+    let is_refused = verdict == "refused";
+    if is_refused {
+        page.click("way-out").await?;
+        let told = page
+            .value("launch-figure")
+            .until(|value| value.as_deref() != Some("refused"));
+        verdict = told.await?.expect("a verdict");
+    }
+    assert!(["fits", "tight", "oom"].contains(&&*verdict), "{name}: {verdict}");
+    page.value("launch-grade").present().await?;
+    let needed = page.attr("launch-figure", "data-needed").present().await?;
+    page.click("launch-use").await?;
+    page.attr("launch", "open").absent().await?;
+    page.value("verdict").holds(&verdict).await?;
+    page.click("launch-file").await?;
+    let file = page.text("launch-file-panel").nonempty().await?;
+    assert!(file.len() > 40, "{name}: {file}");
+    Ok((needed.parse().ok().filter(|_| !is_refused), is_refused))
+}
+
+#[tokio::test]
+async fn twelve_files_are_answered_as_the_command_line_does_and_come_back() {
+    with_page("#/?model=gpt2", async |page| {
+        for name in FILES {
+            let (told, _) = walk(page, name).await?;
+            if let Some(told) = told {
+                assert_eq!(Some(told), needed(name), "{name}");
+            }
+        }
+        assert_eq!(page.errors().await?, Vec::<String>::new());
+        Ok(())
+    })
+    .await;
+}
+
+/// What is refused has a press for each way out, in the dialog and beside the results.
+#[tokio::test]
+async fn a_refusal_has_a_press_for_each_way_out() {
+    with_page("#/?model=gpt2&world=4&strategy=tensor", async |page| {
+        page.find("refusal").await?;
+        page.go("#/?model=qwen2.5-0.5b&trainer=trl_grpo&batch=1&gpu=H200")
+            .await?;
+        page.find("refusal").await?;
+        page.click("way-out").await?;
+        page.value("verdict").present().await?;
+        Ok(())
+    })
+    .await;
+}
