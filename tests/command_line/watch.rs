@@ -102,3 +102,26 @@ fn what_is_no_run_is_refused_with_the_way_out() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("cannot read nowhere.jsonl"), "{}", ran.stderr);
 }
+
+/// What is shared is shown whole, is of its schema, and names no path; a file that exists stays as it is.
+#[test]
+fn a_run_is_shared_as_a_file_that_names_nothing() {
+    let folder = tempfile::tempdir().expect("a folder of the test's own");
+    let file = folder.path().join("run.json");
+    let of = |name: &str| watch(&[&run(name), "--share", &file.display().to_string()]);
+    let ran = of("trainer_h100.jsonl");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing was sent"), "{}", ran.stderr);
+    let written = std::fs::read_to_string(&file).expect("it is written");
+    let shown: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(serde_json::from_str::<Value>(&written).expect("JSON"), shown);
+    let schema: Value = serde_json::from_str(&finish(vramscope().args(["schema", "run"]), b"").stdout).expect("JSON");
+    assert!(jsonschema::is_valid(&schema, &shown), "{shown}");
+    assert!(
+        !written.contains('/') && !written.contains("_name_or_path"),
+        "{written}"
+    );
+    let again = of("loop_h100.jsonl");
+    assert!(again.refused().contains("exists"), "{}", again.stderr);
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), written);
+}

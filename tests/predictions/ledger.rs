@@ -254,10 +254,11 @@ const ADD: &str = "
 ## Add a run of your own
 
 1. In a training of your own, `vramscope.Watch` (or `vramscope.watching` for Trainer) writes a file with the model's configuration,
-   the setup and each step's bytes: no data, no path ([the command line](command-line.md#watch)). `vramscope watch FILE --once` shows
-   it beside the prediction; look at the file before you give it away.
-2. Open an issue with the form *A number is wrong*, even if it is right, or a pull request that adds the run to a file of
-   `tests/data/truth` with its case, its card and its versions; `tests/data/truth/measure.py` measures cases in the same form.
+   the setup and each step's bytes ([the command line](command-line.md#watch)). `vramscope watch FILE --once` shows it beside the
+   prediction. `vramscope watch FILE --share RUN.json` writes what others may have of it, and shows all of that: the model's numbers,
+   the setup, bytes and times; no name, no path, no data. Nothing is sent. `vramscope schema run` is its schema.
+2. Open a pull request that adds that file to `tests/data/shared_runs`, or an issue with the form *A number is wrong*, even if it is
+   right. Many cases at once: `tests/data/truth/measure.py` measures them for a file of `tests/data/truth`.
 3. `cargo xtask table` writes the ledger anew. A run that is more than 1% off joins the known failures with its cause, or with
    the word that it is not known.
 

@@ -5,6 +5,7 @@ use schemars::{Schema, schema_for};
 
 use crate::commands::doctor::DoctorDocument;
 use crate::commands::examples;
+use crate::commands::watch::SharedRun;
 use crate::failure::Failure;
 use crate::output;
 use crate::output::reports::CheckDocument;
@@ -26,6 +27,8 @@ enum Of {
     Doctor,
     /// The record of a card that `bench` writes
     Bench,
+    /// The run that `watch --share` writes
+    Run,
 }
 
 const EXAMPLES: &str = "  vramscope schema check > check.schema.json
@@ -40,6 +43,7 @@ impl SchemaOf {
         let schema: Schema = match self.of {
             Of::Check => schema_for!(CheckDocument),
             Of::Doctor => schema_for!(DoctorDocument),
+            Of::Run => schema_for!(SharedRun),
             Of::Bench => return output::print_exactly(vramscope_benchmark::SCHEMA),
         };
         output::print_json(&schema)

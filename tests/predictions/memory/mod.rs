@@ -1,6 +1,7 @@
 //! Memory of training steps, against measurements.
 
 mod compiled;
+mod contributed;
 mod data_parallel;
 mod deepspeed;
 mod draws;

@@ -2,6 +2,7 @@
 
 mod differs;
 mod predicted;
+mod share;
 
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use crate::input::source::Source;
 use crate::input::watched::{Header, Step, Watched};
 use crate::output::{self, Format, terminal, text};
 use predicted::{Predicted, Predictions};
+pub use share::SharedRun;
 
 /// Interval at which the file is read again.
 const POLL: Duration = Duration::from_millis(500);
@@ -47,6 +49,10 @@ pub struct Watch {
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Write what others may have of the run to a new file, and show all of it: sizes, setup, bytes and times. Nothing is
+    /// sent
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    share: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "  vramscope watch run.jsonl
@@ -54,7 +60,9 @@ const EXAMPLES: &str = "  vramscope watch run.jsonl
   vramscope watch run.jsonl --once --kernels card.json
       what it took so far, with times from this card's record
   vramscope watch run.jsonl --once --format json
-      for scripts";
+      for scripts
+  vramscope watch run.jsonl --share qwen.json
+      what others may have of it, for the ledger";
 
 /// A step beside its prediction.
 #[derive(Debug, Clone)]
@@ -87,13 +95,16 @@ impl Watch {
     /// # Errors
     /// If the file cannot be read or is of no run, or the card is not known.
     pub fn run(self) -> Result<(), Failure> {
-        let follows = !self.once && self.format == Format::Text && stdout().is_terminal();
+        let follows = !self.once && self.share.is_none() && self.format == Format::Text && stdout().is_terminal();
         let mut predictions = None;
         let mut drawn = 0;
         loop {
             let watched = self.read()?;
             let is_ended = watched.is_ended;
             if let Some(comparison) = self.compare(watched, &mut predictions)? {
+                if let Some(path) = &self.share {
+                    return SharedRun::of(&comparison).write(path);
+                }
                 if !follows {
                     return self.print(&comparison);
                 }
