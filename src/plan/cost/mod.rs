@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 use vramscope_engine::device::Device;
+use vramscope_engine::dtype::DType;
 use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::simulate::can_train;
 use vramscope_engine::verdict::{Fit, Room, Verdict};
@@ -175,6 +176,10 @@ impl CostQuestion<'_> {
         }
         let gpu = device.gpu().unwrap_or_default();
         let run = TimedRun::record(self.model, self.setup, parallel.as_ref(), gpu, clock.network()).ok()?;
+        // Without units for it bf16 is emulated, at a rate that no data sheet states.
+        if run.computed_in() == DType::Bf16 && device.has_bf16() == Some(false) {
+            return None;
+        }
         let costs = clock.costs();
         let time = run.time(&costs);
         let throughput = run.throughput(&time, &costs);

@@ -1,6 +1,6 @@
 //! Tests of costs by card.
 
-use vramscope_engine::setup::Checkpointing;
+use vramscope_engine::setup::{Checkpointing, Precision};
 use vramscope_time::{H200, Measured};
 
 use super::*;
@@ -131,4 +131,28 @@ fn rows_are_ranked_by_price_and_what_does_not_run_is_behind() {
             .iter()
             .all(|card| card.vendor.is_driven_by_cuda())
     );
+}
+
+/// bf16 on a card without units for it has no rate that a data sheet states.
+#[test]
+fn what_is_emulated_has_no_time() {
+    let model = Model::from_catalogue("gpt2").expect("it is built in");
+    let prices = Prices::default();
+    let of = |precision: Precision| {
+        let setup = Setup {
+            precision,
+            seq: 128,
+            ..Setup::default()
+        };
+        let question = CostQuestion {
+            model: &model,
+            setup: &setup,
+            parallel: None,
+            prices: &prices,
+            samples: None,
+            co2: None,
+        };
+        on(&question, "T4", 1).cost
+    };
+    assert!(of(Precision::Bf16).is_none() && of(Precision::Fp32).is_some());
 }

@@ -75,7 +75,7 @@ impl Section {
             Self::Timeline => t_string!(i18n, plan.section_timeline),
             Self::Breakdown => t_string!(i18n, plan.section_breakdown),
             Self::Sweep => t_string!(i18n, plan.section_sweep),
-            Self::Cost => t_string!(i18n, cost.title),
+            Self::Cost => t_string!(i18n, plan.section_cost),
             Self::Around => t_string!(i18n, around.title),
             Self::Export => t_string!(i18n, export.title),
         }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::{gib, grouped};
-use vramscope_engine::setup::Parallel;
+use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::verdict::Verdict;
 use vramscope_plan::cost::{CostRow, RankBy};
 
@@ -217,9 +217,12 @@ impl Shown {
                 </span>
             }
         });
-        let how = row
-            .strategy
-            .map(|strategy| words::choice(self.i18n, Key::Strategy, strategy.name()));
+        // Both forms of DDP have one name here: what differs is who owns the gradients' bytes.
+        let how = row.strategy.map(|strategy| match strategy {
+            Strategy::DdpView => Strategy::Ddp,
+            strategy => strategy,
+        });
+        let how = how.map(|strategy| words::choice(self.i18n, Key::Strategy, strategy.name()));
         let (store, card, gpus, strategy) = (Store::get(), row.card.clone(), row.gpus, row.strategy);
         let take = move |_| {
             let said = store.reading().with_untracked(|reading| reading.parallel);

@@ -61,6 +61,7 @@ pub fn Picture() -> impl IntoView {
                 <ol class="gpu-cards" aria-hidden="true">{cards.collect_view()} {more}</ol>
                 <figcaption class="small">
                     <span class="muted">{t!(i18n, several.moves)}</span>
+                    " "
                     <ul class="gpu-moves">{moves.collect_view()}</ul>
                 </figcaption>
             </figure>
