@@ -45,7 +45,13 @@ pub fn CostPanel() -> impl IntoView {
                     <span>{t!(i18n, cost.samples)}</span>
                     <SayNumber key=Key::Samples step=10_000 placeholder=Signal::stored("100000".to_owned()) />
                 </label>
-                <div class="segments-row" role="group" aria-label=text(move || t_string!(i18n, cost.order).to_owned())>
+                // Without prices time alone can order them.
+                <div
+                    class="segments-row"
+                    class:absent=move || list.prices.with(|prices| prices.is_empty())
+                    role="group"
+                    aria-label=text(move || t_string!(i18n, cost.order).to_owned())
+                >
                     {order(RankBy::Cost, |i18n| t_string!(i18n, cost.by_cost), "cost-by-cost")}
                     {order(RankBy::Time, |i18n| t_string!(i18n, cost.by_time), "cost-by-time")}
                 </div>
