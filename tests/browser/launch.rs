@@ -274,8 +274,9 @@ async fn axe_finds_nothing_serious_in_launches_and_comparisons() {
         page.click("launch-close").await?;
         let text = LLAMA_FACTORY.to_owned() + "neat_packing: true\ncutof_len: 7\n";
         for (width, theme) in [(1440, "light"), (390, "dark")] {
-            set_width(page, width).await?;
+            // On a phone the menu of themes is behind a button.
             page.choose("theme", theme).await?;
+            set_width(page, width).await?;
             drop_files(page, ".controls", &[("train.yaml", &text)]).await?;
             page.find("launch-use").await?;
             assert_eq!(findings(page).await?, Vec::<String>::new(), "{width} {theme}");
