@@ -240,8 +240,8 @@ impl Run {
         self.setup.reentrant && self.checkpoints(t)
     }
 
-    /// A reentrant checkpoint around a block's module, whose hooks run again with it; those around other checkpoints hold for
-    /// both of a block's runs.
+    /// A reentrant checkpoint around a block's module, whose hooks run again with it, unless a library wraps the module; those
+    /// around other checkpoints hold for both of a block's runs.
     fn reentrant<B: ?Sized>(
         &self,
         t: &Tape,
@@ -249,6 +249,9 @@ impl Run {
         inputs: Vec<Tensor>,
         forward: impl Fn(&Tape, &[Tensor]) -> Tensor + 'static,
     ) -> Tensor {
+        if t.has_hooks_around_checkpoints() {
+            return block.enter(t, || t.checkpoint_reentrant(inputs, Rc::new(forward)));
+        }
         let module = block.module();
         let call = move |t: &Tape, inputs: &[Tensor]| module.call(t, || forward(t, inputs));
         t.checkpoint_reentrant(inputs, Rc::new(call))

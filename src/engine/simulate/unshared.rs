@@ -95,7 +95,6 @@ reasons! {
     fsdp_ema() = "`ema` is a copy of the model, and PyTorch refuses to copy one that FSDP has wrapped (\"FSDP does not support \
         deepcopy\")";
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
-    fsdp_reentrant() = "FSDP is not simulated yet with `reentrant` checkpoints, whose blocks it gathers three times";
     fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
     fsdp_without_text() = "accelerate does not prepare a model without text for FSDP2: it wraps what `get_input_embeddings` \
         returns, which CLIP has not, and which ViT has within what is wrapped already";

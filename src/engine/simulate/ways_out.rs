@@ -107,10 +107,6 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ],
     ),
     (
-        &["fsdp_reentrant"],
-        ways![leave "reentrant" => |s, _| s.reentrant = false,],
-    ),
-    (
         &["deepspeed_zero_grad", "pipeline_zero_grad"],
         ways![
             leave "zero_grad" => |s, _| s.zero_grad = ZeroGrad::ToNone,

@@ -218,9 +218,6 @@ impl Tape {
         drop(inputs);
         let autocast = self.autocast_dtype();
         node.finish(self, out, move |t, backward| {
-            if let Some(watcher) = t.watcher() {
-                watcher.nests(t);
-            }
             // `detach_variable`: the recomputed graph ends at the inputs.
             let saved = backward.saved.iter().enumerate();
             let inputs: Vec<Tensor> = saved
@@ -232,6 +229,9 @@ impl Tape {
                     }
                 })
                 .collect();
+            if let Some(watcher) = t.watcher() {
+                watcher.nests(t, &inputs);
+            }
             let again = || t.with_grad(true, || t.autocast(autocast, || block(t, &inputs)));
             let out = t.in_reentrant_run(ReentrantRun::Again, again);
             t.nested_backward(&out, backward.grad().clone());

@@ -22,10 +22,15 @@ pub trait ModuleWatcher {
     fn reaches(&self, t: &Tape, node: Option<u64>) -> Option<usize>;
     /// The run of a module through whose beginning a gradient for a node goes; `None` if the node is in the module.
     fn leaves_by(&self, node: u64) -> Option<usize>;
-    /// A block is about to run again, and then to go backward through the graph of that run alone.
-    fn nests(&self, _: &Tape) {}
+    /// A block is about to run again on these inputs, and then to go backward through the graph of that run alone, which
+    /// ends at the inputs.
+    fn nests(&self, _: &Tape, _inputs: &[Tensor]) {}
     /// Backward is back in the graph around that of a block.
     fn unnests(&self, _: &Tape) {}
+    /// True if the library wraps a module as a whole, so that its hooks are outside a checkpoint that the module is run in.
+    fn wraps_checkpoints(&self) -> bool {
+        false
+    }
     /// An operation begins.
     fn begins(&self, t: &Tape);
     /// An operation uses a tensor whose memory is lent, or that has none.
@@ -212,6 +217,11 @@ impl Tape {
     /// Sets the library that is told of modules as they run.
     pub fn watch_modules(&self, watcher: Rc<dyn ModuleWatcher>) {
         *self.0.watcher.borrow_mut() = Some(watcher);
+    }
+
+    /// True if a block's hooks hold for both of its runs under a reentrant checkpoint.
+    pub fn has_hooks_around_checkpoints(&self) -> bool {
+        self.watcher().is_some_and(|watcher| watcher.wraps_checkpoints())
     }
 
     /// Takes the library's hooks on modules away, or puts them back.

@@ -30,7 +30,7 @@ use super::ways_out::with_ways_out;
 use fsdp::plan::Plan;
 
 use super::{SimulateError, check, played, unshared as why};
-use crate::setup::{Checkpointing, Freeze, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
+use crate::setup::{Freeze, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::{Gpu, Tape, Tensor};
 use crate::{Model, Report, Setup};
 
@@ -321,9 +321,6 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     }
     if (sharded || strategy == Strategy::Zero1) && !stateless && !is_flat {
         return Err(why::sharded_states());
-    }
-    if sharded && setup.reentrant && setup.ckpt != Checkpointing::None {
-        return Err(why::fsdp_reentrant());
     }
     if sharded && setup.ema {
         return Err(why::fsdp_ema());

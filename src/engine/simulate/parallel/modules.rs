@@ -57,9 +57,9 @@ struct Graph {
 #[derive(Default)]
 pub(super) struct Calls {
     graph: RefCell<Graph>,
-    /// Graphs around that of a block, the step's first.
-    outer: RefCell<Vec<Graph>>,
-    /// Leaves that are results of modules, each with its place among the nodes.
+    /// Graphs around that of a block, the step's first, each with the number of leaves that it has.
+    outer: RefCell<Vec<(Graph, usize)>>,
+    /// Leaves that are results of modules, or inputs of a block that runs again, each with its place among the nodes.
     leaves: RefCell<Vec<(Tensor, u64)>>,
 }
 
@@ -70,15 +70,21 @@ impl Calls {
         self.forget_leaves();
     }
 
-    /// A block is about to run again, and then to go backward through the graph of that run alone.
-    pub fn nest(&self) {
-        self.outer.borrow_mut().push(self.graph.take());
+    /// A block is about to run again, and then to go backward through the graph of that run alone. Its inputs are leaves, before
+    /// which the functions of the modules come that get them.
+    pub fn nest(&self, t: &Tape, inputs: &[Tensor]) {
+        let mut leaves = self.leaves.borrow_mut();
+        self.outer.borrow_mut().push((self.graph.take(), leaves.len()));
+        let before = t.next_node().saturating_sub(1);
+        let trained = inputs.iter().filter(|x| x.requires_grad());
+        leaves.extend(trained.map(|x| (x.clone(), before)));
     }
 
     /// Goes on with the graph around the block's.
     pub fn unnest(&self) {
-        if let Some(graph) = self.outer.borrow_mut().pop() {
+        if let Some((graph, leaves)) = self.outer.borrow_mut().pop() {
             self.graph.replace(graph);
+            self.leaves.borrow_mut().truncate(leaves);
         }
     }
 

@@ -167,8 +167,8 @@ impl ModuleWatcher for Watcher {
         }
     }
 
-    fn nests(&self, _: &Tape) {
-        self.calls.nest();
+    fn nests(&self, t: &Tape, inputs: &[Tensor]) {
+        self.calls.nest(t, inputs);
     }
 
     fn unnests(&self, _: &Tape) {

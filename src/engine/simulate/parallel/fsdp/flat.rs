@@ -275,7 +275,7 @@ impl Flat {
         }
         self.set(at, State::Forward);
         self.unshard(t, at);
-        if t.is_in_backward() {
+        if !t.makes_graph() {
             return;
         }
         self.units.borrow_mut()[at].start = t.next_node();
@@ -286,23 +286,31 @@ impl Flat {
         if self.state(at) == State::PreBackward {
             return;
         }
-        let reshards = self.units.borrow()[at].reshards;
-        if t.is_in_backward() {
-            self.set(at, State::Idle);
-            return self.reshard(t, at, reshards);
-        }
-        {
+        self.record(at);
+        self.set(at, State::Idle);
+        if t.makes_graph() {
+            // `_register_pre_backward_hooks`: of what makes no graph, nothing is gathered ahead.
             let unit = &mut self.units.borrow_mut()[at];
-            let order = &mut self.order.borrow_mut();
-            if unit.place.is_none() && !unit.params.is_empty() {
-                unit.place = Some(order.len());
-                order.push(at);
-            }
-            unit.is_needed = unit.start != t.next_node();
-            unit.state = State::Idle;
+            (unit.is_needed, unit.is_reached) = (unit.start != t.next_node(), false);
         }
+        let reshards = self.units.borrow()[at].reshards;
         self.reshard(t, at, reshards);
-        self.calls.leave_module(t, at);
+        if t.makes_graph() {
+            self.calls.leave_module(t, at);
+        }
+    }
+
+    /// `record_post_forward`: a unit keeps its first place in the order, unless that is 0, which is taken for none.
+    fn record(&self, at: usize) {
+        let unit = &mut self.units.borrow_mut()[at];
+        let order = &mut self.order.borrow_mut();
+        if unit.params.is_empty() {
+            return;
+        }
+        if unit.place.is_none_or(|place| place == 0) {
+            unit.place = Some(order.len());
+        }
+        order.push(at);
     }
 
     /// `_pre_backward_hook`: gathers a unit, and the one whose forward ended before it.
@@ -498,6 +506,23 @@ impl ModuleWatcher for Flat {
     fn leaves_by(&self, node: u64) -> Option<usize> {
         self.calls.leaves_by(node);
         None
+    }
+
+    fn nests(&self, t: &Tape, inputs: &[Tensor]) {
+        self.calls.nest(t, inputs);
+    }
+
+    /// The gradient of a block's flat parameter is made within the block's own backward.
+    fn unnests(&self, t: &Tape) {
+        self.calls.unnest();
+        let is_trained = |&unit: &usize| self.units.borrow()[unit].trains;
+        if let Some(unit) = self.unit_of(t, t.scope_id()).filter(is_trained) {
+            t.in_scope(0, || self.after_backward_of(t, unit));
+        }
+    }
+
+    fn wraps_checkpoints(&self) -> bool {
+        true
     }
 
     fn begins(&self, _: &Tape) {}

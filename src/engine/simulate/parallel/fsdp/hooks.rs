@@ -156,6 +156,8 @@ struct Sharded {
     groups: RefCell<Vec<Group>>,
     shared: RefCell<Shared>,
     calls: Calls,
+    /// Group of the outermost module that runs (`iter_forward_root`): of a block that runs again, its own.
+    forward_root: Cell<Option<usize>>,
     /// False in a forward without a graph, which may come between another and its backward.
     is_traced: Cell<bool>,
     /// Group of each module that is wrapped, by its path.
@@ -307,6 +309,7 @@ impl Sharded {
             groups: RefCell::new(groups.collect()),
             shared: RefCell::default(),
             calls: Calls::default(),
+            forward_root: Cell::new(None),
             is_traced: Cell::new(true),
             wrapped: wrapped.collect(),
             waiting: RefCell::new(vec![Vec::new(); plan.groups.len()]),
@@ -343,8 +346,7 @@ impl Sharded {
             }
             group.params.clone()
         };
-        let dtype = gathered_type(&self.params[params[0]].whole);
-        let all: u64 = params.iter().map(|&p| self.params[p].elements).sum();
+        let gathered = |p: usize| gathered_type(&self.params[p].whole);
         let temporary = |elements: u64, dtype: DType, name| {
             let x = t.in_scope(0, || t.empty([elements], dtype, name));
             self.note(&x, GATHER);
@@ -355,19 +357,29 @@ impl Sharded {
             let copy = |&p: &usize| {
                 let Param { elements, shard, .. } = &self.params[p];
                 let own = temporary(*elements, shard.dtype(), "copy of a shard");
-                match shard.dtype() == dtype {
+                match shard.dtype() == gathered(p) {
                     true => own,
-                    false => temporary(*elements, dtype, "copy of a shard"),
+                    false => temporary(*elements, gathered(p), "copy of a shard"),
                 }
             };
             params.iter().map(copy).collect()
         } else {
-            let cast = params.iter().filter(|&&p| self.params[p].shard.dtype() != dtype);
-            let elements: u64 = cast.map(|&p| self.params[p].elements).sum();
-            let copy = (elements > 0).then(|| temporary(elements, dtype, "copy of shards"));
+            let is_cast = |p: &&usize| self.params[**p].shard.dtype() != gathered(**p);
+            let cast: Vec<usize> = params.iter().filter(is_cast).copied().collect();
+            let elements: u64 = cast.iter().map(|&p| self.params[p].elements).sum();
+            let copy = cast
+                .first()
+                .map(|&p| temporary(elements, gathered(p), "copy of shards"));
             copy.into_iter().collect()
         };
-        let buffer = temporary(all * self.world, dtype, "all-gather buffer");
+        let bytes = params.iter().map(|&p| self.params[p].elements * gathered(p).width());
+        // Parameters of several types are gathered as bytes.
+        let dtype = match params.iter().all(|&p| gathered(p) == gathered(params[0])) {
+            true => gathered(params[0]),
+            false => DType::U8,
+        };
+        let elements = bytes.sum::<u64>() / dtype.width();
+        let buffer = temporary(elements * self.world, dtype, "all-gather buffer");
         drop(copies);
         self.groups.borrow_mut()[at].gathered = Some(buffer);
     }
@@ -415,9 +427,10 @@ impl Sharded {
             return self.wait(t, at);
         }
         self.set(at, State::Forward);
+        self.forward_root.set(self.forward_root.get().or(Some(at)));
         self.unshard(t, at);
         self.wait(t, at);
-        if self.is_traced.get() {
+        if self.is_traced.get() && t.makes_graph() {
             self.calls.enter(t, at, true);
         }
     }
@@ -426,17 +439,25 @@ impl Sharded {
         if self.state(at) == State::PreBackward {
             return;
         }
-        self.reshard(t, at);
-        {
+        // `post_forward` within backward leaves what was gathered for a recomputation to the backward that follows.
+        if !t.is_in_backward() {
+            self.reshard(t, at);
             let group = &mut self.groups.borrow_mut()[at];
             let order = &mut self.shared.borrow_mut().order;
             if !group.params.is_empty() {
                 group.uses.push(order.len());
                 order.push(at);
             }
-            group.state = State::Idle;
         }
-        if self.is_traced.get() {
+        self.set(at, State::Idle);
+        if self.forward_root.get() == Some(at) {
+            self.forward_root.set(None);
+            // A variable of the whole model's `_post_forward` has it until the outputs are cast.
+            if at != plan::ROOT {
+                self.shared.borrow_mut().copied = None;
+            }
+        }
+        if self.is_traced.get() && t.makes_graph() {
             self.calls.leave_module(t, at);
         }
     }
@@ -517,6 +538,7 @@ impl Wrapper for Sharded {
             self.calls.clear();
         }
         self.waiting.borrow_mut().iter_mut().for_each(Vec::clear);
+        self.forward_root.set(None);
         t.no_grad(|| self.before_module(t, plan::ROOT));
     }
 
@@ -636,6 +658,14 @@ impl ModuleWatcher for Sharded {
 
     fn leaves_by(&self, node: u64) -> Option<usize> {
         self.calls.leaves_by(node)
+    }
+
+    fn nests(&self, t: &Tape, inputs: &[Tensor]) {
+        self.calls.nest(t, inputs);
+    }
+
+    fn unnests(&self, _: &Tape) {
+        self.calls.unnest();
     }
 
     fn begins(&self, _: &Tape) {}
