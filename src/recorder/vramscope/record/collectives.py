@@ -64,12 +64,16 @@ def install(patches: Patches) -> None:
 def _believe(patches: Patches) -> None:
     """Lets what works on a group of ranks take emulated tensors, and the group for NCCL's."""
     import torch.nn.parallel.distributed as parallel
+    from torch._subclasses import fake_tensor
     from torch.distributed.tensor import DTensor
 
     # C++ has the device of what it holds.
     patches.set(DTensor, "device", property(lambda x: x._local_tensor.device))
     patches.set(DTensor, "is_meta", property(lambda x: x._local_tensor.device.type == "meta"))
     patches.set(DTensor, "is_cuda", property(lambda x: x._local_tensor.device.type == "cuda"))
+
+    # What an operation on `DTensor`s makes is asked of a `FakeTensorMode`, which would start the GPU first.
+    patches.set_existing(fake_tensor, init_gpu_context=lambda device: None)
 
     # It gathers the shapes of all ranks' parameters, which nobody sends.
     patches.set_existing(parallel, _verify_param_shape_across_processes=lambda *args, **kwargs: None)
