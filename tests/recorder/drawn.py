@@ -27,6 +27,7 @@ def record(line: dict[str, Any], path: str) -> None:
     Three where it shares: ZeRO's stage 3 gathers ahead once it has seen two passes, and DDP orders its buckets anew
     behind the first.
     """
+    import torch
     import vramscope
     from vramscope.record import collectives
 
@@ -48,6 +49,12 @@ def record(line: dict[str, Any], path: str) -> None:
 
             of_trl = str(case["trainer"]).startswith("trl_")
             trl_runs.run(case, measure.build) if of_trl else two_gpus.run(line)
+        elif "strategy" in case and not case["strategy"].startswith("deepspeed"):
+            import data_parallel
+
+            os.environ.update(collectives.variables(case["world"]))
+            torch.distributed.init_process_group("nccl")
+            data_parallel.run({"optim": "adamw", **case}, 0, case["world"])
         elif "strategy" in case:
             fronts.truth_module().run_deepspeed(line["case"])
         elif line["case"].get("trainer", "loop") != "loop":

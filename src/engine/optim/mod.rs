@@ -34,6 +34,8 @@ pub struct Optimizer {
     bitsandbytes: bitsandbytes::SharedState,
     /// True if transformers' `Trainer` makes it.
     is_trainers: bool,
+    /// The optimizer of this GPU's parameters (`ZeroRedundancyOptimizer.optim`), if others update the rest.
+    local: Option<Box<Self>>,
 }
 
 /// State tensors of one parameter; empty until its first step.
@@ -77,7 +79,22 @@ impl Optimizer {
             first_group,
             bitsandbytes: bitsandbytes::SharedState::default(),
             is_trainers: false,
+            local: None,
         }
+    }
+
+    /// Updates only those of the parameters, in their order, that are this GPU's own.
+    pub fn keep_own(&mut self, own: &[bool]) {
+        let mut at = 0;
+        let mut of = |group: &[Tensor]| -> Vec<Tensor> {
+            let first = at;
+            at += group.len();
+            let kept = group.iter().zip(&own[first..]).filter(|(_, own)| **own);
+            kept.map(|(param, _)| param.clone()).collect()
+        };
+        let (first, second) = self.params.split_at(self.first_group);
+        let groups = [of(first), of(second)];
+        self.local = Some(Box::new(self.over(groups)));
     }
 
     /// The trained parameters, in order.
@@ -106,11 +123,17 @@ impl Optimizer {
 
     /// States in managed memory, which CUDA moves between host and device outside the allocator.
     pub fn paged(&self) -> Bytes {
+        if let Some(local) = &self.local {
+            return local.paged();
+        }
         Bytes::new(self.bitsandbytes.paged)
     }
 
     /// One update of every parameter that has a gradient.
     pub fn step(&mut self, t: &Tape) {
+        if let Some(local) = &mut self.local {
+            return local.step(t);
+        }
         let of_two = self.kind == setup::Optimizer::Muon;
         if !of_two {
             self.work(t);
@@ -131,6 +154,7 @@ impl Optimizer {
                 first_group: params.len(),
                 bitsandbytes: std::mem::take(&mut self.bitsandbytes),
                 is_trainers: self.is_trainers,
+                local: None,
             };
             if of_two && !params.is_empty() {
                 group.work(t);

@@ -104,6 +104,10 @@ impl Trainer {
     fn logits(&self, t: &Tape, model: (&dyn Forward, &Run), batch: &Batch) -> Tensor {
         let forward = || t.autocast(self.autocast, || model.0.loss(t, model.1, batch)).loss;
         let logits = self.wrapped_of(t, model.1, forward);
+        // FSDP2 hands them out in its policy's type, which they have; DDP copies outputs for a backward alone.
+        if let Some(wrapper) = self.wrapper_of(model.1).filter(|wrapper| wrapper.is_in_parts()) {
+            drop(wrapper.handed_out(t, &logits, Vec::new()));
+        }
         match self.autocast {
             Some(_) => t.to_dtype(&logits, DType::F32),
             None => logits,
@@ -130,6 +134,11 @@ impl Trainer {
         let mean_logits = t.mean(&logits, 2);
         let [rows, positions] = [logits.size(0), logits.size(1)];
         let places = t.view(&targets, [rows, positions, 1]);
+        if logits.dtype().is_half() {
+            let sums = t.sum_dim(&selected_of_rows(t, &logits, &places), 1);
+            drop((mean_logits, places, targets, mask, rolled, logits, kept));
+            return sums;
+        }
         let selected = t.gather_last(&logits, &places);
         let of_rows: Vec<Tensor> = t.unbind(&logits).iter().map(|row| t.logsumexp(row)).collect();
         let of_rows: Vec<Tensor> = of_rows.iter().map(|row| t.view(row, [1, positions])).collect();
@@ -141,4 +150,17 @@ impl Trainer {
         drop((mean_logits, places, targets, mask, rolled, per_token, logits, kept));
         sums
     }
+}
+
+/// `selective_log_softmax` of logits in 16 bits, one row after the other: [rows, positions].
+fn selected_of_rows(t: &Tape, logits: &Tensor, places: &Tensor) -> Tensor {
+    let positions = logits.size(1);
+    let rows = t.unbind(logits).into_iter().zip(t.unbind(places));
+    let of_row = |(logits, places): (Tensor, Tensor)| {
+        let log_probs = t.log_softmax(&logits, None);
+        let selected = t.gather_last(&log_probs, &places);
+        t.view(&selected, [1, positions])
+    };
+    let of_rows: Vec<Tensor> = rows.map(of_row).collect();
+    t.cat(&of_rows.iter().collect::<Vec<_>>(), 0)
 }

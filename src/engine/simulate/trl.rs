@@ -133,7 +133,7 @@ impl Trainer {
     }
 
     /// What wraps the model with this view of the setup.
-    fn wrapper_of(&self, run: &Run) -> Option<&Rc<dyn Wrapper>> {
+    pub(super) fn wrapper_of(&self, run: &Run) -> Option<&Rc<dyn Wrapper>> {
         match std::ptr::eq(run, &raw const self.run) {
             true => self.wrapper.as_ref(),
             false => self.reference.as_ref()?.wrapper.as_ref(),

@@ -73,18 +73,17 @@ reasons! {
     bucket(bucket, most) = "`bucket` is {bucket} MB; it must be between 1 and {most}";
     compiled() = "steps under `compile` were measured on one GPU alone";
     deepspeed_bucket(most, size) = "`zero.reduce_bucket_size` is {size}; it must be between 1 and {most}";
-    deepspeed_contiguous() = "`zero.contiguous_gradients` false is not simulated yet";
     deepspeed_ema() = "DeepSpeed is not simulated yet with `ema`";
     deepspeed_keys() = "`zero` is of DeepSpeed";
     deepspeed_offload() = "`offload` in words is DeepSpeed's";
-    deepspeed_optim() = "DeepSpeed is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd, sgdm, adafactor, \
-        adamw8bit and paged_adamw8bit";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
     deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled` and `fp16: enabled`";
     deepspeed_shared() = "ZeRO-3 is not simulated yet where a module reads another's parameters, as Liger's fused loss does";
     deepspeed_stage0() = "stage 0 offloads nothing";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
     deepspeed_zero_grad() = "DeepSpeed's engine frees gradients by itself: `zero_grad` other than to_none is of a loop without it";
+    flat_muon() = "Muon updates matrices and leaves the rest to another optimizer: DeepSpeed takes a single one (\"Client Optimizer is of \
+        unexpected type\"), and FSDP1 has vectors alone, each the parameters of a module";
     fsdp1_scaler() = "fp16 under FSDP1 has a ShardedGradScaler, whose flag of one element PyTorch's fused AdamW does not take: it \
         stops with \"output with shape [] doesn't match the broadcast shape [1]\"";
     fsdp1_time() = "the time of FSDP1's step is not estimated; set `strategy` to fsdp for one of its kind";
@@ -92,8 +91,14 @@ reasons! {
         fp32 beside weights in 4 bits; TRL's SFT does not";
     fsdp_adafactor() = "transformers' Adafactor makes states that are no `DTensor`s, as which FSDP2 keeps parameters: PyTorch stops \
         in the first update with \"got mixed torch.Tensor and DTensor\"";
+    fsdp_adafactor_torch() = "PyTorch's Adafactor changes norms of rows in place, which those of `DTensor`s, as which FSDP2 keeps \
+        parameters, do not allow: PyTorch stops in the first update with \"in-place operations that require placement changes are \
+        not supported\"";
+    fsdp_bitsandbytes() = "bitsandbytes updates plain tensors with kernels of its own, and FSDP2 keeps parameters as `DTensor`s: PyTorch \
+        stops in the first update with \"got mixed torch.Tensor and DTensor\"";
     fsdp_ema() = "`ema` is a copy of the model, and PyTorch refuses to copy one that FSDP has wrapped (\"FSDP does not support \
         deepcopy\")";
+    fsdp_muon() = "FSDP2 is not simulated yet with Muon, whose products gather matrices that are in parts";
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
     fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
     fsdp_without_text() = "accelerate does not prepare a model without text for FSDP2: it wraps what `get_input_embeddings` \
@@ -119,10 +124,8 @@ reasons! {
     pipeline_tied(model) = "the head of {model} is its table of tokens, and the last stage of a pipeline has no table: \
         PyTorch does not keep two copies alike";
     pipeline_zero_grad() = "pipeline parallelism is not simulated yet with `zero_grad` other than to_none";
-    sharded_states() = "sharded states are not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd and sgdm";
     stage_beyond(last, stage, world) = "`stage` is {stage}; the stages of {world} GPUs are 0 to {last}";
     stage_elsewhere() = "`stage` is of a pipeline";
-    swift_preferences() = "stage 3 and FSDP are not simulated yet with `trainer` ms_swift_dpo, but with trl_dpo";
     tensor_adapters() = "tensor parallelism is not simulated yet with adapters";
     tensor_extras() = "tensor parallelism is not simulated yet with `clip` or `ema`";
     tensor_loss() = "tensor parallelism is not simulated yet with a fused loss";

@@ -29,12 +29,6 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (&["compiled"], ways![leave "compile" => |s, _| s.compile = false,]),
     (
-        &["deepspeed_contiguous"],
-        ways![
-            leave "zero.contiguous_gradients" => |_, p| p.zero.contiguous_gradients = Zero::default().contiguous_gradients,
-        ],
-    ),
-    (
         &["deepspeed_keys"],
         ways![
             set "strategy" = "deepspeed2" => to_deepspeed2,
@@ -52,10 +46,12 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (
         &[
-            "deepspeed_optim",
+            "flat_muon",
             "fsdp_adafactor",
+            "fsdp_adafactor_torch",
+            "fsdp_bitsandbytes",
+            "fsdp_muon",
             "pipeline_optim",
-            "sharded_states",
             "tensor_optim",
         ],
         ways![
@@ -119,13 +115,6 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
             set "strategy" = "ddp" => |_, p| (p.strategy, p.mp) = (Strategy::Ddp, false),
             set "strategy" = "deepspeed2" => |_, p| (p.strategy, p.mp) = (Strategy::Deepspeed2, false),
             set "trainer" = "loop" => |s, _| s.trainer = TrainerKind::Loop,
-        ],
-    ),
-    (
-        &["swift_preferences"],
-        ways![
-            set "strategy" = "deepspeed2" => to_deepspeed2,
-            set "trainer" = "trl_dpo" => |s, _| s.trainer = TrainerKind::TrlDpo,
         ],
     ),
     (

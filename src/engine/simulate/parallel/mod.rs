@@ -10,6 +10,7 @@
 //!
 //! NCCL's own buffers are outside the allocator and are not counted here.
 
+mod apart;
 mod ddp;
 mod deepspeed;
 mod fsdp;
@@ -82,7 +83,7 @@ fn recorded(
         return deepspeed::record(model, (&base, parallel, leaves_pixels(setup, &base)), gpu);
     }
     let recording = record_named(model, (&base, setup), (parallel, gpu), notes)?;
-    of_one(recording, parallel)
+    Ok(of_one(recording, (setup, parallel)))
 }
 
 /// Returns the run of one of several GPUs of which [`work_of_one`] recorded a step; FSDP2's is recorded anew, since that step
@@ -95,31 +96,20 @@ pub(super) fn of_recorded(
     (setup, parallel): (&Setup, &Parallel),
     (recording, gpu): (Recording, Gpu),
 ) -> Result<Recording, SimulateError> {
-    match parallel.strategy.shards_parameters() {
+    let updates_its_own = parallel.strategy == Strategy::Zero1 && !zero::is_rewritten(setup.optim);
+    match parallel.strategy.shards_parameters() || updates_its_own {
         true => record_parallel(model, setup, parallel, gpu),
-        false => of_one(recording, parallel),
+        false => Ok(of_one(recording, (setup, parallel))),
     }
 }
 
 /// Rewrites a recorded step of a single GPU for a strategy.
-fn of_one(recording: Recording, parallel: &Parallel) -> Result<Recording, SimulateError> {
-    Ok(match parallel.strategy {
-        Strategy::Zero1 => zero::rewrite(recording, parallel),
+fn of_one(recording: Recording, (setup, parallel): (&Setup, &Parallel)) -> Recording {
+    match parallel.strategy {
+        Strategy::Zero1 if zero::is_rewritten(setup.optim) => zero::rewrite(recording, parallel),
         // Recorded in this form: each operation is that of one GPU.
-        Strategy::Ddp
-        | Strategy::DdpView
-        | Strategy::Fsdp
-        | Strategy::FsdpNoReshard
-        | Strategy::Fsdp1
-        | Strategy::Fsdp1NoReshard
-        | Strategy::Tensor
-        | Strategy::Pipeline
-        | Strategy::PipelineGpipe
-        | Strategy::Deepspeed0
-        | Strategy::Deepspeed1
-        | Strategy::Deepspeed2
-        | Strategy::Deepspeed3 => recording,
-    })
+        _ => recording,
+    }
 }
 
 /// Records kernels and host ops in a step of a single GPU as one of several would run it, without those that the
@@ -171,7 +161,14 @@ fn record_named(
 ) -> Result<Recording, SimulateError> {
     let (named, stages) = pipeline::named(model, base, parallel, gpu)?;
     let view = matches!(parallel.strategy, Strategy::DdpView | Strategy::Zero1);
-    let in_ddp: Around<'_> = &|t, trainer, params| ddp::wrap(t, (trainer, params), (base, parallel), view);
+    // The time of all updates is shared later.
+    let updates_its_own = parallel.strategy == Strategy::Zero1 && !zero::is_rewritten(base.optim) && !notes.work;
+    let in_ddp: Around<'_> = &|t, trainer, params| {
+        ddp::wrap(t, (trainer, params), (base, parallel), view);
+        if updates_its_own {
+            zero::keep_own(&mut trainer.optimizer, parallel.world);
+        }
+    };
     let adapts = matches!(base.freeze, Freeze::Lora | Freeze::Qlora);
     let in_fsdp: Around<'_> = &|t, trainer, params| {
         let reshards = parallel.strategy == Strategy::Fsdp;
@@ -179,7 +176,7 @@ fn record_named(
             true => Plan::of(t, model, params, (reshards, adapts)),
             false => Plan::of_loop(t, params, reshards),
         };
-        fsdp::hooks::wrap(t, (trainer, params), plan, (given, parallel));
+        fsdp::hooks::wrap(t, (trainer, params), (model, plan), (given, parallel));
     };
     let in_fsdp1: Around<'_> = &|t, trainer, params| {
         let plan = Plan::flat(t, model, params);
@@ -306,21 +303,21 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if strategy.is_fsdp1() && setup.freeze == Freeze::Qlora && !setup.trainer.is_trl() {
         return Err(why::fsdp1_types());
     }
-    let stateless = matches!(
-        setup.optim,
-        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
-    );
-    // One flat parameter, as DeepSpeed has.
-    let is_flat = strategy.is_fsdp1()
-        && matches!(
-            setup.optim,
-            Optimizer::Adafactor | Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit
-        );
     if strategy.shards_parameters() && setup.optim == Optimizer::Adafactor {
         return Err(why::fsdp_adafactor());
     }
-    if (sharded || strategy == Strategy::Zero1) && !stateless && !is_flat {
-        return Err(why::sharded_states());
+    let is_bitsandbytes = matches!(
+        setup.optim,
+        Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit | Optimizer::PagedAdamw
+    );
+    if strategy.shards_parameters() && is_bitsandbytes {
+        return Err(why::fsdp_bitsandbytes());
+    }
+    match setup.optim {
+        Optimizer::AdafactorTorch if strategy.shards_parameters() => return Err(why::fsdp_adafactor_torch()),
+        Optimizer::Muon if strategy.shards_parameters() => return Err(why::fsdp_muon()),
+        Optimizer::Muon if strategy.is_fsdp1() => return Err(why::flat_muon()),
+        _ => {}
     }
     if sharded && setup.ema {
         return Err(why::fsdp_ema());
@@ -333,10 +330,6 @@ fn refuse_trainer(setup: &Setup, strategy: Strategy) -> Result<(), SimulateError
     match setup.trainer {
         TrainerKind::Loop => Ok(()),
         TrainerKind::Transformers | TrainerKind::TrlSft | TrainerKind::MsSwift if strategy.is_fsdp1() => Ok(()),
-        // TRL 0.29, which it is built on, was not compared there.
-        TrainerKind::MsSwiftDpo if strategy.shards_parameters() || strategy == Strategy::Deepspeed3 => {
-            Err(why::swift_preferences())
-        }
         TrainerKind::TrlGrpo if strategy.shards_parameters() || strategy.is_fsdp1() => Err(why::grpo_sharded()),
         _ if strategy.shards_parameters() => Ok(()),
         _ if strategy.is_deepspeeds() || matches!(strategy, Strategy::Ddp | Strategy::DdpView) => Ok(()),

@@ -2,9 +2,25 @@
 
 use super::super::steps::{Recording, Step};
 use crate::order::sort_by_key;
-use crate::setup::Parallel;
-use crate::tape::Kind;
+use crate::setup::{Optimizer, Parallel};
 use crate::tape::log::{Event, StorageId};
+use crate::tape::{Kind, Tensor};
+
+/// True if a step makes as many states and temporaries for each parameter, so that those of other ranks are known in one that
+/// updates all. Otherwise the optimizer updates its own parameters alone as the step is recorded.
+pub(super) const fn is_rewritten(optim: Optimizer) -> bool {
+    matches!(
+        optim,
+        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
+    )
+}
+
+/// Lets an optimizer update only what the first rank does; each of two optimizers is shared by itself.
+pub(super) fn keep_own(optimizer: &mut crate::optim::Optimizer, world: u64) {
+    let of_group = |group: &[Tensor]| assigned(&group.iter().map(Tensor::numel).collect::<Vec<_>>(), world);
+    let own: Vec<bool> = optimizer.groups().flat_map(of_group).collect();
+    optimizer.keep_own(&own);
+}
 
 /// Drops states, and temporaries of the update, of parameters that another rank updates.
 pub(super) fn rewrite(mut recording: Recording, parallel: &Parallel) -> Recording {
@@ -34,6 +50,11 @@ pub fn own(recording: &Recording, world: u64) -> Vec<bool> {
     let sizes: Vec<u64> = trained
         .map(|&(id, _)| recording.log.allocations[id as usize].shape.numel())
         .collect();
+    assigned(&sizes, world)
+}
+
+/// The same of parameters of these sizes.
+fn assigned(sizes: &[u64], world: u64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     sort_by_key(&mut order, |&at| std::cmp::Reverse(sizes[at]));
     let mut filled = vec![0_u64; world as usize];

@@ -17,10 +17,16 @@ impl Tape {
     pub(super) fn linear_of_zero3(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let inputs: SmallVec<[&Tensor; 3]> = [Some(x), Some(weight), bias].into_iter().flatten().collect();
         let mut rec = self.record("LinearFunctionForZeroStage3Backward", &inputs);
+        let folds = weight.requires_grad() && self.is_grad_enabled() && x.dim() > 2;
         let out = self.no_grad(|| {
             let columns = self.transpose(weight, 0, 1);
             match bias.filter(|_| x.dim() == 2) {
                 Some(bias) => self.addmm(bias, x, &columns),
+                // `matmul` folds any matrix beside a trained one.
+                None if folds => {
+                    let rows = self.reshape(x, flattened(x));
+                    self.view(&self.mm(&rows, &columns), with_last(x, weight.size(0)))
+                }
                 None => self.matmul_cast(x, &columns),
             }
         });

@@ -16,6 +16,11 @@ pub(super) struct Buckets {
     elements: u64,
     /// Parameters whose gradients wait to be reduced.
     waiting: Vec<usize>,
+    /// True if gradients move into the buffers, or else are copied together when they are summed.
+    is_contiguous: bool,
+    /// Parameters of other GPUs whose gradients are dropped at the next reduction, which runs beside backward
+    /// (`previous_reduced_grads`).
+    dropped_next: Vec<usize>,
     /// True if gradients are summed for the GPU that keeps them.
     scatters: bool,
     /// True once the buffers of a backward are made.
@@ -43,6 +48,7 @@ const REDUCTION: u32 = 1;
 pub(super) struct Form {
     pub size: u64,
     pub overlaps: bool,
+    pub is_contiguous: bool,
     pub scatters: bool,
     pub drops: bool,
 }
@@ -55,6 +61,8 @@ impl Buckets {
             buffers: Vec::new(),
             elements: 0,
             waiting: Vec::new(),
+            is_contiguous: form.is_contiguous,
+            dropped_next: Vec::new(),
             scatters: form.scatters,
             ready: false,
             own: None,
@@ -68,7 +76,7 @@ impl Buckets {
 
     /// `setup_buckets`: makes the buffers on the first gradient of a backward.
     pub fn prepare(&mut self, t: &Tape, groups: &Groups) {
-        if std::mem::replace(&mut self.ready, true) {
+        if std::mem::replace(&mut self.ready, true) || !self.is_contiguous {
             return;
         }
         self.buffers = (0..self.count)
@@ -92,7 +100,9 @@ impl Buckets {
         if self.elements + elements > self.size {
             self.reduce(t, groups);
         }
-        if elements <= self.size {
+        if !self.is_contiguous {
+            // It stays where it is.
+        } else if elements <= self.size {
             param.clear_grad();
             self.moved[at] = true;
         } else if self.host.is_some() {
@@ -110,6 +120,9 @@ impl Buckets {
         if self.waiting.is_empty() {
             return;
         }
+        if !self.is_contiguous {
+            return self.reduce_apart(t, groups);
+        }
         self.average(t, groups);
         for at in std::mem::take(&mut self.waiting) {
             let own = groups.is_own(at);
@@ -125,6 +138,30 @@ impl Buckets {
             }
         }
         self.elements = 0;
+    }
+
+    /// `buffered_reduce_fallback`: gradients that lie apart are summed in one copy over all GPUs, each of which has them then;
+    /// stage 2 drops those of other GPUs.
+    fn reduce_apart(&mut self, t: &Tape, groups: &Groups) {
+        self.drop_others(groups);
+        let sizes: Vec<u64> = self.waiting.iter().map(|&at| groups.params[at].numel()).collect();
+        self.sum(t, groups, &sizes);
+        for at in std::mem::take(&mut self.waiting) {
+            if self.drops && !groups.is_own(at) {
+                self.dropped_next.push(at);
+            }
+        }
+        self.elements = 0;
+        if self.count == 1 {
+            self.drop_others(groups);
+        }
+    }
+
+    /// Drops gradients of other GPUs, whose reduction is over.
+    pub fn drop_others(&mut self, groups: &Groups) {
+        for at in std::mem::take(&mut self.dropped_next) {
+            groups.params[at].clear_grad();
+        }
     }
 
     /// `average_tensor`: copies of the gradients, in one tensor, are summed over all GPUs (`allreduce_and_scatter`).

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use super::super::super::engine::EngineOptimizer;
 use super::super::super::trl::ReferenceModel;
-use super::compared::{Apart, Compared};
+use super::super::apart::Apart;
+use super::compared::Compared;
 use super::gradients::Gradients;
 use super::group::{master, part_of};
 use super::shards::Shards;

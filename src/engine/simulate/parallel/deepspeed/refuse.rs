@@ -14,19 +14,8 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if !casts {
         return Err(why::deepspeed_precision());
     }
-    // Those that were compared with recordings: each gets a flat part of the parameters.
-    if !matches!(
-        setup.optim,
-        Optimizer::Adamw
-            | Optimizer::AdamwFused
-            | Optimizer::AdamwLoop
-            | Optimizer::Sgd
-            | Optimizer::Sgdm
-            | Optimizer::Adafactor
-            | Optimizer::Adamw8bit
-            | Optimizer::PagedAdamw8bit
-    ) {
-        return Err(why::deepspeed_optim());
+    if setup.optim == Optimizer::Muon {
+        return Err(why::flat_muon());
     }
     if setup.ema {
         return Err(why::deepspeed_ema());
@@ -43,9 +32,6 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     let size = parallel.zero.reduce_bucket_size;
     if !(1..=MOST_BUCKET).contains(&size) {
         return Err(why::deepspeed_bucket(&MOST_BUCKET, &size));
-    }
-    if !parallel.zero.contiguous_gradients && parallel.strategy != Strategy::Deepspeed3 {
-        return Err(why::deepspeed_contiguous());
     }
     Ok(())
 }

@@ -65,6 +65,7 @@ impl States {
         let form = Form {
             size: zero.reduce_bucket_size,
             overlaps: parallel.overlaps(),
+            is_contiguous: zero.contiguous_gradients || offloads,
             scatters: zero.reduce_scatter,
             drops: gradients,
         };
@@ -125,6 +126,7 @@ impl EngineOptimizer for States {
             }
         }
         self.buckets.reduce(t, &self.groups);
+        self.buckets.drop_others(&self.groups);
         if self.buckets.host.is_some() {
             return self.buckets.release(&self.groups);
         }

@@ -6,18 +6,20 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::super::super::steps::Trainer;
+use super::super::super::trl::REFERENCE_SCOPE;
 use super::super::super::wrapper::Wrapper;
+use super::super::apart::Apart;
 use super::super::modules::{Calls, Turn, known_path};
 use super::super::shard::shard;
 use super::plan::{self, Plan};
 use super::{GATHER, REDUCE};
-use crate::Setup;
 use crate::dtype::DType;
 use crate::nn::FusedOutput;
 use crate::optim::{GradScaler, Norms};
-use crate::setup::{AdapterType, Parallel, Precision};
+use crate::setup::{AdapterType, Parallel, Precision, TrainerKind};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
+use crate::{Model, Setup};
 
 /// The setup of a rank in mixed precision: the model runs with parameters in 16 bits. FSDP1 is prepared as any model is, under
 /// autocast; `Accelerator._prepare_fsdp2` leaves that out, so that under FSDP2 norms are in 16 bits too.
@@ -164,6 +166,8 @@ struct Sharded {
     wrapped: HashMap<String, usize>,
     /// Modules of each group that have not run in this forward.
     waiting: RefCell<Vec<Vec<String>>>,
+    /// Scope that the model has for itself, if it is the one that is compared with.
+    within: &'static str,
     plan: Plan,
     world: u64,
     offloads: bool,
@@ -178,14 +182,18 @@ struct Sharded {
 pub(in super::super) fn wrap(
     t: &Tape,
     (trainer, params): (&mut Trainer, &[Tensor]),
-    plan: Plan,
+    (model, plan): (&Model, Plan),
     (given, parallel): (&Setup, &Parallel),
 ) {
-    if let Some(reference) = &mut trainer.reference {
-        let whole = plan.of_compared(reference.params.len());
-        let own = Sharded::new(t, (&reference.params, false), whole, (given, parallel));
-        reference.wrapper = Some(Rc::new(own));
-    }
+    let compared = trainer.reference.as_mut().map(|reference| {
+        let plan = match given.trainer {
+            TrainerKind::MsSwiftDpo => Plan::within(t, REFERENCE_SCOPE, (model, &reference.params), plan.reshards()),
+            _ => plan.of_compared(reference.params.len()),
+        };
+        let own = Rc::new(Sharded::new(t, (&reference.params, false), plan, (given, parallel)));
+        reference.wrapper = Some(own.clone());
+        own
+    });
     let sharded = Rc::new(Sharded::new(t, (params, true), plan, (given, parallel)));
     let of = |group: &[Tensor]| -> Vec<Tensor> {
         let shards = group
@@ -202,7 +210,13 @@ pub(in super::super) fn wrap(
     // Outside what is sharded, the run is that of the precision that was asked for.
     trainer.scaler = GradScaler::new(given.precision.has_scaler());
     t.set_argument_type(sharded.types.arguments);
-    t.watch_modules(sharded.clone());
+    match compared {
+        Some(compared) => t.watch_modules(Rc::new(Apart {
+            trained: sharded.clone(),
+            compared,
+        })),
+        None => t.watch_modules(sharded.clone()),
+    }
     trainer.wrap(sharded, true);
 }
 
@@ -313,6 +327,7 @@ impl Sharded {
             is_traced: Cell::new(true),
             wrapped: wrapped.collect(),
             waiting: RefCell::new(vec![Vec::new(); plan.groups.len()]),
+            within: if is_trained { "" } else { REFERENCE_SCOPE },
             plan,
             world: parallel.world,
             offloads: parallel.offload.is_any(),
@@ -610,7 +625,10 @@ impl Sharded {
 
     /// Path and group of a module that is wrapped.
     fn group_of(&self, t: &Tape, scope: ScopeId) -> Option<(String, usize)> {
-        let path = known_path(&t.path_of_scope(scope), |path| self.wrapped.contains_key(path));
+        let path = t.path_of_scope(scope);
+        let path = known_path(plan::own_path(&path, self.within), |path| {
+            self.wrapped.contains_key(path)
+        });
         let group = self.wrapped.get(&path).copied()?;
         Some((path, group))
     }

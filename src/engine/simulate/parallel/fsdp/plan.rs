@@ -31,7 +31,23 @@ impl Plan {
     /// FSDP2: wraps each module that transformers keeps whole (`_no_split_modules`), the table of tokens, the last norm with
     /// the head, and the whole model. In a model that peft wraps, no last norm is found (`_find_final_norm`).
     pub fn of(t: &Tape, model: &Model, params: &[Tensor], (reshards, adapts): (bool, bool)) -> Self {
-        let paths = paths(t, params);
+        Self::of_paths(t, (model, params), paths(t, params), (reshards, adapts))
+    }
+
+    /// The same of a model in a scope of its own: ms-swift prepares the one that it compares with as the one that it trains
+    /// (`prepare_fsdp` of `swift/rlhf_trainers/utils.py`).
+    pub fn within(t: &Tape, scope: &str, (model, params): (&Model, &[Tensor]), reshards: bool) -> Self {
+        let own = |path: String| own_path(&path, scope).to_owned();
+        let paths = paths(t, params).into_iter().map(own).collect();
+        Self::of_paths(t, (model, params), paths, (reshards, false))
+    }
+
+    fn of_paths(
+        t: &Tape,
+        (model, params): (&Model, &[Tensor]),
+        paths: Vec<String>,
+        (reshards, adapts): (bool, bool),
+    ) -> Self {
         let blocks = Blocks::of(model, &paths);
         let table = (0..params.len()).find(|&at| t.is_table(&params[at]) && is_of_tokens(module(&paths[at])));
         let is_of_head = |at: usize| module(&paths[at]).rsplit('.').next() == Some("lm_head");
@@ -84,9 +100,14 @@ impl Plan {
         Self { groups: groups.list }
     }
 
+    /// True if parameters of blocks are freed after forward.
+    pub(super) fn reshards(&self) -> bool {
+        self.groups.iter().any(|group| group.reshards)
+    }
+
     /// The whole of a model of so many parameters: TRL's `prepare_fsdp` wraps the one that it compares with so.
     pub(super) fn of_compared(&self, params: usize) -> Self {
-        let reshards = self.groups.iter().any(|group| group.reshards);
+        let reshards = self.reshards();
         let root = Wrapped {
             modules: Vec::new(),
             params: (0..params).collect(),
@@ -153,6 +174,12 @@ impl Groups {
 
 fn paths(t: &Tape, params: &[Tensor]) -> Vec<String> {
     params.iter().map(|param| t.path_of(param).replace("..", ".")).collect()
+}
+
+/// A path without the scope that the model has for itself.
+pub(super) fn own_path<'a>(path: &'a str, scope: &str) -> &'a str {
+    let own = path.strip_prefix(scope).filter(|_| !scope.is_empty());
+    own.map_or(path, |own| own.trim_start_matches('.'))
 }
 
 /// The module that has a parameter.

@@ -1,0 +1,137 @@
+//! Tests of what several GPUs were refused for before: optimizers, gradients that lie apart, ms-swift's DPO.
+
+use vramscope_engine::setup::{Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
+use vramscope_engine::simulate::{Recording, record_parallel, simulate_parallel};
+use vramscope_engine::tape::log::Event;
+use vramscope_engine::tape::{Gpu, Kind};
+use vramscope_engine::{Model, Setup};
+
+fn setup(optim: Optimizer) -> Setup {
+    Setup {
+        batch: 1,
+        seq: 128,
+        optim,
+        ..Setup::default()
+    }
+}
+
+fn of(strategy: Strategy, world: u64) -> Parallel {
+    Parallel {
+        strategy,
+        world,
+        ..Parallel::default()
+    }
+}
+
+fn record(setup: &Setup, parallel: &Parallel) -> Recording {
+    let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+    record_parallel(&model, setup, parallel, Gpu::H200).unwrap()
+}
+
+/// Number of tensors of this name that a step makes.
+fn made(run: &Recording, name: &str) -> usize {
+    let is_named = |event: &&Event| event.is_alloc() && run.log.allocations[event.storage() as usize].name == name;
+    run.steady.events.iter().filter(is_named).count()
+}
+
+fn states(run: &Recording) -> u64 {
+    let allocations = run.first.events.iter().filter(|event| event.is_alloc());
+    let of_states = allocations.map(|event| &run.log.allocations[event.storage() as usize]);
+    of_states
+        .filter(|x| x.kind == Kind::OptimizerState)
+        .map(|x| x.bytes)
+        .sum()
+}
+
+/// `ZeroRedundancyOptimizer` has an optimizer over its own parameters, whose states differ in number from one to the next.
+#[test]
+fn zero1_shares_the_states_of_any_optimizer() {
+    for optim in [Optimizer::Adafactor, Optimizer::Adamw8bit, Optimizer::AdamwTorchao8bit] {
+        let [all, half] =
+            [Strategy::DdpView, Strategy::Zero1].map(|strategy| states(&record(&setup(optim), &of(strategy, 2))));
+        let share = half as f64 / all as f64;
+        assert!((0.3..0.7).contains(&share), "{optim:?}: {share} of the states");
+    }
+}
+
+/// A flat part of the parameters gets whatever states its optimizer makes; recorded without a GPU under DeepSpeed.
+#[test]
+fn optimizers_update_flat_parts() {
+    for strategy in [Strategy::Deepspeed2, Strategy::Deepspeed3, Strategy::Fsdp1] {
+        for optim in [
+            Optimizer::PagedAdamw,
+            Optimizer::AdafactorTorch,
+            Optimizer::AdamwTorchao4bit,
+        ] {
+            record(&setup(optim), &of(strategy, 2));
+        }
+    }
+    record(&setup(Optimizer::AdamwTorchao8bit), &of(Strategy::Fsdp, 2));
+}
+
+/// Where the libraries stop, their own words say so.
+#[test]
+fn optimizers_that_libraries_stop_with_are_refused_in_their_words() {
+    let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+    for (strategy, optim, words) in [
+        (
+            Strategy::Fsdp,
+            Optimizer::Adamw8bit,
+            "got mixed torch.Tensor and DTensor",
+        ),
+        (
+            Strategy::Fsdp,
+            Optimizer::PagedAdamw,
+            "got mixed torch.Tensor and DTensor",
+        ),
+        (
+            Strategy::Fsdp,
+            Optimizer::AdafactorTorch,
+            "in-place operations that require placement changes",
+        ),
+        (
+            Strategy::Deepspeed2,
+            Optimizer::Muon,
+            "Client Optimizer is of unexpected type",
+        ),
+    ] {
+        let refused = simulate_parallel(&model, &setup(optim), &of(strategy, 2), Gpu::H200).unwrap_err();
+        assert!(refused.to_string().contains(words), "{refused}");
+    }
+}
+
+/// Without `contiguous_gradients` there is no bucket: gradients wait where they are, and are copied together to be summed.
+#[test]
+fn gradients_that_lie_apart_have_no_bucket() {
+    let run = |contiguous_gradients| {
+        let zero = Zero {
+            contiguous_gradients,
+            reduce_bucket_size: 1_000_000,
+            ..Zero::default()
+        };
+        let parallel = Parallel {
+            zero,
+            ..of(Strategy::Deepspeed2, 2)
+        };
+        record(&setup(Optimizer::AdamwFused), &parallel)
+    };
+    assert_eq!(made(&run(true), "bucket of gradients"), 1);
+    let apart = run(false);
+    assert_eq!(made(&apart, "bucket of gradients"), 0);
+    assert!(made(&apart, "gradients to be summed") > 24);
+}
+
+/// TRL wraps the model that DPO compares with whole, ms-swift block by block.
+#[test]
+fn ms_swift_gathers_the_model_it_compares_with_by_blocks() {
+    let gathers = |trainer| {
+        let setup = Setup {
+            trainer,
+            precision: Precision::Bf16Amp,
+            ..setup(Optimizer::AdamwFused)
+        };
+        made(&record(&setup, &of(Strategy::Fsdp, 2)), "all-gather buffer")
+    };
+    let [whole, by_blocks] = [TrainerKind::TrlDpo, TrainerKind::MsSwiftDpo].map(gathers);
+    assert!(by_blocks >= whole + 23, "{by_blocks} against {whole}");
+}
