@@ -72,12 +72,13 @@ reasons! {
     adapted_experts() = "adapters on experts are simulated with `strategy` ddp, ddp_view and zero1";
     bucket(bucket, most) = "`bucket` is {bucket} MB; it must be between 1 and {most}";
     compiled() = "steps under `compile` were measured on one GPU alone";
+    deepspeed_autocast() = "DeepSpeed switches a loop's own autocast off (\"torch.autocast is enabled outside DeepSpeed but disabled within the \
+        DeepSpeed engine\"): `precision` is what its engine has, fp32, bf16 or fp16";
     deepspeed_bucket(most, size) = "`zero.reduce_bucket_size` is {size}; it must be between 1 and {most}";
     deepspeed_ema() = "DeepSpeed is not simulated yet with `ema`";
     deepspeed_keys() = "`zero` is of DeepSpeed";
     deepspeed_offload() = "`offload` in words is DeepSpeed's";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
-    deepspeed_precision() = "DeepSpeed is not simulated yet with this `precision`, but with `bf16: enabled` and `fp16: enabled`";
     deepspeed_shared() = "ZeRO-3 is not simulated yet where a module reads another's parameters, as Liger's fused loss does";
     deepspeed_stage0() = "stage 0 offloads nothing";
     deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";

@@ -65,7 +65,7 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ],
     ),
     (
-        &["deepspeed_precision"],
+        &["deepspeed_autocast"],
         ways![set "precision" = "bf16" => |s, _| s.precision = Precision::Bf16,],
     ),
     (

@@ -269,11 +269,11 @@ fn deepspeed_refuses_what_is_not_its_own() {
         strategy: Strategy::Deepspeed2,
         ..Parallel::default()
     };
-    let fp32 = Setup {
-        precision: Precision::Fp32,
+    let autocast = Setup {
+        precision: Precision::AmpBf16,
         ..setup()
     };
-    assert!(refused(fp32, deepspeed).contains("`precision`"));
+    assert!(refused(autocast, deepspeed).contains("`precision`"));
     let offload = Offload::Shards;
     assert!(refused(setup(), Parallel { offload, ..deepspeed }).contains("`offload`"));
     let fsdp = Parallel {

@@ -135,3 +135,30 @@ fn ms_swift_gathers_the_model_it_compares_with_by_blocks() {
     let [whole, by_blocks] = [TrainerKind::TrlDpo, TrainerKind::MsSwiftDpo].map(gathers);
     assert!(by_blocks >= whole + 23, "{by_blocks} against {whole}");
 }
+
+/// In fp32 stage 0 updates the parameters themselves, and stages 1 to 3 a clone of their part, whose gradients need no copy.
+#[test]
+fn deepspeed_in_fp32_copies_no_gradients() {
+    let run = |strategy, precision| {
+        let setup = Setup {
+            precision,
+            clip: true,
+            ..setup(Optimizer::AdamwFused)
+        };
+        record(&setup, &of(strategy, 2))
+    };
+    let copies = |run: &Recording| made(run, "gradient");
+    for strategy in [Strategy::Deepspeed0, Strategy::Deepspeed2, Strategy::Deepspeed3] {
+        assert!(copies(&run(strategy, Precision::Bf16)) > 0, "{strategy:?}");
+        assert_eq!(copies(&run(strategy, Precision::Fp32)), 0, "{strategy:?}");
+    }
+    let parameters = |run: &Recording, name| {
+        let is_named = |event: &&Event| event.is_alloc() && run.log.allocations[event.storage() as usize].name == name;
+        run.build.iter().filter(is_named).count()
+    };
+    assert_eq!(
+        parameters(&run(Strategy::Deepspeed0, Precision::Fp32), "parameter in fp32"),
+        0
+    );
+    assert!(parameters(&run(Strategy::Deepspeed3, Precision::Fp32), "parameters in fp32") > 0);
+}

@@ -41,17 +41,19 @@ use watcher::Watcher;
 
 /// The setup that a rank records: DeepSpeed casts adapters to 16 bits with all else, and accelerate leaves autocast out.
 ///
-/// The step of `fp16: enabled` is that of `bf16: enabled`: ZeRO's optimizers multiply the loss by a scale, which is 1 in bf16;
+/// With neither it runs in fp32, and keeps no copy of the parameters. The step of `fp16: enabled` is that of `bf16: enabled`: ZeRO's optimizers multiply the loss by a scale, which is 1 in bf16;
 /// stages 1 and 2 look for overflows in both types (`check_grad_overflow`), stage 3 in fp16 alone.
 pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
     Setup {
         precision: match setup.precision.products() {
             DType::F16 => Precision::Fp16,
+            DType::F32 => Precision::Fp32,
             _ => Precision::Bf16,
         },
         // TRL makes adapters of the weights' type under stage 3 (`autocast_adapter_dtype=False`).
         lora_dtype: match is_made_in_parts(setup, parallel) && !setup.trainer.is_trl() {
             true => setup.lora_dtype,
+            false if setup.precision.products() == DType::F32 => AdapterType::Fp32,
             false => AdapterType::Bf16,
         },
         reentrant: setup.reentrant || forces_reentrant(setup, parallel),
@@ -132,7 +134,7 @@ fn initialize(
     let boundary = is_boundary.clone();
     let mut watcher = None;
     let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match parallel.strategy {
-        Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, client, boundary))),
+        Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, client, setup.clip, boundary))),
         Strategy::Deepspeed3 => {
             let partitioned = Partitioned::new(t, (params, client), reference, (setup, parallel), boundary);
             watcher = Some(partitioned.watcher());

@@ -8,7 +8,7 @@ use super::super::super::trl::ReferenceModel;
 use super::super::apart::Apart;
 use super::compared::Compared;
 use super::gradients::Gradients;
-use super::group::{master, part_of};
+use super::group::master;
 use super::shards::Shards;
 use super::values;
 use super::watcher::Watcher;
@@ -78,8 +78,8 @@ impl Partitioned {
             divided(&parts, zero.sub_group_size)
         };
         let parts = client.groups().flat_map(of_group).collect();
-        let wide = flat.as_ref().filter(|flat| flat.dtype() == DType::F32);
-        let groups = groups(t, client, parts, (offloads, wide));
+        let is_wide = flat.as_ref().is_some_and(|flat| flat.dtype() == DType::F32);
+        let groups = groups(t, client, parts, (offloads, is_wide));
         let largest = groups.iter().map(SubGroup::elements).max().unwrap_or_default();
         drop((!offloads).then(|| t.empty([largest], DType::F32, "gradients in fp32")));
         let gradients = Gradients::new(t, &shards, parallel);
@@ -139,7 +139,13 @@ impl Partitioned {
                 continue;
             };
             let together = (count > 1).then(|| t.empty([elements], dtype, "this GPU's gradients"));
-            master.hold_gradient(t);
+            match dtype {
+                DType::F32 => {
+                    let alone = self.gradients.part(t, elements);
+                    values::hold(t, master, (together.as_ref(), &[alone]));
+                }
+                _ => master.hold_gradient(t),
+            }
             drop(together);
             if self.clips {
                 values::clip_double(t);
@@ -174,32 +180,28 @@ fn divided(parts: &[(usize, u64)], least: u64) -> Vec<Vec<(usize, u64)>> {
     groups
 }
 
-/// Modules that run around a model: of peft `PeftModel`, and `LoraModel`, which calls the model's forward and not the model.
+/// Modules that run around the model's own: of peft `PeftModel`, `LoraModel`, and the model with the head, which that calls.
 fn wrappers(setup: &Setup) -> usize {
-    usize::from(matches!(setup.freeze, Freeze::Lora | Freeze::Qlora))
+    2 * usize::from(matches!(setup.freeze, Freeze::Lora | Freeze::Qlora))
 }
 
-/// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned. Parts that are in fp32 already (`wide`)
-/// are updated themselves.
+/// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned. Parts that are in fp32 already are cloned
+/// without one: DeepSpeed would update them themselves, but compares their device with its name, which never is the same.
 fn groups(
     t: &Tape,
     client: &Optimizer,
     divided: Vec<Vec<(usize, u64)>>,
-    (offloads, wide): (bool, Option<&Tensor>),
+    (offloads, is_wide): (bool, bool),
 ) -> Vec<SubGroup> {
     let mut converted = None;
     let mut groups = Vec::new();
     for parts in divided {
         let elements = parts.iter().map(|(_, elements)| elements).sum();
         let master = (!offloads).then(|| {
-            let master = match wide {
-                Some(flat) => part_of(t, flat, elements).detach(),
-                None => {
-                    converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
-                    master(t, elements)
-                }
-            };
-            let master = t.require_grad(&master);
+            if !is_wide {
+                converted.replace(t.empty([elements], DType::F32, "parts in fp32"));
+            }
+            let master = t.require_grad(&master(t, elements));
             let optimizer = client.over([vec![master.clone()], Vec::new()]);
             (master, optimizer)
         });

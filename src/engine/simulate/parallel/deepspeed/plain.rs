@@ -17,17 +17,25 @@ pub(super) struct Plain {
     /// Parameters of each group, each with its copy in fp32, which the client's optimizer updates.
     groups: Vec<Vec<(Tensor, Tensor)>>,
     optimizer: Optimizer,
+    /// True if the client's optimizer updates parameters in fp32 itself.
+    is_wide: bool,
+    clips: bool,
     is_boundary: Rc<Cell<bool>>,
 }
 
 impl Plain {
-    pub fn new(t: &Tape, client: &Optimizer, is_boundary: Rc<Cell<bool>>) -> Self {
-        let of_group = |group: &[Tensor]| group.iter().map(|param| (param.clone(), master(t, param))).collect();
+    pub fn new(t: &Tape, client: &Optimizer, clips: bool, is_boundary: Rc<Cell<bool>>) -> Self {
+        let is_wide = client.params().iter().all(|param| param.dtype() == DType::F32);
+        let copy = |param: &Tensor| if is_wide { param.clone() } else { master(t, param) };
+        let of_group = |group: &[Tensor]| group.iter().map(|param| (param.clone(), copy(param))).collect();
         let groups: Vec<Vec<(Tensor, Tensor)>> = client.groups().map(of_group).collect();
         let masters = |at: usize| groups.get(at).into_iter().flatten().map(|(_, master)| master.clone());
         let mut optimizer = client.over([0, 1].map(|at| masters(at).collect()));
         let both: Vec<&(Tensor, Tensor)> = groups.iter().flatten().collect();
         t.no_grad(|| {
+            if is_wide {
+                return;
+            }
             both.iter().for_each(|(param, _)| param.hold_gradient(t));
             both.iter().for_each(|(_, master)| master.hold_gradient(t));
             optimizer.step(t);
@@ -37,6 +45,8 @@ impl Plain {
         Self {
             groups,
             optimizer,
+            is_wide,
+            clips,
             is_boundary,
         }
     }
@@ -83,6 +93,14 @@ impl EngineOptimizer for Plain {
 
     fn step(&mut self, t: &Tape) {
         let gradients: Vec<Tensor> = self.params().filter_map(Tensor::grad).collect();
+        if self.is_wide {
+            if self.clips {
+                values::clip_wide(t, &gradients);
+            }
+            drop(gradients);
+            self.optimizer.step(t);
+            return self.params().for_each(Tensor::clear_grad);
+        }
         gradients
             .iter()
             .for_each(|gradient| drop(values::has_inf_or_nan(t, gradient)));

@@ -2,17 +2,13 @@
 
 use super::super::super::{SimulateError, unshared as why};
 use crate::Setup;
-use crate::setup::{Offload, Optimizer, Parallel, Precision, Strategy, ZeroGrad};
+use crate::setup::{Offload, Optimizer, Parallel, Strategy, ZeroGrad};
 
 /// Refuses setups that DeepSpeed's engine is not simulated for.
 pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     // Of a trainer the switches `bf16` and `fp16` alone count: the engine casts the model, and nothing runs under autocast.
-    let casts = match setup.trainer.is_derived() {
-        false => matches!(setup.precision, Precision::Bf16 | Precision::Fp16),
-        true => setup.precision != Precision::Fp32,
-    };
-    if !casts {
-        return Err(why::deepspeed_precision());
+    if !setup.trainer.is_derived() && setup.precision.autocast().is_some() {
+        return Err(why::deepspeed_autocast());
     }
     if setup.optim == Optimizer::Muon {
         return Err(why::flat_muon());

@@ -47,7 +47,7 @@ impl States {
         for group in &groups.list {
             t.forget_freed();
             flat.push(groups.flatten(t, group, world));
-            let part = t.empty([group.part], groups.dtype(), "this GPU's part");
+            let part = (groups.dtype() != DType::F32).then(|| t.empty([group.part], groups.dtype(), "this GPU's part"));
             let made = (!offloads).then(|| t.require_grad(&master(t, group.part)));
             drop(part);
             masters.extend(made.map(|master| {
@@ -168,7 +168,10 @@ impl EngineOptimizer for States {
             }
             parts.push(of_group);
         }
-        self.check_overflow(t, &parts.concat());
+        // `check_grad_overflow`
+        if self.groups.dtype() != DType::F32 {
+            self.check_overflow(t, &parts.concat());
+        }
         let mut of_groups = Vec::new();
         for (group, parts) in self.groups.list.iter().zip(&parts) {
             let own = parts.iter().take(self.groups.own_of(group).count());
@@ -183,7 +186,7 @@ impl EngineOptimizer for States {
         let of_group = self.groups.list.iter().zip(parts);
         for ((group, parts), (master, optimizer)) in of_group.zip(&mut self.masters) {
             let flat = (parts.len() > 1).then(|| t.empty([group.part], self.groups.dtype(), "this GPU's gradients"));
-            master.hold_gradient(t);
+            values::hold(t, master, (flat.as_ref(), &parts));
             drop((flat, parts));
             if self.clips {
                 values::clip(t);

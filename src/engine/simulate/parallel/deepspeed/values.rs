@@ -30,6 +30,29 @@ fn reduced(t: &Tape, x: &Tensor, (dtype, accumulator): (DType, u64), name: &'sta
     out
 }
 
+/// Gives a part of the parameters in fp32 its gradients, which lie in `flat`, or are a single one of `parts`: copied to fp32,
+/// unless they are in it already (`.to(dtype)`).
+pub(super) fn hold(t: &Tape, master: &Tensor, (flat, parts): (Option<&Tensor>, &[Tensor])) {
+    match flat.or(parts.first()).filter(|gradient| gradient.dtype() == DType::F32) {
+        Some(gradient) => t.give_gradient(master, &t.view(gradient, [gradient.numel()])),
+        None => master.hold_gradient(t),
+    }
+}
+
+/// `clip_grad_norm_` of `deepspeed/runtime/utils.py`, of gradients in fp32.
+pub(super) fn clip_wide(t: &Tape, gradients: &[Tensor]) {
+    let of = (DType::F32, DType::F32.width());
+    let norms: Vec<Tensor> = gradients
+        .iter()
+        .map(|x| reduced(t, x, of, "norm of a gradient"))
+        .collect();
+    let stacked = t.empty([norms.len() as u64], DType::F32, "norms of gradients");
+    let squares = t.empty([norms.len() as u64], DType::F32, "squares of norms");
+    drop(stacked);
+    drop((reduced(t, &squares, of, "sum of squares"), squares, norms));
+    scaled(t, DType::F32);
+}
+
 /// `has_inf_or_nan(x)`.
 pub(super) fn has_inf_or_nan(t: &Tape, x: &Tensor) -> Tensor {
     let bounds = ["amax", "amin"].map(|name| {
