@@ -400,6 +400,7 @@ impl Trainer {
             // accelerate's `backward` has stepped.
             if !self.run.setup.trainer.is_derived() {
                 engine.step(t);
+                self.ema.iter().for_each(|ema| ema.update(t));
             }
             return;
         }

@@ -75,7 +75,8 @@ reasons! {
     deepspeed_autocast() = "DeepSpeed switches a loop's own autocast off (\"torch.autocast is enabled outside DeepSpeed but disabled within the \
         DeepSpeed engine\"): `precision` is what its engine has, fp32, bf16 or fp16";
     deepspeed_bucket(most, size) = "`zero.reduce_bucket_size` is {size}; it must be between 1 and {most}";
-    deepspeed_ema() = "DeepSpeed is not simulated yet with `ema`";
+    deepspeed_ema() = "`ema` averages whole parameters, of which stage 3 leaves none: PyTorch stops with \"must match the size of tensor b \
+        (0)\"";
     deepspeed_keys() = "`zero` is of DeepSpeed";
     deepspeed_offload() = "`offload` in words is DeepSpeed's";
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";

@@ -162,3 +162,30 @@ fn deepspeed_in_fp32_copies_no_gradients() {
     );
     assert!(parameters(&run(Strategy::Deepspeed3, Precision::Fp32), "parameters in fp32") > 0);
 }
+
+/// DeepSpeed's engine leaves the moving average to the loop: a copy in the weights' type, which stage 3 would leave nothing to
+/// average of.
+#[test]
+fn a_moving_average_is_beside_deepspeeds_engine() {
+    let end = |ema| {
+        let setup = Setup {
+            ema,
+            ..setup(Optimizer::AdamwFused)
+        };
+        let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+        let report = simulate_parallel(&model, &setup, &of(Strategy::Deepspeed2, 2), Gpu::H200).unwrap();
+        (report.steady.end.get(), report.params)
+    };
+    let ((without, params), (with, _)) = (end(false), end(true));
+    assert!(with - without >= 2 * params, "{with} against {without}");
+    let setup = Setup {
+        ema: true,
+        ..setup(Optimizer::AdamwFused)
+    };
+    let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+    let refused = simulate_parallel(&model, &setup, &of(Strategy::Deepspeed3, 2), Gpu::H200).unwrap_err();
+    assert!(
+        refused.to_string().contains("must match the size of tensor b (0)"),
+        "{refused}"
+    );
+}

@@ -168,6 +168,10 @@ def run_deepspeed(case):
     conf = dict(train_micro_batch_size_per_gpu=case["batch"], gradient_accumulation_steps=case.get("accum", 1), gradient_clipping=1.0 if case.get("clip", "strategy" not in case) else 0.0,
                 bf16=dict(enabled=True), zero_optimization=z, zero_allow_untested_optimizer=True, zero_force_ds_cpu_optimizer=False)
     opt = measure.optimizer(model, dict(case, optim=case.get("optim", "adamw_fused")))
+    ema = None
+    if case.get("ema"):
+        from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+        ema = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999), use_buffers=True)
     engine, *_ = deepspeed.initialize(model=model, optimizer=opt, config=conf, dist_init_required=False)
     marks = []
     r["after_init"] = torch.cuda.memory_allocated()
@@ -179,7 +183,9 @@ def run_deepspeed(case):
         m["peak_forward"] = torch.cuda.max_memory_allocated(); m["after_forward"] = torch.cuda.memory_allocated(); torch.cuda.reset_peak_memory_stats()
         engine.backward(loss); del loss, b
         m["peak_backward"] = torch.cuda.max_memory_allocated(); m["after_backward"] = torch.cuda.memory_allocated(); torch.cuda.reset_peak_memory_stats()
-        engine.step(); m["peak_optimizer"] = torch.cuda.max_memory_allocated(); m["end"] = torch.cuda.memory_allocated()
+        engine.step()
+        if ema is not None and (i + 1) % case.get("accum", 1) == 0: ema.update_parameters(model)
+        m["peak_optimizer"] = torch.cuda.max_memory_allocated(); m["end"] = torch.cuda.memory_allocated()
         marks.append(m)
     r["steps"] = marks; s = marks[-1]; r["steady"] = s; r["peak_steady"] = max(s["peak_forward"], s["peak_backward"], s["peak_optimizer"]); r["reserved_peak"] = torch.cuda.memory_stats()["reserved_bytes.all.peak"]
     return r

@@ -13,7 +13,7 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if setup.optim == Optimizer::Muon {
         return Err(why::flat_muon());
     }
-    if setup.ema {
+    if setup.ema && parallel.strategy == Strategy::Deepspeed3 {
         return Err(why::deepspeed_ema());
     }
     if setup.zero_grad != ZeroGrad::ToNone {
