@@ -228,8 +228,17 @@ impl Linear {
 
     /// [.., input] → [.., output], for a caller that has entered the module by another path than it was made.
     pub fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+        let adapter = self.lora.as_ref().and_then(|slot| slot.adapter());
+        let adapter = adapter.filter(|_| t.adapts());
         match self.split {
             Split::Whole => self.multiplied(t, x),
+            Split::Columns if let Some(adapter) = adapter => {
+                adapter.forward_in_part(t, x, || self.product(t, &t.share(x)), |low| t.share(low))
+            }
+            Split::Rows if let Some(adapter) = adapter => {
+                let base = || t.sum_partials(&self.product(t, x));
+                adapter.forward_in_part(t, x, base, |low| t.sum_partials(low))
+            }
             Split::Columns => self.multiplied(t, &t.share(x)),
             Split::Gathered => {
                 let part = self.multiplied(t, &t.share(x));
@@ -239,6 +248,14 @@ impl Linear {
                 let part = self.multiplied(t, x);
                 t.sum_partials(&part)
             }
+        }
+    }
+
+    /// The product with the weight, and the bias, without adapters.
+    fn product(&self, t: &Tape, x: &Tensor) -> Tensor {
+        match &self.weight {
+            Weight::Dense(weight) => t.linear(x, weight, self.bias.borrow().as_ref()),
+            Weight::Wrapped(_) | Weight::Nf4(_) => self.multiplied(t, x),
         }
     }
 

@@ -106,7 +106,25 @@ impl Lora {
         let dtype = result.dtype();
         // `_cast_input_dtype`
         let x = t.to_dtype(x, self.a.dtype());
-        let scaled = self.delta(t, &x);
+        let scaled = self.delta(t, &x, Tensor::clone);
+        result = t.add(&result, &scaled);
+        drop(scaled);
+        t.to_dtype(&result, dtype)
+    }
+
+    /// Forward beside a map that is split over the GPUs of a group: what `lora_A` makes is summed over them if they share its
+    /// inputs, or else its gradient is, as they share the outputs of `lora_B` (`peft/tuners/lora/layer.py`, 0.21).
+    pub fn forward_in_part(
+        &self,
+        t: &Tape,
+        x: &Tensor,
+        base: impl FnOnce() -> Tensor,
+        joined: impl FnOnce(&Tensor) -> Tensor,
+    ) -> Tensor {
+        let mut result = t.watched("base_layer", base);
+        let dtype = result.dtype();
+        let x = t.to_dtype(x, self.a.dtype());
+        let scaled = self.delta(t, &x, joined);
         result = t.add(&result, &scaled);
         drop(scaled);
         t.to_dtype(&result, dtype)
@@ -123,7 +141,7 @@ impl Lora {
         } else {
             x.clone()
         };
-        let mut output = self.delta(t, &x);
+        let mut output = self.delta(t, &x, Tensor::clone);
         if converts {
             output = t.to_dtype(&output, result.dtype());
         }
@@ -131,11 +149,14 @@ impl Lora {
         result
     }
 
-    /// `lora_B(lora_A(dropout(x))) * scaling`.
-    fn delta(&self, t: &Tape, x: &Tensor) -> Tensor {
+    /// `lora_B(joined(lora_A(dropout(x)))) * scaling`.
+    fn delta(&self, t: &Tape, x: &Tensor, joined: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
         let dropped = t.watched("lora_dropout", || t.dropout(x, self.dropout));
         let low = t.watched("lora_A", || t.linear(&dropped, &self.a, None));
         drop(dropped);
+        let joined = joined(&low);
+        drop(low);
+        let low = joined;
         let high = t.watched("lora_B", || t.linear(&low, &self.b, None));
         drop(low);
         t.scale(&high)

@@ -128,12 +128,16 @@ reasons! {
     pipeline_zero_grad() = "pipeline parallelism is not simulated yet with `zero_grad` other than to_none";
     stage_beyond(last, stage, world) = "`stage` is {stage}; the stages of {world} GPUs are 0 to {last}";
     stage_elsewhere() = "`stage` is of a pipeline";
-    tensor_adapters() = "tensor parallelism is not simulated yet with adapters";
-    tensor_extras() = "tensor parallelism is not simulated yet with `clip` or `ema`";
-    tensor_loss() = "tensor parallelism is not simulated yet with a fused loss";
+    tensor_bits() = "tensor parallelism is not simulated yet with weights in 4 bits";
+    tensor_extras() = "`clip` and `ema` go over all parameters at once, of which tensor parallelism makes some `DTensor`s and leaves norms \
+        plain: PyTorch stops with \"got mixed torch.Tensor and DTensor\"";
+    tensor_loss() = "a fused loss multiplies by the head, which tensor parallelism splits: PyTorch stops with \"aten.mm.out got mixed \
+        torch.Tensor and DTensor\"";
     tensor_model(model) = "tensor parallelism is not simulated for {model}: it is for Llama, Mistral and Qwen2 decoders, \
         alone or in LLaVA, Qwen2-VL, Qwen2.5-VL, InternVL and SmolVLM";
-    tensor_optim() = "tensor parallelism is not simulated yet with this `optim`, but with adamw, adamw_fused, adamw_loop, sgd and sgdm";
+    tensor_optim() = "this `optim` mixes the `DTensor`s of tensor parallelism with plain tensors, or changes them in place: PyTorch stops \
+        in the first update with \"got mixed torch.Tensor and DTensor\" or \"in-place operations that require placement \
+        changes are not supported\"";
     tensor_parts(name, size, world) = "`world` is {world}, and the model's `{name}` of {size} cannot be shared by so many \
         GPUs; tensor parallelism takes a number that divides it";
     world(least, most, world) = "`world` is {world}; several GPUs are {least} to {most}";

@@ -142,7 +142,7 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         ],
     ),
     (
-        &["pipeline_freeze", "tensor_adapters"],
+        &["pipeline_freeze", "tensor_bits"],
         ways![set "freeze" = "none" => |s, _| s.freeze = Freeze::NONE,],
     ),
     (

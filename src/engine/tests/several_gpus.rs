@@ -1,6 +1,6 @@
 //! Tests of what several GPUs were refused for before: optimizers, gradients that lie apart, ms-swift's DPO.
 
-use vramscope_engine::setup::{Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
+use vramscope_engine::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use vramscope_engine::simulate::{Recording, record_parallel, simulate_parallel};
 use vramscope_engine::tape::log::Event;
 use vramscope_engine::tape::{Gpu, Kind};
@@ -188,4 +188,49 @@ fn a_moving_average_is_beside_deepspeeds_engine() {
         refused.to_string().contains("must match the size of tensor b (0)"),
         "{refused}"
     );
+}
+
+/// peft splits adapters with the maps beside them: a map's inputs that are split make `lora_A`'s output partial, split outputs its
+/// gradient. Recorded without a GPU.
+#[test]
+fn adapters_are_split_with_the_maps_beside_them() {
+    let model = Model::from_catalogue("llama3.2-1b").unwrap();
+    let sums = |freeze| {
+        let setup = Setup {
+            freeze,
+            ..setup(Optimizer::AdamwLoop)
+        };
+        let run = record_parallel(&model, &setup, &of(Strategy::Tensor, 2), Gpu::H200).unwrap();
+        made(&run, "all-reduce")
+    };
+    // Of seven projections in each of 16 blocks; what the first three read needs no gradient.
+    assert_eq!(sums(Freeze::Lora) - sums(Freeze::NONE), 7 * 16 - 3);
+}
+
+/// Lists of `DTensor`s and plain tensors stop PyTorch.
+#[test]
+fn what_mixes_split_and_whole_parameters_is_refused_in_pytorchs_words() {
+    let model = Model::from_catalogue("llama3.2-1b").unwrap();
+    let plain = setup(Optimizer::AdamwLoop);
+    let clip = Setup {
+        clip: true,
+        ..plain.clone()
+    };
+    let fused = Setup {
+        loss: Loss::FusedLinear,
+        ..plain
+    };
+    for setup in [
+        clip,
+        fused,
+        setup(Optimizer::Adafactor),
+        setup(Optimizer::Adamw8bit),
+        setup(Optimizer::Muon),
+    ] {
+        let refused = simulate_parallel(&model, &setup, &of(Strategy::Tensor, 2), Gpu::H200).unwrap_err();
+        assert!(
+            refused.to_string().contains("mixed torch.Tensor and DTensor"),
+            "{refused}"
+        );
+    }
 }

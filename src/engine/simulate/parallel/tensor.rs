@@ -21,6 +21,10 @@ use crate::{Model, Setup};
 /// `AdamW` one parameter after the other (`trainer_optimizer.py`); SGD runs if a script passes `foreach=False`.
 pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, SimulateError> {
     parts(model, world)?;
+    let plan = model.config.family().support().tensor_parallel;
+    if setup.loss == Loss::FusedLinear && plan.is_some_and(|plan| plan.splits_head) {
+        return Err(why::tensor_loss());
+    }
     let optim = match setup.optim {
         Optimizer::Adamw | Optimizer::AdamwFused => Optimizer::AdamwLoop,
         other => other,
@@ -41,16 +45,22 @@ pub fn parts(model: &Model, world: u64) -> Result<(), SimulateError> {
 
 /// Refuses setups that tensor parallelism cannot train, for any model.
 pub(super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
-    let simulated = matches!(
+    // Those that update one parameter after the other, or do so if they are told to.
+    let is_apart = matches!(
         setup.optim,
-        Optimizer::Adamw | Optimizer::AdamwFused | Optimizer::AdamwLoop | Optimizer::Sgd | Optimizer::Sgdm
+        Optimizer::Adamw
+            | Optimizer::AdamwFused
+            | Optimizer::AdamwLoop
+            | Optimizer::Sgd
+            | Optimizer::Sgdm
+            | Optimizer::AdamwTorchao8bit
+            | Optimizer::AdamwTorchao4bit
+            | Optimizer::AdamwTorchaoFp8
     );
-    if !simulated {
+    if !is_apart {
         Err(why::tensor_optim())
-    } else if matches!(setup.freeze, Freeze::Lora | Freeze::Qlora) {
-        Err(why::tensor_adapters())
-    } else if setup.loss != Loss::Full {
-        Err(why::tensor_loss())
+    } else if setup.freeze == Freeze::Qlora {
+        Err(why::tensor_bits())
     } else if setup.clip || setup.ema {
         Err(why::tensor_extras())
     } else {
