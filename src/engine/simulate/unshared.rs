@@ -69,7 +69,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    adapted_experts() = "adapters on experts are simulated with `strategy` ddp, ddp_view and zero1";
+    adapted_experts() = "adapters on experts are not simulated yet with stage 3 of DeepSpeed, tensor and pipeline parallelism";
     bucket(bucket, most) = "`bucket` is {bucket} MB; it must be between 1 and {most}";
     compiled() = "steps under `compile` were measured on one GPU alone";
     deepspeed_autocast() = "DeepSpeed switches a loop's own autocast off (\"torch.autocast is enabled outside DeepSpeed but disabled within the \
@@ -86,6 +86,8 @@ reasons! {
     deepspeed_zero_grad() = "DeepSpeed's engine frees gradients by itself: `zero_grad` other than to_none is of a loop without it";
     flat_muon() = "Muon updates matrices and leaves the rest to another optimizer: DeepSpeed takes a single one (\"Client Optimizer is of \
         unexpected type\"), and FSDP1 has vectors alone, each the parameters of a module";
+    fsdp1_experts() = "peft multiplies adapters on experts outside their modules, which FSDP1 wraps and gathers alone: PyTorch stops with \"is a \
+        view and its base or another view of its base has been modified inplace\"";
     fsdp1_scaler() = "fp16 under FSDP1 has a ShardedGradScaler, whose flag of one element PyTorch's fused AdamW does not take: it \
         stops with \"output with shape [] doesn't match the broadcast shape [1]\"";
     fsdp1_time() = "the time of FSDP1's step is not estimated; set `strategy` to fsdp for one of its kind";

@@ -12,7 +12,7 @@ use crate::{Model, Setup};
 /// Codes of refusals, and changes that end them if nothing else stands in their way.
 const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     (
-        &["adapted_experts"],
+        &["adapted_experts", "fsdp1_experts"],
         ways![
             set "strategy" = "ddp" => |_, p| p.strategy = Strategy::Ddp,
             set "lora_targets" = "attention", "lora_experts" = "targets" => |s, _| {

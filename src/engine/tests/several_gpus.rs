@@ -1,6 +1,8 @@
 //! Tests of what several GPUs were refused for before: optimizers, gradients that lie apart, ms-swift's DPO.
 
-use vramscope_engine::setup::{Freeze, Loss, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
+use vramscope_engine::setup::{
+    ExpertAdapters, Freeze, Loss, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero,
+};
 use vramscope_engine::simulate::{Recording, record_parallel, simulate_parallel};
 use vramscope_engine::tape::log::Event;
 use vramscope_engine::tape::{Gpu, Kind};
@@ -233,4 +235,21 @@ fn what_mixes_split_and_whole_parameters_is_refused_in_pytorchs_words() {
             "{refused}"
         );
     }
+}
+
+/// Recorded without a GPU under FSDP2: adapters are on the parts.
+#[test]
+fn adapters_on_experts_are_in_parts_under_fsdp2() {
+    let config = r#"{"model_type": "mixtral", "vocab_size": 1000, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 4}"#;
+    let model = Model::from_config(config).unwrap();
+    let setup = Setup {
+        freeze: Freeze::Lora,
+        lora_experts: ExpertAdapters::All,
+        ..setup(Optimizer::AdamwFused)
+    };
+    let with = |strategy| simulate_parallel(&model, &setup, &of(strategy, 2), Gpu::H200);
+    assert!(with(Strategy::Fsdp).is_ok());
+    let refused = with(Strategy::Fsdp1).unwrap_err().to_string();
+    assert!(refused.contains("modified inplace"), "{refused}");
 }

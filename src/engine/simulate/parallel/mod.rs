@@ -247,16 +247,14 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     })
 }
 
-/// Refuses adapters on experts whose weights are in parts: peft adds them to weights that it takes to be whole.
+/// Refuses adapters on experts whose weights lie where peft's `ParamWrapper` cannot put them, or where that was not compared.
 fn refuse_sharded_experts(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
-    if !model.adapts_experts(setup)
-        || !(parallel.strategy.shards_parameters()
-            || parallel.is_in_parts()
-            || parallel.strategy == Strategy::Deepspeed3)
-    {
-        return Ok(());
+    match parallel.strategy {
+        _ if !model.adapts_experts(setup) => Ok(()),
+        strategy if strategy.is_fsdp1() => Err(why::fsdp1_experts()),
+        strategy if parallel.is_in_parts() || strategy == Strategy::Deepspeed3 => Err(why::adapted_experts()),
+        _ => Ok(()),
     }
-    Err(why::adapted_experts())
 }
 
 /// Checks that GPUs can share a setup of a model by this strategy, without simulating it.
