@@ -75,9 +75,8 @@ fn within(errors: &[f64], limit: f64) -> usize {
     errors.iter().filter(|error| error.abs() <= limit).count()
 }
 
-/// Of 209 runs 180 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of a tied table of an encoder,
-/// a model that a script makes on the card is laid out otherwise once DeepSpeed has cast it, and TRL checkpoints adapters under
-/// stage 3 in the reentrant way.
+/// Of 232 runs 198 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of a tied table of an encoder, frees what other
+/// streams used later, and a model that a script makes on the card is laid out otherwise once DeepSpeed has cast it.
 #[test]
 fn drawn_runs_on_several_gpus_are_predicted() {
     let rows = all();
@@ -91,12 +90,12 @@ fn drawn_runs_on_several_gpus_are_predicted() {
         .map(|(row, bytes)| errors(*bytes, &row.recorded)[0])
         .collect();
     assert!(
-        within(&recorded, 0.001) * 209 >= 180 * recorded.len(),
+        within(&recorded, 0.001) * 232 >= 198 * recorded.len(),
         "{}",
         within(&recorded, 0.001)
     );
     assert!(
-        within(&recorded, 0.01) * 209 >= 202 * recorded.len(),
+        within(&recorded, 0.01) * 232 >= 225 * recorded.len(),
         "{}",
         within(&recorded, 0.01)
     );
@@ -145,8 +144,8 @@ fn table(rows: &[Predicted]) -> String {
     let mut out = String::from(
         "# Drawn runs of trainers on several GPUs against their predictions\n\ntransformers' Trainer 5.17 and TRL 1.16 (PyTorch \
          2.11, accelerate 1.15, DeepSpeed 0.19.8) on the first of several GPUs, with configurations, strategies and settings drawn \
-         by `tests/data/truth/configurations.py draw 49001 1 CASES shared`, pairs that were refused before, and every third of \
-         `draw 49002 1 CASES combined`: recorded without a GPU, and of two GPUs measured on two H200. Errors are (predicted − recorded) ÷ recorded, and so on. Made by `cargo xtask table`.\n\n| run | peak, \
+         by `tests/data/truth/configurations.py draw 49001 1 CASES shared`, pairs that were refused before (the last 23: reentrant \
+         checkpoints under FSDP, other optimizers, DeepSpeed in fp32), and every third of `draw 49002 1 CASES combined`: recorded without a GPU, and of two GPUs measured on two H200. Errors are (predicted − recorded) ÷ recorded, and so on. Made by `cargo xtask table`.\n\n| run | peak, \
          recorded | reserved, recorded | peak, measured | reserved, measured |\n| --- | --- | --- | --- | --- |\n",
     );
     for (row, bytes) in rows {

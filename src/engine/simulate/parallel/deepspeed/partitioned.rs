@@ -180,9 +180,15 @@ fn divided(parts: &[(usize, u64)], least: u64) -> Vec<Vec<(usize, u64)>> {
     groups
 }
 
-/// Modules that run around the model's own: of peft `PeftModel`, `LoraModel`, and the model with the head, which that calls.
+/// Modules that run around the model's own: `PeftModel` calls the model with the head; told of a task, as TRL and ms-swift tell
+/// it, it calls `LoraModel`, which does.
 fn wrappers(setup: &Setup) -> usize {
-    2 * usize::from(matches!(setup.freeze, Freeze::Lora | Freeze::Qlora))
+    let is_of_a_task = setup.trainer.is_trl() || setup.trainer.is_swift();
+    match setup.freeze {
+        Freeze::Lora | Freeze::Qlora if is_of_a_task => 2,
+        Freeze::Lora | Freeze::Qlora => 1,
+        _ => 0,
+    }
 }
 
 /// `_create_fp32_partitions`: a converted copy, which lives until the next, is cloned. Parts that are in fp32 already are cloned
