@@ -83,17 +83,8 @@ impl Optimizer {
         }
     }
 
-    /// Updates only those of the parameters, in their order, that are this GPU's own.
-    pub fn keep_own(&mut self, own: &[bool]) {
-        let mut at = 0;
-        let mut of = |group: &[Tensor]| -> Vec<Tensor> {
-            let first = at;
-            at += group.len();
-            let kept = group.iter().zip(&own[first..]).filter(|(_, own)| **own);
-            kept.map(|(param, _)| param.clone()).collect()
-        };
-        let (first, second) = self.params.split_at(self.first_group);
-        let groups = [of(first), of(second)];
+    /// Updates only these of the parameters of each group, which are this GPU's own.
+    pub fn keep_own(&mut self, groups: [Vec<Tensor>; 2]) {
         self.local = Some(Box::new(self.over(groups)));
     }
 

@@ -15,11 +15,19 @@ pub(super) const fn is_rewritten(optim: Optimizer) -> bool {
     )
 }
 
-/// Lets an optimizer update only what the first rank does; each of two optimizers is shared by itself.
+/// Lets an optimizer update only what the first rank does, the largest first; each of two optimizers is shared by itself.
 pub(super) fn keep_own(optimizer: &mut crate::optim::Optimizer, world: u64) {
-    let of_group = |group: &[Tensor]| assigned(&group.iter().map(Tensor::numel).collect::<Vec<_>>(), world);
-    let own: Vec<bool> = optimizer.groups().flat_map(of_group).collect();
-    optimizer.keep_own(&own);
+    let of_group = |group: &[Tensor]| {
+        let own = assigned(&group.iter().map(Tensor::numel).collect::<Vec<_>>(), world);
+        let kept = group.iter().zip(own).filter(|(_, own)| *own);
+        let mut kept: Vec<Tensor> = kept.map(|(param, _)| param.clone()).collect();
+        sort_by_key(&mut kept, |param| std::cmp::Reverse(param.numel()));
+        kept
+    };
+    let mut groups = optimizer.groups().map(of_group);
+    let own = [0, 1].map(|_| groups.next().unwrap_or_default());
+    drop(groups);
+    optimizer.keep_own(own);
 }
 
 /// Drops states, and temporaries of the update, of parameters that another rank updates.
