@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use vramscope_engine::device::Device;
-use vramscope_plan::cost::{CostQuestion, NUMBERS, Prices, cards};
+use vramscope_plan::cost::{CostQuestion, Prices, cards, numbers};
 
 use super::clocks::chosen;
 use super::coded::Coded;
@@ -39,10 +39,7 @@ impl CostWork {
         let prices = Prices::read(prices).unwrap_or_default();
         let mut left = VecDeque::new();
         if let Some(subject) = &subject {
-            let mut numbers = NUMBERS.to_vec();
-            numbers.push(subject.gpus().max(1));
-            numbers.sort_unstable();
-            numbers.dedup();
+            let numbers = numbers(&prices, subject.gpus());
             let meant = subject.device.as_ref().ok().copied();
             // The card that is meant comes first, since it is looked at first.
             let mut all = cards(&prices, meant);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::gib;
 use vramscope_engine::verdict::Verdict;
-use vramscope_plan::cost::{CostQuestion, CostRow, NUMBERS, Prices, RankBy, cards, rank};
+use vramscope_plan::cost::{CostQuestion, CostRow, Prices, RankBy, cards, numbers, rank};
 use vramscope_time::Clock;
 
 use crate::clock::clock_of;
@@ -40,8 +40,8 @@ pub struct Cost {
     /// same rows; or - for standard input
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
     prices: Option<Source>,
-    /// Numbers of cards to try
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_values_t = NUMBERS, value_parser = count::up_to(4096))]
+    /// Numbers of cards to try [default: 1,2,4,8; without prices 1]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = count::up_to(4096))]
     gpus: Vec<u64>,
     /// Samples of the whole run, epochs and all, of which time, price and energy are told
     #[arg(long, value_name = "N", value_parser = count::samples)]
@@ -154,7 +154,11 @@ impl Cost {
             .into_iter()
             .map(|card| Ok((card, clock_of(card, kernels.as_ref())?)))
             .collect();
-        let mut rows = rows(&question, &clocked?, self.gpus)?;
+        let gpus = match self.gpus.is_empty() {
+            true => numbers(&prices, 1),
+            false => self.gpus,
+        };
+        let mut rows = rows(&question, &clocked?, gpus)?;
         let by = match self.by {
             By::Cost => RankBy::Cost,
             By::Time => RankBy::Time,

@@ -15,8 +15,8 @@ use vramscope_time::{Clock, TimedRun};
 
 pub use prices::{MOST_BYTES as MOST_BYTES_OF_PRICES, Price, Prices, PricesError};
 
-/// Numbers of cards that are tried.
-pub const NUMBERS: [u64; 4] = [1, 2, 4, 8];
+/// Numbers of cards that are tried at different prices.
+const NUMBERS: [u64; 4] = [1, 2, 4, 8];
 
 /// How several cards share a run of which nothing is said: the first that fits. Each sends more between the cards than the
 /// one before it, and holds less on each.
@@ -104,6 +104,16 @@ pub fn cards(prices: &Prices, meant: Option<&'static Device>) -> Vec<&'static De
         cards.push(meant);
     }
     cards
+}
+
+/// Numbers of each card that are tried: a few and the one that is meant; without prices the latter alone, since more cards
+/// are always faster.
+pub fn numbers(prices: &Prices, meant: u64) -> Vec<u64> {
+    let few: &[u64] = if prices.is_empty() { &[] } else { &NUMBERS };
+    let mut numbers: Vec<u64> = few.iter().copied().chain([meant.max(1)]).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 impl CostQuestion<'_> {
