@@ -165,14 +165,26 @@ async fn the_embed_code_shows_what_is_entered() {
         page.run(stub).await?;
         page.click("share").await?;
         page.click("copy-embed").await?;
-        let wanted = format!(
-            "<script src=\"{}embed.js\" async></script>\n\
-             <vramscope-widget model=\"gpt2\" gpu=\"H100 SXM\" batch=\"4\" freeze=\"lora\"></vramscope-widget>",
+        let code = page.script::<Option<String>>("return window.copied").present().await?;
+        let script = format!(
+            "<script src=\"{}embed.js\" async></script>\n<vramscope-widget ",
             page.origin
         );
-        page.script::<Option<String>>("return window.copied")
-            .holds(&wanted)
-            .await?;
+        assert!(
+            code.starts_with(&script) && code.ends_with("></vramscope-widget>"),
+            "{code}"
+        );
+        // Also what is as it is by default: a later default must not change the widget.
+        for attribute in [
+            "model=\"gpt2\"",
+            "gpu=\"H100 SXM\"",
+            "batch=\"4\"",
+            "freeze=\"lora\"",
+            "ckpt=\"none\"",
+            "widget=\"verdict\"",
+        ] {
+            assert!(code.contains(attribute), "{attribute}: {code}");
+        }
         Ok(())
     })
     .await;

@@ -48,6 +48,9 @@ async fn names_lead_to_settings_choices_pages_and_numbers() {
 async fn the_list_closes_and_says_that_nothing_is_found() {
     with_page("#/?model=gpt2", async |page| {
         page.click("find").await?;
+        page.find("find-field").await?;
+        page.until("focus", || page.script::<String>(FOCUS), |id| id == "find-field")
+            .await?;
         page.keys("xyzzy").await?;
         page.text("find-dialog").nonempty().await?;
         page.attr("find-row", "data-name").absent().await?;

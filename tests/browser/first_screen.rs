@@ -28,7 +28,7 @@ async fn paste(page: &Page, text: &str) -> WebDriverResult<()> {
 async fn a_visit_opens_on_what_fits_and_says_what() {
     with_page("", async |page| {
         page.value("verdict").holds("fits").await?;
-        let verdict = page.text("verdict").contains("qwen2.5-vl-7b, LoRA: fits on RTX 4090").await?;
+        let verdict = page.text("verdict").contains("qwen2.5-vl-7b, LoRA adapters: fits on RTX 4090").await?;
         assert!(verdict.contains("GiB"), "{verdict}");
         page.text("verdict-step").contains("a step").await?;
         page.value("grade").holds("exact").await?;

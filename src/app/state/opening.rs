@@ -26,6 +26,13 @@ impl Draft {
     pub fn open(&mut self) {
         OPENING.iter().for_each(|(key, text)| self.set(*key, *text));
     }
+
+    /// Returns true if what decides the run is as a visit opens: then it is nobody's own.
+    pub fn is_as_opened(&self) -> bool {
+        let mut opened = Self::default();
+        opened.open();
+        self.only(Key::decides_run) == opened.only(Key::decides_run)
+    }
 }
 
 #[cfg(test)]
@@ -59,5 +66,8 @@ mod tests {
         let ran = subject.run().expect("it runs");
         let card = subject.card(&ran.report).expect("the card is known");
         assert_eq!(card.fit.verdict, Verdict::Fits);
+        assert!(draft.is_as_opened());
+        draft.set(Setting::Batch, "2");
+        assert!(!draft.is_as_opened());
     }
 }

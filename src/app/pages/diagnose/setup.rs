@@ -11,15 +11,16 @@ use crate::shell::Store;
 use crate::simulation::Simulation;
 use crate::state::{Address, Key, Reading, Route};
 
-/// Form for model, card and setup of the run; initially open if the URL holds a setup.
+/// Form for model, card and setup of the run; initially open if the person has named one.
 #[component]
 pub fn RunSetup() -> impl IntoView {
     let i18n = use_i18n();
     let (store, reader) = (Store::get(), Reader::get());
+    // What a visit opens on is an example: findings about it would be about another run than the one that crashed.
     let is_named = untrack(|| {
         store
             .reading()
-            .with(|reading| reading.entries().entries().next().is_some())
+            .with(|reading| reading.entries().entries().next().is_some() && !reading.good.is_as_opened())
     });
     let open = RwSignal::new(is_named);
     let run = Memo::new(move |_| if open.get() { named(store) } else { String::new() });

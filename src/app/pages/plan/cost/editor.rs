@@ -118,6 +118,7 @@ fn PriceRow(list: PriceList, name: &'static str) -> impl IntoView {
                 aria-label=text(label)
                 data-testid="price"
                 prop:value=text(price)
+                on:click:target=move |ev| ev.target().select()
                 on:change:target=move |ev| {
                     change(ev.target().value());
                     ev.target().set_value(&untrack(price));
@@ -219,6 +220,7 @@ fn AddCard(list: PriceList) -> impl IntoView {
                 aria-label=text(move || t_string!(i18n, cost.price_each).to_owned())
                 data-testid="price-new"
                 prop:value=typed
+                on:click:target=move |ev| ev.target().select()
                 on:input:target=move |ev| typed.set(ev.target().value())
             />
             <span class="muted small">"/ h"</span>
