@@ -5,11 +5,10 @@ use vramscope_engine::setup::Setting;
 use super::{Draft, Key};
 
 /// What differs from the engine's defaults. Tools train adapters with gradient checkpointing on; the engine's own step
-/// leaves both to the person.
-const OPENING: [(Key, &str); 5] = [
+/// leaves both to the person. The length is the model's own, so that it is right for the next model too.
+const OPENING: [(Key, &str); 4] = [
     (Key::Model, "qwen2.5-vl-7b"),
     (Key::Gpu, "RTX 4090"),
-    (Key::Setting(Setting::Seq), "2048"),
     (Key::Setting(Setting::Ckpt), "full"),
     (Key::Setting(Setting::Freeze), "lora"),
 ];
