@@ -38,7 +38,7 @@ async fn tab_goes_through_the_page_and_the_focus_is_always_seen() {
             // Radios and switches are drawn by what stands beside or around them.
             return [e, e.closest('label'), e.closest('.number'), e.nextElementSibling].some(ring) ? '' : (e.outerHTML.slice(0, 120))";
         let mut reached = Vec::new();
-        for _ in 0..140 {
+        for _ in 0..200 {
             press(page, Key::Tab).await?;
             page.script::<String>(unseen).is("").await?;
             reached.push(focused(page).nonempty().await?);
