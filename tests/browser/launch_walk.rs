@@ -15,13 +15,13 @@ const FILES: [&str; 12] = [
     "axolotl_llama_full.yaml",
     "axolotl_qwen2_5_vl.yaml",
     "llama_factory_qwen3_lora.sh",
-    "llama_factory_qwen3_vl_full.yaml",
     "llama_factory_qwen3_vl_lora.yaml",
     "ms_swift_ocr.sh",
     "ms_swift_qlora.sh",
     "ms_swift_zero2.sh",
     "trl_dpo_qwen2_5_vl.sh",
     "trl_sft.yaml",
+    "trl_sft_gemma3.sh",
     "trl_sft_llava.sh",
 ];
 
