@@ -113,9 +113,14 @@ async fn a_random_walk_meets_no_fault() {
     let (steps, seed) = (wish("WALK_STEPS", STEPS), wish("WALK_SEED", 1));
     with_page("#/?model=gpt2&seq=256", async |page| {
         page.value("peak-allocated").present().await?;
-        // Nothing leaves the page: no window is opened, no file saved.
-        page.run("window.open = () => null; HTMLAnchorElement.prototype.click = function () {}")
-            .await?;
+        // Nothing leaves the page: no window is opened, no file saved; what the browser leaves to a person's own press, the
+        // clipboard and installing, is not asked for.
+        page.run(
+            "window.open = () => null; HTMLAnchorElement.prototype.click = function () {};
+            navigator.clipboard.writeText = async () => {};
+            addEventListener('vramscope:do-install', (event) => event.stopImmediatePropagation(), true)",
+        )
+        .await?;
         let mut told = VecDeque::new();
         for i in 0..steps {
             step(page, seed * 1_000_003 + i * 7919, &mut told).await?;

@@ -20,7 +20,7 @@ pub fn write(page: &mut Published) -> Result<(), Failure> {
     if lines.is_empty() {
         return Err(Failure::new(format!("{TABLE} has no steps")));
     }
-    page.add("data/exactness.txt", lines.as_bytes())
+    page.add("exactness.txt", lines.as_bytes())
 }
 
 fn lines(table: &str) -> String {
