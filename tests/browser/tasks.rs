@@ -211,8 +211,7 @@ async fn the_first_task_is_done_by_keyboard_alone() {
         person.focused().is("say-model").await?;
         person.types("2.5-vl-7b").await?;
         person.presses(Key::Enter, 1).await?;
-        person.tabs_to("say-freeze").await?;
-        person.types("l").await?;
+        // Adapters are what a visit opens on.
         person.tabs_to("say-gpu").await?;
         person.types("4090").await?;
         person.presses(Key::Enter, 1).await?;
@@ -390,7 +389,8 @@ async fn the_largest_length_and_what_limits_it() {
         let largest = page.attr_at(row, "data-value").present().await?;
         person.click("largest-use").await?;
         page.prop("seq", "value").holds(&largest).await?;
-        person.sees("fits").await?;
+        // The largest leaves less than a twentieth of the card.
+        person.sees("tight").await?;
         person.took_at_most(4, 0);
         Ok(())
     })
