@@ -92,7 +92,11 @@ impl Simulation {
                     .for_each(|prefetch| simulation.ask_prefetch(engine, prefetch))
             });
         });
-        on_cleanup(move || engine.cancel(Slot::Prefetch));
+        on_cleanup(move || {
+            engine.cancel(Slot::Prefetch);
+            // Its texts are read from controls that go with this page.
+            store.prefetch().try_set(None);
+        });
         let entries = Memo::new(move |_| reading.with(Reading::entries));
         // Runs immediately, before the other effects of an entry, so that the worker simulates in parallel with them.
         ImmediateEffect::new_scoped(move || {
@@ -200,8 +204,12 @@ impl Simulation {
         if !key.decides_run() || matches!(outcome, Outcome::Waiting) {
             return;
         }
+        // A paint later the page may be left.
+        let Some(now) = self.entries.try_get_value() else {
+            return;
+        };
         let with = |text: String| {
-            let mut entries = self.entries.get_value();
+            let mut entries = now.clone();
             entries.set(*key, text);
             entries
         };

@@ -137,7 +137,8 @@ async fn one_field_takes_everything() {
 async fn a_paste_and_a_drop_are_taken_on_every_page() {
     with_page("#/course?row=9.attn", async |page| {
         page.value("course-row").holds("9.attn").await?;
-        let config = json!({"model_type": "gpt2", "n_layer": 2, "architectures": ["GPT2LMHeadModel"]}).to_string();
+        let config =
+            json!({"model_type": "qwen2", "num_hidden_layers": 2, "architectures": ["Qwen2ForCausalLM"]}).to_string();
         paste(page, &config).await?;
         page.value("params").present().await?;
         page.fragment().contains("#/?").await?;

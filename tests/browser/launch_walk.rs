@@ -12,17 +12,17 @@ use crate::same_bytes::binary;
 /// Files of `tests/data/launch`: four tools, scripts and recipes, one GPU and several.
 const FILES: [&str; 12] = [
     "axolotl_gemma3_qlora.yaml",
-    "axolotl_llama_full.yaml",
     "axolotl_qwen2_5_vl.yaml",
+    "axolotl_smolvlm2.yaml",
     "llama_factory_qwen3_lora.sh",
     "llama_factory_qwen3_vl_lora.yaml",
     "ms_swift_ocr.sh",
     "ms_swift_qlora.sh",
+    "ms_swift_two_nodes.sh",
+    "ms_swift_video.sh",
     "ms_swift_zero2.sh",
     "trl_dpo_qwen2_5_vl.sh",
     "trl_sft.yaml",
-    "trl_sft_gemma3.sh",
-    "trl_sft_llava.sh",
 ];
 
 /// Drops a file onto the page.

@@ -43,6 +43,8 @@ pub fn folder(name: &str) -> PathBuf {
         ),
         ("train.log", "step 1 mem 18.2 GiB\nstep 2 mem 18.2 GiB\n"),
         ("error.txt", error),
+        ("prices.csv", "card,per_hour,currency,date\nH100,2.5,USD,2026-11-01\n"),
+        ("prices.json", "[{\"card\": \"A100\", \"per_hour\": 1.3}]"),
         (
             "nvidia-smi.csv",
             "memory.used [MiB], memory.total [MiB]\n23000 MiB, 24576 MiB\n",

@@ -57,7 +57,16 @@ fn a_rank_needs_adapters() {
     let ran = run(["max", "rank", "gpt2", "--gpu", "4090"]);
     let refused = ran.refused();
     assert!(refused.contains("--freeze lora"), "{refused}");
-    let answer = answer(&["rank", "gpt2", "--freeze", "lora", "--gpu", "4090"]);
+    let answer = answer(&[
+        "rank",
+        "qwen2.5-0.5b",
+        "--seq",
+        "256",
+        "--freeze",
+        "lora",
+        "--gpu",
+        "4090",
+    ]);
     assert!(answer["max"].as_u64().is_some_and(|rank| rank >= 64), "{answer}");
     let ran = run(["max", "width", "gpt2", "--gpu", "4090"]);
     let refused = ran.refused();

@@ -27,7 +27,11 @@ pub fn Select(
     let store = Store::get();
     let error = error_of(key);
     let used = Memo::new(move |_| store.reading().with(|r| r.good.get(key).to_owned()));
-    let texts = Arc::new(move || choices.get_untracked().into_iter().map(str::to_owned).collect());
+    // The control may be gone by the time that its next values are asked for.
+    let texts = Arc::new(move || {
+        let choices = choices.try_get_untracked().unwrap_or_default();
+        choices.into_iter().map(str::to_owned).collect()
+    });
     view! {
         <Field key texts>
             <select

@@ -51,7 +51,7 @@ pub fn Number(
     let next = move |up: bool| {
         let read = |text: &str| key.form().read(text).ok();
         let now = read(&store.text(key))?.as_u64();
-        let now = now.or_else(|| placeholder.with(|own| read(own)?.as_u64()));
+        let now = now.or_else(|| placeholder.try_with(|own| read(own)?.as_u64())?);
         stepped(now, step, least, up)
     };
     let go = move |up: bool| next(up).into_iter().for_each(|next| store.set(key, next));

@@ -25,7 +25,8 @@ pub fn Switch(
     let error = error_of(key);
     let open = RwSignal::new(false);
     let on = Memo::new(move |_| store.reading().with(|r| r.good.get(key) == "true"));
-    let texts = Arc::new(move || vec![(!on.get_untracked()).to_string()]);
+    // The control may be gone by the time that its next value is asked for.
+    let texts = Arc::new(move || on.try_get_untracked().map(|on| (!on).to_string()).into_iter().collect());
     view! {
         <div class="field field-switch" {..tells(key, texts)}>
             <div class="field-head">

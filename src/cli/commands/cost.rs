@@ -77,7 +77,7 @@ enum By {
 }
 
 const EXAMPLES: &str = "  vramscope cost qwen2.5-vl-7b --freeze lora --ckpt full --prices prices.csv
-  vramscope cost llama3.1-8b --freeze qlora --prices prices.json --gpus 1,8 --samples 50k
+  vramscope cost llama3.1-8b --freeze qlora --prices prices.json --samples 50k
   vramscope cost qwen3-4b --freeze lora --by time";
 
 /// The answer for scripts.
@@ -321,7 +321,10 @@ mod tests {
         let device = Device::by_name("H100").expect("it is known");
         let prices = Prices::default();
         let model = vramscope_engine::Model::from_catalogue("gpt2").expect("it is built in");
-        let setup = vramscope_engine::Setup::default();
+        let setup = vramscope_engine::Setup {
+            seq: 256,
+            ..vramscope_engine::Setup::default()
+        };
         let question = CostQuestion {
             model: &model,
             setup: &setup,

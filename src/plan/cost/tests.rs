@@ -73,9 +73,9 @@ fn several_share_by_the_first_that_fits() {
         samples: None,
         co2: None,
     };
-    let alone = on(&question, "H100", 1);
+    let alone = on(&question, "RTX 4090", 1);
     assert!(matches!(&alone.fit, Ok(fit) if fit.verdict == Verdict::Oom) && alone.cost.is_none());
-    let shared = on(&question, "H100", 8);
+    let shared = on(&question, "RTX 4090", 8);
     assert!(
         matches!(shared.strategy, Some(Strategy::Zero1 | Strategy::Fsdp)),
         "{shared:?}"
@@ -88,7 +88,7 @@ fn several_share_by_the_first_that_fits() {
         }),
         ..question
     };
-    let said = on(&said, "H100", 8);
+    let said = on(&said, "RTX 4090", 8);
     assert_eq!(said.strategy, Some(Strategy::Ddp));
     assert!(matches!(&said.fit, Ok(fit) if fit.verdict == Verdict::Oom));
     let refused = CostQuestion {
@@ -98,7 +98,7 @@ fn several_share_by_the_first_that_fits() {
         },
         ..question
     };
-    assert!(on(&refused, "H100", 2).fit.is_err());
+    assert!(on(&refused, "RTX 4090", 2).fit.is_err());
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn rows_are_ranked_by_price_and_what_does_not_run_is_behind() {
         seq: 512,
         ..Setup::default()
     };
-    let prices = Prices::read("card,per_hour\nH200,30\nH100,2\nL4,0.6").expect("it is a list");
+    let prices = Prices::read("card,per_hour\nH200,30\nH100,2\nRTX 4060,0.1").expect("it is a list");
     let question = CostQuestion {
         model: &model,
         setup: &setup,
@@ -118,14 +118,24 @@ fn rows_are_ranked_by_price_and_what_does_not_run_is_behind() {
         co2: None,
     };
     let names = |rows: &[CostRow]| rows.iter().map(|row| row.card.clone()).collect::<Vec<_>>();
-    let mut rows: Vec<CostRow> = ["L4", "A100", "H200", "H100"].map(|name| on(&question, name, 1)).into();
+    let mut rows: Vec<CostRow> = ["RTX 4060", "A100", "H200", "H100"]
+        .map(|name| on(&question, name, 1))
+        .into();
     rank(&mut rows, RankBy::Cost);
-    assert_eq!(names(&rows), ["H100 SXM", "H200", "A100 80GB SXM", "L4"], "{rows:?}");
+    assert_eq!(
+        names(&rows),
+        ["H100 SXM", "H200", "A100 80GB SXM", "RTX 4060"],
+        "{rows:?}"
+    );
     rank(&mut rows, RankBy::Time);
-    assert_eq!(names(&rows).last().map(String::as_str), Some("L4"), "it lacks memory");
+    assert_eq!(
+        names(&rows).last().map(String::as_str),
+        Some("RTX 4060"),
+        "it lacks memory"
+    );
     assert_eq!(names(&rows)[0], "H200");
     assert_eq!(cards(&prices, Some(card("A100"))).len(), 4);
-    assert_eq!(cards(&prices, Some(card("L4"))).len(), 3);
+    assert_eq!(cards(&prices, Some(card("RTX 4060"))).len(), 3);
     assert!(
         cards(&Prices::default(), None)
             .iter()
