@@ -138,7 +138,9 @@ async fn a_paste_and_a_drop_are_taken_on_every_page() {
     with_page("#/course?row=9.attn", async |page| {
         page.value("course-row").holds("9.attn").await?;
         let config =
-            json!({"model_type": "qwen2", "num_hidden_layers": 2, "architectures": ["Qwen2ForCausalLM"]}).to_string();
+            json!({"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "num_hidden_layers": 2, "hidden_size": 896,
+            "intermediate_size": 4864, "num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151_936,
+            "max_position_embeddings": 32768}).to_string();
         paste(page, &config).await?;
         page.value("params").present().await?;
         page.fragment().contains("#/?").await?;

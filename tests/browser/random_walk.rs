@@ -115,12 +115,14 @@ async fn a_random_walk_meets_no_fault() {
         page.value("peak-allocated").present().await?;
         // Nothing leaves the page: no window is opened, no file saved; what the browser leaves to a person's own press, the
         // clipboard and installing, is not asked for.
-        page.run(
+        page.before_load(
             "window.open = () => null; HTMLAnchorElement.prototype.click = function () {};
             navigator.clipboard.writeText = async () => {};
-            addEventListener('vramscope:do-install', (event) => event.stopImmediatePropagation(), true)",
+            addEventListener('beforeinstallprompt', (event) => event.stopImmediatePropagation(), true)",
         )
         .await?;
+        page.run("location.reload()").await?;
+        page.value("peak-allocated").present().await?;
         let mut told = VecDeque::new();
         for i in 0..steps {
             step(page, seed * 1_000_003 + i * 7919, &mut told).await?;
