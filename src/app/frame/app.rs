@@ -72,7 +72,7 @@ fn WholePage() -> impl IntoView {
     }
 }
 
-/// What a page is about, the same way on each; the planner begins with its question.
+/// Title of a page, in one form on all of them. The planner has none: it begins with its question.
 #[component]
 fn Heading() -> impl IntoView {
     let i18n = use_i18n();

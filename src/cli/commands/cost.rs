@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::gib;
+use vramscope_engine::units::Seconds;
 use vramscope_engine::verdict::Verdict;
 use vramscope_plan::cost::{CostQuestion, CostRow, Prices, RankBy, cards, numbers, rank};
 use vramscope_time::Clock;
@@ -294,7 +295,10 @@ fn cells(row: &CostRow, question: &CostQuestion<'_>) -> [String; 10] {
             Verdict::Tight => format!("{} (tight)", gib(fit.spare())),
             _ => gib(fit.spare()),
         }),
-        cost.map_or_else(|| "not timed".to_owned(), |cost| span(cost.step_ms)),
+        cost.map_or_else(
+            || "not timed".to_owned(),
+            |cost| Seconds::new(cost.step_ms / 1e3).to_string(),
+        ),
         of(cost.map(|cost| cost.samples_per_s), 2),
         of(cost.and_then(|cost| cost.hours), 1),
         of(cost.and_then(|cost| cost.per_hour), 2),
@@ -302,14 +306,6 @@ fn cells(row: &CostRow, question: &CostQuestion<'_>) -> [String; 10] {
         of(cost.and_then(|cost| cost.kwh_at_most), 1),
         of(cost.and_then(|cost| cost.kg_co2_at_most), 1),
     ]
-}
-
-fn span(ms: f64) -> String {
-    if ms < 1e3 {
-        format!("{ms:.0} ms")
-    } else {
-        format!("{:.2} s", ms / 1e3)
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::state::{Address, Key, Reading, Route};
 pub fn RunSetup() -> impl IntoView {
     let i18n = use_i18n();
     let (store, reader) = (Store::get(), Reader::get());
-    // What a visit opens on is an example: findings about it would be about another run than the one that crashed.
+    // The setup on which a visit opens is an example: its findings would be about another run than the one that crashed.
     let is_named = untrack(|| {
         store
             .reading()

@@ -50,7 +50,7 @@ pub fn go(place: Place) {
     }
 }
 
-/// How GPUs share a run is asked of several alone.
+/// Enters two GPUs where one is entered: the controls of how GPUs share a run are shown for several alone.
 fn share(store: Store) {
     if store.reading().with_untracked(|reading| world(&reading.good)) == 1 {
         store.set(Key::World, "2");

@@ -17,7 +17,7 @@ use names::{Name, found};
 /// Rows that are shown at most; more words narrow them.
 const MOST: usize = 12;
 
-/// What is typed, what was found, and what is marked.
+/// State of the dialog: the typed text, the matches, and the highlighted one.
 #[derive(Clone, Copy)]
 struct Finder {
     dialog: NodeRef<html::Dialog>,
@@ -121,7 +121,7 @@ pub fn FindDialog() -> impl IntoView {
     }
 }
 
-/// What was found, the nearest first.
+/// List of the matches, the nearest first.
 #[component]
 fn Rows(finder: Finder) -> impl IntoView {
     let i18n = use_i18n();

@@ -7,7 +7,7 @@ use crate::pages::plan::Section;
 use crate::state::{Key, Route, rank};
 use crate::words;
 
-/// What a name leads to.
+/// Target of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// The control of an entry.
@@ -25,13 +25,13 @@ pub enum Place {
 /// A name that can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    /// What it leads to.
+    /// Its target.
     pub place: Place,
     /// Id by which tests find it.
     pub id: String,
     /// Its words on screen.
     pub title: String,
-    /// Kind of what it leads to.
+    /// Kind of the target, in words.
     pub kind: String,
     /// Further words by which it is found.
     words: String,

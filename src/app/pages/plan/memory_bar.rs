@@ -9,7 +9,7 @@ use vramscope_engine::verdict::Fit;
 
 use super::explain::Explained;
 use crate::charts::{Bar, Segment, part_class};
-use crate::i18n::{t, use_i18n};
+use crate::i18n::{Words, t, use_i18n};
 use crate::part::{text, truth};
 use crate::simulation::Simulation;
 use crate::words;
@@ -20,16 +20,7 @@ use crate::worker::view::RunView;
 pub fn MemoryBar() -> impl IntoView {
     let i18n = use_i18n();
     let simulation = Simulation::get();
-    let segments = Signal::derive(move || {
-        let Some(run) = simulation.run() else { return Vec::new() };
-        let scale = scale(&run);
-        let segment = |(part, bytes): &(Part, Bytes)| Segment {
-            class: part_class(*part),
-            share: ratio(*bytes, scale),
-            title: format!("{}: {}", words::part(i18n, *part), gib(*bytes)),
-        };
-        run.parts.iter().map(segment).collect()
-    });
+    let segments = Signal::derive(move || simulation.run().map_or_else(Vec::new, |run| segments(i18n, &run)));
     let parts = Memo::new(move |_| {
         let run = simulation.run();
         run.map_or_else(Vec::new, |run| run.parts.iter().map(|(part, _)| *part).collect())
@@ -68,6 +59,17 @@ pub fn MemoryBar() -> impl IntoView {
             </Show>
         </ul>
     }
+}
+
+/// Parts of a run's memory, as shares of the card's.
+pub(super) fn segments(i18n: Words, run: &RunView) -> Vec<Segment> {
+    let scale = scale(run);
+    let segment = |(part, bytes): &(Part, Bytes)| Segment {
+        class: part_class(*part),
+        share: ratio(*bytes, scale),
+        title: format!("{}: {}", words::part(i18n, *part), gib(*bytes)),
+    };
+    run.parts.iter().map(segment).collect()
 }
 
 /// Marks the card's limit and the amount beyond it.

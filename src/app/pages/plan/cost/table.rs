@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use vramscope_engine::device::Device;
 use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::setup::{Parallel, Strategy};
+use vramscope_engine::units::Seconds;
 use vramscope_engine::verdict::Verdict;
 use vramscope_plan::cost::{CostRow, RankBy};
 
@@ -175,7 +176,10 @@ impl Shown {
         let is_taken = taken.0 == Some(&*row.card) && taken.1 == row.gpus;
         let fit = row.fit.as_ref().ok();
         let is_tight = fit.is_some_and(|fit| fit.verdict == Verdict::Tight);
-        let step = cost.map_or_else(|| t_string!(i18n, cost.untimed).to_owned(), |cost| span(cost.step_ms));
+        let step = cost.map_or_else(
+            || t_string!(i18n, cost.untimed).to_owned(),
+            |cost| Seconds::new(cost.step_ms / 1e3).to_string(),
+        );
         let per = cost.and_then(|cost| match self.has_tokens {
             true => cost.per_million_tokens,
             false => cost.per_thousand_samples,
@@ -267,13 +271,5 @@ impl Shown {
             </li>
         }
         .into_any()
-    }
-}
-
-fn span(ms: f64) -> String {
-    if ms < 1e3 {
-        format!("{ms:.0} ms")
-    } else {
-        format!("{:.2} s", ms / 1e3)
     }
 }

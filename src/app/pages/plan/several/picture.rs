@@ -1,19 +1,15 @@
 //! Several GPUs as a picture: a card each, what is on it, and what moves between them in a step.
 
 use leptos::prelude::*;
-use vramscope_engine::format::gib;
-use vramscope_engine::report::Part;
 use vramscope_engine::setup::Strategy;
-use vramscope_engine::units::Bytes;
 
 use super::of_one::stage;
-use crate::charts::{Bar, Segment, part_class};
+use crate::charts::Bar;
 use crate::i18n::{Words, t, t_string, use_i18n};
+use crate::pages::plan::memory_bar::segments;
 use crate::part::part;
 use crate::simulation::Simulation;
 use crate::state::Key;
-use crate::words;
-use crate::worker::view::RunView;
 
 /// Cards that are drawn; more are counted.
 const MOST: u64 = 8;
@@ -68,20 +64,6 @@ pub fn Picture() -> impl IntoView {
         };
         Some(view.into_any())
     })
-}
-
-/// Parts of one GPU's memory against its card.
-fn segments(i18n: Words, run: &RunView) -> Vec<Segment> {
-    let scale = match &run.card {
-        Ok(card) => card.fit.needed.max(card.fit.room),
-        Err(_) => run.figures.peak_reserved,
-    };
-    let segment = |(part, bytes): &(Part, Bytes)| Segment {
-        class: part_class(*part),
-        share: bytes.get() as f64 / scale.get().max(1) as f64,
-        title: format!("{}: {}", words::part(i18n, *part), gib(*bytes)),
-    };
-    run.parts.iter().map(segment).collect()
 }
 
 /// What moves between the GPUs in a step, and how: keys of the phrases that say so.
