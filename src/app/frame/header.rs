@@ -1,11 +1,10 @@
 //! Page header: name, routes, undo, the menus of sharing, theme and language.
 
-use leptos::ev::{FocusEvent, KeyboardEvent};
-use leptos::html;
+use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
 
 use super::find::FindButton;
+use super::menu::{Menu, close, on_key, on_leave};
 use super::setups::SetupsMenu;
 use super::share::ShareMenu;
 use super::steps::UndoButtons;
@@ -68,32 +67,13 @@ pub fn Header() -> impl IntoView {
 #[component]
 fn Pages() -> impl IntoView {
     let i18n = use_i18n();
-    let menu = NodeRef::<html::Details>::new();
-    let close = move || {
-        if let Some(menu) = menu.get_untracked() {
-            menu.set_open(false);
-        }
-    };
-    let on_key = move |event: KeyboardEvent| {
-        if event.key() == "Escape" {
-            close();
-        }
-    };
-    let on_leave = move |event: FocusEvent| {
-        let to = event
-            .related_target()
-            .and_then(|to| to.dyn_into::<web_sys::Node>().ok());
-        let stays = menu.get_untracked().is_some_and(|menu| menu.contains(to.as_ref()));
-        if to.is_some() && !stays {
-            close();
-        }
-    };
+    let menu = Menu::new();
     view! {
         <nav class="pages" aria-label=t!(i18n, nav.label)>
             {Route::MENU.map(|route| view! { <PageLink route /> })}
-            <details class="menu pages-more" node_ref=menu on:keydown=on_key on:focusout=on_leave>
+            <details class="menu pages-more" node_ref=menu on:keydown=on_key(menu) on:focusout=on_leave(menu)>
                 <summary data-testid="nav-more">{t!(i18n, nav.more)}</summary>
-                <ul on:click=move |_| close()>
+                <ul on:click=move |_| close(menu)>
                     {Route::BEHIND.map(|route| view! { <li><PageLink route /></li> })}
                 </ul>
             </details>

@@ -8,6 +8,7 @@ mod find;
 mod header;
 mod host;
 mod install;
+mod menu;
 mod notices;
 mod setups;
 mod share;

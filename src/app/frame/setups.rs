@@ -1,10 +1,9 @@
 //! Menu of the setups that this browser keeps. What it holds is fetched when it is first opened.
 
-use leptos::ev::KeyboardEvent;
-use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
+use super::menu::{Menu, on_key};
 use crate::i18n::{t_string, use_i18n};
 use crate::lazy::{Lazy, LazyPart};
 use crate::part::text;
@@ -13,7 +12,7 @@ use crate::part::text;
 #[component]
 pub fn SetupsMenu() -> impl IntoView {
     let i18n = use_i18n();
-    let menu = NodeRef::<html::Details>::new();
+    let menu = Menu::new();
     let is_open = RwSignal::new(false);
     let name = move || t_string!(i18n, setups.title).to_owned();
     let on_toggle = move |event: leptos::ev::Event| {
@@ -22,13 +21,8 @@ pub fn SetupsMenu() -> impl IntoView {
             .and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
         is_open.set(menu.is_some_and(|menu| menu.open()));
     };
-    let on_key = move |event: KeyboardEvent| {
-        if let Some(menu) = menu.get_untracked().filter(|_| event.key() == "Escape") {
-            menu.set_open(false);
-        }
-    };
     view! {
-        <details class="menu setups" node_ref=menu on:toggle=on_toggle on:keydown=on_key>
+        <details class="menu setups" node_ref=menu on:toggle=on_toggle on:keydown=on_key(menu)>
             <summary class="tool step" data-testid="setups" aria-label=text(name) title=text(name)>
                 <svg viewBox="0 0 16 16" aria-hidden="true">
                     <path d="M4 2.5h8v11l-4-3-4 3z" />

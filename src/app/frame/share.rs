@@ -1,12 +1,10 @@
 //! Menu of ways to take the page elsewhere: its address, code that embeds it, the page as an app.
 
-use leptos::ev::{FocusEvent, KeyboardEvent};
-use leptos::html;
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
 
 use super::embed_code::CopyEmbedCode;
 use super::install::InstallButton;
+use super::menu::{Menu, close, on_key, on_leave};
 use crate::i18n::{t, t_string, use_i18n};
 use crate::shell::{CopyButton, Store};
 
@@ -15,29 +13,9 @@ use crate::shell::{CopyButton, Store};
 pub fn ShareMenu() -> impl IntoView {
     let i18n = use_i18n();
     let store = Store::get();
-    let menu = NodeRef::<html::Details>::new();
-    let close = move || {
-        if let Some(menu) = menu.get_untracked() {
-            menu.set_open(false);
-        }
-    };
-    let on_key = move |event: KeyboardEvent| {
-        if event.key() == "Escape" {
-            close();
-        }
-    };
-    let on_leave = move |event: FocusEvent| {
-        let to = event
-            .related_target()
-            .and_then(|to| to.dyn_into::<web_sys::Node>().ok());
-        let stays = menu.get_untracked().is_some_and(|menu| menu.contains(to.as_ref()));
-        // A press on what takes no focus, such as the page's background, has no target.
-        if to.is_some() && !stays {
-            close();
-        }
-    };
+    let menu = Menu::new();
     view! {
-        <details class="menu share" node_ref=menu on:keydown=on_key on:focusout=on_leave>
+        <details class="menu share" node_ref=menu on:keydown=on_key(menu) on:focusout=on_leave(menu)>
             <summary class="tool" data-testid="share">
                 {t!(i18n, header.share)}
             </summary>
@@ -52,7 +30,7 @@ pub fn ShareMenu() -> impl IntoView {
                 <li>
                     <CopyEmbedCode />
                 </li>
-                <li on:click=move |_| close()>
+                <li on:click=move |_| close(menu)>
                     <InstallButton />
                 </li>
             </ul>
