@@ -246,10 +246,14 @@ impl Tool {
         found.or((score(Self::Transformers) > 0).then_some(Self::Transformers))
     }
 
-    /// The same for a file of settings; TRL's name their data set beside transformers' keys.
+    /// The same for a file of settings; TRL's name their data set beside transformers' keys. One that names its model as
+    /// both do, and no key that tells more, is of either.
     pub(crate) fn of_file(entries: &[Entry]) -> Option<Self> {
+        let has = |key: &str| entries.iter().any(|entry| entry.key == key);
         match Self::of_entries(entries) {
-            Some(Self::Transformers) if entries.iter().any(|entry| entry.key == "dataset_name") => Some(Self::TrlSft),
+            None if !has("model_name_or_path") => None,
+            None | Some(Self::Transformers) if has("dataset_name") => Some(Self::TrlSft),
+            None => Some(Self::Transformers),
             found => found,
         }
     }

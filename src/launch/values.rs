@@ -26,11 +26,16 @@ pub(crate) fn text(value: &Value) -> Result<String, Fault> {
     }
 }
 
+/// A truth value, in the words of YAML and those that transformers' parser takes (`string_to_bool` in
+/// `transformers/hf_argparser.py`).
 pub(crate) fn truth(value: &Value) -> Result<bool, Fault> {
+    const TRUE: [&str; 6] = ["true", "yes", "on", "t", "y", "1"];
+    const FALSE: [&str; 6] = ["false", "no", "off", "f", "n", "0"];
+    let is_of = |words: &[&str], text: &str| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     match value {
         Value::Bool(truth) => Ok(*truth),
-        Value::String(text) if ["true", "yes", "on", "1"].contains(&text.to_ascii_lowercase().as_str()) => Ok(true),
-        Value::String(text) if ["false", "no", "off", "0"].contains(&text.to_ascii_lowercase().as_str()) => Ok(false),
+        Value::String(text) if is_of(&TRUE, text) => Ok(true),
+        Value::String(text) if is_of(&FALSE, text) => Ok(false),
         Value::Number(number) if number.as_u64() == Some(1) => Ok(true),
         Value::Number(number) if number.as_u64() == Some(0) => Ok(false),
         _ => Err(Wrong("true or false")),
