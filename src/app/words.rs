@@ -2,11 +2,12 @@
 
 mod amount;
 mod derivation;
+mod labels;
 mod refusal;
 
 pub use amount::{count, tensors};
 pub use derivation::{basis, numbers, quantity, row, source, symbols};
-pub use refusal::{change, refusal, setup as setup_refusal};
+pub use refusal::{refusal, setup as setup_refusal, way_out};
 
 use vramscope_engine::attention::Algorithm;
 use vramscope_engine::format::gib;
@@ -204,6 +205,10 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
 
 /// Text of a warning. English, and any warning without a translation yet, uses the engine's own text.
 pub fn warning(i18n: Words, warning: &Warning) -> String {
+    labels::with_labels(i18n, &plain_warning(i18n, warning))
+}
+
+fn plain_warning(i18n: Words, warning: &Warning) -> String {
     let message = warning.message.clone();
     let arg = |name: &str| {
         let found = warning.args.iter().find(|(n, _)| n == name);

@@ -184,7 +184,7 @@ async fn refusals_are_in_the_persons_language_and_name_what_was_given() {
             ),
             (
                 "model=llava-1.5-7b&images=4&seq=2048",
-                ["raise `seq`", "张图像", "張影像", "2304"],
+                ["raise “Sequence length”", "张图像", "張影像", "2304"],
             ),
             (
                 "model=gpt2&freeze=lora",

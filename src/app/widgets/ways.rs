@@ -19,14 +19,14 @@ pub fn WaysOut(
 ) -> impl IntoView {
     let i18n = use_i18n();
     let ways = match &why {
-        Refusal::Setup(why) => why.ways().to_vec(),
+        Refusal::Setup(why) => why.ways(),
         Refusal::Model(_) => Vec::new(),
     };
     let button = move |way: Change| {
         let taken = way.clone();
         view! {
             <button type="button" class="tool" data-testid="way-out" on:click=move |_| take.run(taken.clone())>
-                {text(move || words::change(i18n, &way).replace('`', ""))}
+                {text(move || words::way_out(i18n, &way))}
             </button>
         }
     };

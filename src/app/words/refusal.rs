@@ -6,6 +6,7 @@ use vramscope_engine::tape::Failure;
 use vramscope_plan::Refusal;
 
 use super::label;
+use super::labels::with_labels;
 use crate::i18n::{Words, phrases, t_string};
 use crate::state::Key;
 
@@ -18,8 +19,12 @@ pub fn refusal(i18n: Words, refusal: &Refusal) -> String {
     }
 }
 
-/// Explains why a setup cannot be simulated.
+/// Explains why a setup cannot be simulated, with the page's names of settings.
 pub fn setup(i18n: Words, why: &SimulateError) -> String {
+    with_labels(i18n, &of_setup(i18n, why))
+}
+
+fn of_setup(i18n: Words, why: &SimulateError) -> String {
     use SimulateError as E;
     let message = why.to_string();
     match why.clone() {
@@ -52,6 +57,7 @@ pub fn setup(i18n: Words, why: &SimulateError) -> String {
         E::Freeze { model, missing } => match missing {
             Missing::Tower => t_string!(i18n, refusal.freeze_tower, message, model),
             Missing::Connector => t_string!(i18n, refusal.freeze_connector, message, model),
+            Missing::UsualMaps => t_string!(i18n, refusal.freeze_usual_maps, message, model),
             Missing::Maps => t_string!(i18n, refusal.freeze_maps, message, model),
         },
         E::NotQuantised { model } => t_string!(i18n, refusal.not_quantised, message, model),
@@ -91,8 +97,12 @@ fn with_ways(i18n: Words, message: String, reason: String, ways: &[Change]) -> S
     t_string!(i18n, refusal.ways_out, message, reason, ways)
 }
 
-/// Says a way out.
-pub fn change(i18n: Words, change: &Change) -> String {
+/// Says a way out, with the page's names of settings.
+pub fn way_out(i18n: Words, way: &Change) -> String {
+    with_labels(i18n, &change(i18n, way))
+}
+
+fn change(i18n: Words, change: &Change) -> String {
     let (each, whole): (Vec<String>, fn(Words, String) -> String) = match change {
         Change::Set(all) => {
             let one = |(name, value): &(_, _)| {

@@ -177,7 +177,7 @@ pub enum SimulateError {
     )]
     PackedCache,
     /// The model lacks a part that the setup would freeze or train.
-    #[error("`freeze` does not fit {model}, which has no {}; use none", .missing.label())]
+    #[error("`freeze` does not fit {model}, which has no {}{}", .missing.label(), behind(&.missing.ways()))]
     Freeze {
         /// The model's name.
         model: String,
@@ -256,11 +256,16 @@ impl SimulateError {
     }
 
     /// Ways out, of which each was tried: a setup with one of them runs.
-    pub fn ways(&self) -> &[Change] {
+    pub fn ways(&self) -> Vec<Change> {
         match self {
-            Self::NotSimulated { ways, .. } => ways,
-            Self::Parallel(why) => &why.ways,
-            _ => &[],
+            Self::NotSimulated { ways, .. } => ways.clone(),
+            Self::Parallel(why) => why.ways.clone(),
+            Self::Freeze { missing, .. } => missing.ways(),
+            Self::NotQuantised { .. } => vec![Change::set("freeze", "lora"), Change::set("freeze", "none")],
+            Self::LigerFails { .. } | Self::NoLiger { .. } => vec![Change::set("loss", "full")],
+            Self::PackedImages { .. } => vec![Change::set("packing", "padded")],
+            Self::PackedCache => vec![Change::set("use_cache", "false")],
+            _ => Vec::new(),
         }
     }
 
@@ -287,6 +292,8 @@ pub enum Missing {
     Tower,
     /// A connector.
     Connector,
+    /// Linear maps of the usual names; it has others, which adapters take.
+    UsualMaps,
     /// Linear maps that can take adapters.
     Maps,
 }
@@ -297,7 +304,17 @@ impl Missing {
         match self {
             Self::Tower => "vision tower beside a language model",
             Self::Connector => "connector",
-            Self::Maps => "q_proj to down_proj for adapters",
+            Self::UsualMaps => "q_proj to down_proj for adapters",
+            Self::Maps => "linear layers for adapters",
+        }
+    }
+
+    /// Changes, of which each ends the refusal.
+    pub fn ways(self) -> Vec<Change> {
+        let full = Change::set("freeze", "none");
+        match self {
+            Self::UsualMaps => vec![Change::set("lora_targets", "all-linear"), full],
+            Self::Tower | Self::Connector | Self::Maps => vec![full],
         }
     }
 }

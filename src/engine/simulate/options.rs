@@ -39,10 +39,14 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), Refused> {
         Freeze::Parts(frozen) if frozen.is_empty() => return Ok(()),
         Freeze::Parts(frozen) if !frozen.connector && frozen.language => (model.takes().parts, Missing::Connector),
         Freeze::Parts(_) => (model.takes().parts, Missing::Tower),
-        Freeze::Lora | Freeze::Qlora => (
-            model.takes().text && has_targets(model, &setup.lora_targets),
-            Missing::Maps,
-        ),
+        Freeze::Lora | Freeze::Qlora => {
+            let takes_text = model.takes().text;
+            let missing = match takes_text && has_targets(model, &Targets::AllLinear) {
+                true => Missing::UsualMaps,
+                false => Missing::Maps,
+            };
+            (takes_text && has_targets(model, &setup.lora_targets), missing)
+        }
     };
     if possible {
         return Ok(());

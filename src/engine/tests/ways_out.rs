@@ -186,6 +186,54 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// A refusal for what a model lacks names what takes the place of the setting. Another setting may be refused after it.
+    #[test]
+    fn a_setting_that_a_refusal_names_ends_that_refusal((name, entries) in alone()) {
+        let model = Model::from_catalogue(name).expect("a model of the catalogue");
+        let Some(setup) = setup_of(&entries) else {
+            return Ok(());
+        };
+        let Err(why) = simulate_on(&model, &setup, Gpu::default()) else {
+            return Ok(());
+        };
+        for way in why.ways() {
+            let mut entries = entries.clone();
+            enter(&mut entries, &way);
+            let setup = setup_of(&entries).expect("a case");
+            let answer = simulate_on(&model, &setup, Gpu::default());
+            prop_assert!(answer.as_ref().err() != Some(&why), "{}: {}", why, way);
+        }
+    }
+}
+
+#[test]
+fn a_model_that_takes_no_adapters_is_trained_in_full() {
+    let entries = serde_json::json!({ "model": "gpt2", "seq": 64, "freeze": "lora" });
+    let setup = setup_of(entries.as_object().expect("an object")).expect("a case");
+    let model = Model::from_catalogue("gpt2").expect("a model of the catalogue");
+    let why = simulate_on(&model, &setup, Gpu::default()).expect_err("it has no linear layers");
+    assert_eq!(why.ways(), [Change::set("freeze", "none")]);
+    assert!(why.to_string().ends_with("; set `freeze` to none"), "{why}");
+}
+
+#[test]
+fn adapters_find_linear_layers_of_other_names() {
+    let config =
+        r#"{"model_type": "opt", "hidden_size": 64, "ffn_dim": 128, "num_attention_heads": 4, "num_hidden_layers": 2}"#;
+    let model = Model::from_config(config).expect("a configuration");
+    let entries = serde_json::json!({ "model": "opt", "seq": 64, "freeze": "lora" });
+    let mut entries = entries.as_object().expect("an object").clone();
+    let simulated = |entries: &_| simulate_on(&model, &setup_of(entries).expect("a case"), Gpu::default());
+    let why = simulated(&entries).expect_err("it has no q_proj to down_proj");
+    let ways = why.ways();
+    assert_eq!(ways[0], Change::set("lora_targets", "all-linear"), "{why}");
+    enter(&mut entries, &ways[0]);
+    simulated(&entries).expect("adapters on all of its linear layers");
+}
+
 #[test]
 fn a_fused_loss_runs_under_stage_3_and_is_advised() {
     let model = Model::from_catalogue("qwen2.5-0.5b").expect("a model of the catalogue");

@@ -184,13 +184,26 @@ fn Announcer(what: Signal<String>) -> impl IntoView {
 fn headline_of(i18n: Words, what: String, card: &Card) -> String {
     let name = words::card(i18n, card);
     let verdict = match card.fit.verdict {
+        _ if may_run_out(card) => t_string!(i18n, verdict.may_oom_of, what = what, card = name),
         Verdict::Fits => t_string!(i18n, verdict.fits_of, what = what, card = name),
         Verdict::Tight => t_string!(i18n, verdict.tight_of, what = what, card = name),
         Verdict::Oom => t_string!(i18n, verdict.oom_of, what = what, card = name),
     };
-    match card.left_out.is_empty() {
-        true => verdict.to_string(),
-        false => t_string!(i18n, verdict.partial, verdict = verdict.to_string()).to_string(),
+    of_whole_run(i18n, card, verdict.to_string())
+}
+
+/// Returns true if the run needs at most as much as is shown, which does not fit: then it may or may not run out of memory.
+fn may_run_out(card: &Card) -> bool {
+    let grade = Grade::of(&card.left_out);
+    matches!(grade, Grade::AtMost | Grade::Between) && grade.settles(card.fit.verdict).is_none()
+}
+
+/// A verdict, with a word of caution where what is left out of the run may turn it.
+fn of_whole_run(i18n: Words, card: &Card, verdict: String) -> String {
+    let is_settled = Grade::of(&card.left_out).settles(card.fit.verdict).is_some();
+    match is_settled || may_run_out(card) {
+        true => verdict,
+        false => t_string!(i18n, verdict.partial, verdict = verdict).to_string(),
     }
 }
 
@@ -231,16 +244,13 @@ pub fn grade_words(i18n: Words, grade: Grade) -> (&'static str, &'static str) {
 
 /// Verdict on a card in words; of a run of which something is left out, it says so.
 pub fn headline(i18n: Words, card: &Card) -> String {
-    let verdict = verdict_words(i18n, card);
-    match card.left_out.is_empty() {
-        true => verdict,
-        false => t_string!(i18n, verdict.partial, verdict = verdict).to_string(),
-    }
+    of_whole_run(i18n, card, verdict_words(i18n, card))
 }
 
 fn verdict_words(i18n: Words, card: &Card) -> String {
     let name = words::card(i18n, card);
     match card.fit.verdict {
+        _ if may_run_out(card) => t_string!(i18n, verdict.may_oom, card = name).to_string(),
         Verdict::Fits => t_string!(i18n, verdict.fits, card = name).to_string(),
         Verdict::Tight => t_string!(i18n, verdict.tight, card = name).to_string(),
         Verdict::Oom => t_string!(i18n, verdict.oom, card = name).to_string(),
