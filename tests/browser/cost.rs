@@ -5,7 +5,7 @@ use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
 use crate::page::with_page;
-use crate::person::Person;
+use crate::person::{Person, walk};
 
 const SETUP: &str = "#/?model=qwen2.5-0.5b&seq=256&gpu=RTX%204090";
 
@@ -23,16 +23,15 @@ async fn order(page: &Page) -> WebDriverResult<Vec<String>> {
 /// 18. The price of a card, then the cheapest way to run.
 #[tokio::test]
 async fn prices_order_the_cards_and_a_press_takes_one() {
-    with_page(SETUP, async |page| {
-        let mut person = Person::at(page);
+    walk(SETUP, async |page, person| {
         page.see("cost-place").await?;
         settled(page).await?;
         assert!(order(page).await?.len() > 4, "without prices all cards are ordered by time");
-        page.choose("price-card", "H100 SXM").await?;
+        person.chooses("price-card", "H100 SXM").await?;
         person.fills("price-new", "2.4").await?;
         person.presses(Key::Enter, 1).await?;
         page.find("price-row").await?;
-        page.choose("price-card", "L4").await?;
+        person.chooses("price-card", "L4").await?;
         person.fills("price-new", "0,6").await?;
         person.presses(Key::Enter, 1).await?;
         let rows = "return document.querySelectorAll('[data-testid=price-row]').length";
@@ -41,13 +40,13 @@ async fn prices_order_the_cards_and_a_press_takes_one() {
         let values = "return [...document.querySelectorAll('[data-testid=cost-row][data-value]')].map(row => Number(row.dataset.value))";
         let prices = page.script::<Vec<f64>>(values).until(|all| all.len() >= 6).await?;
         assert!(prices.is_sorted(), "{prices:?}");
-        page.click("cost-by-time").await?;
+        person.click("cost-by-time").await?;
         // Eight of the fastest stand in the lead, whatever they cost.
         page.attr("cost-by-time", "aria-pressed").holds("true").await?;
         let row = "[data-testid=cost-row][data-name='H100 SXM'][data-gpus='8']";
         page.find_at(row).await?;
         // The row of eight H100 is taken for the setup.
-        page.click_at("[data-testid=cost-row][data-name='H100 SXM'][data-gpus='8'] .cost-take").await?;
+        person.click("cost-take/8 × H100 SXM").await?;
         page.fragment().contains("world=8").await?;
         page.fragment().contains("strategy=ddp_view").await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
@@ -78,6 +77,31 @@ async fn prices_are_kept_and_a_wrong_one_is_told() {
             .await?;
         page.click("prices-clear").await?;
         page.attr("price-row", "data-name").absent().await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// With the length of the run and what a kilowatt-hour emits, each card has its CO₂; the number stays in the browser.
+#[tokio::test]
+async fn co2_follows_from_the_energy() {
+    with_page(&format!("{SETUP}&samples=100000"), async |page| {
+        let mut person = Person::at(page);
+        page.see("cost-place").await?;
+        page.find("cost-energy").await?;
+        page.attr("cost-co2", "data-value").absent().await?;
+        person.fills("cost-grams", "400").await?;
+        person.presses(Key::Enter, 1).await?;
+        page.find("cost-co2").await?;
+        let of = "const of = (id) => Number(document.querySelector(`[data-testid=${id}]`).dataset.value);";
+        let ratio = format!("{of} return of('cost-co2') / of('cost-energy')");
+        page.script::<f64>(&ratio)
+            .until(|ratio| (ratio - 0.4).abs() < 1e-9)
+            .await?;
+        page.run("location.reload()").await?;
+        page.see("cost-place").await?;
+        page.prop("cost-grams", "value").holds("400").await?;
+        page.find("cost-co2").await?;
         Ok(())
     })
     .await;

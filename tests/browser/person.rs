@@ -4,7 +4,7 @@ use thirtyfour::Key;
 use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
-use crate::page::Shown;
+use crate::page::{Shown, with_page};
 
 /// Presses of the mouse and of keys so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -15,38 +15,83 @@ pub struct Effort {
     pub keys: usize,
 }
 
+/// What a person works the page with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Hands {
+    /// The mouse, and the keyboard to type.
+    #[default]
+    Mouse,
+    /// The keyboard alone: Tab up to a control, then the key that it answers.
+    Keyboard,
+}
+
 /// A person at the page.
 pub struct Person<'a> {
     /// The page.
     pub page: &'a Page,
+    /// What the person works it with.
+    hands: Hands,
     /// Presses so far.
     pub effort: Effort,
+}
+
+/// Walks a task twice: with the mouse, whose presses are counted, and with the keyboard alone.
+pub async fn walk(url: &str, task: impl AsyncFn(&Page, &mut Person<'_>) -> WebDriverResult<()>) {
+    for hands in [Hands::Mouse, Hands::Keyboard] {
+        with_page(url, async |page| {
+            page.value("verdict").present().await?;
+            task(page, &mut Person::with(page, hands)).await
+        })
+        .await;
+    }
 }
 
 impl<'a> Person<'a> {
     /// Someone who has not done anything yet.
     pub fn at(page: &'a Page) -> Self {
+        Self::with(page, Hands::Mouse)
+    }
+
+    /// The same, with these hands.
+    pub fn with(page: &'a Page, hands: Hands) -> Self {
         Self {
             page,
+            hands,
             effort: Effort::default(),
         }
     }
 
-    /// Holds that no more presses were needed so far, and counts from none again. Fewer are welcome.
+    /// Holds that no more presses were needed so far, and counts from none again. Fewer are welcome. How often Tab is
+    /// pressed is not held, only that it leads there.
     ///
     /// # Panics
     /// If there were more.
     #[track_caller]
     pub fn took_at_most(&mut self, clicks: usize, keys: usize) {
         let effort = std::mem::take(&mut self.effort);
+        if self.hands == Hands::Keyboard {
+            return assert_eq!(effort.clicks, 0, "with the keyboard alone");
+        }
         let is_little = effort.clicks <= clicks && effort.keys <= keys;
         assert!(is_little, "{effort:?}, and {clicks} clicks and {keys} keys are enough");
     }
 
     /// Presses what has a test id.
     pub async fn click(&mut self, testid: &str) -> WebDriverResult<()> {
-        self.effort.clicks += 1;
-        self.page.click(testid).await
+        if self.hands == Hands::Mouse {
+            self.effort.clicks += 1;
+            return self.page.click(testid).await;
+        }
+        self.page.find(testid).await?;
+        self.tabs_to(testid).await?;
+        let key = "const e = document.activeElement; const is = (what) => e.matches(what);
+            return is('input[type=checkbox], input[type=radio]') ? 'space' : is('input, select, textarea') ? 'none' : 'enter'";
+        match &*self.page.script::<String>(key).nonempty().await? {
+            "space" => self.types(" ").await,
+            "enter" => self.presses(Key::Enter, 1).await,
+            // A field that has the focus is ready.
+            _ => Ok(()),
+        }
     }
 
     /// Types into whatever has the focus; a text that is selected gives way.
@@ -69,8 +114,10 @@ impl<'a> Person<'a> {
     /// # Panics
     /// If it never has.
     pub async fn tabs_to(&mut self, testid: &str) -> WebDriverResult<()> {
+        // All stops of the longest page.
+        const MOST: usize = 400;
         let mut reached = Vec::new();
-        for _ in 0..40 {
+        for _ in 0..MOST {
             self.presses(Key::Tab, 1).await?;
             let now = self.focused().nonempty().await?;
             if now == testid {
@@ -102,10 +149,23 @@ impl<'a> Person<'a> {
         self.presses(Key::Enter, 1).await
     }
 
-    /// Chooses from a menu: a press that opens it, and one on the choice.
+    /// Chooses from a menu: a press that opens it, and one on the choice; or the arrows, from choice to choice.
     pub async fn chooses(&mut self, testid: &str, value: &str) -> WebDriverResult<()> {
-        self.effort.clicks += 2;
-        self.page.choose(testid, value).await
+        if self.hands == Hands::Mouse {
+            self.effort.clicks += 2;
+            return self.page.choose(testid, value).await;
+        }
+        self.click(testid).await?;
+        let far = "const menu = document.activeElement;
+            return [...menu.options].findIndex((option) => option.value === arguments[0]) - menu.selectedIndex";
+        let far = self
+            .page
+            .script_with::<i64>(far, vec![value.into()])
+            .until(|_| true)
+            .await?;
+        let key = if far < 0 { Key::Up } else { Key::Down };
+        self.presses(key, far.unsigned_abs() as usize).await?;
+        self.page.prop(testid, "value").holds(value).await
     }
 
     /// Waits for a verdict.

@@ -6,7 +6,7 @@ use thirtyfour::error::WebDriverResult;
 
 use crate::Page;
 use crate::page::with_page;
-use crate::person::Person;
+use crate::person::{Person, walk};
 use crate::recorded::{OF_TESTS, drop_bytes};
 
 /// Text of an element, once it holds what is wanted.
@@ -30,8 +30,7 @@ async fn copied(person: &mut Person<'_>, testid: &str) -> WebDriverResult<String
 /// 1. To the verdict, to a plan that fits, and to its launch file.
 #[tokio::test]
 async fn lora_on_one_card_with_a_large_image() {
-    with_page("#/?model=llava-1.5-7b", async |page| {
-        let mut person = Person::at(page);
+    walk("#/?model=llava-1.5-7b", async |page, person| {
         person.picks("say-model", "2.5-vl-7b").await?;
         person.picks("say-gpu", "4090").await?;
         person.fills("say-seq", "4096").await?;
@@ -56,7 +55,7 @@ async fn lora_on_one_card_with_a_large_image() {
         page.value("peak-reserved")
             .holds(&nearest["peak_reserved"].to_string())
             .await?;
-        let file = copied(&mut person, "make-fit-copy").await?;
+        let file = copied(person, "make-fit-copy").await?;
         assert!(file.contains("per_device_train_batch_size"), "{file}");
         person.took_at_most(1, 0);
         Ok(())
@@ -67,8 +66,7 @@ async fn lora_on_one_card_with_a_large_image() {
 /// 2. All weights on eight GPUs: what each needs, by the strategy that shards them.
 #[tokio::test]
 async fn all_weights_on_eight_gpus() {
-    with_page("#/?model=llava-1.5-7b", async |page| {
-        let mut person = Person::at(page);
+    walk("#/?model=llava-1.5-7b", async |page, person| {
         person.picks("say-model", "2.5-vl-7b").await?;
         person.fills("say-world", "8").await?;
         told(page, "verdict", "8 × H100 SXM").await?;
@@ -83,10 +81,9 @@ async fn all_weights_on_eight_gpus() {
 /// 3. The largest micro-batch of QLoRA on a card for games, and one press that takes it.
 #[tokio::test]
 async fn the_largest_batch_of_qlora() {
-    with_page(
+    walk(
         "#/?model=qwen2.5-vl-3b&gpu=RTX 4090&seq=1024&precision=amp-bf16&ckpt=full",
-        async |page| {
-            let mut person = Person::at(page);
+        async |page, person| {
             person.chooses("freeze", "qlora").await?;
             person.sees("fits").await?;
             person.click("to-section-sweep").await?;
@@ -103,13 +100,12 @@ async fn the_largest_batch_of_qlora() {
 /// 4. A recording of one's own script, dropped anywhere: its memory on another card.
 #[tokio::test]
 async fn a_recording_is_read() {
-    with_page("", async |page| {
+    walk("", async |page, person| {
         let bytes = std::fs::read(xtask::root().join(OF_TESTS)).expect("a recording");
         drop_bytes(page, ".plan", "run.vram.gz", &bytes).await?;
         // The calculator's own figures stay until the recording's page is there.
         page.find("recording-name").await?;
         page.value("peak-reserved").present().await?;
-        let mut person = Person::at(page);
         person.picks("gpu", "h200").await?;
         told(page, "verdict", "H200").await?;
         person.took_at_most(1, 5);
@@ -121,8 +117,7 @@ async fn a_recording_is_read() {
 /// 5. Two setups beside each other, with what differs.
 #[tokio::test]
 async fn two_setups_are_compared() {
-    with_page("#/?model=gpt2", async |page| {
-        let mut person = Person::at(page);
+    walk("#/?model=gpt2", async |page, person| {
         person.click("pin").await?;
         person.chooses("optim", "sgd").await?;
         let cells =
@@ -140,8 +135,7 @@ async fn two_setups_are_compared() {
 /// 6. The `config.json` of a family that is not known: why there is no answer, and how to get one.
 #[tokio::test]
 async fn an_unknown_family_is_refused_with_the_way_on() {
-    with_page("#/?model=gpt2", async |page| {
-        let mut person = Person::at(page);
+    walk("#/?model=gpt2", async |page, person| {
         person.click("from-config").await?;
         person.click("config").await?;
         let config = json!({ "model_type": "nobodys", "hidden_size": 64 }).to_string();
@@ -159,8 +153,7 @@ async fn an_unknown_family_is_refused_with_the_way_on() {
 /// 7. The message of a crash: its cause, and the planner opened with a step that helps.
 #[tokio::test]
 async fn a_message_is_diagnosed() {
-    with_page("", async |page| {
-        let mut person = Person::at(page);
+    walk("", async |page, person| {
         person.click("nav/diagnose").await?;
         person.click("diagnose-text").await?;
         let message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 23.64 GiB \
@@ -234,8 +227,7 @@ async fn the_first_task_is_done_by_keyboard_alone() {
 /// 10. In Chinese, from the choice of the language to a link that keeps it.
 #[tokio::test]
 async fn in_chinese() {
-    with_page("#/?model=llava-1.5-7b", async |page| {
-        let mut person = Person::at(page);
+    walk("#/?model=llava-1.5-7b", async |page, person| {
         person.chooses("language", "zh-CN").await?;
         told(page, "verdict", "需要").await?;
         person
@@ -265,9 +257,7 @@ async fn pastes(person: &mut Person<'_>, text: &str) -> WebDriverResult<()> {
 /// 11. The id of a model that is not built in: typed into the first field, and what remains to be done.
 #[tokio::test]
 async fn an_id_that_is_not_built_in() {
-    with_page("", async |page| {
-        page.value("verdict").present().await?;
-        let mut person = Person::at(page);
+    walk("", async |page, person| {
         let id = "Qwen/Qwen2.5-VL-3B-Instruct-AWQ";
         person.fills("intake", id).await?;
         person.presses(Key::Enter, 1).await?;
@@ -334,15 +324,14 @@ async fn a_crash_is_one_paste() {
 /// 15. From out of memory to a launch file that fits.
 #[tokio::test]
 async fn out_of_memory_to_a_launch_file_that_fits() {
-    with_page(
+    walk(
         "#/?model=qwen2.5-vl-7b&gpu=RTX 4090&seq=4096&freeze=lora",
-        async |page| {
-            let mut person = Person::at(page);
+        async |_, person| {
             person.sees("oom").await?;
             person.click("make-fit").await?;
             person.click("make-fit-apply").await?;
             person.sees("fits").await?;
-            let file = copied(&mut person, "make-fit-copy").await?;
+            let file = copied(person, "make-fit-copy").await?;
             assert!(file.contains("per_device_train_batch_size"), "{file}");
             person.took_at_most(3, 0);
             // What was done is undone where it is seen.
@@ -357,11 +346,9 @@ async fn out_of_memory_to_a_launch_file_that_fits() {
 /// 16. An embed: the verdict alone, with every setting that decides.
 #[tokio::test]
 async fn an_embed_is_a_widget() {
-    with_page("#/?model=gpt2", async |page| {
-        page.value("verdict").present().await?;
-        let mut person = Person::at(page);
+    walk("#/?model=gpt2", async |_, person| {
         person.click("share").await?;
-        let code = copied(&mut person, "copy-embed").await?;
+        let code = copied(person, "copy-embed").await?;
         for part in [
             "<vramscope-widget",
             "model=\"gpt2\"",
@@ -379,14 +366,17 @@ async fn an_embed_is_a_widget() {
 /// 17. The largest length that fits the card, and what limits it.
 #[tokio::test]
 async fn the_largest_length_and_what_limits_it() {
-    with_page("#/?model=gpt2&batch=32&gpu=RTX 4060", async |page| {
-        page.value("verdict").present().await?;
-        let mut person = Person::at(page);
-        person.click("to-section-sweep").await?;
-        person.chooses("sweep", "seq").await?;
+    walk("#/?model=gpt2&batch=32&gpu=RTX 4060", async |page, person| {
         let row = "[data-testid=largest-row][data-name='RTX 4060']";
+        person.click("to-section-sweep").await?;
+        let samples = page.attr_at(row, "data-value").present().await?;
+        person.chooses("sweep", "seq").await?;
+        let largest = page.attr_at(row, "data-value");
+        let largest = largest
+            .until(|now| now.as_ref().is_some_and(|now| *now != samples))
+            .await?
+            .expect("it is there");
         page.attr_at(row, "data-limit").holds("memory").await?;
-        let largest = page.attr_at(row, "data-value").present().await?;
         person.click("largest-use").await?;
         page.prop("seq", "value").holds(&largest).await?;
         // The largest leaves less than a twentieth of the card.

@@ -213,9 +213,14 @@ impl CostQuestion<'_> {
             hours,
             run: hours.and_then(|hours| price_of(hours * 3600.0)),
             kwh_at_most,
-            kg_co2_at_most: kwh_at_most.and_then(|kwh| Some(kwh * self.co2? / 1e3)),
+            kg_co2_at_most: kwh_at_most.and_then(|kwh| Some(kg_co2(kwh, self.co2?))),
         })
     }
+}
+
+/// Kilograms of CO₂ for an energy in kWh, where a kilowatt-hour takes so many grams.
+pub fn kg_co2(kwh: f64, grams_per_kwh: f64) -> f64 {
+    kwh * grams_per_kwh / 1e3
 }
 
 /// Sorts rows: those that run by cost or time, then those whose time is not estimated, then those that do not fit, the

@@ -2,6 +2,7 @@
 
 mod editor;
 mod follow;
+mod grams;
 mod list;
 mod panel;
 mod table;

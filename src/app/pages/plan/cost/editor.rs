@@ -148,7 +148,7 @@ fn about(price: &Price) -> String {
 }
 
 /// A price as people write it, with a point or a comma.
-fn amount(typed: &str) -> Option<f64> {
+pub fn amount(typed: &str) -> Option<f64> {
     let typed = typed.trim().trim_start_matches(['$', '€', '£', '¥']).trim();
     let value: f64 = typed.replace(',', ".").parse().ok()?;
     (value >= 0.0 && value.is_finite()).then_some(value)

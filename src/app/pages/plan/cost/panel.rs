@@ -5,6 +5,7 @@ use vramscope_plan::cost::RankBy;
 
 use super::editor::PriceEditor;
 use super::follow::Following;
+use super::grams::{GramsField, kept};
 use super::list::PriceList;
 use super::table::CostTable;
 use crate::i18n::{t, t_string, use_i18n};
@@ -18,6 +19,7 @@ pub fn CostPanel() -> impl IntoView {
     let i18n = use_i18n();
     let list = PriceList::begin();
     let following = Following::start(list);
+    let grams = kept();
     let order = move |by: RankBy, words: fn(crate::i18n::Words) -> &'static str, testid: &'static str| {
         view! {
             <button
@@ -45,6 +47,7 @@ pub fn CostPanel() -> impl IntoView {
                     <span>{t!(i18n, cost.samples)}</span>
                     <SayNumber key=Key::Samples step=10_000 placeholder=Signal::stored("100000".to_owned()) />
                 </label>
+                <GramsField grams />
                 // Without prices time alone can order them.
                 <div
                     class="segments-row"
@@ -56,7 +59,7 @@ pub fn CostPanel() -> impl IntoView {
                     {order(RankBy::Time, |i18n| t_string!(i18n, cost.by_time), "cost-by-time")}
                 </div>
             </div>
-            <CostTable following list />
+            <CostTable following list grams />
             <details class="finer" prop:open=untrack(move || list.prices.with(|prices| prices.is_empty())) data-testid="prices-entries">
                 <summary>{t!(i18n, cost.prices)}</summary>
                 <PriceEditor list />

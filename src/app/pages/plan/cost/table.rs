@@ -6,7 +6,7 @@ use vramscope_engine::format::{gib, grouped};
 use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::units::Seconds;
 use vramscope_engine::verdict::Verdict;
-use vramscope_plan::cost::{CostRow, RankBy};
+use vramscope_plan::cost::{CostRow, RankBy, kg_co2};
 
 use super::follow::Following;
 use super::list::PriceList;
@@ -21,7 +21,12 @@ const FIRST: usize = 8;
 
 /// Table of the cards.
 #[component]
-pub fn CostTable(following: Following, list: PriceList) -> impl IntoView {
+pub fn CostTable(
+    following: Following,
+    list: PriceList,
+    /// Grams of CO₂ for a kilowatt-hour, if known.
+    grams: RwSignal<Option<f64>>,
+) -> impl IntoView {
     let i18n = use_i18n();
     let all = RwSignal::new(false);
     let store = Store::get();
@@ -41,7 +46,7 @@ pub fn CostTable(following: Following, list: PriceList) -> impl IntoView {
             };
             return Some(view! { <p class="muted" role="status">{words}</p> }.into_any());
         }
-        let shown = Shown::of(i18n, &rows, list, following.by.get());
+        let shown = Shown::of(i18n, &rows, list, following.by.get(), grams.get());
         let (here, others): (Vec<&CostRow>, Vec<&CostRow>) = rows.iter().partition(|row| runs(row));
         let most = if all.get() { usize::MAX } else { FIRST };
         let left = here.len().saturating_sub(most);
@@ -99,13 +104,15 @@ struct Shown {
     has_run: bool,
     has_tokens: bool,
     has_energy: bool,
+    /// Grams of CO₂ for a kilowatt-hour, if they and the energy are known.
+    grams: Option<f64>,
     /// Largest price or time of a sample, which a whole bar stands for.
     most: f64,
     by: RankBy,
 }
 
 impl Shown {
-    fn of(i18n: Words, rows: &[CostRow], list: PriceList, by: RankBy) -> Self {
+    fn of(i18n: Words, rows: &[CostRow], list: PriceList, by: RankBy, grams: Option<f64>) -> Self {
         let costs = || rows.iter().filter_map(|row| row.cost);
         let has_price = costs().any(|cost| cost.per_hour.is_some());
         let by = if has_price { by } else { RankBy::Time };
@@ -118,6 +125,7 @@ impl Shown {
             has_run: costs().any(|cost| cost.hours.is_some()),
             has_tokens: costs().any(|cost| cost.per_million_tokens.is_some()),
             has_energy: costs().any(|cost| cost.kwh_at_most.is_some()),
+            grams: grams.filter(|_| costs().any(|cost| cost.kwh_at_most.is_some())),
             most: 0.0,
             by,
         };
@@ -152,6 +160,7 @@ impl Shown {
         let hours = self.has_run.then(|| number(t_string!(i18n, cost.hours).to_owned()));
         let run = (self.has_run && self.has_price).then(|| number(of_currency(t_string!(i18n, cost.run))));
         let energy = self.has_energy.then(|| number(t_string!(i18n, cost.energy).to_owned()));
+        let co2 = self.grams.map(|_| number(t_string!(i18n, cost.co2).to_owned()));
         view! {
             <tr>
                 <th scope="col">{t_string!(i18n, cost.cards)}</th>
@@ -163,6 +172,7 @@ impl Shown {
                 {per}
                 {run}
                 {energy}
+                {co2}
             </tr>
         }
         .into_any()
@@ -185,6 +195,15 @@ impl Shown {
             false => cost.per_thousand_samples,
         });
         let value = cost.and_then(|cost| cost.per_thousand_samples);
+        let kwh = cost.and_then(|cost| cost.kwh_at_most);
+        let named = |testid: &'static str, value: Option<f64>| {
+            let raw = value.map(|value| value.to_string());
+            view! {
+                <td class="plans-number" data-testid=testid data-value=raw>
+                    {of(value, 1)}
+                </td>
+            }
+        };
         view! {
             <tr
                 class:plans-here=is_taken
@@ -203,7 +222,8 @@ impl Shown {
                 {self.has_run.then(|| number(of(cost.and_then(|cost| cost.hours), 1)))}
                 {self.has_price.then(|| number(of(per, 3)))}
                 {(self.has_run && self.has_price).then(|| number(of(cost.and_then(|cost| cost.run), 2)))}
-                {self.has_energy.then(|| number(of(cost.and_then(|cost| cost.kwh_at_most), 1)))}
+                {self.has_energy.then(|| named("cost-energy", kwh))}
+                {self.grams.map(|grams| named("cost-co2", kwh.map(|kwh| kg_co2(kwh, grams))))}
             </tr>
         }
         .into_any()
@@ -227,6 +247,7 @@ impl Shown {
             strategy => strategy,
         });
         let how = how.map(|strategy| words::choice(self.i18n, Key::Strategy, strategy.name()));
+        let cards = format!("{} × {}", row.gpus, row.card);
         let (store, card, gpus, strategy) = (Store::get(), row.card.clone(), row.gpus, row.strategy);
         let take = move |_| {
             let said = store.reading().with_untracked(|reading| reading.parallel);
@@ -246,8 +267,14 @@ impl Shown {
         };
         view! {
             <th scope="row">
-                <button type="button" class="cost-take" aria-pressed=is_taken.to_string() on:click=take>
-                    {format!("{} × {}", row.gpus, row.card)}
+                <button
+                    type="button"
+                    class="cost-take"
+                    data-testid=format!("cost-take/{cards}")
+                    aria-pressed=is_taken.to_string()
+                    on:click=take
+                >
+                    {cards.clone()}
                 </button>
                 <small class="muted">{how}</small>
                 {bar}
