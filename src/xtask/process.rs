@@ -87,7 +87,15 @@ fn search_path() -> OsString {
     std::env::join_paths(dirs).unwrap_or(system)
 }
 
+/// The command as people would type it. Of hundreds of files the first few are told, or a log would be these lists.
 fn shown(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words.map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    const MOST: usize = 24;
+    let all: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|w| w.to_string_lossy())
+        .collect();
+    match all.len().checked_sub(MOST) {
+        Some(left) if left > 0 => format!("{} … ({left} more)", all[..MOST].join(" ")),
+        _ => all.join(" "),
+    }
 }

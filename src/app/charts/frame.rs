@@ -86,7 +86,7 @@ fn Menu(figure: Figure, frame: NodeRef<html::Section>) -> impl IntoView {
         let text = format!("\u{feff}{}", figure.data.run(()).to_csv());
         save_text(&text, "text/csv;charset=utf-8", &name("csv"));
     };
-    let copy = move || copy_text(&figure.data.run(()).to_csv());
+    let copy = move || copy_text(figure.data.run(()).to_csv(), |_| ());
     let item = move |ending: &'static str, words: Signal<String>, act: Callback<()>| {
         view! {
             <li>

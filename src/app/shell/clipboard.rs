@@ -1,34 +1,37 @@
 //! Copies text to the clipboard.
 
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::JsFuture;
 
-/// Copies a text to the clipboard. If the clipboard API is unavailable, selects the text in a hidden field and runs the
-/// browser's copy command.
-pub fn copy(text: &str) {
+/// Copies a text to the clipboard, and says afterwards whether it is there. Where the clipboard API is missing or
+/// refuses (a page without the permission, a frame), selects the text in a hidden field and runs the browser's copy
+/// command.
+pub fn copy(text: String, done: impl FnOnce(bool) + 'static) {
     let navigator = window().navigator();
-    let allowed = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|c| !c.is_undefined());
-    if allowed {
-        // A refusal leaves the clipboard unchanged and loses nothing.
-        let _ = navigator.clipboard().write_text(text);
-    } else {
-        copy_by_selection(text);
+    let has_api = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|c| !c.is_undefined());
+    if !has_api {
+        return done(copy_by_selection(&text));
     }
+    let written = navigator.clipboard().write_text(&text);
+    spawn_local(async move { done(JsFuture::from(written).await.is_ok() || copy_by_selection(&text)) });
 }
 
-fn copy_by_selection(text: &str) {
-    let Some(body) = document().body() else { return };
-    let Ok(field) = document().create_element("textarea") else {
-        return;
+/// Returns true if the browser has copied the text.
+fn copy_by_selection(text: &str) -> bool {
+    let (Some(body), Ok(field)) = (document().body(), document().create_element("textarea")) else {
+        return false;
     };
     let field: web_sys::HtmlTextAreaElement = field.unchecked_into();
     field.set_value(text);
     field.set_class_name("offscreen");
-    if body.append_child(&field).is_ok() {
-        field.select();
-        let document: web_sys::HtmlDocument = document().unchecked_into();
-        // Ignore a refusal for the same reason.
-        let _ = document.exec_command("copy");
-        field.remove();
+    if body.append_child(&field).is_err() {
+        return false;
     }
+    field.select();
+    let document: web_sys::HtmlDocument = document().unchecked_into();
+    let is_copied = document.exec_command("copy").unwrap_or(false);
+    field.remove();
+    is_copied
 }

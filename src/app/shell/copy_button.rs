@@ -8,7 +8,7 @@ use super::clipboard;
 use crate::events::after;
 use crate::i18n::{Words, t_string, use_i18n};
 
-/// A button that copies a text to the clipboard and confirms it.
+/// A button that copies a text to the clipboard and says whether it could.
 #[component]
 pub fn CopyButton(
     testid: &'static str,
@@ -18,18 +18,21 @@ pub fn CopyButton(
     text: impl Fn() -> String + 'static,
 ) -> impl IntoView {
     let i18n = use_i18n();
-    let copied = RwSignal::new(false);
+    // `None` but for a moment after a click.
+    let copied = RwSignal::new(None);
     let copy = move |_| {
-        clipboard::copy(&text());
-        copied.set(true);
-        after(Duration::from_millis(1600), move || _ = copied.try_set(false));
+        clipboard::copy(text(), move |is_copied| {
+            copied.try_set(Some(is_copied));
+            after(Duration::from_millis(1600), move || _ = copied.try_set(None));
+        });
     };
     view! {
         <button type="button" class="tool" on:click=copy data-testid=testid>
             <span aria-live="polite">
                 {move || match copied.get() {
-                    true => t_string!(i18n, header.copied),
-                    false => label(i18n),
+                    Some(true) => t_string!(i18n, header.copied),
+                    Some(false) => t_string!(i18n, header.not_copied),
+                    None => label(i18n),
                 }}
             </span>
         </button>

@@ -109,7 +109,7 @@ pub fn sample(block: Block<'static>) -> AnyView {
         <pre class="course-sample" tabindex="0">
             {content}
         </pre>
-        <button type="button" class="tool" on:click=move |_| copy_text(content)>
+        <button type="button" class="tool" on:click=move |_| copy_text(content.to_owned(), |_| ())>
             {block.row.book.word("copy")}
         </button>
     }

@@ -23,7 +23,8 @@ pub fn Figure() -> impl IntoView {
     let i18n = use_i18n();
     let looked = Looked::get();
     let engine = Engine::get();
-    let setup = Memo::new(move |_| looked.setup());
+    // While the model's name is looked for, a figure would refuse what is about to be found.
+    let setup = Memo::new(move |_| looked.setup().filter(|_| looked.unknown_model().is_empty()));
     let found = RwSignal::new(None::<Found>);
     Effect::new(move || {
         found.set(None);
