@@ -165,6 +165,10 @@ pub(super) struct Wrap<'a> {
     pub buffers: Option<DType>,
     /// True if pixel values stay in fp32 ([`Run::leave_pixels`]).
     pub leaves_pixels: bool,
+    /// Types in which weights and adapters are made, if it gathers them in another.
+    pub made_types: [Option<DType>; 2],
+    /// True if it moves the model from the host.
+    pub moves: bool,
 }
 
 /// Records a step on one of several GPUs, for its share of the model, which `wrap` wraps, if anything does.
@@ -182,6 +186,8 @@ pub(super) fn record_shared(
     let tape = Tape::roomy(gpu);
     share.set(&tape);
     tape.set_in_launch(wrap.is_some());
+    tape.set_made_types(wrap.map(|wrap| wrap.made_types).unwrap_or_default());
+    tape.set_on_host(wrap.is_some_and(|wrap| wrap.moves));
     tape.set_buffer_type(wrap.and_then(|wrap| wrap.buffers));
     if notes.work {
         tape.expect_work(USUAL_WORK);
@@ -212,11 +218,16 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     let failure = tape.failure();
     let paged = trainer.optimizer.paged();
     let wrapper = trainer.wrapper.take();
+    let compared = trainer
+        .reference
+        .as_ref()
+        .and_then(|reference| reference.wrapper.clone());
     let moved = wrapper.iter().flat_map(|wrapper| wrapper.weights());
     parameters.extend(moved.filter_map(|(x, trained)| Some((x.storage().id()?, trained))));
-    let streams = wrapper.iter().flat_map(|wrapper| wrapper.streams()).collect();
+    let wrappers = wrapper.iter().chain(&compared);
+    let streams = wrappers.flat_map(|wrapper| wrapper.streams()).collect();
     let work = std::mem::take(&mut trainer.work).divide(tape.take_work());
-    drop((trainer, wrapper));
+    drop((trainer, wrapper, compared));
     let mut log = tape.finish();
     let events = std::mem::take(&mut log.events);
     let build = events[..after_model].to_vec();
@@ -298,6 +309,11 @@ impl Trainer {
             unused,
             ema,
         } = build_with(tape, model, setup, params);
+        if tape.stays_on_host() {
+            tape.keep_on_host(&params);
+            // Of FSDP, TRL's `device_map` stays "auto": what it compares with is loaded on the GPU.
+            tape.set_in_launch(false);
+        }
         let trainer = Self {
             run: Run::new(model, setup),
             optimizer: match setup.trainer.is_derived() {

@@ -96,6 +96,10 @@ pub(super) struct Core {
     /// Number of the events before the last `torch.cuda.empty_cache()`.
     pub(super) emptied: Cell<Option<usize>>,
     pub(super) in_launch: Cell<bool>,
+    pub(super) made_types: Cell<[Option<DType>; 2]>,
+    pub(super) bare_norms: RefCell<Vec<String>>,
+    pub(super) on_host: Cell<bool>,
+    pub(super) buffers_on_host: RefCell<Vec<Event>>,
     /// Shape of the GPU, on which some temporaries depend.
     pub gpu: Gpu,
 }
@@ -162,6 +166,10 @@ impl Tape {
             buffer_type: Cell::new(None),
             emptied: Cell::new(None),
             in_launch: Cell::new(false),
+            made_types: Cell::default(),
+            bare_norms: RefCell::default(),
+            on_host: Cell::new(false),
+            buffers_on_host: RefCell::default(),
             gpu,
         }))
     }

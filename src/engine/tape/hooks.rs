@@ -1,12 +1,13 @@
 //! Hooks of a library that runs the training: on gradients as they are made, and on the memory of parameters, which it
 //! replaces (`param.data = …`).
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::checkpoint::ReentrantRun;
 use super::core::{GradientHook, Tape};
 use super::kind::Kind;
-use super::log::ScopeId;
+use super::log::{ScopeId, StorageId};
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
@@ -98,6 +99,70 @@ impl Tape {
     /// Makes the tape one of several processes.
     pub fn set_in_launch(&self, is: bool) {
         self.0.in_launch.set(is);
+    }
+
+    /// Types in which weights and adapters are made, if a wrapper gathers them in another.
+    pub fn made_types(&self) -> [Option<DType>; 2] {
+        self.0.made_types.get()
+    }
+
+    /// Type in which a parameter was made.
+    pub fn made_type(&self, param: &Tensor) -> DType {
+        let id = param.storage().id();
+        id.map_or(param.dtype(), |id| self.0.log.borrow().allocations[id as usize].dtype)
+    }
+
+    /// Sets the types in which weights and adapters are made that a wrapper gathers in another.
+    pub fn set_made_types(&self, types: [Option<DType>; 2]) {
+        self.0.made_types.set(types);
+    }
+
+    /// Notes that the current module has a norm without parameters of this name.
+    pub fn note_bare_norm(&self, name: &str) {
+        let path = self.path_of_scope(self.scope_id());
+        let path = if path.is_empty() {
+            name.to_owned()
+        } else {
+            path + "." + name
+        };
+        self.0.bare_norms.borrow_mut().push(path);
+    }
+
+    /// Paths of norms without parameters, which no parameter tells of.
+    pub fn bare_norms(&self) -> Vec<String> {
+        self.0.bare_norms.borrow().clone()
+    }
+
+    /// True if the model that is made stays on the host until a wrapper moves it.
+    pub fn stays_on_host(&self) -> bool {
+        self.0.on_host.get()
+    }
+
+    /// Makes the model that comes stay on the host.
+    pub fn set_on_host(&self, is: bool) {
+        self.0.on_host.set(is);
+    }
+
+    /// Leaves a model with these parameters, which was just made, on the host. Parameters know their modules until
+    /// [`Tape::leave_host`].
+    pub fn keep_on_host(&self, params: &[Tensor]) {
+        self.forget_freed();
+        let ids: HashSet<StorageId> = params.iter().filter_map(|param| param.storage().id()).collect();
+        let made = std::mem::take(&mut self.0.log.borrow_mut().events);
+        let buffers = made.into_iter().filter(|event| !ids.contains(&event.storage()));
+        self.0.buffers_on_host.replace(buffers.collect());
+        self.empty_cache();
+    }
+
+    /// Moves buffers from the host.
+    pub fn move_buffers(&self) {
+        let buffers = self.0.buffers_on_host.take();
+        self.0.log.borrow_mut().events.extend(buffers);
+    }
+
+    /// Takes a parameter's place on the host from it.
+    pub fn leave_host(&self, x: &Tensor) {
+        x.storage().forget();
     }
 
     /// Makes a tensor of type `after` whose memory is of type `before` until [`Tape::move_to`] replaces it.

@@ -196,6 +196,8 @@ fn record_named(
         around,
         buffers,
         leaves_pixels,
+        made_types: fsdp::hooks::made_types(given, parallel),
+        moves: fsdp::hooks::moves(given, parallel),
     });
     let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
     Ok(Recording { stages, ..recording })
