@@ -55,15 +55,17 @@ fn widens(given: &Setup, params: &[Tensor]) -> bool {
     is_mixed(given) && params.iter().all(|param| param.dtype() != DType::U8)
 }
 
-/// True if `fully_shard` moves each group from the host: TRL loads the model there in each of several processes, and neither
+/// True if `fully_shard`, or FSDP1, moves each group from the host: TRL loads the model there in each of several processes, and neither
 /// transformers' `Trainer` nor accelerate moves a model that FSDP shards. Weights in 4 bits are made on the GPU.
 pub(in super::super) fn moves(given: &Setup, parallel: &Parallel) -> bool {
-    parallel.strategy.shards_parameters() && given.trainer.is_trl() && given.freeze != Freeze::Qlora
+    let shards = parallel.strategy.shards_parameters() || parallel.strategy.is_fsdp1();
+    shards && given.trainer.is_trl() && given.freeze != Freeze::Qlora
 }
 
 /// Types in which weights and adapters are made before [`base`] gathers them in 16 bits: what is in fp32 is not widened.
 pub(in super::super) fn made_types(given: &Setup, parallel: &Parallel) -> [Option<DType>; 2] {
-    let is_prepared = parallel.strategy.shards_parameters() && given.trainer.is_derived();
+    let is_fsdp1 = parallel.strategy.is_fsdp1();
+    let is_prepared = is_fsdp1 || parallel.strategy.shards_parameters() && given.trainer.is_derived();
     if !is_prepared || !is_mixed(given) || given.freeze == Freeze::Qlora {
         return [None; 2];
     }
