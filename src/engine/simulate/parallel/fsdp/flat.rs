@@ -87,6 +87,8 @@ struct Flat {
     offloads: bool,
     /// False in micro-batches whose gradients stay whole (`no_sync`).
     sums: Cell<bool>,
+    /// False before the first forward.
+    has_run: Cell<bool>,
 }
 
 /// Wraps a model; the optimizer that is made then has its flat parameters.
@@ -149,6 +151,7 @@ pub(in super::super) fn wrap(
         world: parallel.world,
         offloads,
         sums: Cell::new(true),
+        has_run: Cell::new(false),
     });
     t.watch_modules(flat.clone());
     trainer.wrap(flat, true);
@@ -278,6 +281,22 @@ impl Flat {
         let unit = &mut self.units.borrow_mut()[at];
         unit.params.iter().for_each(|param| t.lend(param, &whole));
         unit.whole = Some(whole);
+    }
+
+    /// `init_flat_param_attributes`, which the first forward begins with: memory of what will be gathered is made and freed.
+    fn begin_to_run(&self, t: &Tape) {
+        let made = |elements: u64, dtype: DType, name| drop(t.in_scope(0, || t.empty([elements], dtype, name)));
+        let units = self.units.borrow();
+        for unit in units.iter().filter(|unit| !unit.params.is_empty()) {
+            let (own, all) = (unit.shard.dtype(), unit.elements * self.world);
+            if own != unit.dtype {
+                made(unit.elements, unit.dtype, "copy of a shard");
+            }
+            made(all, unit.dtype, "gathered flat parameter");
+            if own != unit.dtype {
+                made(all, own, "gathered flat parameter in its own type");
+            }
+        }
     }
 
     /// `_reshard`.
@@ -443,6 +462,9 @@ impl Wrapper for Flat {
     }
 
     fn before_forward(&self, t: &Tape) {
+        if !self.has_run.replace(true) {
+            t.no_grad(|| self.begin_to_run(t));
+        }
         self.calls.clear();
         t.no_grad(|| self.before_module(t, ROOT));
     }
