@@ -70,9 +70,8 @@ pub struct Recording {
     pub log: Log,
     /// Events of making the model, and then of preparing it for several GPUs.
     pub build: Vec<Event>,
-    /// Number of events that make the model: `torch.cuda.empty_cache()` is called behind them, so that the rest finds no cached
-    /// memory.
-    pub made: usize,
+    /// Numbers of those events before each call of `torch.cuda.empty_cache()`: what comes behind finds no cached memory.
+    pub emptied: Vec<usize>,
     /// The first step, in which optimizer states appear.
     pub first: Step,
     /// Every step after the first.
@@ -205,7 +204,10 @@ pub(super) fn record_shared(
 /// Records a step of a model that was just made, and prepared if the cache was emptied before, with these parameters.
 pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tensor>) -> Recording {
     let after_model = tape.mark();
-    let made = tape.emptied().unwrap_or(after_model);
+    let mut emptied = tape.emptied();
+    if emptied.is_empty() {
+        emptied.push(after_model);
+    }
     tape.reach(Mark::Model);
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
@@ -235,7 +237,7 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     Recording {
         log,
         build,
-        made,
+        emptied,
         first,
         steady,
         params: total,

@@ -94,7 +94,7 @@ pub(super) struct Core {
     /// Type of buffers that are made in fp32.
     pub(super) buffer_type: Cell<Option<DType>>,
     /// Number of the events before the last `torch.cuda.empty_cache()`.
-    pub(super) emptied: Cell<Option<usize>>,
+    pub(super) emptied: RefCell<Vec<usize>>,
     pub(super) in_launch: Cell<bool>,
     pub(super) made_types: Cell<[Option<DType>; 2]>,
     pub(super) bare_norms: RefCell<Vec<String>>,
@@ -164,7 +164,7 @@ impl Tape {
             recast: Cell::new(None),
             argument_type: Cell::new(None),
             buffer_type: Cell::new(None),
-            emptied: Cell::new(None),
+            emptied: RefCell::default(),
             in_launch: Cell::new(false),
             made_types: Cell::default(),
             bare_norms: RefCell::default(),

@@ -151,7 +151,7 @@ impl Tape {
         let made = std::mem::take(&mut self.0.log.borrow_mut().events);
         let buffers = made.into_iter().filter(|event| !ids.contains(&event.storage()));
         self.0.buffers_on_host.replace(buffers.collect());
-        self.empty_cache();
+        self.0.emptied.borrow_mut().clear();
     }
 
     /// Moves buffers from the host.
@@ -189,17 +189,18 @@ impl Tape {
         }
         log.events.retain(|event| !is_freed[event.storage() as usize]);
         drop(log);
+        self.0.emptied.borrow_mut().clear();
         self.empty_cache();
     }
 
     /// Notes that `torch.cuda.empty_cache()` is called.
     pub fn empty_cache(&self) {
-        self.0.emptied.set(Some(self.mark()));
+        self.0.emptied.borrow_mut().push(self.mark());
     }
 
-    /// Number of the events before the last call of `torch.cuda.empty_cache()`, if there was one.
-    pub fn emptied(&self) -> Option<usize> {
-        self.0.emptied.get()
+    /// Number of the events before each call of `torch.cuda.empty_cache()`.
+    pub fn emptied(&self) -> Vec<usize> {
+        self.0.emptied.borrow().clone()
     }
 
     /// Copies a parameter's gradient into memory of its type, of which it is a part from then on.
