@@ -154,6 +154,18 @@ impl Tape {
         self.0.emptied.borrow_mut().clear();
     }
 
+    /// Forgets that these parameters were made, which a library makes otherwise.
+    pub fn unmake(&self, params: &[Tensor]) {
+        let ids: HashSet<StorageId> = params.iter().filter_map(|param| param.storage().id()).collect();
+        self.0
+            .log
+            .borrow_mut()
+            .events
+            .retain(|event| !ids.contains(&event.storage()));
+        self.0.emptied.borrow_mut().clear();
+        params.iter().for_each(|param| self.leave_host(param));
+    }
+
     /// Moves buffers from the host.
     pub fn move_buffers(&self) {
         let buffers = self.0.buffers_on_host.take();

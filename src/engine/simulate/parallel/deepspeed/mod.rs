@@ -95,7 +95,7 @@ pub(super) fn record(
         trainer.run.leave_pixels();
     }
     // DeepSpeed begins with `empty_cache`.
-    tape.forget_freed();
+    tape.empty_cache();
     let scalar = params.iter().find(|param| param.dim() == 0);
     if let Some(scalar) = scalar.filter(|_| is_made_in_parts) {
         tape.fail(|| Failure::ScalarParameter {

@@ -57,14 +57,15 @@ impl Partitioned {
     ) -> Self {
         let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
         let ties = t.take_ties();
-        let mut shards = Shards::new(t, params, parallel, setup.precision.weights());
+        // Trainers make the model within `zero.Init`.
+        let made = (setup.precision.weights(), setup.trainer.is_derived());
+        let mut shards = Shards::new(t, params, parallel, made);
         let reference = reference.map(|model| {
-            let shards = Shards::new(t, &model.params, parallel, setup.precision.weights());
+            let shards = Shards::new(t, &model.params, parallel, made);
             (model, shards)
         });
         if setup.trainer.is_derived() {
-            // Trainers make the model within `zero.Init`, which cuts each parameter at once: it never was whole.
-            t.forget_freed();
+            t.empty_cache();
         }
         let tracker = (!offloads).then(|| t.empty([1], DType::Bool, "is any invalid"));
         let flat = shards.defragment(t);

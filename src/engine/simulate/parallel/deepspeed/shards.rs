@@ -68,20 +68,20 @@ pub(super) struct Shards {
 }
 
 impl Shards {
-    /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole.
-    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, low: DType) -> Self {
+    /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole. If the model is made within it
+    /// (`in_parts`), that comes as each module's constructor ends.
+    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, (low, in_parts): (DType, bool)) -> Self {
         let (world, threshold) = (parallel.world, parallel.zero.stage3_param_persistence_threshold);
         let on_host = parallel.offload == Offload::OptimizerAndParameters;
         let paths: Vec<String> = params.iter().map(|param| t.path_of(param)).collect();
         let mut modules = modules(&paths).into_iter();
-        let mut parts = Vec::new();
-        let cut = |param: &Tensor| {
+        let shard = |param: &Tensor| {
             // Weights in 4 bits lie in a tensor of bf16 (`bnb_4bit_quant_storage`).
             let (elements, dtype) = match param.dtype() {
                 DType::U8 => (param.numel() / DType::Bf16.width(), DType::Bf16),
                 dtype => (param.numel(), dtype),
             };
-            let shard = Shard {
+            Shard {
                 scope: t.scope_of(param),
                 module: modules.next().unwrap_or_default(),
                 elements,
@@ -92,12 +92,25 @@ impl Shards {
                 status: Status::Away,
                 gather: None,
                 param: param.clone(),
-            };
-            parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype))));
-            t.give_up(param);
-            shard
+            }
         };
-        let list = params.iter().map(cut).collect();
+        let list: Vec<Shard> = params.iter().map(shard).collect();
+        if in_parts {
+            t.unmake(params);
+        }
+        let mut parts = Vec::new();
+        for of_module in list.chunk_by(|a, b| a.scope == b.scope) {
+            let wholes = of_module.iter().filter(|_| in_parts);
+            let wholes: Vec<Tensor> = wholes
+                .map(|shard| part(t, shard.scope, (shard.elements, shard.dtype)))
+                .collect();
+            let mut wholes = wholes.into_iter();
+            for shard in of_module {
+                parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype))));
+                drop(wholes.next());
+                t.give_up(&shard.param);
+            }
+        }
         Self {
             list,
             world,
@@ -118,7 +131,7 @@ impl Shards {
         let trained: Vec<usize> = self.trained().collect();
         let elements = trained.iter().map(|&at| self.list[at].part).sum::<u64>();
         trained.iter().for_each(|&at| t.give_up(&self.parts[at]));
-        t.forget_freed();
+        t.empty_cache();
         let flat = part(t, 0, (elements, self.of_trained()));
         trained.iter().for_each(|&at| t.lend(&self.parts[at], &flat));
         Some(flat)
