@@ -152,6 +152,7 @@ impl Tape {
         let buffers = made.into_iter().filter(|event| !ids.contains(&event.storage()));
         self.0.buffers_on_host.replace(buffers.collect());
         self.0.emptied.borrow_mut().clear();
+        self.empty_cache();
     }
 
     /// Forgets that these parameters were made, which a library makes otherwise.
