@@ -218,9 +218,18 @@ impl Builder {
             .tape
             .as_kind(Kind::Weight, || self.tape.empty(shape, made.unwrap_or(dtype), name));
         match made {
-            Some(_) => self.tape.empty_to_recast(&tensor, dtype),
+            Some(_) => self.gathered_as(&tensor, dtype, name),
             None => tensor,
         }
+    }
+
+    /// A parameter in the type that a library gathers it in, or casts it to.
+    fn gathered_as(&self, tensor: &Tensor, dtype: DType, name: &'static str) -> Tensor {
+        let gathered = self.tape.empty_to_recast(tensor, dtype);
+        if self.tape.recast().is_some() {
+            self.recast.borrow_mut().push((gathered.clone(), name));
+        }
+        gathered
     }
 
     /// Returns a parameter as it is once a library has given it another type, which it does in [`Self::recast`].
@@ -316,7 +325,7 @@ impl Builder {
         }
         if of_adapters.is_some() {
             for tensor in made.iter_mut().flatten() {
-                let gathered = self.tape.empty_to_recast(tensor, adapters.dtype);
+                let gathered = self.gathered_as(tensor, adapters.dtype, "adapter");
                 *tensor = self.tape.require_grad(&gathered);
             }
         }

@@ -80,7 +80,7 @@ fn recorded(
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        return deepspeed::record(model, (&base, parallel, leaves_pixels(setup, &base)), gpu);
+        return deepspeed::record(model, (&base, setup, parallel), gpu);
     }
     let recording = record_named(model, (&base, setup), (parallel, gpu), notes)?;
     Ok(of_one(recording, (setup, parallel)))

@@ -50,7 +50,7 @@ pub(super) struct Partitioned {
 impl Partitioned {
     pub fn new(
         t: &Tape,
-        (params, client): (&[Tensor], &Optimizer),
+        (params, client, made): (&[Tensor], &Optimizer, Option<DType>),
         reference: Option<&mut ReferenceModel>,
         (setup, parallel): (&Setup, &Parallel),
         is_boundary: Rc<Cell<bool>>,
@@ -58,7 +58,9 @@ impl Partitioned {
         let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
         let ties = t.take_ties();
         // Trainers make the model within `zero.Init`.
-        let made = (setup.precision.weights(), setup.trainer.is_derived());
+        let in_parts = setup.trainer.is_derived();
+        let low = setup.precision.weights();
+        let made = (low, in_parts.then(|| made.unwrap_or(low)));
         let mut shards = Shards::new(t, params, parallel, made);
         let reference = reference.map(|model| {
             let shards = Shards::new(t, &model.params, parallel, made);

@@ -69,8 +69,9 @@ pub(super) struct Shards {
 
 impl Shards {
     /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole. If the model is made within it
-    /// (`in_parts`), that comes as each module's constructor ends.
-    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, (low, in_parts): (DType, bool)) -> Self {
+    /// (`made`: the type that its weights have), that comes as each module's constructor ends, and each tensor is cast at once
+    /// (`zero_wrapper_for_fp_tensor_constructor`).
+    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, (low, made): (DType, Option<DType>)) -> Self {
         let (world, threshold) = (parallel.world, parallel.zero.stage3_param_persistence_threshold);
         let on_host = parallel.offload == Offload::OptimizerAndParameters;
         let paths: Vec<String> = params.iter().map(|param| t.path_of(param)).collect();
@@ -95,16 +96,18 @@ impl Shards {
             }
         };
         let list: Vec<Shard> = params.iter().map(shard).collect();
-        if in_parts {
+        if made.is_some() {
             t.unmake(params);
         }
         let mut parts = Vec::new();
         for of_module in list.chunk_by(|a, b| a.scope == b.scope) {
-            let wholes = of_module.iter().filter(|_| in_parts);
-            let wholes: Vec<Tensor> = wholes
-                .map(|shard| part(t, shard.scope, (shard.elements, shard.dtype)))
-                .collect();
-            let mut wholes = wholes.into_iter();
+            let whole = |shard: &Shard| {
+                let wide = made.filter(|made| shard.dtype.is_half() && *made != shard.dtype);
+                let _wide = wide.map(|wide| part(t, shard.scope, (shard.elements, wide)));
+                part(t, shard.scope, (shard.elements, shard.dtype))
+            };
+            let wholes = of_module.iter().filter(|_| made.is_some()).map(whole);
+            let mut wholes = wholes.collect::<Vec<Tensor>>().into_iter();
             for shard in of_module {
                 parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype))));
                 drop(wholes.next());
