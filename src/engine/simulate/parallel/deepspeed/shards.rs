@@ -99,21 +99,9 @@ impl Shards {
         if made.is_some() {
             t.unmake(params);
         }
-        let mut parts = Vec::new();
-        for of_module in list.chunk_by(|a, b| a.scope == b.scope) {
-            let whole = |shard: &Shard| {
-                let wide = made.filter(|made| shard.dtype.is_half() && *made != shard.dtype);
-                let _wide = wide.map(|wide| part(t, shard.scope, (shard.elements, wide)));
-                part(t, shard.scope, (shard.elements, shard.dtype))
-            };
-            let wholes = of_module.iter().filter(|_| made.is_some()).map(whole);
-            let mut wholes = wholes.collect::<Vec<Tensor>>().into_iter();
-            for shard in of_module {
-                parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype))));
-                drop(wholes.next());
-                t.give_up(&shard.param);
-            }
-        }
+        let is_adapter = |at: &usize| made.is_some() && paths[*at].contains(".lora_");
+        let (adapters, own): (Vec<usize>, Vec<usize>) = (0..list.len()).partition(is_adapter);
+        let parts = cut(t, &list, ([own, adapters], on_host), (low, made));
         Self {
             list,
             world,
@@ -339,6 +327,45 @@ fn modules(paths: &[String]) -> Vec<String> {
         }
     };
     paths.iter().map(module).collect()
+}
+
+/// Makes this GPU's part of each parameter, and frees what is whole: of the weights, and of adapters, which peft makes in the
+/// type of the weights and widens before the engine cuts them. `made`: the type of weights that are made within `zero.Init`.
+fn cut(
+    t: &Tape,
+    list: &[Shard],
+    ([own, adapters], on_host): ([Vec<usize>; 2], bool),
+    (low, made): (DType, Option<DType>),
+) -> Vec<Tensor> {
+    let mut parts: Vec<Option<Tensor>> = vec![None; list.len()];
+    let whole = |at: usize, dtype: DType| part(t, list[at].scope, (list[at].elements, dtype));
+    let mut cut = |at: usize, whole: Option<Tensor>| {
+        let shard = &list[at];
+        parts[at] = (!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype)));
+        drop(whole);
+        t.give_up(&shard.param);
+    };
+    for of_module in own.chunk_by(|&a, &b| list[a].scope == list[b].scope) {
+        let wholes = of_module.iter().map(|&at| {
+            let dtype = list[at].dtype;
+            let wide = made?;
+            let _wide = (dtype.is_half() && wide != dtype).then(|| whole(at, wide));
+            Some(whole(at, dtype))
+        });
+        let wholes: Vec<Option<Tensor>> = wholes.collect();
+        of_module.iter().zip(wholes).for_each(|(&at, whole)| cut(at, whole));
+    }
+    let narrow: Vec<Tensor> = adapters.iter().map(|&at| whole(at, low)).collect();
+    let wide = adapters
+        .iter()
+        .zip(narrow)
+        .map(|(&at, narrow)| match list[at].dtype == low {
+            true => narrow,
+            false => whole(at, list[at].dtype),
+        });
+    let wide: Vec<Tensor> = wide.collect();
+    adapters.iter().zip(wide).for_each(|(&at, whole)| cut(at, Some(whole)));
+    parts.into_iter().flatten().collect()
 }
 
 /// Memory for a part of parameters.

@@ -87,6 +87,7 @@ impl Plan {
                 None => groups.list[ROOT].params.push(at),
             }
         }
+        groups.order(&paths);
         if let (None, Some(table)) = (head, table) {
             // The head, which is the table, comes behind the norm in the list of what is wrapped.
             for group in groups.list.iter_mut().filter(|group| group.params.contains(&table)) {
@@ -116,6 +117,7 @@ impl Plan {
                 None => groups.list[ROOT].params.push(at),
             }
         }
+        groups.order(&paths);
         groups.all()
     }
 
@@ -192,6 +194,13 @@ impl Default for Groups {
 }
 
 impl Groups {
+    /// Orders parameters as `fully_shard` finds modules: those within a module before it (`_get_managed_modules`).
+    fn order(&mut self, paths: &[String]) {
+        for group in &mut self.list {
+            group.params = children_first(&group.params, paths, 0);
+        }
+    }
+
     /// A plan of all groups, none of which is late.
     fn all(self) -> Plan {
         Plan {
@@ -219,6 +228,24 @@ impl Groups {
 
 fn paths(t: &Tape, params: &[Tensor]) -> Vec<String> {
     params.iter().map(|param| t.path_of(param).replace("..", ".")).collect()
+}
+
+/// Parameters of a module `depth` names deep, those of modules within it first.
+fn children_first(params: &[usize], paths: &[String], depth: usize) -> Vec<usize> {
+    let child = |at: usize| module(&paths[at]).split('.').filter(|name| !name.is_empty()).nth(depth);
+    let mut children: Vec<&str> = Vec::new();
+    for name in params.iter().filter_map(|&at| child(at)) {
+        if !children.contains(&name) {
+            children.push(name);
+        }
+    }
+    let within = |name: &str| -> Vec<usize> {
+        let params = params.iter().copied().filter(|&at| child(at) == Some(name));
+        children_first(&params.collect::<Vec<usize>>(), paths, depth + 1)
+    };
+    let mut ordered: Vec<usize> = children.iter().flat_map(|name| within(name)).collect();
+    ordered.extend(params.iter().copied().filter(|&at| child(at).is_none()));
+    ordered
 }
 
 /// A path without the scope that the model has for itself.
@@ -336,6 +363,32 @@ mod tests {
         );
         assert_eq!(blocks.block("vision.layers.2.mlp.fc1.weight"), None);
         assert_eq!(blocks.block("layers.11.mlp.up_proj.weight"), Some("layers.11"));
+    }
+
+    #[test]
+    fn parameters_of_modules_within_a_module_come_before_its_own() {
+        let paths = [
+            "layers.0.mixer.A_log",
+            "layers.0.mixer.conv1d.weight",
+            "layers.0.norm.weight",
+            "bias",
+        ]
+        .map(String::from);
+        assert_eq!(children_first(&[0, 1, 2, 3], &paths, 0), [1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn late_groups_are_wrapped_behind_the_blocks() {
+        let mut groups = Groups::default();
+        for (at, name) in [TAIL, "layers.0", "layers.1"].into_iter().enumerate() {
+            groups.put(at, name, || (vec![name.to_owned()], true));
+        }
+        let plan = Plan {
+            late: vec![1],
+            ..groups.all()
+        };
+        let order: Vec<&[usize]> = plan.calls().map(|group| group.params.as_slice()).collect();
+        assert_eq!(order, [&[1][..], &[2], &[0], &[]]);
     }
 
     #[test]
