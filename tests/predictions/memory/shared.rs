@@ -76,7 +76,7 @@ fn within(errors: &[f64], limit: f64) -> usize {
 }
 
 /// Of 232 runs 222 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of an encoder's tied table, and
-/// three runs of DPO differ in which of equal blocks the allocator takes.
+/// five have the same tensors in each step, of which some lie in larger blocks.
 #[test]
 fn drawn_runs_on_several_gpus_are_predicted() {
     let rows = all();
