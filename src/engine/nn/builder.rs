@@ -259,6 +259,9 @@ impl Builder {
 
     /// Makes a head as the constructor does, then replaces it by the weight that it shares.
     pub fn tied(&self, name: &'static str, weight: &Tensor) -> Tensor {
+        if self.tape.is_wrapped_apart(weight) {
+            return self.weight(name, *weight.shape());
+        }
         drop(self.made_as(*weight.shape(), weight.dtype(), name));
         self.tape.note_tie(weight);
         weight.clone()

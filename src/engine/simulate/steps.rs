@@ -166,6 +166,8 @@ pub(super) struct Wrap<'a> {
     pub leaves_pixels: bool,
     /// Types in which weights and adapters are made, if it gathers them in another.
     pub made_types: [Option<DType>; 2],
+    /// True if it flattens each module's parameters, by which a weight of two modules becomes two.
+    pub flattens: bool,
     /// True if it moves the model from the host.
     pub moves: bool,
 }
@@ -186,6 +188,9 @@ pub(super) fn record_shared(
     share.set(&tape);
     tape.set_in_launch(wrap.is_some());
     tape.set_made_types(wrap.map(|wrap| wrap.made_types).unwrap_or_default());
+    if wrap.is_some_and(|wrap| wrap.flattens) {
+        tape.set_wrapped_apart(model.modules_kept_whole().unwrap_or_default());
+    }
     tape.set_on_host(wrap.is_some_and(|wrap| wrap.moves));
     tape.set_buffer_type(wrap.and_then(|wrap| wrap.buffers));
     if notes.work {

@@ -3,6 +3,7 @@
 mod scopes;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::allocations::Allocations;
@@ -98,6 +99,7 @@ pub(super) struct Core {
     pub(super) in_launch: Cell<bool>,
     pub(super) made_types: Cell<[Option<DType>; 2]>,
     pub(super) bare_norms: RefCell<Vec<String>>,
+    pub(super) wrapped_apart: RefCell<HashSet<&'static str>>,
     pub(super) on_host: Cell<bool>,
     pub(super) buffers_on_host: RefCell<Vec<Event>>,
     /// Shape of the GPU, on which some temporaries depend.
@@ -168,6 +170,7 @@ impl Tape {
             in_launch: Cell::new(false),
             made_types: Cell::default(),
             bare_norms: RefCell::default(),
+            wrapped_apart: RefCell::default(),
             on_host: Cell::new(false),
             buffers_on_host: RefCell::default(),
             gpu,

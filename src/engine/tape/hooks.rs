@@ -133,6 +133,24 @@ impl Tape {
         self.0.bare_norms.borrow().clone()
     }
 
+    /// Sets the paths of modules that a library wraps one by one, so that a weight that two of them share is no longer shared.
+    pub fn set_wrapped_apart(&self, modules: HashSet<&'static str>) {
+        self.0.wrapped_apart.replace(modules);
+    }
+
+    /// True if a weight is in another wrapped module than the current one.
+    pub fn is_wrapped_apart(&self, weight: &Tensor) -> bool {
+        let modules = self.0.wrapped_apart.borrow();
+        let around = |path: &str| {
+            let path = path.replace("..", ".");
+            let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
+            ends.map(|at| &path[..at])
+                .rfind(|module| modules.contains(module))
+                .map(str::to_owned)
+        };
+        around(&self.path_of(weight)) != around(&self.path_of_scope(self.scope_id()))
+    }
+
     /// True if the model that is made stays on the host until a wrapper moves it.
     pub fn stays_on_host(&self) -> bool {
         self.0.on_host.get()

@@ -75,8 +75,7 @@ fn within(errors: &[f64], limit: f64) -> usize {
     errors.iter().filter(|error| error.abs() <= limit).count()
 }
 
-/// Of 232 runs 222 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of an encoder's tied table, and
-/// five have the same tensors in each step, of which some lie in larger blocks.
+/// Of 232 runs 223 are within 0.1%. Of the others five have the same tensors in each step, of which some lie in larger blocks.
 #[test]
 fn drawn_runs_on_several_gpus_are_predicted() {
     let rows = all();
@@ -90,7 +89,7 @@ fn drawn_runs_on_several_gpus_are_predicted() {
         .map(|(row, bytes)| errors(*bytes, &row.recorded)[0])
         .collect();
     assert!(
-        within(&recorded, 0.001) * 232 >= 222 * recorded.len(),
+        within(&recorded, 0.001) * 232 >= 223 * recorded.len(),
         "{}",
         within(&recorded, 0.001)
     );

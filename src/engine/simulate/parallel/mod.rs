@@ -197,6 +197,7 @@ fn record_named(
         buffers,
         leaves_pixels,
         made_types: fsdp::hooks::made_types(given, parallel),
+        flattens: parallel.strategy.is_fsdp1(),
         moves: fsdp::hooks::moves(given, parallel),
     });
     let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
