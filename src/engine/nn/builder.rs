@@ -156,7 +156,7 @@ impl Builder {
 
     /// Makes a parameter in the given type that is never trained.
     pub fn frozen_weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
-        let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
+        let tensor = self.made_as(shape, dtype, name);
         tensor.storage().classify(Kind::Weight, Why::Parameter);
         let tensor = self.to_recast(tensor, name);
         self.params.borrow_mut().push(tensor.clone());
@@ -186,7 +186,7 @@ impl Builder {
 
     /// Makes a parameter in the given type.
     pub fn weight_of(&self, name: &'static str, shape: impl Into<Dims>, dtype: DType) -> Tensor {
-        let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
+        let tensor = self.made_as(shape, dtype, name);
         tensor.storage().classify(Kind::Weight, Why::Parameter);
         let tensor = self.to_recast(tensor, name);
         let trained = self.policy.trains(self.tape.component_now()) && !self.freezes.get();
@@ -209,6 +209,27 @@ impl Builder {
         tensor.storage().classify(Kind::Weight, Why::Buffer);
         self.buffers.borrow_mut().push(tensor.clone());
         tensor
+    }
+
+    /// Makes the memory of a parameter of this type, which a wrapper replaces if it is of another.
+    fn made_as(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
+        let made = self.tape.made_types()[0].filter(|_| dtype.is_half());
+        let tensor = self
+            .tape
+            .as_kind(Kind::Weight, || self.tape.empty(shape, made.unwrap_or(dtype), name));
+        match made {
+            Some(_) => self.gathered_as(&tensor, dtype, name),
+            None => tensor,
+        }
+    }
+
+    /// A parameter in the type that a library gathers it in, or casts it to.
+    fn gathered_as(&self, tensor: &Tensor, dtype: DType, name: &'static str) -> Tensor {
+        let gathered = self.tape.empty_to_recast(tensor, dtype);
+        if self.tape.recast().is_some() {
+            self.recast.borrow_mut().push((gathered.clone(), name));
+        }
+        gathered
     }
 
     /// Returns a parameter as it is once a library has given it another type, which it does in [`Self::recast`].
@@ -238,10 +259,10 @@ impl Builder {
 
     /// Makes a head as the constructor does, then replaces it by the weight that it shares.
     pub fn tied(&self, name: &'static str, weight: &Tensor) -> Tensor {
-        drop(
-            self.tape
-                .as_kind(Kind::Weight, || self.tape.empty(*weight.shape(), weight.dtype(), name)),
-        );
+        if self.tape.is_wrapped_apart(weight) {
+            return self.weight(name, *weight.shape());
+        }
+        drop(self.made_as(*weight.shape(), weight.dtype(), name));
         self.tape.note_tie(weight);
         weight.clone()
     }
@@ -287,20 +308,28 @@ impl Builder {
         let slots = self.slots.borrow();
         let found: Vec<Found<'_>> = self.targets(&slots, adapters);
         let attached = self.attached(&found, adapters);
+        let [of_weights, of_adapters] = self.tape.made_types();
         let mut made: Vec<Option<[Tensor; 2]>> = vec![None; found.len()];
         for parameters in [false, true] {
             for (target, maps) in found.iter().zip(&mut made) {
                 if matches!(target.slot, Slot::Parameter(_)) == parameters {
-                    *maps = Some([0, 1].map(|map| target.map(&self.tape, map, target.dtype(self.policy.frozen))));
+                    let dtype = of_weights.unwrap_or_else(|| target.dtype(self.policy.frozen));
+                    *maps = Some([0, 1].map(|map| target.map(&self.tape, map, dtype)));
                 }
             }
         }
         let mut made: Vec<[Tensor; 2]> = made.into_iter().flatten().collect();
-        for next in [DType::F32, adapters.dtype] {
+        for next in [DType::F32, of_adapters.unwrap_or(adapters.dtype)] {
             for (target, maps) in found.iter().zip(&mut made) {
                 for (map, tensor) in maps.iter_mut().enumerate().filter(|(_, tensor)| tensor.dtype() != next) {
                     *tensor = target.map(&self.tape, map, next);
                 }
+            }
+        }
+        if of_adapters.is_some() {
+            for tensor in made.iter_mut().flatten() {
+                let gathered = self.gathered_as(tensor, adapters.dtype, "adapter");
+                *tensor = self.tape.require_grad(&gathered);
             }
         }
         for (target, maps) in found.iter().zip(made) {

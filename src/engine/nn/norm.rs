@@ -320,9 +320,15 @@ impl Norm {
             NormKind::Layer => Self::Layer(LayerNorm::new(b, name, width)),
             NormKind::PlainLayer => Self::PlainLayer(PlainLayerNorm::new(b, name, width)),
             NormKind::ShiftedLayer => Self::ShiftedLayer(ShiftedLayerNorm::new(b, name, width)),
-            NormKind::WideLayer => Self::WideLayer(Module::without_parameters(name)),
-            NormKind::WideRms => Self::WideRms(Module::without_parameters(name)),
+            NormKind::WideLayer => Self::WideLayer(Self::bare(b, name)),
+            NormKind::WideRms => Self::WideRms(Self::bare(b, name)),
         }
+    }
+
+    /// A norm without parameters.
+    fn bare(b: &Builder, name: &'static str) -> Module {
+        b.tape().note_bare_norm(name);
+        Module::without_parameters(name)
     }
 
     /// [.., width] → [.., width].

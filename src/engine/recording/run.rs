@@ -255,7 +255,7 @@ impl RecordedRun {
             count => self.going_on(count),
         };
         Recording {
-            made: build.len(),
+            emptied: vec![build.len()],
             build,
             first,
             steady,

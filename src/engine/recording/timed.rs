@@ -24,7 +24,7 @@ impl RecordedRun {
                 ..Log::default()
             },
             build: Vec::new(),
-            made: 0,
+            emptied: Vec::new(),
             first: nothing(),
             steady: nothing(),
             params: self.params,

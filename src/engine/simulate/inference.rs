@@ -297,7 +297,7 @@ struct Replay {
 /// Replays making the model, emptying the cache, and the pass, whose outputs are held up to event `held`.
 fn replay([build, pass]: [&[Event]; 2], held: usize, requests: Vec<u64>) -> Result<Replay, OutOfMemory> {
     let mut replayer = Replayer::new(requests.into_iter(), &[], CachingAllocator::new(Options::default()));
-    replayer.build((build, &[]))?;
+    replayer.build(build, &[build.len()])?;
     let after_model = replayer.allocator().allocated();
     let initial = replayer.lasting().storages();
     replayer.restart();

@@ -19,8 +19,8 @@ pub(super) struct LargePool {
     numbers: Vec<StorageId>,
     /// Events of making the model and of preparing it.
     pub build: Vec<Event>,
-    /// Number of events that make the model, before `empty_cache()` and what prepares it for several GPUs.
-    pub made: usize,
+    /// Numbers of those events before each call of `torch.cuda.empty_cache()`.
+    pub emptied: Vec<usize>,
     /// Events of the first step.
     pub first: Vec<Event>,
     /// Events of every step after the first.
@@ -51,7 +51,7 @@ impl LargePool {
             requests: large,
             streams: Vec::new(),
             build: Vec::new(),
-            made: 0,
+            emptied: Vec::new(),
             first: Vec::new(),
             steady: Vec::new(),
         };
@@ -59,10 +59,13 @@ impl LargePool {
         seen.streams = streams
             .filter_map(|&(id, stream)| Some((seen.number(id)?, stream)))
             .collect();
-        let (make, prepare) = recording.build.split_at(recording.made);
-        seen.build = seen.events(make);
-        seen.made = seen.build.len();
-        seen.build.append(&mut seen.events(prepare));
+        let mut from = 0;
+        for &at in &recording.emptied {
+            seen.build.append(&mut seen.events(&recording.build[from..at]));
+            seen.emptied.push(seen.build.len());
+            from = at;
+        }
+        seen.build.append(&mut seen.events(&recording.build[from..]));
         seen.first = seen.events(&recording.first.events);
         seen.steady = seen.events(&recording.steady.events);
         seen

@@ -100,7 +100,7 @@ pub fn reserved_over(
     let mut replayer = Replayer::new(requests.into_iter(), &streams, CachingAllocator::new(options.clone()));
     let recording = &recordings[start];
     let build = moved(&recording.build, first);
-    replayer.build(build.split_at(recording.made))?;
+    replayer.build(&build, &recording.emptied)?;
     replayer.play(&moved(&recording.first.events, first))?;
     let mut last = start;
     for &next in rest {

@@ -65,10 +65,13 @@ impl Pools {
 
     /// Replays making the model, `torch.cuda.empty_cache()`, what prepares it, and three steps; returns the figures of the last.
     fn run(mut self, recording: &Recording) -> Result<StepBytes, OutOfMemory> {
-        let (make, prepare) = recording.build.split_at(recording.made);
-        self.play(make)?;
-        self.allocator.empty_cache();
-        self.play(prepare)?;
+        let mut from = 0;
+        for &at in &recording.emptied {
+            self.play(&recording.build[from..at])?;
+            self.allocator.empty_cache();
+            from = at;
+        }
+        self.play(&recording.build[from..])?;
         self.step(&recording.first)?;
         self.step(&recording.steady)?;
         self.step(&recording.steady)

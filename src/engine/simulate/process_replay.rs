@@ -92,8 +92,9 @@ impl ProcessReplay {
         let allocations = &recording.log.allocations;
         self.replayer.know(allocations.requests_from(self.replayer.known()));
         if self.reached.is_none() {
-            let (make, prepare) = recording.build.split_at(recording.made);
-            self.replayer.build((&make[self.played..], prepare))?;
+            let emptied = recording.emptied.iter().map(|at| at - self.played);
+            let emptied: Vec<usize> = emptied.collect();
+            self.replayer.build(&recording.build[self.played..], &emptied)?;
             self.begin();
         }
         let so_far = (self.reached, self.played);

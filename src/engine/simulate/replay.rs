@@ -86,7 +86,7 @@ fn play_used(
 ) -> Result<Vec<Bytes>, OutOfMemory> {
     let mut replayer = large.replayer(options, source);
     replayer.leave_behind(left_behind)?;
-    replayer.build(large.build.split_at(large.made))?;
+    replayer.build(&large.build, &large.emptied)?;
     replayer.play(&large.first)?;
     let before = replayer.lasting();
     replayer.play(&large.steady)?;

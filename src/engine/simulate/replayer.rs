@@ -133,11 +133,15 @@ impl Replayer {
         }
     }
 
-    /// Replays making the model, `torch.cuda.empty_cache()`, and what prepares it.
-    pub fn build(&mut self, (make, prepare): (&[Event], &[Event])) -> Result<(), OutOfMemory> {
-        self.play(make)?;
-        self.empty_cache();
-        self.play(prepare)?;
+    /// Replays making the model, and what prepares it; the cache is emptied behind these numbers of events.
+    pub fn build(&mut self, build: &[Event], emptied: &[usize]) -> Result<(), OutOfMemory> {
+        let mut from = 0;
+        for &at in emptied {
+            self.play(&build[from..at])?;
+            self.empty_cache();
+            from = at;
+        }
+        self.play(&build[from..])?;
         self.allocator.reset_peaks();
         Ok(())
     }

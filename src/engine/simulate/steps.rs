@@ -70,9 +70,8 @@ pub struct Recording {
     pub log: Log,
     /// Events of making the model, and then of preparing it for several GPUs.
     pub build: Vec<Event>,
-    /// Number of events that make the model: `torch.cuda.empty_cache()` is called behind them, so that the rest finds no cached
-    /// memory.
-    pub made: usize,
+    /// Numbers of those events before each call of `torch.cuda.empty_cache()`: what comes behind finds no cached memory.
+    pub emptied: Vec<usize>,
     /// The first step, in which optimizer states appear.
     pub first: Step,
     /// Every step after the first.
@@ -165,6 +164,12 @@ pub(super) struct Wrap<'a> {
     pub buffers: Option<DType>,
     /// True if pixel values stay in fp32 ([`Run::leave_pixels`]).
     pub leaves_pixels: bool,
+    /// Types in which weights and adapters are made, if it gathers them in another.
+    pub made_types: [Option<DType>; 2],
+    /// True if it flattens each module's parameters, by which a weight of two modules becomes two.
+    pub flattens: bool,
+    /// True if it moves the model from the host.
+    pub moves: bool,
 }
 
 /// Records a step on one of several GPUs, for its share of the model, which `wrap` wraps, if anything does.
@@ -182,6 +187,11 @@ pub(super) fn record_shared(
     let tape = Tape::roomy(gpu);
     share.set(&tape);
     tape.set_in_launch(wrap.is_some());
+    tape.set_made_types(wrap.map(|wrap| wrap.made_types).unwrap_or_default());
+    if wrap.is_some_and(|wrap| wrap.flattens) {
+        tape.set_wrapped_apart(model.modules_kept_whole().unwrap_or_default());
+    }
+    tape.set_on_host(wrap.is_some_and(|wrap| wrap.moves));
     tape.set_buffer_type(wrap.and_then(|wrap| wrap.buffers));
     if notes.work {
         tape.expect_work(USUAL_WORK);
@@ -199,7 +209,10 @@ pub(super) fn record_shared(
 /// Records a step of a model that was just made, and prepared if the cache was emptied before, with these parameters.
 pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tensor>) -> Recording {
     let after_model = tape.mark();
-    let made = tape.emptied().unwrap_or(after_model);
+    let mut emptied = tape.emptied();
+    if emptied.is_empty() {
+        emptied.push(after_model);
+    }
     tape.reach(Mark::Model);
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
@@ -212,11 +225,16 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     let failure = tape.failure();
     let paged = trainer.optimizer.paged();
     let wrapper = trainer.wrapper.take();
+    let compared = trainer
+        .reference
+        .as_ref()
+        .and_then(|reference| reference.wrapper.clone());
     let moved = wrapper.iter().flat_map(|wrapper| wrapper.weights());
     parameters.extend(moved.filter_map(|(x, trained)| Some((x.storage().id()?, trained))));
-    let streams = wrapper.iter().flat_map(|wrapper| wrapper.streams()).collect();
+    let wrappers = wrapper.iter().chain(&compared);
+    let streams = wrappers.flat_map(|wrapper| wrapper.streams()).collect();
     let work = std::mem::take(&mut trainer.work).divide(tape.take_work());
-    drop((trainer, wrapper));
+    drop((trainer, wrapper, compared));
     let mut log = tape.finish();
     let events = std::mem::take(&mut log.events);
     let build = events[..after_model].to_vec();
@@ -224,7 +242,7 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     Recording {
         log,
         build,
-        made,
+        emptied,
         first,
         steady,
         params: total,
@@ -298,6 +316,11 @@ impl Trainer {
             unused,
             ema,
         } = build_with(tape, model, setup, params);
+        if tape.stays_on_host() {
+            tape.keep_on_host(&params);
+            // Of FSDP, TRL's `device_map` stays "auto": what it compares with is loaded on the GPU.
+            tape.set_in_launch(false);
+        }
         let trainer = Self {
             run: Run::new(model, setup),
             optimizer: match setup.trainer.is_derived() {

@@ -24,7 +24,9 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape, wrap: Option<
 /// Wraps a model that was just made; until then scripts empty the cache, and no trainer does.
 fn prepare(wrap: Option<Wrap<'_>>, tape: &Tape, (trainer, params): (&mut Trainer, &[Tensor])) {
     if let Some(wrap) = wrap {
-        tape.empty_cache();
+        if !wrap.moves {
+            tape.empty_cache();
+        }
         if wrap.leaves_pixels {
             trainer.run.leave_pixels();
         }

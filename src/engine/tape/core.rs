@@ -3,6 +3,7 @@
 mod scopes;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::allocations::Allocations;
@@ -94,8 +95,13 @@ pub(super) struct Core {
     /// Type of buffers that are made in fp32.
     pub(super) buffer_type: Cell<Option<DType>>,
     /// Number of the events before the last `torch.cuda.empty_cache()`.
-    pub(super) emptied: Cell<Option<usize>>,
+    pub(super) emptied: RefCell<Vec<usize>>,
     pub(super) in_launch: Cell<bool>,
+    pub(super) made_types: Cell<[Option<DType>; 2]>,
+    pub(super) bare_norms: RefCell<Vec<String>>,
+    pub(super) wrapped_apart: RefCell<HashSet<&'static str>>,
+    pub(super) on_host: Cell<bool>,
+    pub(super) buffers_on_host: RefCell<Vec<Event>>,
     /// Shape of the GPU, on which some temporaries depend.
     pub gpu: Gpu,
 }
@@ -160,8 +166,13 @@ impl Tape {
             recast: Cell::new(None),
             argument_type: Cell::new(None),
             buffer_type: Cell::new(None),
-            emptied: Cell::new(None),
+            emptied: RefCell::default(),
             in_launch: Cell::new(false),
+            made_types: Cell::default(),
+            bare_norms: RefCell::default(),
+            wrapped_apart: RefCell::default(),
+            on_host: Cell::new(false),
+            buffers_on_host: RefCell::default(),
             gpu,
         }))
     }

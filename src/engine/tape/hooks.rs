@@ -1,12 +1,13 @@
 //! Hooks of a library that runs the training: on gradients as they are made, and on the memory of parameters, which it
 //! replaces (`param.data = …`).
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::checkpoint::ReentrantRun;
 use super::core::{GradientHook, Tape};
 use super::kind::Kind;
-use super::log::ScopeId;
+use super::log::{ScopeId, StorageId};
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
@@ -100,6 +101,101 @@ impl Tape {
         self.0.in_launch.set(is);
     }
 
+    /// Types in which weights and adapters are made, if a wrapper gathers them in another.
+    pub fn made_types(&self) -> [Option<DType>; 2] {
+        self.0.made_types.get()
+    }
+
+    /// Type in which a parameter was made.
+    pub fn made_type(&self, param: &Tensor) -> DType {
+        let id = param.storage().id();
+        id.map_or(param.dtype(), |id| self.0.log.borrow().allocations[id as usize].dtype)
+    }
+
+    /// Sets the types in which weights and adapters are made that a wrapper gathers in another.
+    pub fn set_made_types(&self, types: [Option<DType>; 2]) {
+        self.0.made_types.set(types);
+    }
+
+    /// Notes that the current module has a norm without parameters of this name.
+    pub fn note_bare_norm(&self, name: &str) {
+        let path = self.path_of_scope(self.scope_id());
+        let path = if path.is_empty() {
+            name.to_owned()
+        } else {
+            path + "." + name
+        };
+        self.0.bare_norms.borrow_mut().push(path);
+    }
+
+    /// Paths of norms without parameters, which no parameter tells of.
+    pub fn bare_norms(&self) -> Vec<String> {
+        self.0.bare_norms.borrow().clone()
+    }
+
+    /// Sets the paths of modules that a library wraps one by one, so that a weight that two of them share is no longer shared.
+    pub fn set_wrapped_apart(&self, modules: HashSet<&'static str>) {
+        self.0.wrapped_apart.replace(modules);
+    }
+
+    /// True if a weight is in another wrapped module than the current one.
+    pub fn is_wrapped_apart(&self, weight: &Tensor) -> bool {
+        let modules = self.0.wrapped_apart.borrow();
+        let around = |path: &str| {
+            let path = path.replace("..", ".");
+            let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
+            ends.map(|at| &path[..at])
+                .rfind(|module| modules.contains(module))
+                .map(str::to_owned)
+        };
+        around(&self.path_of(weight)) != around(&self.path_of_scope(self.scope_id()))
+    }
+
+    /// True if the model that is made stays on the host until a wrapper moves it.
+    pub fn stays_on_host(&self) -> bool {
+        self.0.on_host.get()
+    }
+
+    /// Makes the model that comes stay on the host.
+    pub fn set_on_host(&self, is: bool) {
+        self.0.on_host.set(is);
+    }
+
+    /// Leaves a model with these parameters, which was just made, on the host. Parameters know their modules until
+    /// [`Tape::leave_host`].
+    pub fn keep_on_host(&self, params: &[Tensor]) {
+        self.forget_freed();
+        let ids: HashSet<StorageId> = params.iter().filter_map(|param| param.storage().id()).collect();
+        let made = std::mem::take(&mut self.0.log.borrow_mut().events);
+        let buffers = made.into_iter().filter(|event| !ids.contains(&event.storage()));
+        self.0.buffers_on_host.replace(buffers.collect());
+        self.0.emptied.borrow_mut().clear();
+        self.empty_cache();
+    }
+
+    /// Forgets that these parameters were made, which a library makes otherwise.
+    pub fn unmake(&self, params: &[Tensor]) {
+        let ids: HashSet<StorageId> = params.iter().filter_map(|param| param.storage().id()).collect();
+        self.0
+            .log
+            .borrow_mut()
+            .events
+            .retain(|event| !ids.contains(&event.storage()));
+        self.0.emptied.borrow_mut().clear();
+        params.iter().for_each(|param| self.leave_host(param));
+    }
+
+    /// Moves buffers from the host.
+    pub fn move_buffers(&self) {
+        let buffers = self.0.buffers_on_host.take();
+        self.0.log.borrow_mut().events.extend(buffers);
+    }
+
+    /// Takes a parameter's place on the host from it.
+    pub fn leave_host(&self, x: &Tensor) {
+        x.storage().forget();
+    }
+
     /// Makes a tensor of type `after` whose memory is of type `before` until [`Tape::move_to`] replaces it.
     pub fn empty_to_recast(&self, like: &Tensor, after: DType) -> Tensor {
         like.alias_as(*like.shape(), *like.strides(), after)
@@ -124,17 +220,18 @@ impl Tape {
         }
         log.events.retain(|event| !is_freed[event.storage() as usize]);
         drop(log);
+        self.0.emptied.borrow_mut().clear();
         self.empty_cache();
     }
 
     /// Notes that `torch.cuda.empty_cache()` is called.
     pub fn empty_cache(&self) {
-        self.0.emptied.set(Some(self.mark()));
+        self.0.emptied.borrow_mut().push(self.mark());
     }
 
-    /// Number of the events before the last call of `torch.cuda.empty_cache()`, if there was one.
-    pub fn emptied(&self) -> Option<usize> {
-        self.0.emptied.get()
+    /// Number of the events before each call of `torch.cuda.empty_cache()`.
+    pub fn emptied(&self) -> Vec<usize> {
+        self.0.emptied.borrow().clone()
     }
 
     /// Copies a parameter's gradient into memory of its type, of which it is a part from then on.

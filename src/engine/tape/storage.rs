@@ -79,6 +79,11 @@ impl Storage {
         }
     }
 
+    /// Has no memory from now on, of which no event is left.
+    pub(super) fn forget(&self) {
+        self.0.id.set(None);
+    }
+
     /// Frees the memory and takes that of `other`, which has none from now on.
     pub(super) fn take_over(&self, other: &Self) {
         self.give_up();

@@ -75,8 +75,7 @@ fn within(errors: &[f64], limit: f64) -> usize {
     errors.iter().filter(|error| error.abs() <= limit).count()
 }
 
-/// Of 232 runs 198 are within 0.1%. What the others lack is known of some: FSDP1 keeps two copies of a tied table of an encoder, frees what other
-/// streams used later, and a model that a script makes on the card is laid out otherwise once DeepSpeed has cast it.
+/// Of 232 runs 223 are within 0.1%. Of the others five have the same tensors in each step, of which some lie in larger blocks.
 #[test]
 fn drawn_runs_on_several_gpus_are_predicted() {
     let rows = all();
@@ -90,12 +89,12 @@ fn drawn_runs_on_several_gpus_are_predicted() {
         .map(|(row, bytes)| errors(*bytes, &row.recorded)[0])
         .collect();
     assert!(
-        within(&recorded, 0.001) * 232 >= 198 * recorded.len(),
+        within(&recorded, 0.001) * 232 >= 223 * recorded.len(),
         "{}",
         within(&recorded, 0.001)
     );
     assert!(
-        within(&recorded, 0.01) * 232 >= 225 * recorded.len(),
+        within(&recorded, 0.01) * 232 >= 228 * recorded.len(),
         "{}",
         within(&recorded, 0.01)
     );

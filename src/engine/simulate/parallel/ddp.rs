@@ -44,7 +44,8 @@ pub(super) fn wrap(
     (setup, parallel): (&Setup, &Parallel),
     view: bool,
 ) {
-    send_states(t, params);
+    let states: Vec<Size> = params.iter().map(size).chain(buffers_of(t)).collect();
+    send_states(t, &states);
     let trained: Vec<Tensor> = params.iter().filter(|param| param.requires_grad()).cloned().collect();
     let sizes: Vec<Size> = trained.iter().map(size).collect();
     let (limits, finds_unused) = (limits(parallel), finds_unused(setup));
@@ -87,7 +88,7 @@ fn finds_unused(setup: &Setup) -> bool {
 }
 
 /// Type and elements of a tensor.
-type Size = (DType, u64);
+pub(super) type Size = (DType, u64);
 
 fn size(tensor: &Tensor) -> Size {
     (tensor.dtype(), tensor.numel())
@@ -98,10 +99,8 @@ const SENT_AT_ONCE: u64 = 250 << 20;
 
 /// `_sync_module_states`: the first GPU sends all parameters and buffers, copied together by type, two copies at a time
 /// (`broadcast_coalesced`). Their memory is cached then, and what is made afterwards is cut from it.
-fn send_states(t: &Tape, params: &[Tensor]) {
-    let mut sizes: Vec<Size> = params.iter().map(size).collect();
-    sizes.extend(buffers_of(t));
-    let mut copies = assigned(&sizes, 0..sizes.len(), [SENT_AT_ONCE; 2]);
+pub(super) fn send_states(t: &Tape, sizes: &[Size]) {
+    let mut copies = assigned(sizes, 0..sizes.len(), [SENT_AT_ONCE; 2]);
     copies.sort_by_key(|copy| copy.params.first().copied());
     let mut in_flight = VecDeque::new();
     for copy in &copies {

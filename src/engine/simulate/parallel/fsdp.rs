@@ -8,3 +8,5 @@ pub(super) mod plan;
 /// reduce-scatter.
 const GATHER: u32 = 1;
 const REDUCE: u32 = 2;
+/// Number of the last stream of the model that is trained, behind which are those of the one that it is compared with.
+const COMPARED: u32 = 2;

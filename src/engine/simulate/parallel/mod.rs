@@ -80,7 +80,7 @@ fn recorded(
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        return deepspeed::record(model, (&base, parallel, leaves_pixels(setup, &base)), gpu);
+        return deepspeed::record(model, (&base, setup, parallel), gpu);
     }
     let recording = record_named(model, (&base, setup), (parallel, gpu), notes)?;
     Ok(of_one(recording, (setup, parallel)))
@@ -196,6 +196,9 @@ fn record_named(
         around,
         buffers,
         leaves_pixels,
+        made_types: fsdp::hooks::made_types(given, parallel),
+        flattens: parallel.strategy.is_fsdp1(),
+        moves: fsdp::hooks::moves(given, parallel),
     });
     let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
     Ok(Recording { stages, ..recording })

@@ -9,11 +9,15 @@ use super::shards::Shards;
 use super::watcher::Watcher;
 use crate::setup::Zero;
 use crate::tape::Tape;
+use crate::tape::log::StorageId;
 
 /// The engine around it.
 pub(super) struct Compared {
     pub watcher: Rc<Watcher>,
 }
+
+/// Stream of its gathers, behind those of the engine that trains.
+const GATHER: u32 = 3;
 
 impl Compared {
     pub fn new(shards: Shards, zero: Zero) -> Self {
@@ -33,5 +37,11 @@ impl Wrapper for Compared {
 
     fn after_forward(&self, t: &Tape) {
         t.no_grad(|| self.watcher.end(t));
+    }
+
+    /// Its engine makes a stream of its own.
+    fn streams(&self) -> Vec<(StorageId, u32)> {
+        let streams = self.watcher.coordinator.borrow().shards.streams.clone();
+        streams.into_iter().map(|(id, _)| (id, GATHER)).collect()
     }
 }

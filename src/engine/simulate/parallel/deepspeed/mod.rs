@@ -29,9 +29,10 @@ use super::super::engine::{Engine, EngineOptimizer};
 use super::super::steps::{Recording, Trainer, record_trainer};
 use super::super::trl::ReferenceModel;
 use super::super::{SimulateError, unshared as why};
+use super::leaves_pixels;
 use crate::dtype::DType;
 use crate::optim::Optimizer;
-use crate::setup::{AdapterType, Parallel, Precision, Strategy};
+use crate::setup::{AdapterType, Freeze, Parallel, Precision, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::{Model, Setup};
 use partitioned::Partitioned;
@@ -73,13 +74,19 @@ fn is_made_in_parts(setup: &Setup, parallel: &Parallel) -> bool {
     parallel.strategy == Strategy::Deepspeed3 && setup.trainer.is_derived()
 }
 
-/// Records a rank's step; `leaves_pixels` is true if pixel values stay in fp32.
+/// Types in which weights and adapters are made that the engine casts (`_configure_distributed_model`).
+fn made_types(given: &Setup, low: DType) -> [Option<DType>; 2] {
+    let are_cast = [given.casts_weights(), given.lora_dtype == AdapterType::Fp32];
+    are_cast.map(|is| (is && low.is_half() && given.freeze != Freeze::Qlora).then_some(DType::F32))
+}
+
+/// Records a rank's step of a setup that [`base`] makes of the `given` one.
 ///
 /// # Errors
 /// When the setup does not fit the model, or the run itself would fail.
 pub(super) fn record(
     model: &Model,
-    (setup, parallel, leaves_pixels): (&Setup, &Parallel, bool),
+    (setup, given, parallel): (&Setup, &Setup, &Parallel),
     gpu: Gpu,
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
@@ -90,12 +97,17 @@ pub(super) fn record(
     tape.set_recast((!is_made_in_parts).then_some(low));
     // Within `zero.Init` each tensor of numbers that a constructor makes is in 16 bits.
     tape.set_buffer_type(is_made_in_parts.then_some(low));
+    let made_types = made_types(given, low);
+    // What a trainer loads is on the host until then, and is cast there.
+    if !is_made_in_parts && !given.trainer.loads_models() {
+        tape.set_made_types(made_types);
+    }
     let (mut trainer, params) = Trainer::new(model, setup, &tape);
-    if leaves_pixels {
+    if leaves_pixels(given, setup) {
         trainer.run.leave_pixels();
     }
     // DeepSpeed begins with `empty_cache`.
-    tape.forget_freed();
+    tape.empty_cache();
     let scalar = params.iter().find(|param| param.dim() == 0);
     if let Some(scalar) = scalar.filter(|_| is_made_in_parts) {
         tape.fail(|| Failure::ScalarParameter {
@@ -111,7 +123,8 @@ pub(super) fn record(
     let Trainer {
         optimizer, reference, ..
     } = &mut trainer;
-    let (engine, watcher) = initialize(&tape, (&params, optimizer), reference.as_mut(), (setup, parallel));
+    let model = (params.as_slice(), &*optimizer, made_types[0]);
+    let (engine, watcher) = initialize(&tape, model, reference.as_mut(), (setup, parallel));
     trainer.wrap(Rc::new(engine), true);
     let recording = record_trainer(tape, trainer, params);
     if watcher.is_some_and(|watcher| watcher.has_missed()) {
@@ -126,7 +139,7 @@ pub(super) fn record(
 /// `deepspeed.initialize`.
 fn initialize(
     t: &Tape,
-    (params, client): (&[Tensor], &Optimizer),
+    (params, client, made): (&[Tensor], &Optimizer, Option<DType>),
     reference: Option<&mut ReferenceModel>,
     (setup, parallel): (&Setup, &Parallel),
 ) -> (Engine, Option<Rc<Watcher>>) {
@@ -136,7 +149,7 @@ fn initialize(
     let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match parallel.strategy {
         Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, client, setup.clip, boundary))),
         Strategy::Deepspeed3 => {
-            let partitioned = Partitioned::new(t, (params, client), reference, (setup, parallel), boundary);
+            let partitioned = Partitioned::new(t, (params, client, made), reference, (setup, parallel), boundary);
             watcher = Some(partitioned.watcher());
             Rc::new(RefCell::new(partitioned))
         }

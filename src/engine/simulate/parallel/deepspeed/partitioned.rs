@@ -50,21 +50,24 @@ pub(super) struct Partitioned {
 impl Partitioned {
     pub fn new(
         t: &Tape,
-        (params, client): (&[Tensor], &Optimizer),
+        (params, client, made): (&[Tensor], &Optimizer, Option<DType>),
         reference: Option<&mut ReferenceModel>,
         (setup, parallel): (&Setup, &Parallel),
         is_boundary: Rc<Cell<bool>>,
     ) -> Self {
         let (zero, offloads) = (parallel.zero, parallel.offload.is_any());
         let ties = t.take_ties();
-        let mut shards = Shards::new(t, params, parallel, setup.precision.weights());
+        // Trainers make the model within `zero.Init`.
+        let in_parts = setup.trainer.is_derived();
+        let low = setup.precision.weights();
+        let made = (low, in_parts.then(|| made.unwrap_or(low)));
+        let mut shards = Shards::new(t, params, parallel, made);
         let reference = reference.map(|model| {
-            let shards = Shards::new(t, &model.params, parallel, setup.precision.weights());
+            let shards = Shards::new(t, &model.params, parallel, made);
             (model, shards)
         });
         if setup.trainer.is_derived() {
-            // Trainers make the model within `zero.Init`, which cuts each parameter at once: it never was whole.
-            t.forget_freed();
+            t.empty_cache();
         }
         let tracker = (!offloads).then(|| t.empty([1], DType::Bool, "is any invalid"));
         let flat = shards.defragment(t);

@@ -68,20 +68,21 @@ pub(super) struct Shards {
 }
 
 impl Shards {
-    /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole.
-    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, low: DType) -> Self {
+    /// `zero.Init` of a model that is made: cuts each parameter, and frees what was whole. If the model is made within it
+    /// (`made`: the type that its weights have), that comes as each module's constructor ends, and each tensor is cast at once
+    /// (`zero_wrapper_for_fp_tensor_constructor`).
+    pub fn new(t: &Tape, params: &[Tensor], parallel: &Parallel, (low, made): (DType, Option<DType>)) -> Self {
         let (world, threshold) = (parallel.world, parallel.zero.stage3_param_persistence_threshold);
         let on_host = parallel.offload == Offload::OptimizerAndParameters;
         let paths: Vec<String> = params.iter().map(|param| t.path_of(param)).collect();
         let mut modules = modules(&paths).into_iter();
-        let mut parts = Vec::new();
-        let cut = |param: &Tensor| {
+        let shard = |param: &Tensor| {
             // Weights in 4 bits lie in a tensor of bf16 (`bnb_4bit_quant_storage`).
             let (elements, dtype) = match param.dtype() {
                 DType::U8 => (param.numel() / DType::Bf16.width(), DType::Bf16),
                 dtype => (param.numel(), dtype),
             };
-            let shard = Shard {
+            Shard {
                 scope: t.scope_of(param),
                 module: modules.next().unwrap_or_default(),
                 elements,
@@ -92,12 +93,15 @@ impl Shards {
                 status: Status::Away,
                 gather: None,
                 param: param.clone(),
-            };
-            parts.extend((!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype))));
-            t.give_up(param);
-            shard
+            }
         };
-        let list = params.iter().map(cut).collect();
+        let list: Vec<Shard> = params.iter().map(shard).collect();
+        if made.is_some() {
+            t.unmake(params);
+        }
+        let is_adapter = |at: &usize| made.is_some() && paths[*at].contains(".lora_");
+        let (adapters, own): (Vec<usize>, Vec<usize>) = (0..list.len()).partition(is_adapter);
+        let parts = cut(t, &list, ([own, adapters], on_host), (low, made));
         Self {
             list,
             world,
@@ -118,7 +122,7 @@ impl Shards {
         let trained: Vec<usize> = self.trained().collect();
         let elements = trained.iter().map(|&at| self.list[at].part).sum::<u64>();
         trained.iter().for_each(|&at| t.give_up(&self.parts[at]));
-        t.forget_freed();
+        t.empty_cache();
         let flat = part(t, 0, (elements, self.of_trained()));
         trained.iter().for_each(|&at| t.lend(&self.parts[at], &flat));
         Some(flat)
@@ -323,6 +327,45 @@ fn modules(paths: &[String]) -> Vec<String> {
         }
     };
     paths.iter().map(module).collect()
+}
+
+/// Makes this GPU's part of each parameter, and frees what is whole: of the weights, and of adapters, which peft makes in the
+/// type of the weights and widens before the engine cuts them. `made`: the type of weights that are made within `zero.Init`.
+fn cut(
+    t: &Tape,
+    list: &[Shard],
+    ([own, adapters], on_host): ([Vec<usize>; 2], bool),
+    (low, made): (DType, Option<DType>),
+) -> Vec<Tensor> {
+    let mut parts: Vec<Option<Tensor>> = vec![None; list.len()];
+    let whole = |at: usize, dtype: DType| part(t, list[at].scope, (list[at].elements, dtype));
+    let mut cut = |at: usize, whole: Option<Tensor>| {
+        let shard = &list[at];
+        parts[at] = (!on_host).then(|| part(t, shard.scope, (shard.part, shard.dtype)));
+        drop(whole);
+        t.give_up(&shard.param);
+    };
+    for of_module in own.chunk_by(|&a, &b| list[a].scope == list[b].scope) {
+        let wholes = of_module.iter().map(|&at| {
+            let dtype = list[at].dtype;
+            let wide = made?;
+            let _wide = (dtype.is_half() && wide != dtype).then(|| whole(at, wide));
+            Some(whole(at, dtype))
+        });
+        let wholes: Vec<Option<Tensor>> = wholes.collect();
+        of_module.iter().zip(wholes).for_each(|(&at, whole)| cut(at, whole));
+    }
+    let narrow: Vec<Tensor> = adapters.iter().map(|&at| whole(at, low)).collect();
+    let wide = adapters
+        .iter()
+        .zip(narrow)
+        .map(|(&at, narrow)| match list[at].dtype == low {
+            true => narrow,
+            false => whole(at, list[at].dtype),
+        });
+    let wide: Vec<Tensor> = wide.collect();
+    adapters.iter().zip(wide).for_each(|(&at, whole)| cut(at, Some(whole)));
+    parts.into_iter().flatten().collect()
 }
 
 /// Memory for a part of parameters.

@@ -45,7 +45,7 @@ impl States {
         let offloads = parallel.offload.is_any();
         let (mut flat, mut masters) = (Vec::new(), Vec::new());
         for group in &groups.list {
-            t.forget_freed();
+            t.empty_cache();
             flat.push(groups.flatten(t, group, world));
             let part = (groups.dtype() != DType::F32).then(|| t.empty([group.part], groups.dtype(), "this GPU's part"));
             let made = (!offloads).then(|| t.require_grad(&master(t, group.part)));

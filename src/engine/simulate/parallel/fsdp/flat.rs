@@ -8,14 +8,15 @@ use std::rc::Rc;
 
 use super::super::super::steps::Trainer;
 use super::super::super::wrapper::Wrapper;
+use super::super::ddp::{Size, send_states};
 use super::super::modules::{Calls, Turn, known_path};
-use super::hooks::{gathered_type, is_mixed, weight};
+use super::hooks::{gathered_type, is_mixed, moves, weight};
 use super::plan::{Plan, ROOT, Wrapped};
 use super::{GATHER, REDUCE};
 use crate::Setup;
 use crate::dtype::DType;
 use crate::optim::Norms;
-use crate::setup::{Parallel, Precision, Strategy};
+use crate::setup::{Parallel, Strategy};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Failure, Kind, ModuleWatcher, Tape, Tensor, Why};
 
@@ -62,6 +63,14 @@ struct Unit {
     start: u64,
 }
 
+/// A parameter as it is before it is wrapped.
+struct Made {
+    param: Tensor,
+    scope: ScopeId,
+    /// Type in which it was made.
+    dtype: DType,
+}
+
 /// A wrapped model.
 struct Flat {
     units: RefCell<Vec<Unit>>,
@@ -78,6 +87,8 @@ struct Flat {
     offloads: bool,
     /// False in micro-batches whose gradients stay whole (`no_sync`).
     sums: Cell<bool>,
+    /// False before the first forward.
+    has_run: Cell<bool>,
 }
 
 /// Wraps a model; the optimizer that is made then has its flat parameters.
@@ -104,19 +115,27 @@ pub(in super::super) fn wrap(
             module: group.modules.first().cloned().unwrap_or_default(),
         });
     }
-    // The host has the model, of which one module after the other is moved.
-    params.iter().for_each(|param| t.give_up(param));
-    t.forget_freed();
+    let moves = moves(given, parallel);
+    let types: Vec<DType> = params.iter().map(|param| own_type(t, param)).collect();
+    if moves {
+        params.iter().for_each(|param| t.leave_host(param));
+    }
     // The root comes last.
     let count = plan.groups.len();
     let mut units: Vec<Unit> = (1..count)
         .chain([ROOT])
         .map(|at| {
             let own = &plan.groups[at].params;
-            let own = own.iter().map(|&at| (params[at].clone(), scopes[at])).collect();
-            Unit::new(t, own, reshards && at != ROOT, (given, parallel))
+            let made = |&at: &usize| Made {
+                param: params[at].clone(),
+                scope: scopes[at],
+                dtype: types[at],
+            };
+            let own = own.iter().map(made).collect();
+            Unit::new(t, own, reshards && at != ROOT, (parallel, moves))
         })
         .collect();
+    t.move_buffers();
     units.rotate_right(1);
     units.iter_mut().for_each(|unit| unit.widen(t, given, offloads));
     let is_kept = |unit: &&Unit| unit.trains && !offloads;
@@ -132,34 +151,39 @@ pub(in super::super) fn wrap(
         world: parallel.world,
         offloads,
         sums: Cell::new(true),
+        has_run: Cell::new(false),
     });
     t.watch_modules(flat.clone());
     trainer.wrap(flat, true);
 }
 
 impl Unit {
-    /// Moves a module's parameters to the GPU, flattens them, and cuts the flat parameter.
-    fn new(t: &Tape, params: Vec<(Tensor, ScopeId)>, reshards: bool, (given, parallel): (&Setup, &Parallel)) -> Self {
-        let (first, scope) = params.first().map_or((None, 0), |(param, scope)| (Some(param), *scope));
-        let trains = params.iter().any(|(param, _)| param.requires_grad());
-        let dtype = first.map_or(DType::F32, gathered_type);
-        // Parameters are gathered in 16 bits in mixed precision, in whatever type they were loaded.
-        let own = match given.precision {
-            Precision::AmpBf16 | Precision::AmpFp16 => DType::F32,
-            _ => dtype,
-        };
-        let moved: Vec<Tensor> = params
+    /// Sends a module's parameters to the other GPUs (`_sync_module_params_and_buffers`), flattens them, and cuts the flat
+    /// parameter. If the host has the model, they are moved before (`_move_module_to_device`).
+    fn new(t: &Tape, params: Vec<Made>, reshards: bool, (parallel, moves): (&Parallel, bool)) -> Self {
+        let (scope, own) = params.first().map_or((0, DType::F32), |made| (made.scope, made.dtype));
+        let trains = params.iter().any(|made| made.param.requires_grad());
+        let dtype = params.first().map_or(DType::F32, |made| gathered_type(&made.param));
+        let sizes: Vec<Size> = params
             .iter()
-            .map(|(param, scope)| weight(t, *scope, elements(param, dtype), own, "parameter"))
+            .map(|made| (made.dtype, elements(&made.param, dtype)))
             .collect();
-        let all: u64 = moved.iter().map(Tensor::numel).sum();
+        let moved = params.iter().zip(&sizes).filter(|_| moves);
+        let moved: Vec<Tensor> = moved
+            .map(|(made, &(dtype, elements))| weight(t, made.scope, elements, dtype, "parameter from the host"))
+            .collect();
+        send_states(t, &sizes);
+        let all: u64 = sizes.iter().map(|(_, elements)| elements).sum();
         let elements = all.div_ceil(parallel.world);
-        let flat = (!moved.is_empty()).then(|| weight(t, scope, all, own, "flat parameter"));
-        drop(moved);
+        let flat = (!params.is_empty()).then(|| weight(t, scope, all, own, "flat parameter"));
         let shard = weight(t, scope, elements, own, "shard of a flat parameter");
         drop(flat);
+        drop(moved);
+        if !moves {
+            params.iter().for_each(|made| t.give_up(&made.param));
+        }
         Self {
-            params: params.into_iter().map(|(param, _)| param).collect(),
+            params: params.into_iter().map(|made| made.param).collect(),
             scope,
             elements,
             shard,
@@ -189,6 +213,14 @@ impl Unit {
         if self.trains {
             self.shard = t.require_grad(&self.shard);
         }
+    }
+}
+
+/// Type of a parameter before it is wrapped.
+fn own_type(t: &Tape, param: &Tensor) -> DType {
+    match param.dtype() {
+        DType::U8 => gathered_type(param),
+        _ => t.made_type(param),
     }
 }
 
@@ -249,6 +281,22 @@ impl Flat {
         let unit = &mut self.units.borrow_mut()[at];
         unit.params.iter().for_each(|param| t.lend(param, &whole));
         unit.whole = Some(whole);
+    }
+
+    /// `init_flat_param_attributes`, which the first forward begins with: memory of what will be gathered is made and freed.
+    fn begin_to_run(&self, t: &Tape) {
+        let made = |elements: u64, dtype: DType, name| drop(t.in_scope(0, || t.empty([elements], dtype, name)));
+        let units = self.units.borrow();
+        for unit in units.iter().filter(|unit| !unit.params.is_empty()) {
+            let (own, all) = (unit.shard.dtype(), unit.elements * self.world);
+            if own != unit.dtype {
+                made(unit.elements, unit.dtype, "copy of a shard");
+            }
+            made(all, unit.dtype, "gathered flat parameter");
+            if own != unit.dtype {
+                made(all, own, "gathered flat parameter in its own type");
+            }
+        }
     }
 
     /// `_reshard`.
@@ -414,6 +462,9 @@ impl Wrapper for Flat {
     }
 
     fn before_forward(&self, t: &Tape) {
+        if !self.has_run.replace(true) {
+            t.no_grad(|| self.begin_to_run(t));
+        }
         self.calls.clear();
         t.no_grad(|| self.before_module(t, ROOT));
     }

@@ -12,11 +12,11 @@ use super::super::apart::Apart;
 use super::super::modules::{Calls, Turn, known_path};
 use super::super::shard::shard;
 use super::plan::{self, Plan};
-use super::{GATHER, REDUCE};
+use super::{COMPARED, GATHER, REDUCE};
 use crate::dtype::DType;
 use crate::nn::FusedOutput;
 use crate::optim::{GradScaler, Norms};
-use crate::setup::{AdapterType, Parallel, Precision, TrainerKind};
+use crate::setup::{AdapterType, Freeze, Parallel, Precision, TrainerKind};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
 use crate::{Model, Setup};
@@ -53,6 +53,24 @@ pub(in super::super) fn gathered(setup: &Setup) -> DType {
 /// True if accelerate widens trained parameters to fp32: not beside weights in 4 bits.
 fn widens(given: &Setup, params: &[Tensor]) -> bool {
     is_mixed(given) && params.iter().all(|param| param.dtype() != DType::U8)
+}
+
+/// True if `fully_shard`, or FSDP1, moves each group from the host: TRL loads the model there in each of several processes, and neither
+/// transformers' `Trainer` nor accelerate moves a model that FSDP shards. Weights in 4 bits are made on the GPU.
+pub(in super::super) fn moves(given: &Setup, parallel: &Parallel) -> bool {
+    let shards = parallel.strategy.shards_parameters() || parallel.strategy.is_fsdp1();
+    shards && given.trainer.is_trl() && given.freeze != Freeze::Qlora
+}
+
+/// Types in which weights and adapters are made before [`base`] gathers them in 16 bits: what is in fp32 is not widened.
+pub(in super::super) fn made_types(given: &Setup, parallel: &Parallel) -> [Option<DType>; 2] {
+    let is_fsdp1 = parallel.strategy.is_fsdp1();
+    let is_prepared = is_fsdp1 || parallel.strategy.shards_parameters() && given.trainer.is_derived();
+    if !is_prepared || !is_mixed(given) || given.freeze == Freeze::Qlora {
+        return [None; 2];
+    }
+    let are_wide = given.casts_weights() || given.lora_dtype == AdapterType::Fp32;
+    [given.casts_weights(), are_wide].map(|is| is.then_some(DType::F32))
 }
 
 /// Types of a sharded model.
@@ -227,17 +245,47 @@ fn shards(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &
     let mut widened = Vec::new();
     for (param, &scope) in params.iter().zip(&scopes) {
         let dtype = types.of_shard(param);
-        if dtype != gathered_type(param) {
+        if t.made_type(param) != dtype && param.dtype() != DType::U8 {
             widened.push(weight(t, scope, param.numel(), dtype, "parameter in fp32"));
             t.give_up(param);
         }
     }
     let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
-    for &at in plan.groups.iter().flat_map(|group| &group.params) {
+    for &at in plan.calls().flat_map(|group| &group.params) {
         made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
     }
     params.iter().for_each(|param| t.give_up(param));
     drop(widened);
+    made.into_iter().flatten().collect()
+}
+
+/// Moves the parameters of each group from the host and cuts them (`_get_modules_and_states`). The whole ones are freed with the
+/// group, but `fsdp2_prepare_model` has the table's and the head's until it returns (`input_weight`, `output_weight`).
+fn shards_from_host(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &Parallel)) -> Vec<Param> {
+    let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
+    params.iter().for_each(|param| t.leave_host(param));
+    let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
+    let mut held = Vec::new();
+    for group in plan.calls() {
+        let moved = |&at: &usize| {
+            let param = &params[at];
+            let whole = weight(
+                t,
+                scopes[at],
+                param.numel(),
+                types.of_shard(param),
+                "parameter from the host",
+            );
+            (at, whole)
+        };
+        let moved: Vec<(usize, Tensor)> = group.params.iter().map(moved).collect();
+        for &at in &group.params {
+            made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
+        }
+        held.extend(moved.into_iter().filter(|(at, _)| plan.is_named(*at)));
+    }
+    t.move_buffers();
+    drop(held);
     made.into_iter().flatten().collect()
 }
 
@@ -246,8 +294,7 @@ fn shards(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &
 fn shards_by_group(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &Parallel)) -> Vec<Param> {
     let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
     let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
-    let (root, blocks) = plan.groups.split_at(1);
-    for group in blocks.iter().chain(root) {
+    for group in plan.calls() {
         for &at in &group.params {
             made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
         }
@@ -306,6 +353,7 @@ impl Sharded {
         let is_prepared = given.trainer.is_derived();
         let types = Types::of((given, parallel), params, is_trained);
         let params = match is_prepared {
+            true if is_trained && moves(given, parallel) => shards_from_host(t, params, (&plan, types, parallel)),
             true => shards(t, params, (&plan, types, parallel)),
             false => shards_by_group(t, params, (&plan, types, parallel)),
         };
@@ -348,6 +396,12 @@ impl Sharded {
 
     fn note(&self, x: &Tensor, stream: u32) {
         let id = x.storage().id();
+        // Each root makes its own streams (`FSDPCommContext.lazy_init`).
+        let stream = if self.within.is_empty() {
+            stream
+        } else {
+            COMPARED + stream
+        };
         self.shared.borrow_mut().streams.extend(id.map(|id| (id, stream)));
     }
 

@@ -13,6 +13,9 @@ pub(super) const ROOT: usize = 0;
 /// Names of lists whose members are blocks, however few.
 const BLOCKS: [&str; 5] = ["layers", "layer", "blocks", "block", "h"];
 
+/// Name of the group of the last norm and the head, which is no module's path.
+const TAIL: &str = "the tail";
+
 /// Modules whose parameters are gathered together.
 pub(super) struct Wrapped {
     /// Their paths, in the order in which they run.
@@ -25,6 +28,10 @@ pub(super) struct Wrapped {
 /// What is wrapped, in the order of the model's modules.
 pub(in super::super) struct Plan {
     pub(super) groups: Vec<Wrapped>,
+    /// Groups that are wrapped once all blocks are: the table of tokens, and the last norm with the head.
+    late: Vec<usize>,
+    /// The table of tokens, and the head's weight.
+    named: Vec<usize>,
 }
 
 impl Plan {
@@ -54,7 +61,12 @@ impl Plan {
         // A head that is the table has a bias alone.
         let head = (0..params.len()).find(|&at| is_of_head(at) && paths[at].ends_with(".weight"));
         let norm = (0..params.len()).find(|&at| !adapts && is_last_norm(module(&paths[at])));
-        let norm = norm.map(|at| module(&paths[at]));
+        let bare = t.bare_norms();
+        let bare = bare
+            .iter()
+            .map(String::as_str)
+            .find(|path| !adapts && is_last_norm(path));
+        let norm = norm.map(|at| module(&paths[at])).or(bare);
         let mut groups = Groups::default();
         for (at, path) in paths.iter().enumerate() {
             let own = module(path);
@@ -62,7 +74,7 @@ impl Plan {
                 Some(block) => groups.put(at, block, || (vec![block.to_owned()], reshards)),
                 None if head.is_some() && Some(at) == table => groups.put(at, own, || (vec![own.to_owned()], reshards)),
                 None if Some(own) == norm || is_of_head(at) || Some(at) == table => {
-                    groups.put(at, "the tail", || {
+                    groups.put(at, TAIL, || {
                         let mut tail: Vec<String> = match head {
                             Some(_) => Vec::new(),
                             None => table.map(|at| module(&paths[at]).to_owned()).into_iter().collect(),
@@ -75,13 +87,21 @@ impl Plan {
                 None => groups.list[ROOT].params.push(at),
             }
         }
+        groups.order(&paths);
         if let (None, Some(table)) = (head, table) {
             // The head, which is the table, comes behind the norm in the list of what is wrapped.
             for group in groups.list.iter_mut().filter(|group| group.params.contains(&table)) {
                 group.params.sort_by_key(|&at| (is_of_head(at), at == table));
             }
         }
-        Self { groups: groups.list }
+        let alone = table.filter(|_| head.is_some()).map(|at| module(&paths[at]));
+        let late = [alone, Some(TAIL)].into_iter().flatten();
+        let late = late.filter_map(|name| groups.known.get(name).copied()).collect();
+        Self {
+            groups: groups.list,
+            late,
+            named: table.into_iter().chain(head).collect(),
+        }
     }
 
     /// A loop of one's own: wraps each member of a list of at least four modules, of nested lists the innermost, and the whole
@@ -97,7 +117,8 @@ impl Plan {
                 None => groups.list[ROOT].params.push(at),
             }
         }
-        Self { groups: groups.list }
+        groups.order(&paths);
+        groups.all()
     }
 
     /// True if parameters of blocks are freed after forward.
@@ -113,7 +134,24 @@ impl Plan {
             params: (0..params).collect(),
             reshards,
         };
-        Self { groups: vec![root] }
+        Self {
+            groups: vec![root],
+            late: Vec::new(),
+            named: Vec::new(),
+        }
+    }
+
+    /// True for the table of tokens and the head's weight.
+    pub(super) fn is_named(&self, param: usize) -> bool {
+        self.named.contains(&param)
+    }
+
+    /// The groups in the order in which `fully_shard` is called for them: blocks, what accelerate wraps behind them, and the
+    /// whole model.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Wrapped> {
+        let blocks = (ROOT + 1..self.groups.len()).filter(|at| !self.late.contains(at));
+        let order = blocks.chain(self.late.iter().copied()).chain([ROOT]);
+        order.map(|at| &self.groups[at])
     }
 
     /// FSDP1: wraps each module that transformers keeps whole, each map of an adapter (`fsdp_auto_wrap_policy` of peft), and
@@ -130,7 +168,7 @@ impl Plan {
                 None => groups.list[ROOT].params.push(at),
             }
         }
-        Self { groups: groups.list }
+        groups.all()
     }
 }
 
@@ -156,6 +194,22 @@ impl Default for Groups {
 }
 
 impl Groups {
+    /// Orders parameters as `fully_shard` finds modules: those within a module before it (`_get_managed_modules`).
+    fn order(&mut self, paths: &[String]) {
+        for group in &mut self.list {
+            group.params = children_first(&group.params, paths, 0);
+        }
+    }
+
+    /// A plan of all groups, none of which is late.
+    fn all(self) -> Plan {
+        Plan {
+            groups: self.list,
+            late: Vec::new(),
+            named: Vec::new(),
+        }
+    }
+
     /// Puts a parameter into a group, which has these modules, and true if it reshards.
     fn put(&mut self, param: usize, name: &str, new: impl FnOnce() -> (Vec<String>, bool)) {
         let list = &mut self.list;
@@ -174,6 +228,24 @@ impl Groups {
 
 fn paths(t: &Tape, params: &[Tensor]) -> Vec<String> {
     params.iter().map(|param| t.path_of(param).replace("..", ".")).collect()
+}
+
+/// Parameters of a module `depth` names deep, those of modules within it first.
+fn children_first(params: &[usize], paths: &[String], depth: usize) -> Vec<usize> {
+    let child = |at: usize| module(&paths[at]).split('.').filter(|name| !name.is_empty()).nth(depth);
+    let mut children: Vec<&str> = Vec::new();
+    for name in params.iter().filter_map(|&at| child(at)) {
+        if !children.contains(&name) {
+            children.push(name);
+        }
+    }
+    let within = |name: &str| -> Vec<usize> {
+        let params = params.iter().copied().filter(|&at| child(at) == Some(name));
+        children_first(&params.collect::<Vec<usize>>(), paths, depth + 1)
+    };
+    let mut ordered: Vec<usize> = children.iter().flat_map(|name| within(name)).collect();
+    ordered.extend(params.iter().copied().filter(|&at| child(at).is_none()));
+    ordered
 }
 
 /// A path without the scope that the model has for itself.
@@ -291,6 +363,32 @@ mod tests {
         );
         assert_eq!(blocks.block("vision.layers.2.mlp.fc1.weight"), None);
         assert_eq!(blocks.block("layers.11.mlp.up_proj.weight"), Some("layers.11"));
+    }
+
+    #[test]
+    fn parameters_of_modules_within_a_module_come_before_its_own() {
+        let paths = [
+            "layers.0.mixer.A_log",
+            "layers.0.mixer.conv1d.weight",
+            "layers.0.norm.weight",
+            "bias",
+        ]
+        .map(String::from);
+        assert_eq!(children_first(&[0, 1, 2, 3], &paths, 0), [1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn late_groups_are_wrapped_behind_the_blocks() {
+        let mut groups = Groups::default();
+        for (at, name) in [TAIL, "layers.0", "layers.1"].into_iter().enumerate() {
+            groups.put(at, name, || (vec![name.to_owned()], true));
+        }
+        let plan = Plan {
+            late: vec![1],
+            ..groups.all()
+        };
+        let order: Vec<&[usize]> = plan.calls().map(|group| group.params.as_slice()).collect();
+        assert_eq!(order, [&[1][..], &[2], &[0], &[]]);
     }
 
     #[test]
