@@ -49,7 +49,8 @@ pub(crate) fn processes(draft: &Draft, tool: Tool) -> Processes {
         .filter(|_| is_shared)
         .map_or(1, |visible| visible / processes);
     Processes {
-        world: processes * draft.nodes.unwrap_or(1),
+        // More than can be is refused where the setup is checked.
+        world: processes.saturating_mul(draft.nodes.unwrap_or(1)),
         is_told: of_node.is_some(),
         gpus_of_each: gpus_of_each.max(1),
     }

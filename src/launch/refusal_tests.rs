@@ -1,6 +1,7 @@
 //! What cannot be read is refused, whatever it is.
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 
@@ -20,6 +21,21 @@ fn what_is_no_launch_file_is_refused_with_the_reason() {
     assert!(error("{\"a\": }").contains("line 1"), "{}", error("{\"a\": }"));
     assert!(error(&"#".repeat(MOST_BYTES + 1)).contains("at most"));
     assert_eq!(read(&[]), Err(LaunchError::Nothing));
+}
+
+/// Inputs at which the readers once panicked, found by `tests/fuzz`.
+#[test]
+fn damaged_files_are_read_or_refused() {
+    let shell = "BS=2\nswift sft --model a/b --batch ${BS\u{fffd}O\u{fffd}U~8,}\n";
+    let machines = "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nnum_machines: 18446744073709551615\nnum_processes: 4\n";
+    // A line of the code begins like a command of IPython while brackets are open.
+    let cell = "args = dict(\n  stage=\"sft\",\n/\n\n";
+    let notebook = json!({"cells": [{"cell_type": "code", "source": cell}], "nbformat": 4}).to_string();
+    for (name, text) in [("run.sh", shell), ("conf.yaml", machines), ("tune.ipynb", &notebook)] {
+        if let Ok(launch) = read(&[Source { name, text }]) {
+            launch.resolve(ModelFacts::UNKNOWN);
+        }
+    }
 }
 
 #[test]

@@ -405,6 +405,11 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Padding mask of texts, [batch, seq]; packed samples have none, and other tensors in its place.
+    pub fn padding(&self) -> Option<&Tensor> {
+        self.others.first().filter(|_| self.positions.is_none())
+    }
+
     /// Makes token ids, labels, and a padding mask or packed positions, all [batch, seq] in int64.
     pub fn of_text(t: &Tape, run: &Run) -> Self {
         let shape = [run.setup.batch, run.setup.seq];

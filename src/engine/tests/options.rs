@@ -333,3 +333,13 @@ fn preferences_in_ms_swift_take_two_samples_and_a_reference() {
     let refused = try_run(LLAMA, r#""trainer":"ms_swift_dpo","reference":"precomputed""#);
     assert!(refused.is_err_and(|e| e.contains("precomputed")));
 }
+
+/// TRL's collator gives packed samples no padding mask. What is logged of them stood in its place once.
+#[test]
+fn recurrent_layers_of_packed_samples_see_no_padding() {
+    let config = r#"{"model_type":"lfm2","vocab_size":512,"hidden_size":64,"intermediate_size":128,"num_hidden_layers":3,
+        "num_attention_heads":4,"num_key_value_heads":2,"conv_L_cache":3,"full_attn_idxs":[2]}"#;
+    let keys = r#""batch":1,"lengths":[1,5,3],"packing":"packed","attn":"eager","trainer":"trl_sft""#;
+    let case = Case::from_json(&format!(r#"{{"model":"x",{keys}}}"#)).unwrap().unwrap();
+    simulate(&Model::from_config(config).unwrap(), &case.setup).unwrap();
+}

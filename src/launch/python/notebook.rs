@@ -1,5 +1,7 @@
 //! Cells of a notebook: code, commands of the shell, and files that cells write.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -172,7 +174,7 @@ impl Notebook {
                 code += indent;
                 code += "pass\n";
             } else {
-                code += line;
+                code += &as_python(line);
                 code.push('\n');
             }
         }
@@ -180,9 +182,42 @@ impl Notebook {
     }
 }
 
+/// A line of IPython as Python: what a command gives (`files = !ls`) is not known, and help (`name?`, `?name`) is nothing.
+/// The parser knows such lines too, but fails where it takes up a line in the middle of an expression that was never closed
+/// (`ruff_python_parser`, `parse_ipython_escape_command_expression`).
+fn as_python(line: &str) -> Cow<'_, str> {
+    let trimmed = line.trim();
+    let indent = &line[..line.len() - line.trim_start().len()];
+    if trimmed.starts_with('?') || trimmed.ends_with('?') && !trimmed.contains(['#', '"', '\'']) {
+        return format!("{indent}pass").into();
+    }
+    if let Some((name, given)) = line.split_once('=')
+        && given.trim_start().starts_with(['!', '%'])
+        && name.chars().all(|c| c.is_alphanumeric() || " _,.".contains(c))
+    {
+        return format!("{name}= None").into();
+    }
+    line.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_ipython_are_python() {
+        for (line, python) in [
+            ("files = !ls *.json", "files = None"),
+            ("    a, b = %timeit -o f()", "    a, b = None"),
+            ("trainer.train?", "pass"),
+            ("  ??Trainer", "  pass"),
+            ("x != y", "x != y"),
+            ("print('fits?')", "print('fits?')"),
+            ("rest = a % b  # why?", "rest = a % b  # why?"),
+        ] {
+            assert_eq!(as_python(line), python);
+        }
+    }
 
     #[test]
     fn a_notebook_is_code_commands_and_files() {

@@ -41,13 +41,12 @@ impl Unit {
             starts,
             cell,
         };
-        let mode = if cell.is_some() { Mode::Ipython } else { Mode::Module };
-        if is_too_deep(text, mode) {
+        if is_too_deep(text) {
             return Err(format!(
                 "more than {MOST_DEPTH} expressions or blocks within one another"
             ));
         }
-        let parsed = parse_unchecked(text, ParseOptions::from(mode));
+        let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
         if let Some(error) = parsed.errors().first() {
             let line = unit.place(error.location.start()).line;
             return Err(format!("line {line}: {}", error.error));
@@ -72,8 +71,8 @@ impl Unit {
 
 /// Returns true if expressions or blocks are deeper within one another than is read. Counts what makes a tree deeper: what
 /// is open, and operators that follow one another.
-fn is_too_deep(text: &str, mode: Mode) -> bool {
-    let mut lexer = lex(text, mode);
+fn is_too_deep(text: &str) -> bool {
+    let mut lexer = lex(text, Mode::Module);
     let mut open: Vec<usize> = vec![0];
     let (mut total, mut indents) = (0_usize, 0_usize);
     loop {

@@ -222,8 +222,9 @@ impl Shell<'_> {
             return self.part(texts, is_several, inner, range, state);
         }
         let sign = operation.chars().next().unwrap_or_default();
-        let doubled = operation[1..].starts_with(sign);
-        let word = &operation[1 + usize::from(doubled)..];
+        let behind = operation.strip_prefix(sign).unwrap_or_default();
+        let twice = behind.strip_prefix(sign);
+        let (doubled, word) = (twice.is_some(), twice.unwrap_or(behind));
         let (pattern, with) = match sign {
             '/' => {
                 let at = unquoted_slash(word);

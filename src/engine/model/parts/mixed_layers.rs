@@ -184,7 +184,7 @@ impl<D: MixedDecoder> Forward for MixedLm<D> {
         };
         let h = t.component("model", Component::LanguageModel, || {
             let embeds = self.model.embed(t, run, ids);
-            let (packed, padding) = (batch.positions.as_ref(), batch.others.first());
+            let (packed, padding) = (batch.positions.as_ref(), batch.padding());
             self.model.forward_text(t, run, embeds, packed, padding)
         });
         formed_logits_and_loss(t, &self.lm_head, h, batch, self.logits)

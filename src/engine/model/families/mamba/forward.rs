@@ -86,7 +86,7 @@ impl Forward for Mamba {
             unreachable!("a text batch has ids and labels")
         };
         let h = t.component("backbone", Component::LanguageModel, || {
-            self.hidden(t, run, ids, batch.others.first())
+            self.hidden(t, run, ids, batch.padding())
         });
         t.component("", Component::Head, || {
             let logits = {
