@@ -102,6 +102,15 @@ impl Found {
     }
 }
 
+/// Returns true if a command of the text runs a container.
+fn starts_container(text: &str) -> bool {
+    text.lines().any(|line| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let is_run = |pair: &[&str]| matches!(pair, ["docker" | "podman" | "nerdctl", "run" | "exec"]);
+        words.windows(2).any(is_run)
+    })
+}
+
 /// Reads the one command of a script that starts a training run; `beside` are the files that it may start or name.
 ///
 /// # Errors
@@ -124,6 +133,9 @@ pub(crate) fn read(main: Source<'_>, beside: &[Source<'_>]) -> Result<Command, S
                 not_simulated("it starts", foreign(main.text).unwrap_or_default(), main.name)
             }
             Some(path) => format!("it starts {path}, which is not here; give it too, with --launch {path}"),
+            None if starts_container(main.text) => {
+                "it starts a container and no training run in it: give the command that is started there".to_owned()
+            }
             None => format!(
                 "no launch command found ({}); for a Python script: vramscope dry-run train.py",
                 PROGRAMS.join(", ")

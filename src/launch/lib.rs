@@ -423,6 +423,10 @@ fn parse(source: Source<'_>, all: &[Source<'_>]) -> Result<Parsed, LaunchError> 
             ..Parsed::of_settings(Vec::new())
         });
     }
+    // No tool that is known reads TOML: what stands in it is for a program of its own.
+    if name.ends_with(".toml") {
+        return Ok(Parsed::of_settings(Vec::new()));
+    }
     if text.trim_start().starts_with('{') && !shell::is_translated(name, text) {
         let value: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
         let mut entries = Vec::new();

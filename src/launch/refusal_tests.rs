@@ -39,6 +39,28 @@ fn damaged_files_are_read_or_refused() {
 }
 
 #[test]
+fn a_container_without_a_command_is_said_to_be_one() {
+    let text = "#!/bin/bash\ndocker run -itd --rm --gpus all \\\n-v ./rows:/job/rows \\\nbox:latest bash\n";
+    let told = read(&[Source { name: "box.sh", text }]).unwrap_err().to_string();
+    assert!(told.contains("starts a container and no training run in it"), "{told}");
+}
+
+#[test]
+fn toml_is_for_a_program_of_its_own() {
+    let command = "torchrun --nproc_per_node 4 train_it.py --config conf/nine.toml --own_flag 3\n";
+    let toml = "[model]\nname = \"a/b\"\n";
+    let both = [("run.sh", command), ("conf/nine.toml", toml)].map(|(name, text)| Source { name, text });
+    let launch = read(&both).expect("the command is read");
+    let resolved = launch.resolve(ModelFacts::UNKNOWN);
+    assert!(
+        resolved
+            .not_simulated
+            .iter()
+            .any(|remark| remark.note == Note::OwnProgram)
+    );
+}
+
+#[test]
 fn a_program_that_trains_nothing_is_said_to_be_one() {
     let error = |name: &str, text: &str| read(&[Source { name, text }]).unwrap_err().to_string();
     let code = "\"\"\"Trains.\"\"\"\nimport torch\nfrom trl import SFTConfig\n\nargs = SFTConfig(bf16=True)\n";

@@ -9,7 +9,7 @@ use vramscope_engine::model::{ModelError, Stored};
 use vramscope_engine::setup::{Freeze, Parallel};
 use vramscope_engine::{Case, Model, Setup};
 use vramscope_hub::{Found, Place};
-use vramscope_launch::{ImageRules, ModelFacts, Resolved};
+use vramscope_launch::{ImageRules, ModelFacts, Note, Resolved};
 use vramscope_plan::search::Entry;
 
 use super::hub::{HubFlags, Names, model_of};
@@ -52,9 +52,20 @@ struct Launched {
     has_length: bool,
     /// What the tool does with images whose sizes are given.
     images: ImageRules,
+    /// The program that they start, if its code decides what its options mean.
+    own_program: Option<String>,
 }
 
 impl Launched {
+    /// Says that no model is named, and which program knows it, if it is one's own.
+    fn no_model(&self) -> String {
+        let ways = "name one before it, or give --config with its config.json";
+        match &self.own_program {
+            Some(program) => format!("--launch names no model ({program}); {ways}, or run it dry: vramscope dry-run"),
+            None => format!("--launch names no model; {ways}"),
+        }
+    }
+
     /// The setup, and what becomes of images in it.
     fn setup(mut self, flags: &SetupFlags) -> (Setup, ImageRules) {
         self.leave_images_to(flags);
@@ -112,10 +123,15 @@ impl Subject {
 
     /// Takes the setup of a launch, and its model unless another is named.
     pub fn launch(&mut self, case: Case, resolved: &Resolved) {
+        let own_program = resolved
+            .not_simulated
+            .iter()
+            .find(|remark| remark.note == Note::OwnProgram);
         self.launched = Some(Launched {
             case,
             has_length: resolved.case.contains_key("seq"),
             images: resolved.images,
+            own_program: own_program.map(ToString::to_string),
         });
     }
 
@@ -276,9 +292,7 @@ impl Subject {
                     ImageRules::default(),
                 )
             }
-            (_, Some(launched), _) if launched.case.model.is_empty() => Err(Failure::Input(
-                "--launch names no model; name one before it, or give --config with its config.json".into(),
-            )),
+            (_, Some(launched), _) if launched.case.model.is_empty() => Err(Failure::Input(launched.no_model())),
             (_, Some(mut launched), _) => {
                 launched.leave_images_to(flags);
                 let found = names.find(&launched.case.model, &self.place)?;
