@@ -106,7 +106,7 @@ fn completions((draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resol
         if draft.is_colocated != Some(false) && out.vllm_share.is_none() {
             let share = draft.vllm_share.unwrap_or(SHARE);
             out.vllm_share = Some(share);
-            out.not_simulated.push(Note::Vllm.with([("share", share.to_string())]));
+            out.assumed.push(Note::Vllm.with([("share", share.to_string())]));
         }
         return 0;
     }

@@ -123,6 +123,12 @@ impl LeftOut {
         self.what == Aspect::Images && self.given.is_none()
     }
 
+    /// Returns true for a line that joins samples up to the length allowed. Its bound holds for rows that are full of images
+    /// too: a row has those of several samples.
+    pub fn is_of_full_rows(&self) -> bool {
+        self.what == Aspect::Length && self.given.is_some() && self.direction == Direction::AtMost
+    }
+
     /// Returns true for the number of GPUs that no line tells: with one that a person gives, nothing is left out.
     pub fn is_missing_gpus(&self) -> bool {
         self.what == Aspect::Strategy && self.given.is_none() && self.direction == Direction::Unknown
@@ -133,7 +139,7 @@ impl LeftOut {
         self.what == Aspect::Loss && self.given.is_none() && self.direction == Direction::AtMost
     }
 
-    /// Returns true for what vLLM takes in the training process.
+    /// Returns true for what vLLM takes in the training process: a share of the card, which a verdict on a card counts.
     pub fn is_vllm_beside(&self) -> bool {
         self.what == Aspect::Beside && self.given.is_none()
     }
@@ -343,7 +349,6 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::Generation => (Aspect::Generation, Unknown),
         Note::TablesBeside => (Aspect::Tuner, AtMost),
         Note::ModulesBeside => (Aspect::Tuner, AtLeast),
-        Note::Vllm => (Aspect::Beside, AtLeast),
         // Each keeps a part of what the model's own operations keep.
         Note::LigersModel | Note::NoFlashAttention => (Aspect::Kernels, AtMost),
         Note::Fp32ForFp16 | Note::ComputeIn4Bits | Note::Fp32IsCovered => (Aspect::Precision, AtMost),
@@ -386,6 +391,7 @@ pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
         Note::ImageOfItsOwnSize => (Aspect::Images, Unknown),
         Note::Thinker => (Aspect::Model, AtLeast),
         Note::NoGpus => (Aspect::Strategy, Unknown),
+        Note::Vllm => (Aspect::Beside, AtLeast),
         _ => return None,
     };
     Some(LeftOut {

@@ -49,7 +49,7 @@ notes! {
     Generation = "generation", "completions that the model generates while it trains, whose keys and values are not known";
     TablesBeside = "tables_beside", "{names}, which train in full beside the adapters: at most {bytes} bytes for each of their parameters are held beside";
     ModulesBeside = "modules_beside", "{names}, which train in full beside the adapters and whose size is not known";
-    Vllm = "vllm", "vLLM's own memory: in the training process it takes {share} of the card (vllm_gpu_memory_utilization)";
+    Vllm = "vllm", "vLLM's own memory: in the training process it takes {share} of the card (vllm_gpu_memory_utilization), which a verdict on a card counts";
     DeviceMap = "device_map", "one process and {gpus} GPUs: the model is split over them, layer by layer (device_map), and each holds at most what one would hold alone; NPROC_PER_NODE={gpus} starts a process on each";
     OneProcess = "one_process", "one process and {gpus} GPUs: the model is copied to each at every step (nn.DataParallel), or split over them (device_map); torchrun --nproc_per_node {gpus} starts a process on each";
     OtherCommands = "other_commands", "of the commands, {command} is the one that trains; the others are passed over: {others}";

@@ -241,7 +241,7 @@ fn grpo(draft: &Draft, out: &mut Resolved) {
         if draft.is_colocated != Some(false) {
             let share = draft.vllm_share.unwrap_or_default();
             out.vllm_share = Some(share);
-            out.not_simulated.push(Note::Vllm.with([("share", share.to_string())]));
+            out.assumed.push(Note::Vllm.with([("share", share.to_string())]));
         }
     }
 }

@@ -307,8 +307,10 @@ fn a_command_of_trls_grpo_generates_without_a_reference_model_unless_beta_asks_f
     assert_eq!((setup.steps_per_generation, setup.completion), (Some(4), Some(256)));
     let other = of("--loss_type grpo --use_vllm True --temperature 0.9");
     assert_eq!(case(&other).setup.generation.name(), "vllm");
+    let assumed = resolved(&other).assumed;
+    assert!(assumed.iter().any(|remark| remark.note == Note::Vllm), "{assumed:?}");
     let open = open(&other).join("\n");
-    for named in ["vllm_gpu_memory_utilization", "loss_type", "temperature"] {
+    for named in ["loss_type", "temperature"] {
         assert!(open.contains(named), "{open}");
     }
     let server = of("--use_vllm True --vllm_mode server");

@@ -264,7 +264,18 @@ fn vllm_in_the_same_process_takes_its_share_of_the_card() {
         .iter()
         .find(|term| term["name"] == "vllm");
     assert!(term.is_some(), "{with}");
-    assert_eq!(with["not_this_run"][0]["what"], "beside", "{with}");
+    // Of the card all is known; without one the training's own part is a lower bound.
+    let left_out = with["not_this_run"].as_array().expect("a list");
+    assert!(left_out.iter().all(|left| left["what"] != "beside"), "{with}");
+    let alone = ignoring(
+        &grpo("--use_vllm True --vllm_gpu_memory_utilization 0.4"),
+        &["--seq", "512"],
+    );
+    assert_eq!(
+        (&alone["grade"], &alone["not_this_run"][0]["what"]),
+        (&"at_least".into(), &"beside".into()),
+        "{alone}"
+    );
 }
 
 const OTHER: &str =
@@ -336,6 +347,27 @@ fn two_files_differ_by_what_their_tensors_and_the_rest_add_up_to() {
     ] {
         assert!(text.stdout.contains(words), "{words}: {}", text.stdout);
     }
+}
+
+/// A row of several samples has the images of all of them, so a figure with those of one bounds nothing.
+#[test]
+fn rows_of_several_samples_are_bounded_where_they_are_full_of_images() {
+    let file = FILE.to_owned() + "packing: true\n";
+    let grade = |more: &[&str]| {
+        let args = [
+            "estimate",
+            "--launch",
+            "-",
+            "--ignore-not-simulated",
+            "--format",
+            "json",
+        ];
+        let ran = run_on(args.iter().chain(more).copied(), &file);
+        let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+        answer["grade"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(grade(&[]), "at_most");
+    assert_eq!(grade(&["--image-sizes", "252x252"]), "dry_run");
 }
 
 #[test]

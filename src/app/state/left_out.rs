@@ -11,9 +11,11 @@ impl Draft {
     pub fn left_out(&self) -> Vec<LeftOut> {
         let is_entered = |left: &LeftOut| {
             // A bound holds for the length and the images that it names, which are entered with it.
-            left.direction == Direction::Unknown
+            let is_of_samples = left.direction == Direction::Unknown
                 && (self.has(Setting::Seq) && left.is_missing_length()
-                    || self.has(Setting::ImageSizes) && left.is_missing_images())
+                    || self.has(Setting::ImageSizes) && left.is_missing_images());
+            // The verdict counts it, since the page always has a card.
+            is_of_samples || self.has(Key::VllmShare) && left.is_vllm_beside()
         };
         let mut all = self.listed();
         all.retain(|left| !is_entered(left));

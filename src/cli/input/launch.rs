@@ -144,10 +144,21 @@ impl LaunchFlags {
     }
 }
 
-/// What a launch leaves out once flags are applied: lengths and sizes of images that they give are missing no more.
-fn left_out(resolved: &Resolved, flags: &SetupFlags, names_gpus: bool) -> Vec<LeftOut> {
+/// What flags beside those of the setup name.
+#[derive(Debug, Clone, Copy)]
+pub struct Named {
+    /// How many GPUs share the run.
+    pub gpus: bool,
+    /// The card, of whose memory the verdict is.
+    pub card: bool,
+}
+
+/// What a launch leaves out once flags are applied: lengths and sizes of images that they give are missing no more, and what
+/// vLLM takes of a card is known once the card is.
+fn left_out(resolved: &Resolved, flags: &SetupFlags, named: Named) -> Vec<LeftOut> {
     let is_given = |left: &LeftOut| {
-        names_gpus && left.is_missing_gpus()
+        named.gpus && left.is_missing_gpus()
+            || named.card && left.is_vllm_beside()
             || flags.names_seq() && left.is_missing_length()
             || flags.names_images() && left.is_missing_images()
     };
@@ -155,7 +166,9 @@ fn left_out(resolved: &Resolved, flags: &SetupFlags, names_gpus: bool) -> Vec<Le
     let is_held = resolved.case.contains_key(Setting::Beside.key());
     let is_open = is_held && (flags.names_batch() || flags.names_seq());
     let all = resolved.not_this_run.iter().filter(|left| !is_given(left)).cloned();
-    all.map(|left| match left.is_of_loss() && is_open {
+    // With the images of one sample given, how many a row of several has is open.
+    let is_unbound = |left: &LeftOut| left.is_of_loss() && is_open || left.is_of_full_rows() && flags.names_images();
+    all.map(|left| match is_unbound(&left) {
         true => LeftOut {
             direction: Direction::Unknown,
             ..left
@@ -180,9 +193,9 @@ pub struct Standing {
 
 impl Standing {
     /// What a launch leaves out once flags are applied.
-    pub fn of(resolved: &Resolved, flags: &SetupFlags, names_gpus: bool) -> Self {
+    pub fn of(resolved: &Resolved, flags: &SetupFlags, named: Named) -> Self {
         Self {
-            left_out: left_out(resolved, flags, names_gpus),
+            left_out: left_out(resolved, flags, named),
             vllm_share: resolved.vllm_share,
             layers_over: resolved.layers_over,
             lengths: OfLengths::default(),

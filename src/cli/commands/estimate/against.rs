@@ -98,7 +98,7 @@ impl Estimate {
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
-        let mut standing = Standing::of(&resolved, &self.setup, self.parallel.names_world());
+        let mut standing = Standing::of(&resolved, &self.setup, self.named()?);
         subject.launch(self.launch.case(&resolved, &standing, true)?, &resolved);
         let parallel = self.parallel.over(subject.parallel()?)?;
         let names = subject.names();

@@ -13,9 +13,10 @@ use super::batch::Line;
 use super::lengths::{AtLength, OpenLengths};
 use crate::failure::Failure;
 use crate::input::hub::Names;
-use crate::input::launch::Standing;
+use crate::input::launch::{Named, Standing};
 use crate::input::room::limit;
 use crate::judged::Judged;
+use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
 use crate::predict::{guarded, predict, predict_timed};
 
@@ -182,7 +183,7 @@ impl Estimate {
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
-        let standing = Standing::of(&resolved, &self.setup, self.parallel.names_world());
+        let standing = Standing::of(&resolved, &self.setup, self.named()?);
         let names_model = launch.model().is_some() || self.subject.names_model();
         let case = self.launch.case(&resolved, &standing, names_model);
         if matches!(case, Err(Failure::NotKnown(_))) && format == Format::Json {
@@ -193,6 +194,14 @@ impl Estimate {
         self.subject.launch(case?, &resolved);
         let open = OpenLengths::of(&launch, facts, &resolved, &standing);
         Ok((standing, open))
+    }
+
+    /// What flags beside those of the setup name.
+    pub(super) fn named(&self) -> Result<Named, Failure> {
+        Ok(Named {
+            gpus: self.parallel.names_world(),
+            card: matches!(self.room.target()?, Some(Target::Card(_))),
+        })
     }
 }
 
