@@ -188,7 +188,7 @@ async fn refusals_are_in_the_persons_language_and_name_what_was_given() {
             ),
             (
                 "model=gpt2&freeze=lora",
-                ["which has no q_proj", "没有可加适配器", "沒有可加轉接器", "gpt2"],
+                ["which has no linear layers", "没有可加适配器", "沒有可加轉接器", "gpt2"],
             ),
             (
                 "model=clip-l&phase=generate",

@@ -147,7 +147,10 @@ fn a_setup_that_trains_nothing_is_refused() {
         &["estimate", "gpt2", "--freeze", "all-but-connector"],
         &["freeze", "gpt2", "connector"],
     );
-    refused(&["estimate", "gpt2", "--freeze", "lora"], &["freeze", "gpt2", "q_proj"]);
+    refused(
+        &["estimate", "gpt2", "--freeze", "lora"],
+        &["freeze", "gpt2", "linear layers", "none"],
+    );
     refused(&["estimate", "llava-1.5-7b", "--images", "0"], &["images", "between 1"]);
 }
 

@@ -151,10 +151,13 @@ mod tests {
         draft.leave_out(&[length.clone(), images.clone(), vllm.clone()]);
         draft.set(Key::VllmShare, "0.4");
         draft.set(Setting::Seq, "512");
-        assert_eq!(draft.left_out(), [images.clone(), vllm.clone()]);
+        // The verdict counts the share of vLLM.
+        assert_eq!(draft.left_out(), [images]);
         draft.set(Setting::ImageSizes, "480x640");
+        assert_eq!(draft.left_out(), []);
+        draft.set(Key::VllmShare, "");
         assert_eq!(draft.left_out(), std::slice::from_ref(&vllm));
-        // Without vLLM its share goes too, and what is entered comes back as missing if it is taken away.
+        // What is entered comes back as missing if it is taken away.
         draft.take_out(&vllm);
         assert_eq!((draft.left_out(), draft.get(Key::VllmShare)), (Vec::new(), ""));
         draft.set(Setting::Seq, "");

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::liger::LigerPatches;
-use super::lora::{Adapters, LoraSlot};
+use super::lora::{ADAPTER_MAPS, Adapters, LoraSlot};
 use super::wrapped::Wrapped;
 use crate::dtype::DType;
 use crate::setup::Freeze;
@@ -327,9 +327,12 @@ impl Builder {
             }
         }
         if of_adapters.is_some() {
-            for tensor in made.iter_mut().flatten() {
-                let gathered = self.gathered_as(tensor, adapters.dtype, "adapter");
-                *tensor = self.tape.require_grad(&gathered);
+            for maps in &mut made {
+                // Their paths say which module each is of, by which DeepSpeed gathers them.
+                for (tensor, name) in maps.iter_mut().zip(ADAPTER_MAPS) {
+                    let gathered = self.gathered_as(tensor, adapters.dtype, name);
+                    *tensor = self.tape.require_grad(&gathered);
+                }
             }
         }
         for (target, maps) in found.iter().zip(made) {

@@ -6,6 +6,9 @@ use crate::dtype::DType;
 use crate::setup::{AdapterPlaces, MapPlace};
 use crate::tape::{Component, Kind, Module, Tape, Tensor, Why};
 
+/// Names of the two maps of an adapter.
+pub(super) const ADAPTER_MAPS: [&str; 2] = ["lora_A.weight", "lora_B.weight"];
+
 /// Settings of the adapters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adapters {
@@ -76,10 +79,11 @@ impl LoraSlot {
 
     /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter.
     pub fn weight(&self, t: &Tape, map: usize, rank: u64, dtype: DType) -> Tensor {
-        let (name, shape) = match map {
-            0 => ("lora_A.weight", [rank, self.input]),
-            _ => ("lora_B.weight", [self.output, rank]),
+        let shape = match map {
+            0 => [rank, self.input],
+            _ => [self.output, rank],
         };
+        let name = ADAPTER_MAPS[map];
         t.in_scope(self.module.made(), || {
             let weight = t.as_kind(Kind::Weight, || t.parameter(shape, dtype, name));
             weight.storage().classify(Kind::Weight, Why::Adapter);
