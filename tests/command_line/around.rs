@@ -40,10 +40,10 @@ fn ways_to_load_are_those_of_the_setup() {
     assert_eq!(occasions(&parts), ["load_partitioned", "gather"]);
 }
 
-/// Two GPUs share what each quantises whole while it loads.
+/// A weight is whole until it is quantised, and the steps are short.
 #[test]
 fn loading_that_takes_more_than_a_step_is_said_at_the_top() {
-    let shared = "qwen2.5-1.5b --freeze qlora --precision bf16-amp --trainer trl_sft --strategy deepspeed3 --world 2 --seq 64 --ckpt full";
+    let shared = "qwen2.5-1.5b --freeze qlora --precision bf16-amp --trainer trl_sft --seq 64 --ckpt full";
     let words: Vec<&str> = shared.split(' ').collect();
     let more = around(&words);
     let over = &more["loading_over_steps"];

@@ -221,8 +221,8 @@ fn a_model_that_takes_no_adapters_is_trained_in_full() {
 
 #[test]
 fn adapters_find_linear_layers_of_other_names() {
-    let config =
-        r#"{"model_type": "opt", "hidden_size": 64, "ffn_dim": 128, "num_attention_heads": 4, "num_hidden_layers": 2}"#;
+    let config = r#"{"model_type": "opt", "vocab_size": 512, "hidden_size": 64, "word_embed_proj_dim": 64, "ffn_dim": 128,
+        "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 256}"#;
     let model = Model::from_config(config).expect("a configuration");
     let entries = serde_json::json!({ "model": "opt", "seq": 64, "freeze": "lora" });
     let mut entries = entries.as_object().expect("an object").clone();
