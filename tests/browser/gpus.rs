@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 use thirtyfour::error::WebDriverResult;
 
-use crate::page::{Page, Shown, with_page};
+use crate::page::{Page, Shown, between_settings, with_page};
 use crate::same_bytes::{binary, command_line};
 
 const SETUPS: usize = 10;
@@ -82,7 +82,8 @@ fn read<'a>(page: &'a Page, script: &str) -> Shown<'a, String> {
 async fn compare(page: &Page, case: &Map<String, Value>, line: &Value) -> WebDriverResult<()> {
     page.go(&fragment(case)).await?;
     if let Some(error) = line.get("error").and_then(Value::as_str) {
-        page.until("the refusal", || page.text("refusal"), |text| text.contains(error))
+        let said = between_settings(error);
+        page.until("the refusal", || page.text("refusal"), |text| text.contains(said))
             .await?;
         page.value("peak-allocated").absent().await?;
         return Ok(());

@@ -409,6 +409,18 @@ impl Page {
     }
 }
 
+/// The longest part of a refusal between the settings that it names and what they are set to, which the page names as it
+/// labels them.
+pub fn between_settings(error: &str) -> &str {
+    let plain = error.split('`').step_by(2).map(|part| {
+        let value = [" is ", " to "].iter().find_map(|between| part.strip_prefix(between));
+        value.map_or(part, |value| {
+            &value[value.find([' ', ',', ';', ':']).unwrap_or(value.len())..]
+        })
+    });
+    plain.max_by_key(|part| part.len()).unwrap_or(error)
+}
+
 /// Selector of a test id.
 fn by_testid(testid: &str) -> String {
     format!("[data-testid='{testid}']")
