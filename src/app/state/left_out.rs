@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(draft.left_out(), []);
         draft.set(Key::VllmShare, "");
         assert_eq!(draft.left_out(), std::slice::from_ref(&vllm));
-        // What is entered comes back as missing if it is taken away.
+        // A length that is taken away again is missing again.
         draft.take_out(&vllm);
         assert_eq!((draft.left_out(), draft.get(Key::VllmShare)), (Vec::new(), ""));
         draft.set(Setting::Seq, "");

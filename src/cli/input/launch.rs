@@ -144,12 +144,12 @@ impl LaunchFlags {
     }
 }
 
-/// What flags beside those of the setup name.
+/// Facts of the run that flags give beside its setup.
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
-    /// How many GPUs share the run.
+    /// True if they give the number of GPUs.
     pub gpus: bool,
-    /// The card, of whose memory the verdict is.
+    /// True if they give the card whose memory the verdict is of.
     pub card: bool,
 }
 

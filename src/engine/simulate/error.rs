@@ -255,7 +255,8 @@ impl SimulateError {
         }
     }
 
-    /// Ways out, of which each was tried: a setup with one of them runs.
+    /// Changes that end the refusal. Those of what is not simulated were each tried: a setup with one of them runs. After the
+    /// others, which take back what the model lacks, another setting may be refused.
     pub fn ways(&self) -> Vec<Change> {
         match self {
             Self::NotSimulated { ways, .. } => ways.clone(),

@@ -94,7 +94,7 @@ pub(super) struct Core {
     pub(super) argument_type: Cell<Option<DType>>,
     /// Type of buffers that are made in fp32.
     pub(super) buffer_type: Cell<Option<DType>>,
-    /// Number of the events before the last `torch.cuda.empty_cache()`.
+    /// Numbers of the events before each call of `torch.cuda.empty_cache()`.
     pub(super) emptied: RefCell<Vec<usize>>,
     pub(super) in_launch: Cell<bool>,
     pub(super) made_types: Cell<[Option<DType>; 2]>,

@@ -229,7 +229,7 @@ impl Tape {
         self.0.emptied.borrow_mut().push(self.mark());
     }
 
-    /// Number of the events before each call of `torch.cuda.empty_cache()`.
+    /// Numbers of the events before each call of `torch.cuda.empty_cache()`.
     pub fn emptied(&self) -> Vec<usize> {
         self.0.emptied.borrow().clone()
     }

@@ -196,7 +196,7 @@ impl Estimate {
         Ok((standing, open))
     }
 
-    /// What flags beside those of the setup name.
+    /// Facts of the run that flags give beside its setup.
     pub(super) fn named(&self) -> Result<Named, Failure> {
         Ok(Named {
             gpus: self.parallel.names_world(),

@@ -6,7 +6,7 @@ use super::editor::amount;
 use crate::i18n::{t, use_i18n};
 use crate::shell::preferences;
 
-/// Where this browser keeps the number.
+/// Name of the preference that keeps the number.
 const KEPT: &str = "co2";
 
 /// The number, if the person has given one.
@@ -20,7 +20,7 @@ pub fn GramsField(grams: RwSignal<Option<f64>>) -> impl IntoView {
     let i18n = use_i18n();
     let shown = move || grams.get().map_or_else(String::new, |grams| grams.to_string());
     let change = move |typed: String| {
-        // What is no number leaves the one that is kept, which the field then shows again.
+        // Text that is no number changes nothing: the field shows the kept number again.
         if let Some(given) = amount(&typed) {
             grams.set(Some(given));
         } else if typed.trim().is_empty() {

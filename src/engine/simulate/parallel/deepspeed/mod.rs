@@ -98,7 +98,7 @@ pub(super) fn record(
     // Within `zero.Init` each tensor of numbers that a constructor makes is in 16 bits.
     tape.set_buffer_type(is_made_in_parts.then_some(low));
     let made_types = made_types(given, low);
-    // What a trainer loads is on the host until then, and is cast there.
+    // A trainer's model is on the host until the engine takes it, and is cast there: nothing wide is made on the GPU.
     if !is_made_in_parts && !given.trainer.loads_models() {
         tape.set_made_types(made_types);
     }
