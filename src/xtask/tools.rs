@@ -1,5 +1,5 @@
-//! Finds or installs the tools that the commands need beside cargo. Sources are cargo and npm packages, rustup, and the
-//! system's package manager; no binaries are downloaded from elsewhere.
+//! Finds or installs the tools that the commands need beside cargo. Sources are cargo, npm and Python packages, rustup, and
+//! the system's package manager; no binaries are downloaded from elsewhere.
 
 mod agents;
 mod axe;
@@ -7,6 +7,7 @@ pub mod binaryen;
 mod browser;
 mod cargo_tool;
 mod exports;
+mod nextest;
 mod postgres;
 mod system_package;
 mod vulkan;
@@ -18,6 +19,7 @@ pub use agents::agents;
 pub use axe::axe;
 pub use browser::{Browser, browser};
 pub use exports::{exports, packages_of_exports};
+pub use nextest::nextest;
 pub use postgres::postgres;
 pub use vulkan::vulkan;
 
@@ -30,12 +32,6 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Program of `src/page_tools`.
 const PAGE_TOOLS: &str = "page-tools";
-
-const NEXTEST: CargoTool = CargoTool {
-    package: "cargo-nextest",
-    binary: "cargo-nextest",
-    options: &["--locked"],
-};
 
 /// Folders of locally installed tools.
 pub fn local_dirs() -> Vec<PathBuf> {
@@ -72,11 +68,6 @@ pub fn for_tests() -> Result<(), Failure> {
 pub fn node() -> Result<PathBuf, Failure> {
     find(&["node", "nodejs"])
         .ok_or_else(|| Failure::new("there is no `node` on PATH: install Node.js 18 or later".to_owned()))
-}
-
-/// Installs the test runner if it is missing.
-pub fn nextest() -> Result<(), Failure> {
-    NEXTEST.ensure_any("0.9")
 }
 
 /// Folder of locally installed tools, outside `target` so that `cargo clean` keeps it.

@@ -37,6 +37,8 @@ const SEARCHES: [&str; 2] = ["RTX 4090", "A100 80GB"];
 const ROUNDS: usize = 8;
 /// Number of first visits that are timed beside those to another page.
 const PAIRS: usize = 15;
+/// Number of browsers for each of two pages, in each of which every change is timed once.
+const CHANGED: usize = 3;
 /// Number of first visits that are timed, each from a new origin.
 const VISITS: usize = 7;
 
@@ -94,19 +96,50 @@ struct Visits {
     slow: Vec<f64>,
 }
 
-/// Times first visits to this page and to another in turn, and prints their ratios pair by pair.
+/// Times first visits to this page and to another in turn, then changes of settings, and prints their ratios pair by pair.
 async fn beside(folder: &Path, other: &Path) {
-    let (mut own, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..PAIRS {
-        let [ours, theirs] = [first_visit(folder).await, first_visit(other).await];
-        own.push(ours);
-        others.push(theirs);
-        ratios.push(100.0 * ours / theirs);
-    }
     println!("\n{:<34}{:>9}{:>9}{:>9}", "ms", "median", "p95", "most");
-    println!("{:<34}{}", "usable, first visit", Quantiles::of(&own));
-    println!("{:<34}{}", "the other page", Quantiles::of(&others));
-    println!("{:<34}{}", "ratio of pairs, %", Quantiles::of(&ratios));
+    let mut visits = Vec::new();
+    for _ in 0..PAIRS {
+        visits.push([first_visit(folder).await, first_visit(other).await]);
+    }
+    print_pairs("usable, first visit", &visits);
+    let (mut typed, mut chosen) = (Vec::new(), Vec::new());
+    for _ in 0..CHANGED {
+        let ([own_typed, own_chosen], [typed_there, chosen_there]) = (changed(folder).await, changed(other).await);
+        typed.extend(own_typed.into_iter().zip(typed_there).map(<[f64; 2]>::from));
+        chosen.extend(own_chosen.into_iter().zip(chosen_there).map(<[f64; 2]>::from));
+    }
+    print_pairs("typed to painted frame", &typed);
+    print_pairs("stepped or chosen to painted frame", &chosen);
+}
+
+fn print_pairs(what: &str, pairs: &[[f64; 2]]) {
+    let of = |value: fn(&[f64; 2]) -> f64| Quantiles::of(&pairs.iter().map(value).collect::<Vec<_>>());
+    println!("{what:<34}{}", of(|[own, _]| *own));
+    println!("{:<34}{}", "  the other page", of(|[_, other]| *other));
+    println!(
+        "{:<34}{}",
+        "  ratio of pairs, %",
+        of(|[own, other]| 100.0 * own / other)
+    );
+}
+
+/// Milliseconds from each typed number, and from each stepped or chosen value, to the painted frame.
+async fn changed(folder: &Path) -> [Vec<f64>; 2] {
+    let server = Server::start(folder.to_owned(), 0).expect("a port is free");
+    let mut taken = [Vec::new(), Vec::new()];
+    with_browser(&server.origin(), async |page| {
+        page.keep_nothing().await?;
+        page.keep_nothing().await?;
+        for (taken, (list, how)) in taken.iter_mut().zip([(numbers(), "typed"), (list(), "chosen")]) {
+            page.go(SETUP).await?;
+            taken.extend(changes(page, list, how).await?.iter().map(|change| change.3));
+        }
+        Ok(())
+    })
+    .await;
+    taken
 }
 
 /// Milliseconds until the page of a new origin is usable.

@@ -13,8 +13,10 @@ pub const WASM_RUSTFLAGS: (&str, &str) = (
 /// Kind of build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
-    /// For publication: fully optimised, which takes minutes.
+    /// For publication: optimized and packed as far as it goes, which takes minutes after the compiler.
     Published,
+    /// For a look on this machine: compiled as for publication, and served as it is then, since nothing is downloaded.
+    Local,
     /// For development: only changes are compiled, and nothing is optimised afterwards.
     Quick,
 }
@@ -32,10 +34,19 @@ impl Build {
         }
     }
 
+    /// Name of the folder with the build's results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Local => "local",
+            Self::Quick => "quick",
+        }
+    }
+
     /// Cargo profile of the build.
     pub const fn profile(self) -> &'static str {
         match self {
-            Self::Published => "wasm",
+            Self::Published | Self::Local => "wasm",
             Self::Quick => "quick",
         }
     }

@@ -12,7 +12,7 @@ use crate::{Failure, dist, static_server};
 /// If the build fails or the port is in use.
 pub fn serve(args: &[String]) -> Result<(), Failure> {
     let port = port(args)?;
-    super::build(super::Build::Published)?;
+    super::build(super::Build::Local)?;
     let address = static_server::start(dist(), port).map_err(|e| {
         Failure::new(format!(
             "port {port} on 127.0.0.1: {e}; give another: cargo xtask serve 8081"

@@ -27,7 +27,7 @@ impl Program {
     /// If a tool fails.
     pub fn whole(package: &str, how: Build) -> Result<Self, Failure> {
         let compiled = compiled(package, how);
-        let folder = Folder::of(package, &compiled)?;
+        let folder = Folder::of(package, &compiled, how)?;
         if !folder.is_done() {
             folder.empty()?;
             bind(&compiled, &folder.path, &[])?;
@@ -49,7 +49,7 @@ impl Program {
     /// If a tool fails, or its output has an unexpected form.
     pub fn in_chunks(package: &str, how: Build) -> Result<Self, Failure> {
         let compiled = compiled(package, how);
-        let folder = Folder::of(package, &compiled)?;
+        let folder = Folder::of(package, &compiled, how)?;
         let main = folder.path.join("program_bg.wasm");
         if !folder.is_done() {
             folder.empty()?;
@@ -86,7 +86,7 @@ struct Folder {
 impl Folder {
     const STAMP: &str = "stamp";
 
-    fn of(package: &str, compiled: &Path) -> Result<Self, Failure> {
+    fn of(package: &str, compiled: &Path, how: Build) -> Result<Self, Failure> {
         let own = std::env::current_exe()?;
         let tools = tools::page_tools();
         let script = root().join(OPTIMIZE);
@@ -96,7 +96,7 @@ impl Folder {
             stamp.extend(sha256(std::fs::read(file)?));
         }
         Ok(Self {
-            path: target().join("page").join(package),
+            path: target().join("page").join(how.name()).join(package),
             stamp: base64(stamp),
         })
     }
@@ -120,7 +120,7 @@ impl Folder {
 /// Compiles a package.
 pub fn compile(package: &str, how: Build) -> Result<(), Failure> {
     let mut build = cargo();
-    if how == Build::Published {
+    if how != Build::Quick {
         build.env(WASM_RUSTFLAGS.0, WASM_RUSTFLAGS.1);
     }
     let options = [

@@ -154,7 +154,7 @@ fn gzip(bytes: &[u8], how: Build) -> Result<Vec<u8>, Failure> {
         Build::Published => Ok(kept("zopfli", bytes, || {
             zopfli::compress(options(), zopfli::Format::Gzip, bytes, &mut out).map(|()| out)
         })?),
-        Build::Quick => {
+        Build::Local | Build::Quick => {
             GzEncoder::new(&mut out, Compression::fast()).write_all(bytes)?;
             Ok(out)
         }

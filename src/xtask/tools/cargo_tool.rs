@@ -16,12 +16,14 @@ pub struct CargoTool {
 }
 
 impl CargoTool {
-    /// Installs the latest release of a series such as `0.9` unless one is on the search path.
-    pub fn ensure_any(&self, series: &str) -> Result<(), Failure> {
+    /// Returns true if a release of a series such as `0.9` is on the search path.
+    pub fn is_of(&self, series: &str) -> bool {
         let release = format!("{series}.");
-        if self.found().is_some_and(|found| found.starts_with(&release)) {
-            return Ok(());
-        }
+        self.found().is_some_and(|found| found.starts_with(&release))
+    }
+
+    /// Installs the latest release of a series from source.
+    pub fn install(&self, series: &str) -> Result<(), Failure> {
         install(self, &format!("~{series}"))
     }
 
