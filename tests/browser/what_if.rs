@@ -74,6 +74,33 @@ async fn changes_to_adapters_are_the_differences_of_the_command_line() {
     .await;
 }
 
+/// The list stands until other changes are tried: drawn anew at each entry, it doubled the time of each.
+#[tokio::test]
+async fn an_entry_leaves_the_list_as_it_is() {
+    with_page("#/?model=llava-1.5-7b&gpu=H200", async |page| {
+        page.find("what-if-dry-run").await?;
+        let script = "
+            const [done] = arguments;
+            const row = document.querySelector('[data-testid=what-if-row]');
+            const results = document.getElementById('results');
+            const peak = () => results.querySelector('[data-testid=peak-allocated]').dataset.value;
+            const before = peak();
+            const observer = new MutationObserver(() => {
+                if (peak() === before) return;
+                observer.disconnect();
+                done(row.isConnected);
+            });
+            observer.observe(results, { subtree: true, attributes: true, attributeFilter: ['data-value'] });
+            const batch = document.querySelector('input[data-testid=batch]');
+            batch.value = '3';
+            batch.dispatchEvent(new Event('input', { bubbles: true }));
+        ";
+        assert!(page.promise::<bool>(script, vec![]).await?, "the list is drawn anew");
+        Ok(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_change_that_is_picked_is_applied() {
     with_page(FRAGMENT, async |page| {

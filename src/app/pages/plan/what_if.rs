@@ -42,8 +42,9 @@ pub fn WhatIf() -> impl IntoView {
 /// How many changes are not simulated, and the command that tells of them.
 fn dry_run(unsimulated: usize) -> AnyView {
     let i18n = use_i18n();
-    let card = Store::get().text(Key::Gpu);
-    let command = format!("vramscope dry-run --gpu \"{card}\" train.sh");
+    let store = Store::get();
+    // Read in a text of its own: here the whole list would follow the entries, and be drawn anew at each of them.
+    let command = text(move || format!("vramscope dry-run --gpu \"{}\" train.sh", store.text(Key::Gpu)));
     view! {
         <p class="muted small what-if-dry-run" data-testid="what-if-dry-run" data-value=unsimulated.to_string()>
             {t_string!(i18n, what_if.dry_run, n = unsimulated.to_string())}
