@@ -8,7 +8,6 @@ mod benchmarks;
 #[cfg(target_arch = "wasm32")]
 mod charts;
 mod course;
-mod dataset;
 #[cfg(target_arch = "wasm32")]
 mod events;
 #[cfg(target_arch = "wasm32")]

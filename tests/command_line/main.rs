@@ -9,6 +9,7 @@ mod cases;
 mod check;
 mod colour;
 mod cost;
+mod data;
 mod diagnose;
 mod doctor;
 mod dry_run;

@@ -5,6 +5,7 @@ pub mod budget;
 pub mod cases;
 pub mod count;
 pub mod crash;
+pub mod dataset;
 pub mod hub;
 pub mod launch;
 pub mod parallel_flags;

@@ -34,6 +34,33 @@ impl SetupFlags {
         settings.into_iter().any(|setting| self.gives(setting))
     }
 
+    /// Gives a sequence length, in place of one given before.
+    pub fn give_seq(&mut self, seq: u64) {
+        self.0.push(Change::Seq(seq));
+    }
+
+    /// Returns true if positions with labels were given.
+    pub fn names_labels(&self) -> bool {
+        self.gives(Setting::Completion) || self.gives(Setting::Labels)
+    }
+
+    /// Gives how many positions at the end of each sample have labels.
+    pub fn give_completion(&mut self, labels: u64) {
+        self.0.push(Change::Completion(Some(labels)));
+    }
+
+    /// Gives a number of images.
+    pub fn give_images(&mut self, images: u64) {
+        self.0.push(Change::Images(images));
+    }
+
+    /// Gives height and width of each image of a sample.
+    pub fn give_image_sizes(&mut self, sizes: &[[u32; 2]]) {
+        self.0.push(Change::ImageSizes(
+            sizes.iter().map(|size| size.map(u64::from)).collect(),
+        ));
+    }
+
     /// Takes the sizes that were given, by name, and leaves the rest.
     pub fn take_sizes(&mut self) -> Vec<(String, u64)> {
         let is_size = |change: &Change| matches!(change, Change::Batch(_) | Change::Seq(_) | Change::Images(_));

@@ -1,6 +1,7 @@
 //! Selects the model: by name, by its config.json, or by a whole case.
 
 use std::cell::OnceCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -138,6 +139,15 @@ impl Subject {
     /// Takes where the names in a launch stand.
     pub fn stand_at(&mut self, place: Place) {
         self.place = place;
+    }
+
+    /// Paths by which a model may be given, for what stands beside it.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let config = self.config.as_ref().and_then(|source| match source {
+            Source::File(path) => Some(path.clone()),
+            _ => None,
+        });
+        self.model.iter().map(PathBuf::from).chain(config).collect()
     }
 
     /// True if a model is given beside a launch.

@@ -35,17 +35,6 @@ pub struct TimeFlags {
     watts: Option<f64>,
 }
 
-/// How data comes, for commands that load none.
-#[derive(Debug, Default, PartialEq, Args)]
-#[command(next_help_heading = "Time")]
-pub struct FeedFlags {
-    /// How data comes: milliseconds a sample of read, decode, resize, normalise, augment and collate (by workers), copy
-    /// (beside the step) and gpu (in the step), with the workers, batches ahead of each, and cores, such as
-    /// read=4,decode=9,resize=3,workers=8,ahead=2,cores=16
-    #[arg(long, value_name = "STAGES", value_parser = Feed::read)]
-    pub data: Option<Feed>,
-}
-
 impl TimeFlags {
     /// Bytes per second between GPUs, if given.
     ///

@@ -1,6 +1,7 @@
 //! Prints results: text for people, JSON for scripts.
 
 mod ascii;
+pub mod dataset;
 pub mod list;
 pub mod reports;
 pub mod target;

@@ -2,10 +2,13 @@
 
 mod against;
 mod batch;
+mod dataset;
 mod inference;
 mod lengths;
 pub mod recorded;
 mod single;
+
+use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use vramscope_time::Clock;
@@ -15,6 +18,7 @@ use crate::clock::clock_of;
 use crate::commands::examples;
 use crate::failure::Failure;
 use crate::input::count;
+use crate::input::dataset::Data;
 use crate::input::launch::LaunchFlags;
 use crate::input::parallel_flags::ParallelFlags;
 use crate::input::recorded::{OverrideFlags, Sizes};
@@ -22,7 +26,7 @@ use crate::input::room::RoomFlags;
 use crate::input::setup_flags::SetupFlags;
 use crate::input::source::Source;
 use crate::input::subject::Subject;
-use crate::input::time_flags::{FeedFlags, TimeFlags};
+use crate::input::time_flags::TimeFlags;
 use crate::output::Format;
 
 /// Show what one training step of a model holds in GPU memory
@@ -73,8 +77,19 @@ pub struct Estimate {
     parallel: ParallelFlags,
     #[command(flatten)]
     time: TimeFlags,
-    #[command(flatten)]
-    feed: FeedFlags,
+    /// The run's dataset, a file or a folder (JSON Lines, JSON, CSV, Parquet), from which lengths and images of samples come;
+    /// or how it comes: milliseconds a sample of read, decode, resize, normalise, augment and collate (by workers), copy
+    /// (beside the step) and gpu (in the step), with the workers, batches ahead of each, and cores, such as
+    /// read=4,decode=9,resize=3,workers=8,ahead=2,cores=16. Given twice, both
+    #[arg(long, value_name = "FILE|STAGES", value_parser = Data::read)]
+    data: Vec<Data>,
+    /// The tokenizer.json that counts the tokens of --data, or its folder [default: the one beside the model's config.json, or
+    /// in the hub's cache]
+    #[arg(long, value_name = "FILE", requires = "data")]
+    tokenizer: Option<PathBuf>,
+    /// The file or folder of `data`.
+    #[arg(skip)]
+    dataset: Option<PathBuf>,
     #[command(flatten)]
     setup: SetupFlags,
 }
@@ -90,6 +105,7 @@ const EXAMPLES: &str = "  vramscope estimate gpt2 --batch 8 --seq 1024
   vramscope estimate qwen2-vl-2b --phase generate --new-tokens 512
   vramscope estimate llama3.1-8b --freeze qlora --gpu 4090 --host-gib 32
   vramscope estimate --launch train.yaml --gpu H200
+  vramscope estimate --launch train.yaml --data train.jsonl --gpu 4090
   vramscope estimate --launch of_a.yaml --against of_b.sh --gpu 4090
   vramscope estimate --recording run.vram.gz --gpu H200
   vramscope estimate --recording run.sizes.gz --at batch=4,seq=512
@@ -116,7 +132,9 @@ impl Estimate {
             new_tokens: 0,
             parallel,
             time: TimeFlags::default(),
-            feed: FeedFlags::default(),
+            data: Vec::new(),
+            tokenizer: None,
+            dataset: None,
             setup,
         }
     }
@@ -128,12 +146,30 @@ impl Estimate {
         Ok(clock.map(|clock| clock.over(network)))
     }
 
+    /// Tells apart the two that `--data` may be.
+    fn take_data(&mut self) -> Result<(), Failure> {
+        for data in std::mem::take(&mut self.data) {
+            match data {
+                Data::Feed(feed) => self.time.data = Some(feed),
+                Data::File(path) => self.dataset = Some(path),
+            }
+        }
+        let has_other_samples = self.cases.is_some() || self.recording.is_some() || self.phase != Phase::Train;
+        match self.dataset.is_some() && has_other_samples {
+            true => Err(Failure::Input(
+                "--data FILE gives the samples of a training step; --cases, --recording and --phase have their own"
+                    .into(),
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Predicts one setup or a file of cases.
     ///
     /// # Errors
     /// See [`Failure`].
     pub fn run(mut self) -> Result<(), Failure> {
-        self.time.data = self.feed.data.take();
+        self.take_data()?;
         if let Some(source) = self.recording.take() {
             return self.run_recorded(&source);
         }

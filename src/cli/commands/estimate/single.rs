@@ -10,12 +10,14 @@ use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 
 use super::Estimate;
 use super::batch::Line;
+use super::dataset::Samples;
 use super::lengths::{AtLength, OpenLengths};
 use crate::failure::Failure;
 use crate::input::hub::Names;
 use crate::input::launch::{Named, Standing};
 use crate::input::room::limit;
 use crate::judged::Judged;
+use crate::output::dataset::OfData;
 use crate::output::target::Target;
 use crate::output::{self, Format, terminal, text};
 use crate::predict::{guarded, predict, predict_timed};
@@ -31,12 +33,14 @@ impl Estimate {
         let (target, outside) = (self.room.target()?, self.room.outside()?);
         let gpu = self.room.gpu()?;
         let (clock, expense) = (self.clock()?, self.time.expense()?);
+        let samples = self.take_dataset()?;
         let Ready {
             mut standing,
             open,
             run: (model, setup, parallel),
             names,
         } = self.ready(format)?;
+        standing.left_out.extend(samples.as_ref().and_then(Samples::left_out));
         let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
         let clock = clock.filter(|_| timed);
         let (mut report, time) = match &clock {
@@ -58,6 +62,14 @@ impl Estimate {
             let room = target.as_ref().map(|(_, fit)| fit.for_allocator());
             many_lengths = self.after_many_lengths(open, &standing, (setup.seq, room));
         }
+        let data = match &samples {
+            Some(samples) => {
+                let judged = target.as_ref().map(|(target, fit)| (target, fit.verdict));
+                let longest = [report.peak_allocated, report.peak_reserved];
+                Some(self.of_data(samples, longest, (&standing, judged))?)
+            }
+            None => None,
+        };
         let host = host_room(self.host_gib, gpus)?;
         let workers = self.time.data(setup.batch).map_or(0, |data| data.workers);
         let beside = Beside::of(&report, &model, parallel.as_ref(), workers);
@@ -80,6 +92,9 @@ impl Estimate {
                     around: Some((&around, host)),
                     time,
                 };
+                if let Some(data) = &data {
+                    output::print(&text::dataset(data))?;
+                }
                 output::print(&estimate.render(terminal::width()))
             }
             Format::Json => {
@@ -87,13 +102,14 @@ impl Estimate {
                 let target = target.as_ref().map(|(target, fit)| (target.name(), fit));
                 let (ms, time) = time.unzip();
                 let memory = report.answer((&model, &setup), target, outside);
-                output::print_json(&names.remarked(standing.grade(EstimateDocument {
+                let estimate = EstimateDocument {
                     parallel,
                     memory,
                     around: Some(around.judged(steps, room, host)),
                     ms,
                     time,
-                })))
+                };
+                output::print_json(&names.remarked(standing.grade(WithData { estimate, data })))
             }
             Format::Jsonl => {
                 let (report, time) = (Ok(report), (outside, time.map(|(ms, _)| ms)));
@@ -215,6 +231,15 @@ pub(super) struct Ready {
     pub run: AtLength,
     /// What found its model.
     pub names: Arc<Names>,
+}
+
+/// Document of a run, with what its dataset says of it.
+#[derive(Serialize)]
+struct WithData<D> {
+    #[serde(flatten)]
+    estimate: D,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<OfData>,
 }
 
 /// Document of a run that no figure bounds.

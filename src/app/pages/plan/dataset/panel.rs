@@ -1,6 +1,5 @@
 //! What a dataset tells of the setup: how long its samples are, how large its images, and what padding costs.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -12,12 +11,12 @@ use vramscope_engine::{Model, Setup};
 use super::reading::{Reading, State};
 use super::shares::Histogram;
 use super::table::Percentiles;
-use crate::dataset::{Dataset, Sample, Summary, Text, Unread};
 use crate::i18n::{Words, t, t_string, use_i18n};
 use crate::part::part;
 use crate::shell::{Given, Store};
 use crate::simulation::Simulation;
 use crate::widgets::ProgressLine;
+use vramscope_dataset::{Dataset, ImageTokens, Sample, Summary, Text, Unread};
 
 /// Percentages that are shown and can be taken.
 pub const PERCENTS: [(&str, f64); 4] = [("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("max", 100.0)];
@@ -163,6 +162,7 @@ fn facts(store: Store, found: &Dataset, model: Option<&Model>, setup: &Setup, ra
     let mut images = ImageTokens::of(model, setup);
     let length = |sample: &Sample| match sample.text {
         Text::Tokens(tokens) => tokens,
+        Text::Counted(tokens) => tokens + images.of_sample(sample),
         Text::Bytes(bytes) => (bytes as f64 / ratio).ceil() as u64 + images.of_sample(sample),
     };
     let lengths = Summary::of(found.samples.iter().map(length).collect());
@@ -179,45 +179,6 @@ fn facts(store: Store, found: &Dataset, model: Option<&Model>, setup: &Setup, ra
         sizes: (!sizes.is_empty()).then_some(sizes),
         store,
         batch: setup.batch.max(1),
-    }
-}
-
-/// Tokens of images, as a model counts them; each distinct sample is counted once.
-struct ImageTokens<'a> {
-    model: Option<&'a Model>,
-    setup: Setup,
-    known: BTreeMap<(u32, Vec<[u32; 2]>), u64>,
-}
-
-impl<'a> ImageTokens<'a> {
-    fn of(model: Option<&'a Model>, setup: &Setup) -> Self {
-        Self {
-            model: model.filter(|model| model.takes().parts),
-            setup: Setup {
-                lengths: Vec::new(),
-                image_sizes: Vec::new(),
-                ..setup.clone()
-            },
-            known: BTreeMap::new(),
-        }
-    }
-
-    fn of_sample(&mut self, sample: &Sample) -> u64 {
-        let Some(model) = self.model.filter(|_| sample.images > 0) else {
-            return 0;
-        };
-        let key = (sample.images, sample.sizes.clone());
-        if let Some(known) = self.known.get(&key) {
-            return *known;
-        }
-        let takes = model.takes();
-        self.setup.images = if takes.image_count { u64::from(sample.images) } else { 1 };
-        let knows = model.knows_image_sizes();
-        let sizes = sample.sizes.iter().filter(|_| knows);
-        self.setup.image_sizes = sizes.map(|size| size.map(u64::from)).collect();
-        let tokens = model.image_tokens(&self.setup);
-        self.known.insert(key, tokens);
-        tokens
     }
 }
 

@@ -7,8 +7,8 @@ use gloo_file::futures::read_as_bytes;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use crate::dataset::{Dataset, Reader, Unread};
 use crate::worker::Progress;
+use vramscope_dataset::{Dataset, Reader, Unread};
 
 /// Bytes of a piece: the page stands still while one is read.
 const PIECE: u64 = 1 << 18;

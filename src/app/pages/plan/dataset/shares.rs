@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use vramscope_engine::format::grouped;
 
 use super::panel::PERCENTS;
-use crate::dataset::Summary;
 use crate::i18n::{t_string, use_i18n};
+use vramscope_dataset::Summary;
 
 /// Height and width of the drawing area.
 const SIZE: (f64, f64) = (120.0, 640.0);

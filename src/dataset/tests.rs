@@ -51,6 +51,64 @@ fn turns_and_columns_of_text_are_counted_in_bytes() {
     assert_eq!(images, [1, 1, 0, 0, 0]);
 }
 
+/// Counts words, and knows one image.
+struct Words;
+
+impl Look for Words {
+    fn image(&mut self, image: &Value) -> Option<[u32; 2]> {
+        (image == "a.png").then_some([480, 640])
+    }
+
+    fn tokens(&mut self, text: &str) -> Option<u64> {
+        Some(text.split_whitespace().count() as u64)
+    }
+}
+
+#[test]
+fn what_stands_beside_is_looked_up() {
+    let file = [
+        json!({"conversations": [{"from": "human", "value": "<image> What is this?"}, {"from": "gpt", "value": "A small cat."}], "image": "a.png"}),
+        json!({"prompt": "a b c", "chosen": "d", "rejected": "e f"}),
+        json!({"text": "a b c", "image": "b.png"}),
+        json!({"text": "a b c", "num_tokens": 9}),
+    ];
+    let mut reader = Reader::looking("a.json", Box::new(Words));
+    reader.feed(Value::from(file.to_vec()).to_string().as_bytes());
+    let found = reader.finish().expect("samples").samples;
+    let texts: Vec<_> = found.iter().map(|sample| (sample.text, sample.answer)).collect();
+    assert_eq!(
+        texts,
+        [
+            (Text::Counted(6), 3),
+            (Text::Counted(5), 2),
+            (Text::Counted(3), 3),
+            (Text::Tokens(9), 9)
+        ]
+    );
+    assert_eq!(found[0].sizes, [[480, 640]]);
+    assert_eq!((found[2].images, &found[2].sizes[..]), (1, &[][..]));
+    let turns: Vec<_> = found.iter().map(|sample| sample.turns).collect();
+    assert_eq!(turns, [2, 2, 1, 1]);
+}
+
+#[test]
+fn positions_have_room_for_the_chat_template() {
+    let mut images = ImageTokens::of(None, &vramscope_engine::Setup::default());
+    let sample = |text, turns| Sample {
+        text,
+        answer: 0,
+        turns,
+        images: 0,
+        sizes: vec![],
+    };
+    let mut of = |text, turns| Positions::of(&sample(text, turns), &mut images);
+    let range = |least, most| Positions { least, most };
+    assert_eq!(of(Text::Tokens(7), 2), range(7, 7));
+    assert_eq!(of(Text::Counted(7), 2), range(7, 7 + 20 + 192));
+    assert_eq!(of(Text::Bytes(60), 1), range(10, 60 + 10 + 192));
+    assert_eq!(of(Text::Bytes(60), 1).cut_to(50), range(10, 50));
+}
+
 #[test]
 fn a_column_of_tokens_counts_more_than_text() {
     let file = "{\"text\": \"abcd\", \"num_tokens\": 900}\n{\"input_ids\": [1, 2, 3]}\n{\"text\": \"ab\", \"length\": \"long\"}";
@@ -69,11 +127,15 @@ fn tables_have_their_names_in_the_first_line() {
         [
             Sample {
                 text: Text::Bytes(8),
+                answer: 8,
+                turns: 1,
                 images: 1,
                 sizes: vec![[480, 640]]
             },
             Sample {
                 text: Text::Bytes(3),
+                answer: 3,
+                turns: 1,
                 images: 0,
                 sizes: vec![]
             },
@@ -177,6 +239,8 @@ proptest! {
         let found = read("a.jsonl", &file).expect("samples");
         let wanted: Vec<Sample> = samples.iter().map(|(text, tokens, side)| Sample {
             text: tokens.map_or(Text::Bytes(text.len() as u64), Text::Tokens),
+            answer: tokens.unwrap_or(text.len() as u64),
+            turns: u32::from(!text.is_empty()),
             images: 1,
             sizes: vec![[7, *side]],
         }).collect();

@@ -1,6 +1,8 @@
-//! Lengths of the samples of a dataset and sizes of their images, read from a JSONL, JSON or CSV file piece by piece.
-//! Pure: tested without a browser.
+//! How long the samples of a dataset are, and which images they have: read from a JSONL, JSON or CSV file piece by piece, or
+//! record by record, by the page and by the command line.
 
+mod look;
+mod positions;
 mod records;
 mod sample;
 mod summary;
@@ -9,8 +11,12 @@ mod table;
 mod tests;
 
 use records::Records;
+use serde_json::{Map, Value};
+
+pub use look::{Look, Nothing};
+pub use positions::{ImageTokens, Positions};
 pub use sample::{Sample, Text};
-pub use summary::Summary;
+pub use summary::{Bin, Summary};
 use table::Table;
 
 /// Reasons why nothing can be told of a file.
@@ -54,15 +60,22 @@ pub struct Reader {
     name: String,
     form: Form,
     found: Dataset,
+    look: Box<dyn Look>,
 }
 
 impl Reader {
     /// Begins with a file of this name.
     pub fn new(name: &str) -> Self {
+        Self::looking(name, Box::new(Nothing))
+    }
+
+    /// Begins with a file of this name, and looks up what its records do not say themselves.
+    pub fn looking(name: &str, look: Box<dyn Look>) -> Self {
         Self {
             name: name.to_ascii_lowercase(),
             form: Form::Unknown,
             found: Dataset::default(),
+            look,
         }
     }
 
@@ -76,12 +89,20 @@ impl Reader {
             let Some(first) = piece.first() else { return };
             self.form = self.form_of(*first);
         }
-        let found = &mut self.found;
+        let (found, look) = (&mut self.found, &mut *self.look);
         match &mut self.form {
             Form::Unknown | Form::Binary => {}
-            Form::Json(records) => records.feed(piece, &mut |record| found.take_json(record)),
-            Form::Columns(table) => table.feed(piece, &mut |record| found.take(record)),
+            Form::Json(records) => records.feed(piece, &mut |record| found.take_json(record, look)),
+            Form::Columns(table) => table.feed(piece, &mut |record| found.take(record, look)),
         }
+    }
+
+    /// Takes the next record of a file of another form, whose bytes somebody else reads; `None` for one that cannot be read.
+    pub fn take(&mut self, record: Option<Map<String, Value>>) {
+        if let Form::Unknown = self.form {
+            self.form = Form::Json(Records::new(false));
+        }
+        self.found.take(record, &mut *self.look);
     }
 
     fn form_of(&self, first: u8) -> Form {
@@ -100,12 +121,12 @@ impl Reader {
     /// # Errors
     /// If it tells nothing of any sample.
     pub fn finish(mut self) -> Result<Dataset, Unread> {
-        let found = &mut self.found;
+        let (found, look) = (&mut self.found, &mut *self.look);
         match &mut self.form {
             Form::Unknown => return Err(Unread::Empty),
             Form::Binary => return Err(Unread::Binary),
-            Form::Json(records) => records.finish(&mut |record| found.take_json(record)),
-            Form::Columns(table) => table.finish(&mut |record| found.take(record)),
+            Form::Json(records) => records.finish(&mut |record| found.take_json(record, look)),
+            Form::Columns(table) => table.finish(&mut |record| found.take(record, look)),
         }
         match self.found {
             found if found.samples.is_empty() && found.broken == 0 => Err(Unread::Empty),
@@ -117,17 +138,17 @@ impl Reader {
 }
 
 impl Dataset {
-    fn take_json(&mut self, record: Option<&[u8]>) {
+    fn take_json(&mut self, record: Option<&[u8]>, look: &mut dyn Look) {
         // Surrogates without a partner and the like: what stands there does not matter.
         let text = record.map(String::from_utf8_lossy);
         let object = text.and_then(|text| match serde_json::from_str(&text) {
-            Ok(serde_json::Value::Object(object)) => Some(object),
+            Ok(Value::Object(object)) => Some(object),
             _ => None,
         });
-        self.take(object);
+        self.take(object, look);
     }
 
-    fn take(&mut self, record: Option<serde_json::Map<String, serde_json::Value>>) {
+    fn take(&mut self, record: Option<Map<String, Value>>, look: &mut dyn Look) {
         let Some(record) = record else {
             self.broken += 1;
             if self.first_broken == 0 {
@@ -138,6 +159,6 @@ impl Dataset {
         if self.names.is_empty() {
             self.names = record.keys().take(12).cloned().collect();
         }
-        self.samples.push(Sample::of(&record));
+        self.samples.push(Sample::of(&record, look));
     }
 }
