@@ -56,7 +56,8 @@ fn a_card_has_room_for_a_part_of_them() {
     let rows: String = (1..=10).map(|n| format!("{}\n", 100 * n)).collect();
     fs::write(&file, format!("num_tokens\n{rows}")).expect("it is written");
     let at_700 = said(&["gpt2", "--batch", "4", "--seq", "700"]);
-    let room = at_700["peak_reserved"].as_u64().expect("a peak") as f64 / f64::from(1 << 30) + 1e-6;
+    // What the allocator keeps beside it is given back before a step runs out.
+    let room = at_700["peak_allocated"].as_u64().expect("a peak") as f64 / f64::from(1 << 30) + 1e-6;
     let room = room.to_string();
     let data = &answer(&["gpt2", "--batch", "4", "--limit-gib", &room], &file)["data"];
     assert_eq!(data["fits"], json!({"share": 0.7, "positions": 700}));
@@ -93,7 +94,7 @@ fn a_launch_cuts_samples_and_shrinks_images() {
     assert_eq!(of_data["data"]["limit"], 2048);
     assert_eq!(of_data["data"]["tokens"], "bytes");
     assert_eq!(of_data["grade"], "at_most");
-    assert_eq!(of_data["setup"]["seq"], 2048);
+    assert_eq!(of_data["data"]["longest"]["positions"], 2048);
     assert_eq!(of_data["data"]["longest"]["images"], 1);
     // 10 answers of 2 bytes, 16 bytes of a question: with the image, shrunk to at most 128 of its tokens.
     let typical = of_data["data"]["typical"]["positions"].as_u64().expect("positions");

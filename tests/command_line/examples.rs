@@ -41,6 +41,10 @@ pub fn folder(name: &str) -> PathBuf {
             "train.yaml",
             "model_name_or_path: Qwen/Qwen2.5-VL-3B-Instruct\nstage: sft\nfinetuning_type: lora\ncutoff_len: 1024\nbf16: true\n",
         ),
+        (
+            "train.jsonl",
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"Why?\"}, {\"role\": \"assistant\", \"content\": \"So.\"}]}\n",
+        ),
         ("train.log", "step 1 mem 18.2 GiB\nstep 2 mem 18.2 GiB\n"),
         ("error.txt", error),
         ("prices.csv", "card,per_hour,currency,date\nH100,2.5,USD,2026-11-01\n"),

@@ -116,6 +116,10 @@ pub fn StickyVerdict(
     let simulation = Simulation::get();
     let seen = while_in_sight(of);
     let line = part(move || {
+        // Nobody sees it while the row is there, and each entry would draw it anew.
+        if seen.get() {
+            return None;
+        }
         let card = simulation.card()?.ok()?;
         let verdict = card.fit.verdict;
         Some(
