@@ -24,18 +24,15 @@ pub struct Positions {
     pub least: u64,
     /// The most: where nobody counts tokens, one a byte, which no tokenizer that falls back to bytes exceeds.
     pub most: u64,
+    /// Those of its images among them.
+    pub of_images: u64,
 }
 
 impl Positions {
     /// Of a sample.
     pub fn of(sample: &Sample, images: &mut ImageTokens<'_>) -> Self {
         let [least, most] = match sample.text {
-            Text::Tokens(tokens) => {
-                return Self {
-                    least: tokens,
-                    most: tokens,
-                };
-            }
+            Text::Tokens(tokens) => return Self::counted(tokens, images.of_sample(sample)),
             Text::Counted(tokens) => [tokens; 2],
             Text::Bytes(bytes) => [bytes.div_ceil(MOST_BYTES_OF_TOKEN), bytes],
         };
@@ -44,6 +41,16 @@ impl Positions {
         Self {
             least: least.saturating_add(of_images),
             most: most.saturating_add(of_images).saturating_add(marks),
+            of_images,
+        }
+    }
+
+    /// Of a sample whose positions the file counts, its images' among them.
+    fn counted(tokens: u64, of_images: u64) -> Self {
+        Self {
+            least: tokens,
+            most: tokens,
+            of_images: of_images.min(tokens),
         }
     }
 
@@ -58,6 +65,7 @@ impl Positions {
         Self {
             least: self.least.min(length),
             most: self.most.min(length),
+            ..self
         }
     }
 }

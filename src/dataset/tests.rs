@@ -102,7 +102,11 @@ fn positions_have_room_for_the_chat_template() {
         sizes: vec![],
     };
     let mut of = |text, turns| Positions::of(&sample(text, turns), &mut images);
-    let range = |least, most| Positions { least, most };
+    let range = |least, most| Positions {
+        least,
+        most,
+        of_images: 0,
+    };
     assert_eq!(of(Text::Tokens(7), 2), range(7, 7));
     assert_eq!(of(Text::Counted(7), 2), range(7, 7 + 20 + 192));
     assert_eq!(of(Text::Bytes(60), 1), range(10, 60 + 10 + 192));

@@ -49,6 +49,11 @@ impl SetupFlags {
         self.0.push(Change::Completion(Some(labels)));
     }
 
+    /// Gives rows that no collator makes longer.
+    pub fn give_no_padding(&mut self) {
+        self.0.push(Change::PadToMultipleOf(1));
+    }
+
     /// Gives a number of images.
     pub fn give_images(&mut self, images: u64) {
         self.0.push(Change::Images(images));

@@ -7,7 +7,7 @@ use vramscope_engine::setup::Packing;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
 use vramscope_engine::{Model, Setup};
-use vramscope_launch::{Aspect, Direction, ImageRules, LeftOut};
+use vramscope_launch::{Aspect, Direction, ImageRules, LeftOut, Note};
 
 use super::Estimate;
 use crate::failure::Failure;
@@ -17,6 +17,15 @@ use crate::input::setup_flags::SetupFlags;
 use crate::output::dataset::{Counted, Fitting, MicroBatch, OfData, Percentiles};
 use crate::output::target::Target;
 use crate::predict::predict;
+
+/// Keys by which tools cut samples.
+const LIMITS: [&str; 5] = [
+    "max_length",
+    "cutoff_len",
+    "max_seq_length",
+    "sequence_len",
+    "model_max_length",
+];
 
 /// The samples of a run, in the order of their positions.
 pub(super) struct Samples {
@@ -30,6 +39,8 @@ pub(super) struct Samples {
     /// Flags that were given beside them.
     flags: SetupFlags,
     batch: u64,
+    /// Positions of which a collator makes each row a multiple.
+    multiple: u64,
     has_sizes: bool,
     has_images: bool,
     /// The tool makes logits of what the model is to say alone.
@@ -77,6 +88,13 @@ impl Estimate {
         let prepare = |setup: &mut Setup| rules.apply(setup);
         images = images.prepared(&prepare);
         let samples = Samples::of(&path, dataset, (&model, &setup, limit), images, self.setup.clone());
+        if samples.all.is_empty() {
+            return Err(Failure::Input(format!(
+                "no sample of {} has room for its images in {} positions; raise --seq",
+                path.display(),
+                limit.unwrap_or_default()
+            )));
+        }
         self.setup = samples.flags(samples.longest(), true);
         Ok(Some(samples))
     }
@@ -88,8 +106,11 @@ impl Estimate {
         if let Some(launch) = self.launch.read(self.room.has_bf16()?)? {
             subject.stand_at(self.launch.place(&launch));
             let facts = subject.facts(launch.model())?;
+            // A tool's default is not what a program of one's own may set: uncut, the figure is at most too high.
+            let is_default = launch.defaults.iter().any(|default| LIMITS.contains(&default.key));
             let resolved = launch.of_model(facts).resolve(facts);
-            if !resolved.not_this_run.iter().any(LeftOut::is_missing_length) {
+            let is_open = resolved.missing.iter().any(|remark| remark.note == Note::AllPositions);
+            if !is_open && !is_default {
                 limit = resolved.case.get("seq").and_then(serde_json::Value::as_u64);
             }
             rules = resolved.images;
@@ -193,6 +214,8 @@ impl Samples {
             .into_iter()
             .map(|sample| (positions(&sample), sample))
             .collect();
+        // Tools leave such samples out, or stop at them.
+        all.retain(|(positions, _)| limit.is_none_or(|limit| positions.of_images < limit));
         // Of samples that are cut alike, the one with the largest images counts.
         all.sort_by_cached_key(|(positions, sample)| (positions.most, sample.pixels(), sample.images));
         let begin = |(positions, sample): &(Positions, Sample)| {
@@ -212,6 +235,7 @@ impl Samples {
             has_labels: setup.trainer.is_swift() && !flags.names_labels(),
             flags,
             batch: setup.batch.max(1),
+            multiple: setup.pad_to_multiple_of.max(1),
         }
     }
 
@@ -247,7 +271,12 @@ impl Samples {
         match (&sample.sizes[..], sample.images) {
             (sizes @ [_, ..], _) if self.has_sizes => flags.give_image_sizes(sizes),
             // Images whose sizes nobody tells are left as the files of the run leave them.
-            (_, 0) if self.has_images => flags.give_images(0),
+            (_, 0) if self.has_images => {
+                flags.give_images(0);
+                // Positions that a collator adds make rows of texts that differ, which are not simulated without images.
+                flags.give_seq(length.next_multiple_of(self.multiple));
+                flags.give_no_padding();
+            }
             _ => {}
         }
         flags

@@ -34,18 +34,12 @@ impl Data {
     /// Parses a value of the flag.
     ///
     /// # Errors
-    /// If it is neither stages nor the name of a file.
+    /// If it is stages, and one of them is not known.
     pub fn read(text: &str) -> Result<Self, String> {
-        let path = Path::new(text);
-        if path.exists() {
-            return Ok(Self::File(path.to_owned()));
-        }
-        match text.contains('=') {
+        let is_stages = text.contains('=') && !Path::new(text).exists();
+        match is_stages {
             true => Feed::read(text).map(Self::Feed),
-            false => Err(format!(
-                "there is no file `{text}`; give the run's dataset, or how long it takes to come, such as \
-                 read=4,decode=9,workers=8"
-            )),
+            false => Ok(Self::File(text.into())),
         }
     }
 }
@@ -56,6 +50,13 @@ impl Data {
 /// # Errors
 /// If it cannot be read, or tells nothing of any sample.
 pub fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Dataset, Failure> {
+    if !path.exists() {
+        return Err(Failure::Input(format!(
+            "there is no file {}; --data takes the run's dataset, or how long it takes to come, such as \
+             read=4,decode=9,workers=8",
+            path.display()
+        )));
+    }
     let mut all = Dataset::default();
     for file in folder::files(path)? {
         let look = Box::new(Beside::of(&file, tokenizer)?);
