@@ -37,8 +37,7 @@ impl Estimate {
             run: (model, setup, parallel),
             names,
         } = self.ready(format)?;
-        let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
-        let clock = clock.filter(|_| timed);
+        let clock = clock.filter(|_| setup.is_timed());
         let (mut report, time) = match &clock {
             Some(clock) => {
                 let sources = clock.sources();
