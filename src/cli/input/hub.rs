@@ -220,6 +220,11 @@ impl Names {
         folder.ok_or_else(|| Failure::Broken("this system has no folder for caches; set XDG_CACHE_HOME".into()))
     }
 
+    /// Folder in which a library of a hub keeps the files of a model that it has fetched.
+    pub fn kept(&self, name: &str) -> Option<PathBuf> {
+        self.resolver.kept(&vramscope_hub::Repository::parse(name)?)
+    }
+
     /// What was read from hubs before.
     pub fn cached(&self) -> Vec<CachedModel> {
         self.resolver.cached()

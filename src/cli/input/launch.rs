@@ -1,7 +1,5 @@
 //! Reads the files that start a run, for `estimate --launch`.
 
-use std::path::{Path, PathBuf};
-
 use clap::Args;
 use vramscope_engine::setup::Setting;
 use vramscope_engine::verdict::Fit;
@@ -69,15 +67,6 @@ impl LaunchFlags {
     /// Returns where the names in the run that is held beside it stand.
     pub fn place_against(&self, launch: &Launch) -> Place {
         place_of(launch, &self.against)
-    }
-
-    /// Folders of the files, from which names in them are looked for.
-    pub fn folders(&self) -> Vec<PathBuf> {
-        let files = self.launch.iter().filter_map(|source| match source {
-            Source::File(path) => path.parent(),
-            _ => None,
-        });
-        files.map(Path::to_path_buf).collect()
     }
 
     /// Returns the names of the files of both runs.

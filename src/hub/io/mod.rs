@@ -154,11 +154,7 @@ impl Resolver {
 
     /// A repository: caches, then the network.
     fn of_repository(&self, of: &Repository, place: &Place, bases: usize) -> Result<Found, HubError> {
-        let caches = match of.hub {
-            Hub::HuggingFace => [self.of_hugging_face_cache(of), self.of_modelscope_cache(of)],
-            Hub::ModelScope => [self.of_modelscope_cache(of), self.of_hugging_face_cache(of)],
-        };
-        if let Some(folder) = caches.into_iter().flatten().next() {
+        if let Some(folder) = self.kept(of) {
             let file = folder.join("config.json");
             let file = if file.is_file() {
                 file
@@ -176,6 +172,15 @@ impl Resolver {
             Leads::Model(found) => Ok(*found),
             Leads::Base { base, remark } => self.of_base(&of.id, (&base, remark), place, bases),
         }
+    }
+
+    /// Folder in which a library keeps the files of a repository that it has fetched.
+    pub fn kept(&self, of: &Repository) -> Option<PathBuf> {
+        let caches = match of.hub {
+            Hub::HuggingFace => [self.of_hugging_face_cache(of), self.of_modelscope_cache(of)],
+            Hub::ModelScope => [self.of_modelscope_cache(of), self.of_hugging_face_cache(of)],
+        };
+        caches.into_iter().flatten().next()
     }
 
     fn of_hugging_face_cache(&self, of: &Repository) -> Option<PathBuf> {

@@ -81,7 +81,7 @@ impl Estimate {
         }
         let tokenizer = match &self.tokenizer {
             Some(given) => Some(tokenizer_of(given).unwrap_or_else(|| given.clone())),
-            None => self.model_names()?.iter().find_map(|name| tokenizer_of(name)),
+            None => self.model_folders()?.iter().find_map(|folder| tokenizer_of(folder)),
         };
         let dataset = read(&path, tokenizer.as_deref())?;
         let mut images = ImageTokens::of(Some(&model), &setup);
@@ -128,16 +128,21 @@ impl Estimate {
         })
     }
 
-    /// Names and paths by which the model is given, for what stands beside it.
-    fn model_names(&self) -> Result<Vec<PathBuf>, Failure> {
-        let mut names = self.subject.paths();
-        if let Some(launch) = self.launch.read(None)? {
-            let name = launch.model().map(PathBuf::from);
-            let beside = self.launch.folders().into_iter();
-            names.extend(name.iter().cloned());
-            names.extend(beside.filter_map(|folder| Some(folder.join(name.as_ref()?))));
+    /// Folders in which the model's files may be: as it is given, beside the launch that names it, and in a hub's cache.
+    fn model_folders(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut folders = self.subject.paths();
+        if let Some(launch) = self.launch.read(None)?
+            && let Some(name) = launch.model()
+        {
+            folders.push(name.into());
+            let place = self.launch.place(&launch);
+            folders.extend(place.folders.iter().map(|folder| folder.join(name)));
         }
-        Ok(names)
+        let names = self.subject.names();
+        let kept = folders.iter().filter_map(|name| names.kept(name.to_str()?));
+        let kept: Vec<PathBuf> = kept.collect();
+        folders.extend(kept);
+        Ok(folders)
     }
 
     /// Peaks of the micro-batches of a dataset, once the longest is simulated.

@@ -80,32 +80,10 @@ pub fn sides(size: imagesize::ImageSize) -> Option<[u32; 2]> {
     Some([side(size.height)?, side(size.width)?])
 }
 
-/// Finds the tokenizer of a model: beside its configuration, or where the hub's library keeps what it has fetched.
+/// Finds the tokenizer in a model's folder, or beside its configuration.
 pub fn tokenizer_of(model: &Path) -> Option<PathBuf> {
-    let folder = match model.is_file() {
-        true => model.parent()?.to_owned(),
-        false => model.to_owned(),
-    };
-    let beside = folder.join(TOKENIZER);
-    if beside.is_file() {
-        return Some(beside);
-    }
-    let name = model.to_str().filter(|name| name.matches('/').count() == 1)?;
-    let kept = hub_cache()?.join(format!("models--{}", name.replace('/', "--")));
-    let snapshots = std::fs::read_dir(kept.join("snapshots")).ok()?;
-    let mut found = snapshots.flatten().map(|entry| entry.path().join(TOKENIZER));
-    found.find(|path| path.is_file())
-}
-
-/// Where the hub's library keeps files (`huggingface_hub/constants.py`).
-fn hub_cache() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let home = || Some(variable("HF_HOME")?.join("hub"));
-    let usual = || {
-        let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-        Some(cache?.join("huggingface/hub"))
-    };
-    variable("HF_HUB_CACHE").or_else(home).or_else(usual)
+    let folder = if model.is_file() { model.parent()? } else { model };
+    Some(folder.join(TOKENIZER)).filter(|path| path.is_file())
 }
 
 #[cfg(test)]
