@@ -45,6 +45,8 @@ pub(crate) struct Draft {
     pub prepared: Option<bool>,
     /// The program was written for transformers up to 4.47, whose models copy logits for the loss.
     pub old_loss: Option<bool>,
+    /// transformers' `LabelSmoother` computes the loss.
+    pub smoothed: Option<bool>,
     /// unsloth patches the model.
     pub unsloth: Option<bool>,
     pub rank: Option<u64>,
@@ -208,6 +210,7 @@ impl Draft {
             compute: self.compute.or(other.compute),
             prepared: self.prepared.or(other.prepared),
             old_loss: self.old_loss.or(other.old_loss),
+            smoothed: self.smoothed.or(other.smoothed),
             unsloth: self.unsloth.or(other.unsloth),
             rank: self.rank.or(other.rank),
             dropout: self.dropout.or(other.dropout),
@@ -303,6 +306,7 @@ impl Draft {
             "dropout" => self.dropout = Some(number(value)?),
             "bucket" => self.bucket = Some(number(value)?),
             "clip" => self.clip = Some(number(value)? > 0.0),
+            "smoothed" => self.smoothed = Some(number(value)? > 0.0),
             "use_deepspeed" => self.is_deepspeed = Some(truth(value)?),
             "rlhf" => match value.as_str() {
                 Some("dpo") => self.is_dpo = Some(true),

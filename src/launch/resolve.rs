@@ -51,6 +51,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
         out.put("loss", "shifted");
     }
+    if draft.smoothed == Some(true) && !out.case.contains_key("loss") {
+        out.put("loss", "smoothed");
+    }
     if draft.precomputed == Some(true) {
         out.put("reference", "precomputed");
     }

@@ -158,6 +158,8 @@ choices! {
         /// All logits in fp32, and a copy of them without the last position: as transformers computed it up to 4.47, and as
         /// models do that bring their own code.
         Shifted = "shifted",
+        /// All logits without a loss of the model's, then the `LabelSmoother` of transformers' `Trainer`.
+        Smoothed = "smoothed",
     }
 
     /// Layout of samples of different lengths in a batch.

@@ -1,6 +1,5 @@
 //! Runs the micro-batches of a step as transformers' `Trainer` does: all of them are on the GPU before the first one runs.
 
-use super::grpo_generation::Inputs;
 use super::parts::Passes;
 use super::steps::Trainer;
 use crate::dtype::DType;
@@ -13,11 +12,11 @@ use crate::tape::{Failure, Kind, Mark, Tape, Tensor};
 #[derive(Default)]
 pub(super) struct Fetched {
     /// `batch_samples`: the micro-batches of the step.
-    batches: Vec<Batch>,
+    pub batches: Vec<Batch>,
     /// Inputs of micro-batches of other sizes.
     others: Option<Tensor>,
     /// `num_items_in_batch`: the number of tokens that have a loss.
-    items: Option<Tensor>,
+    pub items: Option<Tensor>,
     /// True if the model's class takes that number.
     takes_items: bool,
     /// True if the loss shifts labels, of which the first then counts for nothing (`_loss_shifts_labels`): known by the end of
@@ -126,29 +125,6 @@ impl Fetched {
 }
 
 impl Trainer {
-    /// Runs the forward of a micro-batch.
-    fn fetched_loss(&mut self, t: &Tape, number: usize) -> Tensor {
-        match self.run.setup.trainer {
-            TrainerKind::TrlGrpo => {
-                let rollout = self.generated(t, number as u64);
-                self.trl_loss(t, &Inputs::Rollout(rollout))
-            }
-            TrainerKind::TrlSft | TrainerKind::TrlDpo => {
-                let batch = &self.fetched.batches[number];
-                let narrowed = self.run.narrowed(t, batch);
-                let inputs = Inputs::Batch(narrowed.as_ref().unwrap_or(batch), self.fetched.items.as_ref());
-                self.trl_loss(t, &inputs)
-            }
-            TrainerKind::MsSwift => self.swift_loss(t, &self.fetched.batches[number]),
-            TrainerKind::MsSwiftDpo => self.swift_dpo_loss(t, &self.fetched.batches[number]),
-            TrainerKind::Loop | TrainerKind::Transformers => {
-                let batch = &self.fetched.batches[number];
-                let narrowed = self.run.narrowed(t, batch);
-                self.output(t, narrowed.as_ref().unwrap_or(batch))
-            }
-        }
-    }
-
     /// Makes the batches of a step, and the inputs of those of other sizes.
     fn fetch_all(&self, t: &Tape) -> (Vec<Batch>, Option<Tensor>) {
         let count = self.run.setup.accum;

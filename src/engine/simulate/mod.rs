@@ -20,6 +20,7 @@ mod labels;
 mod large_pool;
 mod lengths;
 mod load;
+mod losses;
 mod micro_batches;
 mod ms_swift;
 mod options;

@@ -45,8 +45,8 @@ impl Trainer {
         let labels = batch.labels.as_ref().filter(|labels| labels.dim() == 2);
         // Of several samples Liger's loss would view what is cut as rows, which fails.
         let cuts = |labels: &Tensor| match self.run.setup.loss {
-            Loss::Full | Loss::Shifted => true,
             Loss::FusedLinear => self.fetched.cuts_fused && labels.size(0) == 1,
+            _ => true,
         };
         let kept = labels
             .filter(|labels| cuts(labels))

@@ -1,5 +1,6 @@
 //! Checks that the options of a setup apply to a model.
 
+use super::losses::allowed::loss_is_simulated;
 use super::way_out::{Refused, WayOut, ways};
 use super::{Missing, SimulateError, grpo_options};
 use crate::dtype::DType;
@@ -262,29 +263,10 @@ fn kernels_are_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
     )
 }
 
-/// Returns true for models whose loss is that of the decoders like Llama's, which Liger replaces in most of them.
-fn has_usual_head(model: &Model) -> bool {
-    const OTHERS: [&str; 4] = ["glm", "glm4", "idefics2", "internvl"];
-    model.config.family().support().liger == Liger::Replaces || OTHERS.contains(&model.model_type)
-}
-
 /// Checks that Liger replaces the forward of the model's family.
 fn loss_is_fused(model: &Model, setup: &Setup) -> Result<(), Refused> {
-    match setup.loss {
-        Loss::Full => return Ok(()),
-        Loss::Shifted
-            if has_usual_head(model) && matches!(setup.trainer, TrainerKind::Loop | TrainerKind::Transformers) =>
-        {
-            return Ok(());
-        }
-        Loss::Shifted => {
-            return not_simulated(
-                "`loss` shifted, which is simulated for decoders like Llama's, under a loop or transformers' Trainer"
-                    .into(),
-                ways![set "loss" = "full" => |s, _| s.loss = Loss::Full,],
-            );
-        }
-        Loss::FusedLinear => {}
+    if setup.loss != Loss::FusedLinear {
+        return loss_is_simulated(model, setup);
     }
     let name = model.name.clone();
     match model.config.family().support().liger {
@@ -461,7 +443,7 @@ fn compiled_was_measured(setup: &Setup) -> Result<(), Refused> {
         (setup.trainer.is_trl(), "TRL"),
         (setup.freeze == Freeze::Qlora, "4-bit weights"),
         (setup.loss == Loss::FusedLinear, "Liger's fused loss"),
-        (setup.loss == Loss::Shifted, "`loss` shifted"),
+        (setup.loss != Loss::Full, "another `loss` than full"),
         (setup.attn == Attention::FlashAttention2, "`attn` flash_attention_2"),
         (!setup.lengths.is_empty(), "`lengths` that differ"),
         (setup.ema, "`ema`"),

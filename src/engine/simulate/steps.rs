@@ -464,13 +464,14 @@ impl Trainer {
         let Output { mut loss, held } = self.wrapped(t, || {
             t.autocast(self.autocast, || self.forward.loss(t, &self.run, batch))
         });
-        if self.run.setup.trainer == TrainerKind::Transformers {
+        // Logits, of which the trainer computes the loss.
+        let are_logits = batch.kept.is_some() && batch.labels.is_none();
+        if self.run.setup.trainer == TrainerKind::Transformers && !are_logits {
             // A sum, divided by `num_items_in_batch` (`fixed_cross_entropy`).
             loss = t.scale(&loss);
         }
         let is_converted = self.run.setup.trainer.converts_outputs() && self.autocast.is_some();
-        if is_converted && batch.kept.is_some() && batch.labels.is_none() {
-            // Logits, of which the trainer computes the loss.
+        if is_converted && are_logits {
             loss = t.to_dtype(&loss, DType::F32);
         }
         let held: Vec<Tensor> = match is_converted {

@@ -207,6 +207,18 @@ impl Tape {
         })
     }
 
+    /// `x.sum(-1, keepdim=True, dtype=dtype)`; backward casts the gradient, and expands it without a copy.
+    pub fn sum_last_in(&self, x: &Tensor, dtype: DType) -> Tensor {
+        let rec = self.record("SumBackward1", &[x]);
+        let reduced: Vec<bool> = (1..=x.dim()).map(|i| i == x.dim()).collect();
+        let out = self.reduce(x, &reduced, dtype, "sum");
+        let (shape, own) = (*x.shape(), x.dtype());
+        rec.finish(self, out, move |t, bw| {
+            let cast = t.to_dtype(bw.grad(), own);
+            smallvec![Some(t.expand(&cast, shape))]
+        })
+    }
+
     /// `x.sum()`: [..] → []; backward expands the gradient without a copy.
     pub fn sum_all(&self, x: &Tensor) -> Tensor {
         let rec = self.record("SumBackward0", &[x]);
