@@ -91,8 +91,7 @@ pub fn predict_case(
 ) -> Result<(Report, Option<Milliseconds>), Failure> {
     let model = names.model(case)?;
     let (setup, parallel) = (&case.setup, case.parallel.as_ref());
-    let is_timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(setup));
-    let Some(clock) = clock.filter(|_| is_timed) else {
+    let Some(clock) = clock.filter(|_| setup.is_timed()) else {
         return Ok((predict(&model, setup, parallel, gpu)?, None));
     };
     predict_timed(&model, (setup, parallel), (clock, gpu), |run| {

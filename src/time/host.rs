@@ -48,7 +48,7 @@ impl Kind {
             _ if name.contains("host element") => return None,
             "wait" | "latency" => Self::Wait,
             "python" | "module" | "forward" | "pack" => Self::Python,
-            _ if begins(&["fsdp", "ddp", "shared map", "zero parameter"]) => Self::Python,
+            _ if begins(&["fsdp", "ddp", "deepspeed", "shared map", "zero parameter"]) => Self::Python,
             "node" | "freed node" | "accumulate" | "backward" | "unpack" | "copy into a part" => Self::Gradient,
             _ if ends(&[" gradient"]) => Self::Gradient,
             _ if ends(&[" matrix", " vector", " step"]) => Self::Update,

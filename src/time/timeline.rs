@@ -165,6 +165,7 @@ impl Lines {
             }
             WorkItem::HostOp(host_op) => {
                 self.in_optimizer |= matches!(host_op, HostOp::Step(_));
+                self.in_optimizer &= !matches!(host_op, HostOp::Hook(..));
                 if *host_op == HostOp::Wait {
                     self.host = self.host.max(self.gpu);
                 }
@@ -279,7 +280,7 @@ impl Lines {
     /// Returns true if the host spends time on this work: in an optimizer, the time per parameter already includes the
     /// rest.
     fn waits_for(&self, host_op: HostOp) -> bool {
-        !self.in_optimizer || matches!(host_op, HostOp::Step(_) | HostOp::Parameter(..))
+        !self.in_optimizer || matches!(host_op, HostOp::Step(_) | HostOp::Parameter(..) | HostOp::OnHost(..))
     }
 
     fn step(&mut self, step: &TimelineEntry, costs: &Costs<'_>, out: &mut PhaseTime) {

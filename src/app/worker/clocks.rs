@@ -61,15 +61,8 @@ pub(super) fn chosen(device: &'static Device, mine: Option<&str>, network: Optio
 /// second), if entered.
 ///
 /// # Errors
-/// If the card's rates are not known, DeepSpeed's engine runs the step, FSDP2 shards it under a trainer, the model is compiled, or the step generates.
+/// If the card's rates are not known, the model is compiled, or the step generates.
 pub fn clock(subject: &Subject, entries: &TimeEntries, network: Option<f64>) -> Result<Rc<Chosen>, NoTime> {
-    let parallel = subject.reading.parallel;
-    if parallel.is_some_and(|parallel| parallel.strategy.is_deepspeeds()) {
-        return Err(NoTime::DeepSpeed);
-    }
-    if parallel.is_some_and(|parallel| !parallel.is_timed(&subject.reading.setup)) {
-        return Err(NoTime::Sharded);
-    }
     if subject.reading.setup.compile {
         return Err(NoTime::Compiled);
     }

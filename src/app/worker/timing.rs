@@ -158,10 +158,6 @@ pub enum Basis {
 pub enum NoTime {
     /// Too little is known about the card of this name.
     Card(String),
-    /// The time of DeepSpeed's step is not estimated.
-    DeepSpeed,
-    /// FSDP2 shards the step under a trainer.
-    Sharded,
     /// The time of a compiled step is not estimated.
     Compiled,
     /// The step generates.

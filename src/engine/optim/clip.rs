@@ -3,7 +3,7 @@
 use super::groups::by_dtype;
 use super::work::{lists, turn};
 use crate::dtype::DType;
-use crate::tape::work::HostOp;
+use crate::tape::work::{Beside, HostOp};
 use crate::tape::{Tape, Tensor, promote};
 
 /// Elements that one block of a foreach kernel reads
@@ -69,10 +69,14 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor], form: Norms) -> Option<Tensor
         let of_each = |name| t.empty([norms.len() as u64], dtype, name);
         let powers = of_each("powers of norms");
         let summed = of_each("sums of powers");
+        t.collective_at_once(Beside::AllReduce, norms.len() as u64 * dtype.width());
         let waited = of_each("sums of powers");
         drop(summed);
         (powers, waited, of_each("norms of whole gradients"))
     });
+    if form == Norms::EachAlone {
+        t.collective_at_once(Beside::AllReduce, dtype.width());
+    }
     let total = t.empty([], dtype, "total norm");
     drop((summed, stacked, norms));
     let shifted = t.empty([], dtype, "total norm + 1e-6");

@@ -20,6 +20,7 @@ pub use ema::Ema;
 pub use scaler::GradScaler;
 use work::Form;
 
+use crate::dtype::DType;
 use crate::setup;
 use crate::tape::{Kind, Tape, Tensor, Why};
 use crate::units::Bytes;
@@ -34,6 +35,8 @@ pub struct Optimizer {
     bitsandbytes: bitsandbytes::SharedState,
     /// True if transformers' `Trainer` makes it.
     is_trainers: bool,
+    /// GPUs that each have a part of every parameter, as `DTensor`s have it; 1 if parameters are whole.
+    world: u64,
     /// The optimizer of this GPU's parameters (`ZeroRedundancyOptimizer.optim`), if others update the rest.
     local: Option<Box<Self>>,
 }
@@ -79,6 +82,7 @@ impl Optimizer {
             first_group,
             bitsandbytes: bitsandbytes::SharedState::default(),
             is_trainers: false,
+            world: 1,
             local: None,
         }
     }
@@ -107,9 +111,27 @@ impl Optimizer {
         }
     }
 
+    /// The same optimizer over `DTensor`s, each this GPU's part of the rows of a parameter that `world` GPUs share.
+    pub fn over_shards(&self, groups: [Vec<Tensor>; 2], world: u64) -> Self {
+        Self {
+            world,
+            ..self.over(groups)
+        }
+    }
+
     /// Returns true if the step takes the scaler's scale and checks for infinities by itself.
     pub fn scales_itself(&self) -> bool {
         self.kind == setup::Optimizer::AdamwFused
+    }
+
+    /// Name in the host's pace of this optimizer's update of parameters of a type that the host keeps.
+    pub fn on_host(&self, dtype: DType) -> &'static str {
+        match (self.kind, dtype) {
+            (setup::Optimizer::AdamwFused, DType::F32) => "adamw_fused host element f32",
+            (setup::Optimizer::AdamwFused, _) => "adamw_fused host element bf16",
+            (_, DType::F32) => "adamw host element f32",
+            _ => "adamw host element bf16",
+        }
     }
 
     /// States in managed memory, which CUDA moves between host and device outside the allocator.
@@ -145,6 +167,7 @@ impl Optimizer {
                 first_group: params.len(),
                 bitsandbytes: std::mem::take(&mut self.bitsandbytes),
                 is_trainers: self.is_trainers,
+                world: self.world,
                 local: None,
             };
             if of_two && !params.is_empty() {

@@ -1,9 +1,14 @@
 //! `torch.optim.Muon` (`torch/optim/_muon.py`, 2.9 to 2.11) for the matrices of a model's blocks, and AdamW for everything
 //! else: embeddings, the head, and what is no matrix.
+//!
+//! Over FSDP2's `DTensor`s, which have a part of the rows, products gather or sum what they need of other GPUs. What they do
+//! (`torch/distributed/tensor/_ops/_matrix_ops.py`) was read off recorded steps of 2 and 8 GPUs, of tall, wide and square
+//! matrices.
 
 use super::work::{Form, Pass, in_place, turn};
 use super::{Optimizer, States};
 use crate::dtype::DType;
+use crate::tape::work::Beside;
 use crate::tape::{Component, Tape, Tensor};
 
 /// Steps of the Newton-Schulz iteration (`ns_steps`).
@@ -45,7 +50,10 @@ impl Optimizer {
             // `grad.lerp(buf, momentum)`
             let momentum = t.empty_like(&grad, grad.dtype(), "Nesterov momentum");
             drop(update.replace(momentum.clone()));
-            let made = orthogonal(t, &momentum);
+            let made = match self.world {
+                1 => orthogonal(t, &momentum),
+                world => orthogonal_of_shards(t, &momentum, world),
+            };
             drop(momentum);
             drop(update.replace(made));
             in_place(t, p, &IN_PLACE, p.dtype());
@@ -75,6 +83,87 @@ fn orthogonal(t: &Tape, update: &Tensor) -> Tensor {
     turned(&x)
 }
 
+/// The same of this GPU's rows of a matrix.
+fn orthogonal_of_shards(t: &Tape, update: &Tensor, world: u64) -> Tensor {
+    let is_tall = update.size(0) * world > update.size(1);
+    let narrow = t.to_dtype(update, DType::Bf16);
+    divide_by_norm(t, &narrow);
+    if !is_tall {
+        return of_rows(t, narrow, world);
+    }
+    let turned = t.transpose(&narrow, 0, 1);
+    drop(narrow);
+    t.transpose(&of_columns(t, turned), 0, 1)
+}
+
+/// Divides a part of a matrix by the norm of the whole, whose square is summed over the GPUs.
+fn divide_by_norm(t: &Tape, x: &Tensor) {
+    let scalar = |name| t.empty([], DType::Bf16, name);
+    let norm = t.reduce_all(x, "norm");
+    let square = scalar("square of a norm");
+    let summed = scalar("sum of squares");
+    t.collective_at_once(Beside::AllReduce, DType::Bf16.width());
+    let root = scalar("norm of the whole");
+    drop((square, summed));
+    let clamped = t.clamp_min(&root);
+    drop((root, norm));
+    drop(clamped);
+}
+
+/// The iteration on a turned matrix of which this GPU has columns: its Gram matrix is a sum over the GPUs.
+fn of_columns(t: &Tape, mut x: Tensor) -> Tensor {
+    let sum = |part: &Tensor| {
+        let sum = t.empty_like(part, DType::Bf16, "sum over the GPUs");
+        t.collective_at_once(Beside::AllReduce, part.numel() * DType::Bf16.width());
+        sum
+    };
+    let (mut last_gram, mut last_update) = (None, None);
+    for _ in 0..ITERATIONS {
+        let gram = t.mm(&x, &t.transpose(&x, 0, 1));
+        drop(last_gram.replace(gram.clone()));
+        let whole = sum(&gram);
+        let gram_update = t.addmm_of(&gram, &gram, &whole);
+        drop(whole);
+        drop(last_update.replace(gram_update.clone()));
+        let whole = sum(&gram_update);
+        let next = t.addmm_of(&x, &whole, &x);
+        drop(whole);
+        x = next;
+    }
+    x
+}
+
+/// The iteration on a matrix of which this GPU has rows: each product gathers its right side.
+fn of_rows(t: &Tape, mut x: Tensor, world: u64) -> Tensor {
+    let gather = |rows: &Tensor| {
+        let whole = t.empty([rows.size(0) * world, rows.size(1)], DType::Bf16, "rows of all GPUs");
+        t.collective_at_once(Beside::AllGather, whole.numel() * DType::Bf16.width());
+        whole
+    };
+    let (mut last_gram, mut last_update) = (None, None);
+    for _ in 0..ITERATIONS {
+        let turned = {
+            let columns = t.empty([x.size(1), x.size(0)], DType::Bf16, "contiguous");
+            let gathered = gather(&columns);
+            let whole = t.empty([x.size(1), x.size(0) * world], DType::Bf16, "columns of all GPUs");
+            drop((gathered, columns));
+            whole
+        };
+        let gram = t.mm(&x, &turned);
+        drop(turned);
+        drop(last_gram.replace(gram.clone()));
+        let whole = gather(&gram);
+        let gram_update = t.addmm_of(&gram, &gram, &whole);
+        drop(whole);
+        drop(last_update.replace(gram_update.clone()));
+        let whole = gather(&x);
+        let next = t.addmm_of(&x, &gram_update, &whole);
+        drop(whole);
+        x = next;
+    }
+    x
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,11 +172,17 @@ mod tests {
 
     /// Bytes that the second update of one matrix asks for, without workspaces and scalars.
     fn update(shape: [u64; 2], dtype: DType) -> Vec<u64> {
+        update_over(shape, dtype, 1)
+    }
+
+    /// The same of a part that one of several GPUs has.
+    fn update_over(shape: [u64; 2], dtype: DType, world: u64) -> Vec<u64> {
         let tape = Tape::new(Gpu::H200);
         let p = tape.parameter(shape, dtype, "weight");
         let input = tape.empty([1, shape[1]], dtype, "input");
         tape.backward(&tape.mean(&tape.mean(&tape.linear(&input, &p, None), 1), 0));
         let mut optimizer = Optimizer::with_tables(&tape, setup::Optimizer::Muon, &[p]);
+        optimizer.world = world;
         optimizer.step(&tape);
         let start = tape.mark();
         optimizer.step(&tape);
@@ -105,6 +200,17 @@ mod tests {
         let expected = [&[whole][..], &iterations].concat();
         assert_eq!(update([96, 64], DType::Bf16), expected);
         assert_eq!(update([64, 96], DType::Bf16), expected);
+    }
+
+    /// Recorded with `fully_shard` over two GPUs, [96, 64] and [64, 96].
+    #[test]
+    fn shards_of_a_tall_matrix_sum_and_those_of_a_wide_one_gather() {
+        let (part, gram) = (2 * 48 * 64, 2 * 64 * 64);
+        let tall = [gram, gram, gram, gram, part].repeat(ITERATIONS);
+        assert_eq!(update_over([48, 64], DType::Bf16, 2), [&[part][..], &tall].concat());
+        let (part, whole, rows) = (2 * 32 * 96, 2 * 64 * 96, 2 * 32 * 64);
+        let wide = [part, whole, whole, rows, gram, rows, whole, part].repeat(ITERATIONS);
+        assert_eq!(update_over([32, 96], DType::Bf16, 2), [&[part][..], &wide].concat());
     }
 
     #[test]

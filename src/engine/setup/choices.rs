@@ -296,6 +296,14 @@ impl KernelPackages {
     }
 }
 
+impl Optimizer {
+    /// Returns true if an update of parts of parameters sends more between GPUs than the norm of gradients: products of whole
+    /// matrices do.
+    pub const fn communicates(self) -> bool {
+        matches!(self, Self::Muon)
+    }
+}
+
 impl TrainerKind {
     /// Returns true for transformers' `Trainer` and those that are derived from it.
     pub const fn is_derived(self) -> bool {

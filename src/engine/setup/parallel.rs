@@ -89,11 +89,11 @@ impl Parallel {
 }
 
 impl Parallel {
-    /// Returns true if the time of a step is estimated beside its memory: not under DeepSpeed and FSDP1, and under FSDP2 of
-    /// a loop of one's own alone.
-    pub fn is_timed(&self, setup: &Setup) -> bool {
-        let is_sharded = self.strategy.is_fsdp1() || self.strategy.shards_parameters() && setup.trainer.is_derived();
-        !self.strategy.is_deepspeeds() && !is_sharded
+    /// Returns true if the work of a step is recorded with what the strategy adds to it, by the hooks that simulate its memory:
+    /// under DeepSpeed, FSDP1, and FSDP2 as accelerate prepares it or with an update that communicates.
+    pub fn is_recorded_whole(&self, setup: &Setup) -> bool {
+        let is_whole = setup.trainer.is_derived() || setup.optim.communicates();
+        self.strategy.is_deepspeeds() || self.strategy.is_fsdp1() || self.strategy.shards_parameters() && is_whole
     }
 }
 

@@ -55,7 +55,7 @@ impl Trainer {
             if trainer != TrainerKind::TrlGrpo || number == 0 {
                 before_forward = t.mark();
                 t.reach(Mark::BeforeForward);
-                self.work.before_forward = t.work_mark();
+                self.work.begin(t.work_mark(), number == 0);
             }
             let rolled = self.roll(t);
             let is_last = number + 1 == count as usize;
@@ -70,7 +70,9 @@ impl Trainer {
             self.work.after_backward = t.work_mark();
             if let Some(engine) = self.engine().filter(|_| is_last && t.failure().is_none()) {
                 // `DeepSpeedEngineWrapper.backward` steps.
+                let update = t.work_mark();
                 engine.step(t);
+                (self.work.update, self.work.end) = (update, t.work_mark());
             }
             // Without its graph, which ends with `training_step`.
             self.fetched.loss = Some(loss.detach());

@@ -120,7 +120,7 @@ impl Trainer {
         let batch = self.forward.batch(t, &self.run);
         let before_forward = t.mark();
         t.reach(Mark::BeforeForward);
-        self.work.before_forward = t.work_mark();
+        self.work.begin(t.work_mark(), false);
         self.wrapper.iter().for_each(|wrapper| wrapper.begin(is_last));
         let loss = self.output(t, &batch);
         let after_forward = t.mark();

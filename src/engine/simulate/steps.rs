@@ -422,12 +422,16 @@ impl Trainer {
         if let Some(engine) = self.engine() {
             // accelerate's `backward` has stepped.
             if !self.run.setup.trainer.is_derived() {
+                let update = t.work_mark();
                 engine.step(t);
                 self.ema.iter().for_each(|ema| ema.update(t));
+                (self.work.update, self.work.end) = (update, t.work_mark());
             }
             return;
         }
         self.work.update = t.work_mark();
+        let wrapper = self.wrapper.clone();
+        wrapper.iter().for_each(|wrapper| wrapper.updates(t, &self.optimizer));
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
         if self.run.setup.clip || self.run.setup.trainer.is_derived() {
             self.fetched.norm = None;

@@ -82,7 +82,6 @@ reasons! {
     deepspeed_parameters() = "parameters are offloaded by stage 3 alone";
     deepspeed_shared() = "ZeRO-3 is not simulated yet where a module reads another's parameters, as Liger's fused loss does";
     deepspeed_stage0() = "stage 0 offloads nothing";
-    deepspeed_time() = "the time of DeepSpeed's step is not estimated; set `strategy` to zero1 or fsdp for one of its kind";
     deepspeed_zero_grad() = "DeepSpeed's engine frees gradients by itself: `zero_grad` other than to_none is of a loop without it";
     flat_muon() = "Muon updates matrices and leaves the rest to another optimizer: DeepSpeed takes a single one (\"Client Optimizer is of \
         unexpected type\"), and FSDP1 has vectors alone, each the parameters of a module";
@@ -90,7 +89,6 @@ reasons! {
         view and its base or another view of its base has been modified inplace\"";
     fsdp1_scaler() = "fp16 under FSDP1 has a ShardedGradScaler, whose flag of one element PyTorch's fused AdamW does not take: it \
         stops with \"output with shape [] doesn't match the broadcast shape [1]\"";
-    fsdp1_time() = "the time of FSDP1's step is not estimated; set `strategy` to fsdp for one of its kind";
     fsdp1_types() = "FSDP1 flattens parameters of one type alone, and peft's prepare_model_for_kbit_training leaves some in \
         fp32 beside weights in 4 bits; TRL's SFT does not";
     fsdp_adafactor() = "transformers' Adafactor makes states that are no `DTensor`s, as which FSDP2 keeps parameters: PyTorch stops \
@@ -102,9 +100,7 @@ reasons! {
         stops in the first update with \"got mixed torch.Tensor and DTensor\"";
     fsdp_ema() = "`ema` is a copy of the model, and PyTorch refuses to copy one that FSDP has wrapped (\"FSDP does not support \
         deepcopy\")";
-    fsdp_muon() = "FSDP2 is not simulated yet with Muon, whose products gather matrices that are in parts";
     fsdp_options() = "`mp` and `offload` true are of FSDP2";
-    fsdp_time() = "the time of FSDP2's step under a trainer is not estimated; set `trainer` to loop for one of its kind";
     fsdp_without_text() = "accelerate does not prepare a model without text for FSDP2: it wraps what `get_input_embeddings` \
         returns, which CLIP has not, and which ViT has within what is wrapped already";
     grpo_sharded() = "FSDP is not simulated yet with `trainer` trl_grpo, which gathers the model again for each token";

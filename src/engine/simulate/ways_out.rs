@@ -50,7 +50,6 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
             "fsdp_adafactor",
             "fsdp_adafactor_torch",
             "fsdp_bitsandbytes",
-            "fsdp_muon",
             "pipeline_optim",
             "tensor_optim",
         ],

@@ -14,6 +14,8 @@ pub struct Work {
     backward: Range<usize>,
     /// Clipping, scaler and optimizer.
     optimizer: Range<usize>,
+    /// Forward and backward of the micro-batch before the last, if it was recorded.
+    earlier: Option<[Range<usize>; 2]>,
 }
 
 impl Work {
@@ -25,6 +27,7 @@ impl Work {
             after_backward: update,
             update,
             end,
+            earlier: None,
         };
         marks.divide(items)
     }
@@ -42,6 +45,12 @@ impl Work {
     /// Backward of the last micro-batch.
     pub fn backward(&self) -> &[WorkItem] {
         &self.items[self.backward.clone()]
+    }
+
+    /// Forward and backward of the micro-batch before the last; `None` of steps with one.
+    pub fn earlier(&self) -> Option<[&[WorkItem]; 2]> {
+        let parts = self.earlier.as_ref()?;
+        Some(parts.each_ref().map(|part| &self.items[part.clone()]))
     }
 
     /// Clipping, scaler and optimizer.
@@ -68,9 +77,19 @@ pub(super) struct WorkMarks {
     pub after_backward: usize,
     pub update: usize,
     pub end: usize,
+    /// Marks of the micro-batch before: its forward, its backward, and its end.
+    earlier: Option<[usize; 3]>,
 }
 
 impl WorkMarks {
+    /// A micro-batch begins; `is_first` if it is known to be the first of a step.
+    pub fn begin(&mut self, mark: usize, is_first: bool) {
+        let before = [self.before_forward, self.after_forward, self.after_backward];
+        let is_of_step = !is_first && before[2] > self.end;
+        self.earlier = is_of_step.then_some(before);
+        self.before_forward = mark;
+    }
+
     /// Divides the items into the step's phases; the list may be empty.
     pub fn divide(&self, items: Vec<WorkItem>) -> Work {
         let part = |from: usize, to: usize| from.min(items.len())..to.min(items.len());
@@ -78,6 +97,9 @@ impl WorkMarks {
             forward: part(self.before_forward, self.after_forward),
             backward: part(self.after_forward, self.after_backward),
             optimizer: part(self.update, self.end),
+            earlier: self
+                .earlier
+                .map(|[forward, backward, end]| [part(forward, backward), part(backward, end)]),
             items,
         }
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::engine::Engine;
 use crate::nn::FusedOutput;
-use crate::optim::Norms;
+use crate::optim::{Norms, Optimizer};
 use crate::tape::log::StorageId;
 use crate::tape::{Tape, Tensor};
 
@@ -47,6 +47,9 @@ pub(super) trait Wrapper {
     fn norms(&self) -> Norms {
         Norms::default()
     }
+
+    /// An optimizer like this updates: notes what the host does of it.
+    fn updates(&self, _: &Tape, _: &Optimizer) {}
 
     /// True if optimizer and gradients have parts of parameters alone, so that each step is recorded by itself.
     fn is_in_parts(&self) -> bool {

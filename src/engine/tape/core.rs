@@ -71,6 +71,10 @@ pub(super) struct Core {
     /// Kernels and host ops; `None` if they are not recorded.
     pub(super) work: RefCell<Option<Vec<WorkItem>>>,
     pub(super) working: Cell<bool>,
+    /// True while a library's hook runs.
+    pub(super) in_hook: Cell<bool>,
+    /// Number of pieces of work beside the computation.
+    pub(super) transfers: Cell<u32>,
     /// Layer deduplication, for runs that are only counted.
     pub(super) deduplication: RefCell<Option<Deduplication>>,
     /// True if a pass with deduplicated layers could not be unrolled.
@@ -153,6 +157,8 @@ impl Tape {
             workspace_sizes: Cell::default(),
             work: RefCell::new(None),
             working: Cell::new(false),
+            in_hook: Cell::new(false),
+            transfers: Cell::new(0),
             deduplication: RefCell::new(None),
             unlike_layers: Cell::new(false),
             #[cfg(not(target_family = "wasm"))]
@@ -197,7 +203,7 @@ impl Tape {
         kind: Kind,
     ) -> Storage {
         let bytes = self.possible(bytes, shape, name);
-        if bytes > 0 && kind != Kind::Workspace && self.works() {
+        if bytes > 0 && kind != Kind::Workspace && !self.0.in_hook.get() && self.works() {
             self.launch(self.kernel(name, Class::Pointwise, dtype, [bytes, bytes]));
         }
         let id = (bytes > 0 && !self.0.stopped.get()).then(|| {

@@ -136,6 +136,38 @@ pub enum CollectiveKind {
     Receive,
 }
 
+/// Work beside the computation, on streams of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Beside {
+    /// Sum of a buffer over all GPUs.
+    AllReduce,
+    /// Concatenation of the parts of all GPUs.
+    AllGather,
+    /// Sum over all GPUs, of which each gets its part.
+    ReduceScatter,
+    /// A kernel that reads and writes so many bytes in total.
+    Copy,
+    /// A copy from the host.
+    ToDevice,
+    /// A copy to the host.
+    ToHost,
+}
+
+/// A piece of [work beside the computation](Beside).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Transfer {
+    /// What it does.
+    pub work: Beside,
+    /// Bytes of the buffer that each GPU has in the end, or at the start of a reduce-scatter.
+    pub bytes: u64,
+    /// Its number in the recording, from 1.
+    pub number: u32,
+    /// True if it begins once everything that was issued before is computed; else it may begin at once.
+    pub follows: bool,
+    /// Number of another piece that it waits for, 0 for none.
+    pub after: u32,
+}
+
 /// Host ops other than launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HostOp {
@@ -166,6 +198,21 @@ pub enum HostOp {
         /// True for backward.
         gradient: bool,
     },
+    /// A library's Python around the operations of a step runs so many times: a hook, by its name in the host's pace. An
+    /// optimizer's step that began before is over.
+    Hook(&'static str, u32),
+    /// A hook's kernel on the stream of the computation: type, bytes read and bytes written. Its launch is part of the hook.
+    Copied(DType, [u64; 2]),
+    /// Work beside the computation is issued.
+    Beside(Transfer),
+    /// What was issued so far gets this number, as if it were a piece of work beside the computation.
+    Event(u32),
+    /// The computation waits for work beside it with this number.
+    Join(u32),
+    /// The host waits for work beside the computation with this number.
+    Await(u32),
+    /// The host computes something of so many elements, by its name in the host's pace.
+    OnHost(&'static str, u64),
     /// An optimizer's step begins.
     Step(&'static str),
     /// An optimizer processes one parameter; true if it is a matrix.
@@ -251,6 +298,89 @@ impl Tape {
         let result = f();
         self.0.working.set(before);
         result
+    }
+
+    /// Runs what a library does around operations: memory that it makes stands for no kernels, which are noted one by one.
+    pub(crate) fn in_hook<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.0.in_hook.replace(true);
+        let result = f();
+        self.0.in_hook.set(before);
+        result
+    }
+
+    /// Notes that a hook runs so many times.
+    pub(crate) fn hook(&self, name: &'static str, times: usize) {
+        if times > 0 {
+            self.host_op(HostOp::Hook(name, times as u32));
+        }
+    }
+
+    /// Notes a hook's kernel on the stream of the computation.
+    pub(crate) fn copied(&self, dtype: DType, bytes: [u64; 2]) {
+        if bytes != [0, 0] {
+            self.host_op(HostOp::Copied(dtype, bytes));
+        }
+    }
+
+    /// Notes work beside the computation, which begins once all that was issued is computed if it `follows`, and once the
+    /// piece `after` is done. Returns its number; without work, that of `after`.
+    pub(crate) fn beside(&self, (work, bytes): (Beside, u64), follows: bool, after: u32) -> u32 {
+        if bytes == 0 || !self.works() {
+            return after;
+        }
+        let number = self.next_transfer();
+        let transfer = Transfer {
+            work,
+            bytes,
+            number,
+            follows,
+            after,
+        };
+        self.host_op(HostOp::Beside(transfer));
+        number
+    }
+
+    /// Numbers what was issued so far, for work beside the computation that waits for it.
+    pub(crate) fn event(&self) -> u32 {
+        if !self.works() {
+            return 0;
+        }
+        let number = self.next_transfer();
+        self.host_op(HostOp::Event(number));
+        number
+    }
+
+    /// Notes that the computation waits for a piece of work beside it; 0 is none.
+    pub(crate) fn join(&self, number: u32) {
+        if number > 0 {
+            self.host_op(HostOp::Join(number));
+        }
+    }
+
+    /// Notes that the host waits for a piece of work beside the computation; 0 is none.
+    pub(crate) fn await_on_host(&self, number: u32) {
+        if number > 0 {
+            self.host_op(HostOp::Await(number));
+        }
+    }
+
+    /// Notes that the host computes something of so many elements.
+    pub(crate) fn on_host(&self, name: &'static str, elements: u64) {
+        if elements > 0 {
+            self.host_op(HostOp::OnHost(name, elements));
+        }
+    }
+
+    /// A collective that the computation waits for.
+    pub(crate) fn collective_at_once(&self, work: Beside, bytes: u64) {
+        let number = self.beside((work, bytes), true, 0);
+        self.join(number);
+    }
+
+    fn next_transfer(&self) -> u32 {
+        let number = self.0.transfers.get() + 1;
+        self.0.transfers.set(number);
+        number
     }
 
     /// Returns true if work is being recorded.

@@ -180,8 +180,7 @@ impl CostQuestion<'_> {
     }
 
     fn cost(&self, device: &Device, parallel: Option<Parallel>, clock: &Clock) -> Option<RunCost> {
-        let is_timed = parallel.is_none_or(|parallel| parallel.is_timed(self.setup)) && self.setup.is_timed();
-        if !is_timed {
+        if !self.setup.is_timed() {
             return None;
         }
         let gpu = device.gpu().unwrap_or_default();

@@ -9,8 +9,8 @@
 
 mod ddp;
 mod fsdp;
+mod recorded;
 mod replayer;
-mod tensor;
 #[cfg(test)]
 mod tests;
 mod ways;
@@ -21,9 +21,9 @@ use super::milliseconds::Milliseconds;
 use super::network::Network;
 use super::step::{StepTime, step};
 use ddp::Compression;
+pub use recorded::collective;
 use replayer::Replayer;
 pub use replayer::Traffic;
-pub use tensor::collective;
 use vramscope_engine::setup::{Parallel, Strategy};
 use vramscope_engine::simulate::{Recording, SimulateError, parallel_work};
 use vramscope_engine::tape::Gpu;
@@ -126,6 +126,7 @@ fn compressed(
         exposed: (last.total() - instant.total()).max(0.0),
         waiting: waits * last.without_update(),
         before: (setup.accum > 1 && !is_pipeline).then(|| match parallel.strategy {
+            _ if parallel.is_recorded_whole(setup) => earlier(recording, parallel, (costs, network)),
             // FSDP2 gathers and sums in each micro-batch of a loop.
             Strategy::Tensor | Strategy::Fsdp | Strategy::FsdpNoReshard => last.clone(),
             _ => step(recording, costs),
@@ -133,6 +134,17 @@ fn compressed(
         last,
         traffic,
     }
+}
+
+/// Time of a micro-batch before the last, with what the strategy does in it.
+fn earlier(recording: &Recording, parallel: &Parallel, (costs, network): (&Costs<'_>, &Network<'_>)) -> StepTime {
+    let work = &recording.work;
+    let mut replayer = Replayer::new(&recording.log, costs, network, parallel.world);
+    recorded::passes(
+        &mut replayer,
+        work.earlier().unwrap_or([work.forward(), work.backward()]),
+    );
+    replayer.done().0
 }
 
 fn play(
@@ -143,26 +155,29 @@ fn play(
 ) -> (StepTime, Traffic) {
     let sharded = costs.pace.sharded();
     let mut replayer = Replayer::new(&recording.log, costs, network, parallel.world);
+    let work = &recording.work;
+    let is_recorded = parallel.is_recorded_whole(setup) || parallel.is_in_parts();
     match parallel.strategy {
-        Strategy::Ddp | Strategy::DdpView => {
-            ddp::passes(&mut replayer, recording, parallel, compression);
-            replayer.update(recording.work.optimizer(), costs);
+        strategy if is_recorded => {
+            recorded::passes(&mut replayer, [work.forward(), work.backward()]);
+            // `DTensor`s have a pace of their own.
+            let of_update = match strategy == Strategy::Tensor || strategy.shards_parameters() {
+                true => &costs.with_pace(&sharded),
+                false => costs,
+            };
+            recorded::update(&mut replayer, work.optimizer(), of_update);
         }
         Strategy::Zero1 => {
             ddp::passes(&mut replayer, recording, parallel, compression);
             zero::update(&mut replayer, recording, parallel);
         }
-        Strategy::Fsdp | Strategy::FsdpNoReshard => {
+        strategy if strategy.shards_parameters() => {
             let sharded = costs.with_pace(&sharded);
             fsdp::step(&mut replayer, recording, (setup, parallel), &sharded);
         }
-        Strategy::Pipeline | Strategy::PipelineGpipe => tensor::step(&mut replayer, recording, costs),
-        // `parallel_work` refuses them.
-        Strategy::Fsdp1 | Strategy::Fsdp1NoReshard => {}
-        Strategy::Deepspeed0 | Strategy::Deepspeed1 | Strategy::Deepspeed2 | Strategy::Deepspeed3 => {}
-        Strategy::Tensor => {
-            let sharded = costs.with_pace(&sharded);
-            tensor::step(&mut replayer, recording, &sharded);
+        _ => {
+            ddp::passes(&mut replayer, recording, parallel, compression);
+            replayer.update(work.optimizer(), costs);
         }
     }
     replayer.done()

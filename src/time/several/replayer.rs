@@ -6,9 +6,10 @@ use super::super::network::Network;
 use super::super::step::StepTime;
 use super::super::tally::Tally;
 use super::super::timeline::{Lines, Phase, PhaseTime};
+use std::collections::HashMap;
 use vramscope_engine::dtype::DType;
 use vramscope_engine::tape::log::Log;
-use vramscope_engine::tape::work::{Class, Launch, WorkItem};
+use vramscope_engine::tape::work::{Beside, Class, Launch, Transfer, WorkItem};
 
 /// Communication of a GPU in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -46,6 +47,8 @@ pub(super) struct Replayer<'a, 'c> {
     time: PhaseTime,
     tally: Tally,
     traffic: Traffic,
+    /// Ends of the numbered work beside the computation.
+    ends: HashMap<u32, f64>,
 }
 
 impl<'a, 'c> Replayer<'a, 'c> {
@@ -63,6 +66,7 @@ impl<'a, 'c> Replayer<'a, 'c> {
             time: PhaseTime::default(),
             tally: Tally::default(),
             traffic: Traffic::default(),
+            ends: HashMap::new(),
         }
     }
 
@@ -163,6 +167,41 @@ impl<'a, 'c> Replayer<'a, 'c> {
             self.traffic.host_bytes += bytes as f64;
         }
         *engine
+    }
+
+    /// Runs recorded work beside the computation.
+    pub fn beside(&mut self, transfer: &Transfer) {
+        let issued = if transfer.follows {
+            self.computed()
+        } else {
+            self.issued()
+        };
+        let ready = issued.max(self.end_of(transfer.after));
+        let bytes = transfer.bytes;
+        let done = match transfer.work {
+            Beside::AllReduce => self.collective(Collective::AllReduce, bytes as f64, ready),
+            Beside::AllGather => self.collective(Collective::AllGather, bytes as f64, ready),
+            Beside::ReduceScatter => self.collective(Collective::ReduceScatter, bytes as f64, ready),
+            Beside::ToDevice => self.transfer(Way::ToDevice, std::iter::once(bytes), ready),
+            Beside::ToHost => self.transfer(Way::ToHost, std::iter::once(bytes), ready),
+            Beside::Copy => {
+                let halves = [bytes - bytes / 2, bytes / 2];
+                let seconds = self.copy_beside("copy beside the computation", DType::Bf16, halves);
+                self.communication = self.communication.max(ready) + seconds;
+                self.communication
+            }
+        };
+        self.ends.insert(transfer.number, done);
+    }
+
+    /// Notes the time at which everything issued so far is computed.
+    pub fn event(&mut self, number: u32) {
+        self.ends.insert(number, self.computed());
+    }
+
+    /// End of numbered work; 0 of work in an earlier phase that was not played.
+    pub fn end_of(&self, number: u32) -> f64 {
+        self.ends.get(&number).copied().unwrap_or(0.0)
     }
 
     /// Makes the GPU wait until `done`.

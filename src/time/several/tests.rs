@@ -55,6 +55,77 @@ fn each_strategy_sends_what_its_formula_says() {
 }
 
 #[test]
+fn what_hooks_send_is_what_their_formula_says() {
+    let all = 1_235_814_400.0 * 2.0;
+    let table = f64::from(128_256 * 2_048) / 1_235_814_400.0;
+    for (strategy, times) in [
+        (r#""strategy": "deepspeed0""#, 1.0),
+        // An all-reduce of gradients, and a gather of parameters.
+        (r#""strategy": "deepspeed1", "zero": {"overlap_comm": true}"#, 1.5),
+        (r#""strategy": "deepspeed2""#, 1.5),
+        // The root keeps the table, which is the head too, from forward to backward.
+        (r#""strategy": "fsdp1""#, 1.5 - 0.5 * table),
+        (r#""strategy": "fsdp1_no_reshard""#, 1.0),
+        (r#""strategy": "fsdp", "trainer": "transformers""#, 1.5 - 0.5 * table),
+    ] {
+        let traffic = parallel_time(&llama(strategy), NVLINK).traffic;
+        let sent = traffic.bytes / all;
+        assert!((sent / times - 1.0).abs() < 0.01, "{strategy}: {sent}");
+    }
+}
+
+#[test]
+fn stage_3_gathers_again_what_it_does_not_keep() {
+    let sent = |zero: &str| {
+        let strategy = format!(r#""strategy": "deepspeed3", "zero": {{{zero}}}"#);
+        parallel_time(&llama(&strategy), NVLINK).traffic.bytes / (1_235_814_400.0 * 2.0)
+    };
+    let released = sent(r#""stage3_max_reuse_distance": 0"#);
+    let kept = sent(r#""stage3_max_reuse_distance": 9000000000"#);
+    // A gather and a reduce-scatter; and a second gather of what was released, which the table is not: it is the head too.
+    assert!((1.25..1.5).contains(&released), "{released}");
+    assert!(kept < released, "{kept}");
+}
+
+#[test]
+fn a_reduction_beside_backward_is_hidden_where_the_gpu_decides() {
+    let stage2 = |overlaps: bool| {
+        let zero = format!(r#""strategy": "deepspeed2", "zero": {{"overlap_comm": {overlaps}}}"#);
+        parallel_time(&llama(&zero).replace(r#""batch": 2"#, r#""batch": 16"#), 100e9)
+    };
+    let [hidden, exposed] = [true, false].map(stage2);
+    assert!((hidden.traffic.bytes - exposed.traffic.bytes).abs() < 1.0);
+    assert!(hidden.exposed < exposed.exposed, "{hidden:?} {exposed:?}");
+}
+
+#[test]
+fn stage_2_reduces_in_each_micro_batch_and_stage_1_in_the_last() {
+    let before = |stage: u64, bytes_per_s: f64| {
+        let strategy = format!(r#""strategy": "deepspeed{stage}", "accum": 4"#);
+        let time = parallel_time(&llama(&strategy), bytes_per_s);
+        time.before.expect("there are some").without_update()
+    };
+    assert!(before(2, 10e9) > 1.5 * before(2, NVLINK));
+    assert!((before(1, 10e9) / before(1, NVLINK) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn deepspeed_on_the_host_copies_gradients_there_and_parameters_back() {
+    let of = |offload: &str| {
+        let strategy = format!(r#""strategy": "deepspeed2", "offload": "{offload}""#);
+        parallel_time(&llama(&strategy), NVLINK)
+    };
+    let (here, offloaded) = (
+        parallel_time(&llama(r#""strategy": "deepspeed2""#), NVLINK),
+        of("optimizer"),
+    );
+    // Half of the gradients in 4 bytes, half of the parameters in 2.
+    let moved = offloaded.traffic.host_bytes / (1_235_814_400.0 / 2.0);
+    assert!((5.9..6.1).contains(&moved), "{moved}");
+    assert!(offloaded.last.total() > 5.0 * here.last.total());
+}
+
+#[test]
 fn backward_hides_what_a_fast_link_takes_and_waits_for_a_slow_one() {
     let ddp = llama(r#""strategy": "ddp""#);
     let (fast, slow) = (parallel_time(&ddp, NVLINK), parallel_time(&ddp, 10e9));

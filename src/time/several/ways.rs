@@ -20,7 +20,7 @@ use vramscope_engine::tape::work::{Class, Launch, WorkItem};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Way {
     /// `ddp`, `ddp_fp16` and `ddp_powersgd4` (gradients in 2 bytes, and as factors of rank 4), `zero1`,
-    /// `fsdp_no_reshard` (ZeRO-2), `fsdp` (ZeRO-3), `tensor` or `pipeline`.
+    /// `fsdp_no_reshard` (ZeRO-2), `fsdp` (ZeRO-3), `tensor` or `pipeline`; of a run of DeepSpeed or FSDP1 its own strategy's.
     pub name: &'static str,
     /// Milliseconds of a step over all GPUs.
     pub step_ms: f64,
@@ -36,8 +36,8 @@ pub struct Way {
 
 /// All strategies that this setup could use, fastest first.
 ///
-/// Data parallel strategies are simulated. If the setup itself uses tensor or pipeline parallelism, that strategy alone
-/// is simulated. Otherwise tensor and pipeline parallelism follow the formulas of their papers over the simulated
+/// Data parallel strategies are simulated. If the setup itself uses tensor or pipeline parallelism, DeepSpeed, FSDP1, or FSDP2
+/// under a trainer, that strategy alone is simulated. Otherwise tensor and pipeline parallelism follow the formulas of their papers over the simulated
 /// kernels, with equal blocks and no overlap:
 ///
 /// - tensor: each kernel of a block does its share of the work, including sequence parallelism, and each block gathers
@@ -63,12 +63,12 @@ pub fn ways(
             bubble: parallel_time.waiting / (parallel_time.waiting + parallel_time.last.without_update()),
         }
     };
-    // The recording covers one GPU's part of the model, so other strategies cannot be derived from it.
-    if parallel.is_in_parts() {
-        let name = if parallel.strategy.is_pipeline() {
-            "pipeline"
-        } else {
-            "tensor"
+    // The recording covers one GPU's part of the model, or has what the strategy does among its work, so other strategies cannot
+    // be derived from it.
+    if parallel.is_in_parts() || parallel.is_recorded_whole(setup) {
+        let name = match parallel.strategy {
+            strategy if strategy.is_pipeline() => "pipeline",
+            strategy => strategy.name(),
         };
         return vec![simulated(name, parallel, Compression::None)];
     }
@@ -82,7 +82,9 @@ pub fn ways(
         ("fsdp", Strategy::Fsdp, Compression::None),
     ] {
         let parallel = Parallel { strategy, ..*parallel };
-        if !can_share(setup, &parallel) {
+        // It is recorded with what it sends.
+        let communicates = setup.optim.communicates() && strategy.shards_parameters();
+        if communicates || !can_share(setup, &parallel) {
             continue;
         }
         out.push(simulated(name, &parallel, compression));

@@ -27,12 +27,13 @@ def meter(marks):
     from transformers import TrainerCallback
     class Meter(TrainerCallback):
         def on_step_begin(self, a, s, c, **k):
-            torch.cuda.synchronize(); self.before = torch.cuda.memory_allocated(); torch.cuda.reset_peak_memory_stats()
+            torch.cuda.synchronize(); self.began = time.perf_counter(); self.before = torch.cuda.memory_allocated(); torch.cuda.reset_peak_memory_stats()
         def on_pre_optimizer_step(self, a, s, c, **k):
             self.peak_fb = torch.cuda.max_memory_allocated(); self.after_backward = torch.cuda.memory_allocated(); torch.cuda.reset_peak_memory_stats()
         def on_optimizer_step(self, a, s, c, **k): self.peak_opt = torch.cuda.max_memory_allocated()
         def on_step_end(self, a, s, c, **k):
-            marks.append(dict(before=self.before, peak_fb=self.peak_fb, after_backward=self.after_backward, peak_opt=max(self.peak_opt, torch.cuda.max_memory_allocated()), end=torch.cuda.memory_allocated()))
+            torch.cuda.synchronize(); ms = round((time.perf_counter() - self.began) * 1e3, 2)
+            marks.append(dict(ms=ms, before=self.before, peak_fb=self.peak_fb, after_backward=self.after_backward, peak_opt=max(self.peak_opt, torch.cuda.max_memory_allocated()), end=torch.cuda.memory_allocated()))
     return Meter()
 
 def settled(r, marks):

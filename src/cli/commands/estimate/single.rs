@@ -41,8 +41,7 @@ impl Estimate {
             names,
         } = self.ready(format)?;
         standing.left_out.extend(samples.as_ref().and_then(Samples::left_out));
-        let timed = setup.is_timed() && parallel.is_none_or(|parallel| parallel.is_timed(&setup));
-        let clock = clock.filter(|_| timed);
+        let clock = clock.filter(|_| setup.is_timed());
         let (mut report, time) = match &clock {
             Some(clock) => {
                 let sources = clock.sources();

@@ -80,14 +80,14 @@ fn recorded(
     check::check(model, setup)?;
     let base = base(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        return deepspeed::record(model, (&base, setup, parallel), gpu);
+        return deepspeed::record(model, (&base, setup, parallel), (gpu, notes));
     }
     let recording = record_named(model, (&base, setup), (parallel, gpu), notes)?;
     Ok(of_one(recording, (setup, parallel)))
 }
 
-/// Returns the run of one of several GPUs of which [`work_of_one`] recorded a step; FSDP2's is recorded anew, since that step
-/// is without what it gathers.
+/// Returns the run of one of several GPUs of which [`work_of_one`] recorded a step; that of FSDP2 in a loop is recorded anew,
+/// since that step is without what it gathers.
 ///
 /// # Errors
 /// If the strategy is not simulated for what was recorded.
@@ -97,7 +97,8 @@ pub(super) fn of_recorded(
     (recording, gpu): (Recording, Gpu),
 ) -> Result<Recording, SimulateError> {
     let updates_its_own = parallel.strategy == Strategy::Zero1 && !zero::is_rewritten(setup.optim);
-    match parallel.strategy.shards_parameters() || updates_its_own {
+    let is_without = parallel.strategy.shards_parameters() && !parallel.is_recorded_whole(setup);
+    match is_without || updates_its_own {
         true => record_parallel(model, setup, parallel, gpu),
         false => Ok(of_one(recording, (setup, parallel))),
     }
@@ -112,8 +113,8 @@ fn of_one(recording: Recording, (setup, parallel): (&Setup, &Parallel)) -> Recor
     }
 }
 
-/// Records kernels and host ops in a step of a single GPU as one of several would run it, without those that the
-/// strategy adds.
+/// Records kernels and host ops in a step as one of several GPUs runs it. What the strategy adds is among them where it is
+/// recorded whole ([`Parallel::is_recorded_whole`]).
 ///
 /// # Errors
 /// Returns the errors of [`simulate_parallel`].
@@ -125,15 +126,9 @@ pub fn work_of_one(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) 
     };
     let base = base(model, setup, parallel)?;
     if parallel.strategy.is_deepspeeds() {
-        return Err(why::deepspeed_time());
+        return deepspeed::record(model, (&base, setup, parallel), (gpu, notes));
     }
-    if parallel.strategy.is_fsdp1() {
-        return Err(why::fsdp1_time());
-    }
-    if !parallel.is_timed(setup) {
-        return Err(why::fsdp_time());
-    }
-    if parallel.strategy.shards_parameters() {
+    if !parallel.is_recorded_whole(setup) && parallel.strategy.shards_parameters() {
         return record_shared(model, &base, gpu, (notes, share(parallel)), None);
     }
     record_named(model, (&base, setup), (parallel, gpu), notes)
@@ -316,7 +311,6 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     }
     match setup.optim {
         Optimizer::AdafactorTorch if strategy.shards_parameters() => return Err(why::fsdp_adafactor_torch()),
-        Optimizer::Muon if strategy.shards_parameters() => return Err(why::fsdp_muon()),
         Optimizer::Muon if strategy.is_fsdp1() => return Err(why::flat_muon()),
         _ => {}
     }

@@ -4,9 +4,14 @@ use crate::tape::dims::Dims;
 
 /// Elements of the largest shard of a tensor: its first dimension is cut (`torch.chunk`).
 pub fn shard(shape: &Dims, world: u64) -> u64 {
-    if shape.is_empty() {
-        return shape.numel();
+    shape_of_shard(shape, world).numel()
+}
+
+/// Shape of the largest shard of a tensor.
+pub(super) fn shape_of_shard(shape: &Dims, world: u64) -> Dims {
+    let mut part = *shape;
+    if let Some(first) = part.first_mut() {
+        *first = first.div_ceil(world);
     }
-    let first = shape[0].max(1);
-    first.div_ceil(world) * (shape.numel() / first)
+    part
 }

@@ -46,7 +46,6 @@ pub fn Options() -> impl IntoView {
     });
     let is_deepspeeds = Memo::new(move |_| strategy.get().is_deepspeeds() || store.has(Key::Zero));
     let has_buckets = Memo::new(move |_| has_buckets(strategy.get()) || store.has(Key::Bucket));
-    let is_timed = Memo::new(move |_| !strategy.get().is_deepspeeds());
     view! {
         <Show when=move || mp.get()>
             <Switch key=Key::Mp />
@@ -60,8 +59,6 @@ pub fn Options() -> impl IntoView {
         <Show when=move || is_deepspeeds.get()>
             <Entry key=Key::Zero placeholder="reduce_bucket_size=2e8" />
         </Show>
-        <Show when=move || is_timed.get()>
-            <Entry key=Key::Link placeholder="auto" />
-        </Show>
+        <Entry key=Key::Link placeholder="auto" />
     }
 }

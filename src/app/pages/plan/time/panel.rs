@@ -41,8 +41,6 @@ pub fn TimePanel() -> impl IntoView {
             Some(Err(why)) => {
                 let words = match why {
                     NoTime::Card(card) => t_string!(i18n, time.no_card, card = card),
-                    NoTime::DeepSpeed => t_string!(i18n, time.no_deepspeed).to_owned(),
-                    NoTime::Sharded => t_string!(i18n, time.no_sharded).to_owned(),
                     NoTime::Compiled => t_string!(i18n, time.no_compiled).to_owned(),
                     NoTime::Generates => t_string!(i18n, time.no_generation).to_owned(),
                 };

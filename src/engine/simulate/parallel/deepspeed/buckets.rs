@@ -2,7 +2,9 @@
 
 use super::group::{Group, Groups, part_of};
 use super::host::Host;
+use crate::dtype::DType;
 use crate::tape::log::StorageId;
+use crate::tape::work::Beside;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// The buffers of a backward, and what is in them.
@@ -38,6 +40,8 @@ pub(super) struct Buckets {
     pub is_boundary: bool,
     /// Storages that are made on the stream of reductions, which DeepSpeed has if they overlap backward.
     pub streams: Vec<(StorageId, u32)>,
+    /// Number of the last work that reduces or keeps gradients.
+    reduction: u32,
 }
 
 /// Stream of reductions that overlap backward.
@@ -71,6 +75,7 @@ impl Buckets {
             host: None,
             is_boundary: true,
             streams: Vec::new(),
+            reduction: 0,
         }
     }
 
@@ -100,9 +105,12 @@ impl Buckets {
         if self.elements + elements > self.size {
             self.reduce(t, groups);
         }
+        t.hook("deepspeed gradient", 1);
         if !self.is_contiguous {
             // It stays where it is.
         } else if elements <= self.size {
+            let bytes = elements * groups.dtype().width();
+            t.copied(groups.dtype(), [bytes, bytes]);
             param.clear_grad();
             self.moved[at] = true;
         } else if self.host.is_some() {
@@ -120,10 +128,16 @@ impl Buckets {
         if self.waiting.is_empty() {
             return;
         }
+        t.hook("deepspeed bucket", 1);
+        // The computation waits for the reduction before (`wait_stream`).
+        t.join(std::mem::take(&mut self.reduction));
         if !self.is_contiguous {
             return self.reduce_apart(t, groups);
         }
         self.average(t, groups);
+        let own = self.waiting.iter().filter(|&&at| groups.is_own(at));
+        let own = own.map(|&at| groups.own_elements(at)).sum::<u64>();
+        self.kept(t, groups, own);
         for at in std::mem::take(&mut self.waiting) {
             let own = groups.is_own(at);
             if own && self.host.is_some() {
@@ -138,6 +152,34 @@ impl Buckets {
             }
         }
         self.elements = 0;
+    }
+
+    /// Notes a kernel on the stream of reductions, which is the computation's if they do not overlap backward.
+    fn copy(&mut self, t: &Tape, groups: &Groups, bytes: u64) {
+        match self.count > 1 {
+            true => self.reduction = t.beside((Beside::Copy, bytes), true, 0),
+            false => t.copied(groups.dtype(), [bytes / 2, bytes / 2]),
+        }
+    }
+
+    /// Notes that so many of this GPU's gradients are copied to where they are kept, or handed to the host in fp32.
+    fn kept(&mut self, t: &Tape, groups: &Groups, elements: u64) {
+        match self.host.is_some() && self.is_boundary {
+            true => {
+                let bytes = elements * DType::F32.width();
+                self.reduction = t.beside((Beside::ToHost, bytes), true, self.reduction);
+            }
+            false => self.copy(t, groups, 2 * elements * groups.dtype().width()),
+        }
+    }
+
+    /// Notes that the host waits for all reductions, if they overlap backward.
+    pub fn settle(&mut self, t: &Tape) {
+        let last = std::mem::take(&mut self.reduction);
+        if self.count > 1 || self.host.is_some() {
+            t.await_on_host(last);
+        }
+        t.join(last);
     }
 
     /// `buffered_reduce_fallback`: gradients that lie apart are summed in one copy over all GPUs, each of which has them then;
@@ -190,6 +232,16 @@ impl Buckets {
 
     /// Sums tensors over all GPUs in one copy; a single tensor is summed in place.
     fn sum(&mut self, t: &Tape, groups: &Groups, elements: &[u64]) {
+        let bytes = elements.iter().sum::<u64>() * groups.dtype().width();
+        // It is divided, copied together and back.
+        let passes = if elements.len() > 1 { 3 } else { 1 };
+        self.copy(t, groups, 2 * passes * bytes);
+        if groups.world > 1 {
+            self.reduction = t.beside((Beside::AllReduce, bytes), true, self.reduction);
+        }
+        if self.count == 1 {
+            t.join(std::mem::take(&mut self.reduction));
+        }
         if elements.len() > 1 {
             let copy = t.empty([elements.iter().sum::<u64>()], groups.dtype(), "gradients to be summed");
             self.of_reduction(&copy);

@@ -106,6 +106,13 @@ impl Coordinator {
 
     /// `fetch_sub_module`.
     pub fn fetch(&mut self, t: &Tape, module: usize, is_forward: bool) {
+        t.hook(
+            match is_forward {
+                true => "deepspeed module forward",
+                false => "deepspeed module backward",
+            },
+            1,
+        );
         self.check(t, module);
         if !is_forward {
             self.active.retain(|&other| other != module);

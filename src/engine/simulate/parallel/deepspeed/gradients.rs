@@ -6,6 +6,7 @@ use super::values;
 use crate::dtype::DType;
 use crate::setup::Parallel;
 use crate::tape::log::StorageId;
+use crate::tape::work::Beside;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// Stream of reductions, which DeepSpeed has if they overlap backward.
@@ -38,6 +39,8 @@ pub(super) struct Gradients {
     dtype: DType,
     /// Storages made on another stream than the model's.
     pub streams: Vec<(StorageId, u32)>,
+    /// Number of the last work that reduces, keeps or hands over gradients.
+    reduction: u32,
 }
 
 impl Gradients {
@@ -67,6 +70,7 @@ impl Gradients {
             is_boundary: true,
             dtype,
             streams: Vec::new(),
+            reduction: 0,
         }
     }
 
@@ -79,6 +83,7 @@ impl Gradients {
         }
         if self.bucket.is_some() && self.elements + shard.elements <= self.size {
             shard.param.clear_grad();
+            self.copy(t, 2 * shard.elements * self.dtype.width());
         }
         self.elements += shard.elements;
         self.waiting.push(at);
@@ -90,6 +95,7 @@ impl Gradients {
             return;
         }
         let mut waiting = std::mem::take(&mut self.waiting);
+        t.hook("deepspeed scatter", 1);
         let averaged = match self.bucket.is_some() && self.elements <= self.size && !self.scatters {
             true => self.all_reduced(t, shards, &waiting),
             false => {
@@ -98,6 +104,8 @@ impl Gradients {
             }
         };
         self.elements = 0;
+        let parts = waiting.iter().map(|&at| shards.list[at].part).sum::<u64>();
+        self.keep(t, parts);
         let mut last = None;
         for &at in &waiting {
             let shard = &shards.list[at];
@@ -108,6 +116,49 @@ impl Gradients {
             shard.param.clear_grad();
         }
         drop((last, averaged));
+    }
+
+    /// Notes a kernel on the stream of reductions, which is the computation's if they do not overlap backward.
+    fn copy(&mut self, t: &Tape, bytes: u64) {
+        match self.overlaps {
+            true => self.reduction = t.beside((Beside::Copy, bytes), true, 0),
+            false => t.copied(self.dtype, [bytes / 2, bytes / 2]),
+        }
+    }
+
+    /// Notes a sum over all GPUs of a buffer of so many elements, which is divided first.
+    fn sum(&mut self, t: &Tape, work: Beside, elements: u64) {
+        let bytes = elements * self.dtype.width();
+        self.copy(t, 2 * bytes);
+        if self.world > 1 {
+            self.reduction = t.beside((work, bytes), !self.overlaps, self.reduction);
+        }
+        if !self.overlaps {
+            t.join(self.reduction);
+        }
+    }
+
+    /// `partition_grads`: notes that this GPU's parts are copied to where they are kept, or added to what is there; what the host
+    /// keeps comes back to be added to, and goes there in fp32 too at the end of a step.
+    fn keep(&mut self, t: &Tape, elements: u64) {
+        let bytes = elements * self.dtype.width();
+        if self.flat.is_some() {
+            let passes = if self.passes > 1 { 3 } else { 2 };
+            return self.copy(t, passes * bytes);
+        }
+        let mut last = t.beside((Beside::ToHost, bytes), !self.overlaps, self.reduction);
+        last = t.beside((Beside::ToDevice, bytes), false, last);
+        if self.is_boundary {
+            last = t.beside((Beside::ToHost, elements * DType::F32.width()), false, last);
+        }
+        self.reduction = last;
+    }
+
+    /// `independent_gradient_partition_epilogue`: the host waits for all reductions.
+    pub fn settle(&mut self, t: &Tape) {
+        let last = std::mem::take(&mut self.reduction);
+        t.await_on_host(last);
+        t.join(last);
     }
 
     /// Copies a part of a gradient to the host by way of another copy on the GPU; at the end of a step after its norm is
@@ -174,6 +225,7 @@ impl Gradients {
 
     /// `__avg_scatter_contiguous_grads`: the bucket, multiplied by 1, and parts that are filled up with zeros.
     fn all_reduced(&mut self, t: &Tape, shards: &Shards, waiting: &[usize]) -> Vec<Tensor> {
+        self.sum(t, Beside::AllReduce, self.elements);
         let mut made = Vec::new();
         if self.world > 1 {
             made.push(t.empty([self.elements], self.dtype, "averaged gradients"));
@@ -192,6 +244,7 @@ impl Gradients {
         if let [only] = waiting
             && of(*only).0.is_multiple_of(self.world)
         {
+            self.sum(t, Beside::ReduceScatter, of(*only).0);
             return Vec::new();
         }
         let mut paddings = Vec::new();
@@ -211,6 +264,8 @@ impl Gradients {
             .collect();
         let all = waiting.iter().map(|&at| of(at).1).sum::<u64>() * self.world;
         let together = t.empty([all], self.dtype, "gradients to be summed");
+        self.copy(t, 2 * all * self.dtype.width());
+        self.sum(t, Beside::ReduceScatter, all);
         self.note(&paddings);
         self.note(std::slice::from_ref(&together));
         drop((paddings, cast));

@@ -17,6 +17,8 @@ pub(super) struct Groups {
     group_of: Vec<usize>,
     /// The groups.
     pub list: Vec<Group>,
+    /// Number of GPUs.
+    pub world: u64,
 }
 
 /// One group's flat buffer.
@@ -40,6 +42,7 @@ impl Groups {
             offsets: Vec::new(),
             group_of: Vec::new(),
             list: Vec::new(),
+            world,
         };
         for params in groups {
             out.add(params, world, round_robin);

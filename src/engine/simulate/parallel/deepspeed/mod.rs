@@ -26,7 +26,7 @@ pub(super) use refuse::refuse;
 
 use super::super::check::check;
 use super::super::engine::{Engine, EngineOptimizer};
-use super::super::steps::{Recording, Trainer, record_trainer};
+use super::super::steps::{Notes, Recording, Trainer, record_trainer};
 use super::super::trl::ReferenceModel;
 use super::super::{SimulateError, unshared as why};
 use super::leaves_pixels;
@@ -87,10 +87,13 @@ fn made_types(given: &Setup, low: DType) -> [Option<DType>; 2] {
 pub(super) fn record(
     model: &Model,
     (setup, given, parallel): (&Setup, &Setup, &Parallel),
-    gpu: Gpu,
+    (gpu, notes): (Gpu, Notes),
 ) -> Result<Recording, SimulateError> {
     check(model, setup)?;
     let tape = Tape::roomy(gpu);
+    if notes.work {
+        tape.write_work();
+    }
     tape.set_in_launch(true);
     let low = setup.precision.weights();
     let is_made_in_parts = is_made_in_parts(setup, parallel);
@@ -147,7 +150,12 @@ fn initialize(
     let boundary = is_boundary.clone();
     let mut watcher = None;
     let optimizer: Rc<RefCell<dyn EngineOptimizer>> = match parallel.strategy {
-        Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(t, client, setup.clip, boundary))),
+        Strategy::Deepspeed0 => Rc::new(RefCell::new(Plain::new(
+            t,
+            client,
+            (setup.clip, parallel.world),
+            boundary,
+        ))),
         Strategy::Deepspeed3 => {
             let partitioned = Partitioned::new(t, (params, client, made), reference, (setup, parallel), boundary);
             watcher = Some(partitioned.watcher());

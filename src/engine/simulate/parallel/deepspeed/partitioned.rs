@@ -17,6 +17,7 @@ use crate::dtype::DType;
 use crate::optim::Optimizer;
 use crate::setup::{Freeze, Parallel};
 use crate::tape::log::StorageId;
+use crate::tape::work::Beside;
 use crate::tape::{Tape, Tensor};
 
 /// Parameters that are updated together (`sub_group_size`).
@@ -40,6 +41,8 @@ pub(super) struct Partitioned {
     flat: Option<Tensor>,
     groups: Vec<SubGroup>,
     gradients: Gradients,
+    /// Name of the update in the host's pace.
+    update: &'static str,
     /// Norm of the last step's gradients, which the engine keeps.
     norm: Option<Tensor>,
     clips: bool,
@@ -110,6 +113,7 @@ impl Partitioned {
             flat,
             groups,
             gradients,
+            update: client.on_host(DType::F32),
             norm: None,
             clips: setup.clip,
             is_boundary,
@@ -153,10 +157,29 @@ impl Partitioned {
             if self.clips {
                 values::clip_double(t);
             }
+            values::scale_in_place(t, elements);
             optimizer.step(t);
+            values::narrow(t, elements, dtype);
             master.clear_grad();
         }
         held
+    }
+
+    /// Notes what the host does of an update: it scales gradients, updates, and narrows parameters, which go to the GPU unless
+    /// they stay.
+    fn update_on_host(&self, t: &Tape) {
+        // It reads norms first.
+        t.wait();
+        let shards = &self.watcher.coordinator.borrow().shards;
+        for group in &self.groups {
+            t.on_host("pass host element", 2 * group.elements());
+            t.on_host(self.update, group.elements());
+            if self.flat.is_some() {
+                let bytes = group.elements() * shards.of_trained().width();
+                let number = t.beside((Beside::ToDevice, bytes), true, 0);
+                t.await_on_host(number);
+            }
+        }
     }
 
     /// What tells the parameters of modules.
@@ -250,20 +273,28 @@ impl EngineOptimizer for Partitioned {
         let shards = &coordinator.shards;
         self.gradients.is_boundary = self.is_boundary.get();
         if let Some(at) = shards.list.iter().position(|shard| shard.param.is(param)) {
-            self.gradients.put(t, shards, at);
+            let gradients = &mut self.gradients;
+            t.in_hook(|| gradients.put(t, shards, at));
         }
     }
 
     fn after_backward(&mut self, t: &Tape) {
         let mut coordinator = self.watcher.coordinator.borrow_mut();
         self.gradients.is_boundary = self.is_boundary.get();
-        self.gradients.reduce(t, &coordinator.shards);
-        coordinator.release_leftovers(t);
+        let gradients = &mut self.gradients;
+        t.hook("deepspeed3 backward", 1);
+        t.in_hook(|| gradients.reduce(t, &coordinator.shards));
+        gradients.settle(t);
+        t.in_hook(|| coordinator.release_leftovers(t));
         self.watcher.forget();
     }
 
     fn step(&mut self, t: &Tape) {
-        self.watcher.coordinator.borrow_mut().shards.release_all(t);
+        {
+            let shards = &self.watcher.coordinator.borrow().shards;
+            values::begin_step(t, "deepspeed3", shards.trained().map(|at| &shards.list[at].param));
+        }
+        t.in_hook(|| self.watcher.coordinator.borrow_mut().shards.release_all(t));
         if self.watcher.coordinator.borrow().shards.of_trained() == DType::F16 {
             self.gradients.check_overflow(t);
         }
@@ -273,11 +304,12 @@ impl EngineOptimizer for Partitioned {
                 let groups: Vec<Vec<usize>> = self.groups.iter().map(params).collect();
                 self.gradients.sum_norms(t, &groups);
                 self.gradients.forget_norms();
+                self.update_on_host(t);
                 Vec::new()
             }
             false => self.update(t),
         };
-        self.watcher.coordinator.borrow_mut().shards.gather_persistent(t);
+        t.in_hook(|| self.watcher.coordinator.borrow_mut().shards.gather_persistent(t));
         drop(held);
     }
 

@@ -7,6 +7,7 @@ use super::super::super::engine::EngineOptimizer;
 use super::values;
 use crate::dtype::DType;
 use crate::optim::Optimizer;
+use crate::tape::work::{Beside, Class};
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// Elements of gradients that are summed at once (`MEMORY_OPT_ALLREDUCE_SIZE`).
@@ -20,11 +21,13 @@ pub(super) struct Plain {
     /// True if the client's optimizer updates parameters in fp32 itself.
     is_wide: bool,
     clips: bool,
+    /// Number of GPUs.
+    world: u64,
     is_boundary: Rc<Cell<bool>>,
 }
 
 impl Plain {
-    pub fn new(t: &Tape, client: &Optimizer, clips: bool, is_boundary: Rc<Cell<bool>>) -> Self {
+    pub fn new(t: &Tape, client: &Optimizer, (clips, world): (bool, u64), is_boundary: Rc<Cell<bool>>) -> Self {
         let is_wide = client.params().iter().all(|param| param.dtype() == DType::F32);
         let copy = |param: &Tensor| if is_wide { param.clone() } else { master(t, param) };
         let of_group = |group: &[Tensor]| group.iter().map(|param| (param.clone(), copy(param))).collect();
@@ -47,6 +50,7 @@ impl Plain {
             optimizer,
             is_wide,
             clips,
+            world,
             is_boundary,
         }
     }
@@ -68,6 +72,10 @@ fn master(t: &Tape, param: &Tensor) -> Tensor {
 }
 
 impl EngineOptimizer for Plain {
+    fn before_forward(&mut self, t: &Tape, _: bool) {
+        t.hook("deepspeed forward", 1);
+    }
+
     fn gradient(&mut self, _: &Tape, _: &Tensor) {}
 
     /// `buffered_allreduce_fallback`: copies of all gradients are summed over the GPUs, those that are missing as zeros.
@@ -75,6 +83,7 @@ impl EngineOptimizer for Plain {
         if !self.is_boundary.get() {
             return;
         }
+        t.hook("deepspeed backward", 1);
         let missing = self.params().filter(|param| param.grad().is_none());
         missing.for_each(|param| param.hold_gradient(t));
         let Some(dtype) = self.params().next().map(Tensor::dtype) else {
@@ -84,14 +93,15 @@ impl EngineOptimizer for Plain {
         for param in self.params() {
             (open, count) = (open + 1, count + param.numel());
             if count > BUCKET {
-                summed(t, open, (count, dtype));
+                summed(t, (open, self.world), (count, dtype));
                 (open, count) = (0, 0);
             }
         }
-        summed(t, open, (count, dtype));
+        summed(t, (open, self.world), (count, dtype));
     }
 
     fn step(&mut self, t: &Tape) {
+        values::begin_step(t, "deepspeed0", self.params());
         let gradients: Vec<Tensor> = self.params().filter_map(Tensor::grad).collect();
         if self.is_wide {
             if self.clips {
@@ -115,6 +125,8 @@ impl EngineOptimizer for Plain {
             }
         }
         self.optimizer.step(t);
+        self.params()
+            .for_each(|param| values::narrow(t, param.numel(), param.dtype()));
         let both = || self.groups.iter().flatten();
         both().for_each(|(_, master)| master.clear_grad());
         both().for_each(|(param, _)| param.clear_grad());
@@ -126,8 +138,16 @@ impl EngineOptimizer for Plain {
 }
 
 /// Sums gradients over all GPUs in one copy; a single gradient is summed in place.
-fn summed(t: &Tape, gradients: u64, (elements, dtype): (u64, DType)) {
-    if gradients > 1 {
-        drop(t.empty([elements], dtype, "gradients to be summed"));
+fn summed(t: &Tape, (gradients, world): (u64, u64), (elements, dtype): (u64, DType)) {
+    let bytes = elements * dtype.width();
+    let copy = (gradients > 1).then(|| t.empty([elements], dtype, "gradients to be summed"));
+    // They are divided, and copied back one by one.
+    t.launch(t.kernel("div_", Class::Pointwise, dtype, [bytes, bytes]));
+    if world > 1 {
+        t.collective_at_once(Beside::AllReduce, bytes);
+    }
+    if copy.is_some() {
+        t.hook("ddp copy", gradients as usize);
+        t.copied(dtype, [bytes, bytes]);
     }
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use crate::dtype::DType;
 use crate::setup::{Offload, Parallel};
 use crate::tape::log::{ScopeId, StorageId};
+use crate::tape::work::Beside;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// Whether a parameter is whole (`ZeroParamStatus`).
@@ -45,6 +46,8 @@ struct Gather {
     /// Memory into which all are gathered, one for each type, and from which each is copied; none if a single parameter's own
     /// memory is gathered into.
     buffers: Vec<Tensor>,
+    /// Number of the work that gathers them.
+    number: u32,
 }
 
 /// Stream of gathers, which DeepSpeed has if they overlap computing.
@@ -204,10 +207,33 @@ impl Shards {
                 of_type.into_iter().map(&mut gather).collect()
             }
         };
-        let gather = Rc::new(Gather { params, buffers });
+        let number = self.gathered(t, &params, !self.overlaps);
+        let gather = Rc::new(Gather {
+            params,
+            buffers,
+            number,
+        });
         for &at in &gather.params {
             self.list[at].status = Status::InFlight;
             self.list[at].gather = Some(gather.clone());
+        }
+    }
+
+    /// Notes the work that gathers parameters, behind what is computed if it `follows`, and returns its number.
+    fn gathered(&self, t: &Tape, params: &[usize], follows: bool) -> u32 {
+        t.hook("deepspeed gather", 1);
+        t.hook("deepspeed gathered parameter", params.len());
+        let parts = params
+            .iter()
+            .map(|&at| self.list[at].part * self.list[at].dtype.width());
+        let parts = parts.sum::<u64>();
+        let copied = match self.on_host {
+            true => t.beside((Beside::ToDevice, parts), follows, 0),
+            false => 0,
+        };
+        match self.world {
+            1 => copied,
+            world => t.beside((Beside::AllGather, parts * world), follows, copied),
         }
     }
 
@@ -216,12 +242,17 @@ impl Shards {
         let Some(gather) = self.list[at].gather.take() else {
             return;
         };
+        if self.list[gather.params[0]].status == Status::InFlight {
+            t.join(gather.number);
+        }
         for &of in &gather.params {
             if self.list[of].status != Status::InFlight {
                 continue;
             }
             if !gather.buffers.is_empty() {
                 self.take(t, of, self.list[of].elements);
+                let bytes = self.list[of].elements * self.list[of].dtype.width();
+                t.copied(self.list[of].dtype, [bytes, bytes]);
             }
             self.list[of].status = Status::Here;
         }
@@ -276,6 +307,13 @@ impl Shards {
 
     /// Gathers a parameter and waits for it (`param.all_gather()`).
     pub fn gather_at_once(&mut self, t: &Tape, at: usize) {
+        let number = self.gathered(t, &[at], true);
+        t.join(number);
+        self.make_whole(t, at);
+    }
+
+    /// Gives a parameter the memory of all of it.
+    fn make_whole(&mut self, t: &Tape, at: usize) {
         match self.world {
             1 => self.lend_whole(t, at),
             world => self.take(t, at, self.list[at].part * world),
@@ -303,7 +341,11 @@ impl Shards {
             (1, _) | (_, [_]) => Vec::new(),
             _ => self.copies(t, wanted),
         };
-        wanted.iter().for_each(|&at| self.gather_at_once(t, at));
+        if !wanted.is_empty() {
+            let number = self.gathered(t, wanted, true);
+            t.join(number);
+        }
+        wanted.iter().for_each(|&at| self.make_whole(t, at));
         if wanted.len() == 1 && self.world > 1 {
             drop(self.copies(t, wanted));
         }

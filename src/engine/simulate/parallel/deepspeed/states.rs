@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::super::engine::EngineOptimizer;
 use super::buckets::{Buckets, Form};
-use super::group::{Groups, master, part_of};
+use super::group::{Group, Groups, master, part_of};
 use super::host::Host;
 use super::values;
 use crate::Setup;
@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::optim::Optimizer;
 use crate::setup::{Parallel, Strategy};
 use crate::tape::log::StorageId;
+use crate::tape::work::Beside;
 use crate::tape::{Tape, Tensor};
 
 /// The optimizer around the client's.
@@ -25,6 +26,8 @@ pub(super) struct States {
     buckets: Buckets,
     /// This GPU's gradients of each group, summed over micro-batches; none before a step's first.
     gradients: Vec<Option<Vec<Tensor>>>,
+    /// Name of the update in the host's pace.
+    update: &'static str,
     /// Norm of the last step's gradients, which the engine keeps.
     norm: Option<Tensor>,
     /// True if each gradient is reduced as it is made.
@@ -34,6 +37,21 @@ pub(super) struct States {
 }
 
 impl States {
+    /// Reduces what waits at the end of a backward.
+    fn reduce_rest(&mut self, t: &Tape) {
+        self.buckets.is_boundary = self.is_boundary.get();
+        if !self.reduces_at_once {
+            for at in 0..self.groups.params.len() {
+                if self.groups.params[at].grad().is_some() {
+                    self.buckets.put(t, &self.groups, at);
+                }
+            }
+        }
+        self.buckets.reduce(t, &self.groups);
+        self.buckets.settle(t);
+        self.buckets.drop_others(&self.groups);
+    }
+
     pub fn new(
         t: &Tape,
         client: &Optimizer,
@@ -74,6 +92,7 @@ impl States {
         Self {
             buckets,
             gradients: vec![None; groups.list.len()],
+            update: client.on_host(DType::F32),
             norm: None,
             reduces_at_once: gradients || parallel.overlaps(),
             clips: setup.clip,
@@ -82,6 +101,28 @@ impl States {
             flat,
             masters,
         }
+    }
+
+    /// `all_gather_dp_groups`: gathers the updated parameters of each group.
+    fn gather(&self, t: &Tape) {
+        if self.groups.world > 1 {
+            let bytes = |group: &Group| group.part * self.groups.world * self.groups.dtype().width();
+            let groups = self.groups.list.iter();
+            groups.for_each(|group| t.collective_at_once(Beside::AllGather, bytes(group)));
+        }
+    }
+
+    /// Notes what the host does of an update: it scales gradients, updates, and narrows parameters, which go to the GPU.
+    fn update_on_host(&self, t: &Tape) {
+        // It reads norms first.
+        t.wait();
+        let passes = if self.clips { 2 } else { 1 };
+        for group in &self.groups.list {
+            t.on_host("pass host element", passes * group.part);
+            t.on_host(self.update, group.part);
+            t.collective_at_once(Beside::ToDevice, group.part * self.groups.dtype().width());
+        }
+        self.gather(t);
     }
 
     /// Returns true if gradients are reduced after this micro-batch.
@@ -104,12 +145,18 @@ impl States {
 }
 
 impl EngineOptimizer for States {
+    fn before_forward(&mut self, t: &Tape, _: bool) {
+        t.hook("deepspeed forward", 1);
+    }
+
     fn gradient(&mut self, t: &Tape, param: &Tensor) {
         let Some(at) = self.groups.index(param) else { return };
-        self.buckets.prepare(t, &self.groups);
-        self.buckets.is_boundary = self.is_boundary.get();
-        if self.reduces_at_once && self.reduces() {
-            self.buckets.put(t, &self.groups, at);
+        let puts = self.reduces_at_once && self.reduces();
+        let (buckets, groups) = (&mut self.buckets, &self.groups);
+        t.in_hook(|| buckets.prepare(t, groups));
+        buckets.is_boundary = self.is_boundary.get();
+        if puts {
+            t.in_hook(|| buckets.put(t, groups, at));
         }
     }
 
@@ -117,16 +164,8 @@ impl EngineOptimizer for States {
         if !self.reduces() {
             return;
         }
-        self.buckets.is_boundary = self.is_boundary.get();
-        if !self.reduces_at_once {
-            for at in 0..self.groups.params.len() {
-                if self.groups.params[at].grad().is_some() {
-                    self.buckets.put(t, &self.groups, at);
-                }
-            }
-        }
-        self.buckets.reduce(t, &self.groups);
-        self.buckets.drop_others(&self.groups);
+        t.hook("deepspeed backward", 1);
+        t.in_hook(|| self.reduce_rest(t));
         if self.buckets.host.is_some() {
             return self.buckets.release(&self.groups);
         }
@@ -157,8 +196,10 @@ impl EngineOptimizer for States {
     }
 
     fn step(&mut self, t: &Tape) {
+        values::begin_step(t, "deepspeed", self.groups.params.iter());
         if let Some(host) = &mut self.buckets.host {
-            return host.step(t, self.groups.list.len());
+            host.step(t, self.groups.list.len());
+            return self.update_on_host(t);
         }
         let mut parts: Vec<Vec<Tensor>> = Vec::new();
         for (group, gradients) in self.groups.list.iter().zip(&mut self.gradients) {
@@ -190,10 +231,13 @@ impl EngineOptimizer for States {
             drop((flat, parts));
             if self.clips {
                 values::clip(t);
+                values::scale_in_place(t, group.part);
             }
             optimizer.step(t);
+            values::narrow(t, group.part, self.groups.dtype());
             master.clear_grad();
         }
+        self.gather(t);
         drop((total, last));
     }
 

@@ -1,6 +1,7 @@
 //! Checks and norms of gradients, which take small tensors (`deepspeed/runtime/utils.py`).
 
 use crate::dtype::DType;
+use crate::tape::work::{Class, HostOp};
 use crate::tape::{Tape, Tensor};
 
 /// A single value.
@@ -25,9 +26,31 @@ fn is_finite(t: &Tape, count: u64, dtype: DType) -> Tensor {
 
 /// Reduction of all of `x` to one value, whose partial results have `accumulator` bytes.
 fn reduced(t: &Tape, x: &Tensor, (dtype, accumulator): (DType, u64), name: &'static str) -> Tensor {
+    let mark = t.work_mark();
     let out = value(t, dtype, name);
     t.in_reduction(x, &vec![true; x.dim()], accumulator);
+    let read = x.numel() * x.dtype().width();
+    t.ran_as(mark, (name, Class::Pointwise), x.dtype(), [read, dtype.width()], [0; 4]);
     out
+}
+
+/// Notes that an engine's step begins: its Python, and the small kernels that it launches for each parameter, take the time of
+/// an optimizer of this name.
+pub(super) fn begin_step<'a>(t: &Tape, name: &'static str, params: impl Iterator<Item = &'a Tensor>) {
+    t.host_op(HostOp::Step(name));
+    params.for_each(|param| t.host_op(HostOp::Parameter(name, param.dim() >= 2)));
+}
+
+/// `grad.mul_(1 / combined_scale)` of so many elements in fp32.
+pub(super) fn scale_in_place(t: &Tape, elements: u64) {
+    let bytes = elements * DType::F32.width();
+    t.launch(t.kernel("mul_", Class::Pointwise, DType::F32, [bytes, bytes]));
+}
+
+/// Copies so many parameters in fp32 to those that the model has.
+pub(super) fn narrow(t: &Tape, elements: u64, dtype: DType) {
+    let bytes = [DType::F32, dtype].map(|dtype| elements * dtype.width());
+    t.launch(t.kernel("to dtype", Class::Pointwise, DType::F32, bytes));
 }
 
 /// Gives a part of the parameters in fp32 its gradients, which lie in `flat`, or are a single one of `parts`: copied to fp32,
@@ -80,7 +103,9 @@ pub(super) fn look_for_overflow(t: &Tape, x: &Tensor) {
 
 /// `is_invalid_grad_norm(norm)`, which the host reads.
 pub(super) fn is_invalid(t: &Tape) -> Tensor {
-    are_invalid(t, 1, DType::F32)
+    let is_invalid = are_invalid(t, 1, DType::F32);
+    t.wait();
+    is_invalid
 }
 
 /// Whether any of so many norms is invalid.
@@ -222,5 +247,7 @@ pub(super) fn combined_doubles(t: &Tape, groups: u64) -> Tensor {
 
 /// `is_invalid_grad_norm(norm)` of a norm in double.
 pub(super) fn is_invalid_double(t: &Tape) -> Tensor {
-    are_invalid(t, 1, DType::F64)
+    let is_invalid = are_invalid(t, 1, DType::F64);
+    t.wait();
+    is_invalid
 }

@@ -91,7 +91,7 @@ impl Watcher {
         if is_traced {
             self.calls.clear();
         }
-        self.coordinator.borrow_mut().reset(t);
+        t.in_hook(|| self.coordinator.borrow_mut().reset(t));
         self.enters(t, 0);
         for at in 0..self.wrappers {
             self.enter(t, self.module(wrapper(at)), true);
@@ -114,7 +114,7 @@ impl Watcher {
 
     fn enter(&self, t: &Tape, module: usize, is_by_position: bool) {
         self.stack.borrow_mut().push(module);
-        t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true));
+        t.in_hook(|| t.in_scope(0, || self.coordinator.borrow_mut().fetch(t, module, true)));
         if !t.makes_graph() || !self.is_traced.get() {
             return;
         }
@@ -123,7 +123,7 @@ impl Watcher {
 
     fn leave(&self, t: &Tape, module: usize) {
         self.stack.borrow_mut().pop();
-        t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true));
+        t.in_hook(|| t.in_scope(0, || self.coordinator.borrow_mut().release(t, module, true)));
         if !t.makes_graph() || !self.is_traced.get() {
             return;
         }
@@ -135,7 +135,7 @@ impl Watcher {
     fn takes_unasked(&self, t: &Tape, at: usize) {
         let around = self.stack.borrow().last().copied().filter(|_| !t.is_in_backward());
         match around {
-            Some(around) => self.coordinator.borrow_mut().ask(t, at, around),
+            Some(around) => t.in_hook(|| self.coordinator.borrow_mut().ask(t, at, around)),
             None => self.missed.set(true),
         }
     }
@@ -201,7 +201,7 @@ impl ModuleWatcher for Watcher {
         let at = shards.position(|shard| shard.param.storage().same(x.storage()));
         let around = self.stack.borrow().last().copied();
         if let Some((at, around)) = at.zip(around) {
-            coordinator.ask(t, at, around);
+            t.in_hook(|| coordinator.ask(t, at, around));
         }
     }
 
@@ -220,11 +220,12 @@ impl ModuleWatcher for Watcher {
         self.stack.borrow_mut().clear();
         self.single.set(None);
         let (passed, turn) = self.calls.come_to(node)?;
-        t.in_scope(0, || match turn {
+        let act = || match turn {
             Turn::Into(module) => self.coordinator.borrow_mut().fetch(t, module, false),
             Turn::OutOf(module) => self.coordinator.borrow_mut().release(t, module, false),
             Turn::Past(_) | Turn::None => {}
-        });
+        };
+        t.in_hook(|| t.in_scope(0, act));
         Some(passed)
     }
 

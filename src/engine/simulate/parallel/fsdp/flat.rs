@@ -15,9 +15,10 @@ use super::plan::{Plan, ROOT, Wrapped};
 use super::{GATHER, REDUCE};
 use crate::Setup;
 use crate::dtype::DType;
-use crate::optim::Norms;
+use crate::optim::{Norms, Optimizer};
 use crate::setup::{Parallel, Strategy};
 use crate::tape::log::{ScopeId, StorageId};
+use crate::tape::work::Beside;
 use crate::tape::{Failure, Kind, ModuleWatcher, Tape, Tensor, Why};
 
 /// Stream of what is copied before a gather (`_pre_unshard_stream`).
@@ -61,6 +62,8 @@ struct Unit {
     place: Option<usize>,
     /// First node of the graph that its forward made.
     start: u64,
+    /// Number of the work that gathers it.
+    gather: u32,
 }
 
 /// A parameter as it is before it is wrapped.
@@ -89,6 +92,8 @@ struct Flat {
     sums: Cell<bool>,
     /// False before the first forward.
     has_run: Cell<bool>,
+    /// Number of the work that hands over or sums the last gradients.
+    reduction: Cell<u32>,
 }
 
 /// Wraps a model; the optimizer that is made then has its flat parameters.
@@ -152,6 +157,7 @@ pub(in super::super) fn wrap(
         offloads,
         sums: Cell::new(true),
         has_run: Cell::new(false),
+        reduction: Cell::new(0),
     });
     t.watch_modules(flat.clone());
     trainer.wrap(flat, true);
@@ -199,6 +205,7 @@ impl Unit {
             is_prefetched: false,
             place: None,
             start: 0,
+            gather: 0,
         }
     }
 
@@ -279,6 +286,14 @@ impl Flat {
         self.note(&whole, GATHER);
         drop(copy.take());
         let unit = &mut self.units.borrow_mut()[at];
+        let mut ready = 0;
+        if self.offloads {
+            ready = t.beside((Beside::ToDevice, elements * own.width()), false, ready);
+        }
+        if is_cast {
+            ready = t.beside((Beside::Copy, elements * (own.width() + dtype.width())), false, ready);
+        }
+        unit.gather = t.beside((Beside::AllGather, elements * self.world * dtype.width()), false, ready);
         unit.params.iter().for_each(|param| t.lend(param, &whole));
         unit.whole = Some(whole);
     }
@@ -323,6 +338,20 @@ impl Flat {
         }
         self.set(at, State::Forward);
         self.unshard(t, at);
+        {
+            let unit = &self.units.borrow()[at];
+            let is_cast = unit.shard.dtype() != unit.dtype;
+            t.hook(
+                if is_cast {
+                    "fsdp1 mp unit forward"
+                } else {
+                    "fsdp1 unit forward"
+                },
+                1,
+            );
+            t.hook("fsdp1 parameter forward", unit.params.len());
+            t.join(unit.gather);
+        }
         if !t.makes_graph() {
             return;
         }
@@ -370,6 +399,7 @@ impl Flat {
         if std::mem::take(&mut self.units.borrow_mut()[at].is_needed) && !self.units.borrow()[at].is_prefetched {
             self.unshard(t, at);
         }
+        t.join(self.units.borrow()[at].gather);
         self.prefetch(t, at);
     }
 
@@ -416,9 +446,22 @@ impl Flat {
         let flat = gradient(whole, dtype, "gradient of a flat parameter");
         drop(missing);
         params.iter().for_each(Tensor::clear_grad);
+        let bytes = whole * dtype.width();
+        t.hook(
+            match self.units.borrow()[at].shard.dtype() == dtype {
+                true => "fsdp1 unit backward",
+                false => "fsdp1 mp unit backward",
+            },
+            1,
+        );
+        t.hook("fsdp1 parameter backward", params.len());
+        t.copied(dtype, [bytes, bytes]);
         // Added to that of earlier micro-batches in place; autograd has the new one until this hook returns.
         let (flat, _new) = match self.units.borrow_mut()[at].gradient.take() {
-            Some(sum) => (sum, Some(flat)),
+            Some(sum) => {
+                t.copied(dtype, [2 * bytes, bytes]);
+                (sum, Some(flat))
+            }
             None => (flat, None),
         };
         self.set(at, State::PostBackward);
@@ -441,11 +484,28 @@ impl Flat {
             self.note(&shard, REDUCE);
         }
         drop((padded, flat));
+        self.reduce(t, (elements, is_padded), (dtype, own));
         self.units.borrow_mut()[at].saved = Some(shard);
     }
 }
 
 impl Flat {
+    /// Notes that a gradient, whose shards have so many elements, is padded, divided (`_div_if_needed`) and summed, and its shard
+    /// cast and handed over.
+    fn reduce(&self, t: &Tape, (elements, is_padded): (u64, bool), (dtype, own): (DType, DType)) {
+        let whole = elements * self.world * dtype.width();
+        let passes = 1 + u64::from(is_padded);
+        let divided = t.beside((Beside::Copy, 2 * passes * whole), true, 0);
+        let mut last = t.beside((Beside::ReduceScatter, whole), false, divided);
+        if own != dtype {
+            last = t.beside((Beside::Copy, elements * (dtype.width() + own.width())), false, last);
+        }
+        if self.offloads {
+            last = t.beside((Beside::ToHost, elements * own.width()), false, last);
+        }
+        self.reduction.set(last);
+    }
+
     /// Frees frozen units that backward has left (`_post_backward_reshard_only_hook`).
     fn free_left(&self, t: &Tape) {
         for at in self.left.take() {
@@ -463,25 +523,31 @@ impl Wrapper for Flat {
 
     fn before_forward(&self, t: &Tape) {
         if !self.has_run.replace(true) {
-            t.no_grad(|| self.begin_to_run(t));
+            t.in_hook(|| t.no_grad(|| self.begin_to_run(t)));
         }
         self.calls.clear();
-        t.no_grad(|| self.before_module(t, ROOT));
+        t.in_hook(|| t.no_grad(|| self.before_module(t, ROOT)));
     }
 
     fn after_forward(&self, t: &Tape) {
-        t.no_grad(|| self.after_module(t, ROOT));
+        t.in_hook(|| t.no_grad(|| self.after_module(t, ROOT)));
     }
 
     /// `_post_backward_final_callback`.
     fn after_backward(&self, t: &Tape) {
         let count = self.units.borrow().len();
-        t.no_grad(|| {
+        let leave_all = || {
             for at in 0..count {
                 self.after_backward_of(t, at);
             }
             self.free_left(t);
-        });
+        };
+        t.in_hook(|| t.no_grad(leave_all));
+        let last = self.reduction.take();
+        t.join(last);
+        if self.offloads {
+            t.await_on_host(last);
+        }
         for at in 0..count {
             let frees = self.frees_in_backward(at);
             self.reshard(t, at, frees);
@@ -505,6 +571,15 @@ impl Wrapper for Flat {
         Norms::EachAlone
     }
 
+    fn updates(&self, t: &Tape, optimizer: &Optimizer) {
+        if self.offloads {
+            let units = self.units.borrow();
+            for unit in units.iter().filter(|unit| unit.trains) {
+                t.on_host(optimizer.on_host(unit.shard.dtype()), unit.elements);
+            }
+        }
+    }
+
     fn streams(&self) -> Vec<(StorageId, u32)> {
         self.streams.borrow().clone()
     }
@@ -520,13 +595,13 @@ impl Flat {
 impl ModuleWatcher for Flat {
     fn enters(&self, t: &Tape, scope: ScopeId) {
         if let Some(unit) = self.unit_of(t, scope) {
-            t.in_scope(0, || self.before_module(t, unit));
+            t.in_hook(|| t.in_scope(0, || self.before_module(t, unit)));
         }
     }
 
     fn leaves(&self, t: &Tape, scope: ScopeId) {
         if let Some(unit) = self.unit_of(t, scope) {
-            t.in_scope(0, || self.after_module(t, unit));
+            t.in_hook(|| t.in_scope(0, || self.after_module(t, unit)));
         }
     }
 
@@ -535,7 +610,7 @@ impl ModuleWatcher for Flat {
             self.free_left(t);
             return None;
         };
-        t.in_scope(0, || match turn {
+        let act = || match turn {
             Turn::Into(unit) => {
                 self.before_backward(t, unit);
                 self.free_left(t);
@@ -549,7 +624,8 @@ impl ModuleWatcher for Flat {
                 }
             }
             Turn::None => {}
-        });
+        };
+        t.in_hook(|| t.in_scope(0, act));
         Some(passed)
     }
 
@@ -568,7 +644,7 @@ impl ModuleWatcher for Flat {
         self.calls.unnest();
         let is_trained = |&unit: &usize| self.units.borrow()[unit].trains;
         if let Some(unit) = self.unit_of(t, t.scope_id()).filter(is_trained) {
-            t.in_scope(0, || self.after_backward_of(t, unit));
+            t.in_hook(|| t.in_scope(0, || self.after_backward_of(t, unit)));
         }
     }
 

@@ -10,14 +10,16 @@ use super::super::super::trl::REFERENCE_SCOPE;
 use super::super::super::wrapper::Wrapper;
 use super::super::apart::Apart;
 use super::super::modules::{Calls, Turn, known_path};
-use super::super::shard::shard;
+use super::super::shard::shape_of_shard;
 use super::plan::{self, Plan};
 use super::{COMPARED, GATHER, REDUCE};
 use crate::dtype::DType;
 use crate::nn::FusedOutput;
-use crate::optim::{GradScaler, Norms};
+use crate::optim::{GradScaler, Norms, Optimizer};
 use crate::setup::{AdapterType, Freeze, Parallel, Precision, TrainerKind};
+use crate::tape::dims::Dims;
 use crate::tape::log::{ScopeId, StorageId};
+use crate::tape::work::Beside;
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
 use crate::{Model, Setup};
 
@@ -154,6 +156,8 @@ struct Group {
     state: State,
     /// What was gathered and not copied out.
     gathered: Option<Tensor>,
+    /// Number of the work that gathers it.
+    gather: u32,
     /// Places in the order of forwards (`_post_forward_indices`).
     uses: Vec<usize>,
 }
@@ -167,6 +171,12 @@ struct Shared {
     order: Vec<usize>,
     /// Input of the last reduce-scatter.
     reducing: Option<Tensor>,
+    /// Numbers of the copies out of the last two gather buffers, the older one first: a gather waits for it.
+    copies: [u32; 2],
+    /// Number of the last reduce-scatter.
+    reduction: u32,
+    /// Number of the last copy of gradients to the host.
+    handed: u32,
     streams: Vec<(StorageId, u32)>,
 }
 
@@ -224,7 +234,7 @@ pub(in super::super) fn wrap(
     client.resize(2, Vec::new());
     let second = client.pop().unwrap_or_default();
     let first = client.pop().unwrap_or_default();
-    trainer.optimizer = trainer.optimizer.over([first, second]);
+    trainer.optimizer = trainer.optimizer.over_shards([first, second], parallel.world);
     // Outside what is sharded, the run is that of the precision that was asked for.
     trainer.scaler = GradScaler::new(given.precision.has_scaler());
     t.set_argument_type(sharded.types.arguments);
@@ -306,11 +316,12 @@ fn shards_by_group(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan,
 
 /// Makes this GPU's shard of a parameter.
 fn cut(t: &Tape, (param, scope): (&Tensor, ScopeId), types: Types, parallel: &Parallel) -> Param {
-    let elements = match param.dtype() {
-        DType::U8 => (param.numel() / DType::Bf16.width()).div_ceil(parallel.world),
-        _ => shard(param.shape(), parallel.world),
+    let shape = match param.dtype() {
+        DType::U8 => Dims::new(&[(param.numel() / DType::Bf16.width()).div_ceil(parallel.world)]),
+        _ => shape_of_shard(param.shape(), parallel.world),
     };
-    let memory = weight(t, scope, elements, types.of_shard(param), "shard of a parameter");
+    let elements = shape.numel();
+    let memory = weight_of(t, scope, shape, types.of_shard(param), "shard of a parameter");
     if parallel.offload.is_any() {
         t.give_up(&memory);
     }
@@ -337,7 +348,12 @@ pub(super) fn gathered_type(param: &Tensor) -> DType {
 
 /// Memory of weights.
 pub(super) fn weight(t: &Tape, scope: ScopeId, elements: u64, dtype: DType, name: &'static str) -> Tensor {
-    let x = t.in_scope(scope, || t.as_kind(Kind::Weight, || t.empty([elements], dtype, name)));
+    weight_of(t, scope, Dims::new(&[elements]), dtype, name)
+}
+
+/// Memory of weights of this shape.
+fn weight_of(t: &Tape, scope: ScopeId, shape: Dims, dtype: DType, name: &'static str) -> Tensor {
+    let x = t.in_scope(scope, || t.as_kind(Kind::Weight, || t.empty(shape, dtype, name)));
     x.storage().classify(Kind::Weight, Why::Parameter);
     x
 }
@@ -363,6 +379,7 @@ impl Sharded {
             is_whole: false,
             state: State::Idle,
             gathered: None,
+            gather: 0,
             uses: Vec::new(),
         });
         let wrapped = plan.groups.iter().enumerate();
@@ -447,10 +464,27 @@ impl Sharded {
             true => gathered(params[0]),
             false => DType::U8,
         };
-        let elements = bytes.sum::<u64>() / dtype.width();
+        let bytes = bytes.sum::<u64>();
+        let elements = bytes / dtype.width();
         let buffer = temporary(elements * self.world, dtype, "all-gather buffer");
         drop(copies);
-        self.groups.borrow_mut()[at].gathered = Some(buffer);
+        if t.is_in_backward() {
+            t.hook("fsdp unit gathered again", 1);
+            t.hook("fsdp parameter gathered again", params.len());
+        }
+        let own = params
+            .iter()
+            .map(|&p| self.params[p].elements * self.params[p].shard.dtype().width());
+        let own = own.sum::<u64>();
+        let mut ready = self.shared.borrow().copies[0];
+        if self.offloads {
+            ready = t.beside((Beside::ToDevice, own), false, ready);
+        }
+        ready = t.beside((Beside::Copy, own + bytes), false, ready);
+        let gather = t.beside((Beside::AllGather, bytes * self.world), false, ready);
+        t.hook("all_gather call", 1);
+        let group = &mut self.groups.borrow_mut()[at];
+        (group.gathered, group.gather) = (Some(buffer), gather);
     }
 
     /// `wait_for_unshard`: copies what was gathered into the parameters. In forward it is kept until the next group's has been
@@ -473,6 +507,11 @@ impl Sharded {
             t.lend(&p.whole, &whole);
         }
         self.groups.borrow_mut()[at].is_whole = true;
+        t.join(self.groups.borrow()[at].gather);
+        let bytes = buffer.numel() * buffer.dtype().width();
+        t.copied(buffer.dtype(), [bytes, bytes]);
+        let [_, last] = self.shared.borrow().copies;
+        self.shared.borrow_mut().copies = [last, t.event()];
         drop(before);
         if is_forward {
             self.shared.borrow_mut().copied = Some(buffer);
@@ -495,6 +534,14 @@ impl Sharded {
             self.unshard(t, at);
             return self.wait(t, at);
         }
+        t.hook(
+            match self.types.arguments {
+                Some(_) => "fsdp mp unit forward",
+                None => "fsdp unit forward",
+            },
+            1,
+        );
+        t.hook("fsdp parameter forward", self.groups.borrow()[at].params.len());
         self.set(at, State::Forward);
         self.forward_root.set(self.forward_root.get().or(Some(at)));
         self.unshard(t, at);
@@ -564,6 +611,7 @@ impl Sharded {
         let Some(dtype) = gradients.first().map(Tensor::dtype) else {
             return;
         };
+        let made = dtype;
         let dtype = self.types.sums.unwrap_or(dtype);
         let own: u64 = with_gradient.iter().map(|p| p.elements).sum();
         drop(self.shared.borrow_mut().reducing.take());
@@ -588,6 +636,19 @@ impl Sharded {
         };
         drop(last);
         drop(reduced);
+        t.hook("fsdp unit backward", 1);
+        t.hook("fsdp parameter backward", with_gradient.len());
+        // The input of the last reduce-scatter is freed once that is done.
+        t.join(self.shared.borrow().reduction);
+        let whole = with_gradient.iter().map(|p| p.elements).sum::<u64>() * self.world;
+        let shard = with_gradient[0].shard.dtype().width() * whole / self.world;
+        let copied = t.beside((Beside::Copy, whole * (made.width() + dtype.width())), true, 0);
+        let reduction = t.beside((Beside::ReduceScatter, whole * dtype.width()), false, copied);
+        t.hook("reduce_scatter call", 1);
+        self.shared.borrow_mut().reduction = reduction;
+        if self.offloads {
+            self.shared.borrow_mut().handed = t.beside((Beside::ToHost, shard), false, reduction);
+        }
         if !self.offloads {
             // The sums of a micro-batch before are added to where they are.
             let first = with_gradient.iter().filter(|p| p.shard.grad().is_none());
@@ -608,11 +669,11 @@ impl Wrapper for Sharded {
         }
         self.waiting.borrow_mut().iter_mut().for_each(Vec::clear);
         self.forward_root.set(None);
-        t.no_grad(|| self.before_module(t, plan::ROOT));
+        t.in_hook(|| t.no_grad(|| self.before_module(t, plan::ROOT)));
     }
 
     fn after_forward(&self, t: &Tape) {
-        t.no_grad(|| self.after_module(t, plan::ROOT));
+        t.in_hook(|| t.no_grad(|| self.after_module(t, plan::ROOT)));
         // A variable of `_post_forward` has what the last forward copied out until the outputs are cast.
         if self.types.outputs.is_none() {
             self.shared.borrow_mut().copied = None;
@@ -635,7 +696,7 @@ impl Wrapper for Sharded {
     fn after_backward(&self, t: &Tape) {
         for at in 0..self.plan.groups.len() {
             if self.state(at) != State::PostBackward {
-                t.no_grad(|| self.after_backward_of(t, at));
+                t.in_hook(|| t.no_grad(|| self.after_backward_of(t, at)));
             }
             let group = &mut self.groups.borrow_mut()[at];
             group.state = State::Idle;
@@ -643,6 +704,9 @@ impl Wrapper for Sharded {
             group.uses.clear();
         }
         let mut shared = self.shared.borrow_mut();
+        t.join(std::mem::take(&mut shared.reduction));
+        // The host waits for the copies before it updates.
+        t.await_on_host(std::mem::take(&mut shared.handed));
         shared.order.clear();
         shared.reducing = None;
         self.calls.forget_leaves();
@@ -657,6 +721,14 @@ impl Wrapper for Sharded {
 
     fn norms(&self) -> Norms {
         Norms::ForeachOfShards
+    }
+
+    fn updates(&self, t: &Tape, optimizer: &Optimizer) {
+        if self.offloads {
+            for param in self.params.iter().filter(|param| param.shard.requires_grad()) {
+                t.on_host(optimizer.on_host(param.shard.dtype()), param.elements);
+            }
+        }
     }
 
     fn is_in_parts(&self) -> bool {
@@ -697,7 +769,7 @@ impl ModuleWatcher for Sharded {
         let is_first = self.waiting.borrow()[group].is_empty();
         if is_first {
             self.waiting.borrow_mut()[group].clone_from(&self.plan.groups[group].modules);
-            t.in_scope(0, || self.before_module(t, group));
+            t.in_hook(|| t.in_scope(0, || self.before_module(t, group)));
         }
     }
 
@@ -712,7 +784,7 @@ impl ModuleWatcher for Sharded {
             waiting.is_empty()
         };
         if is_last {
-            t.in_scope(0, || self.after_module(t, group));
+            t.in_hook(|| t.in_scope(0, || self.after_module(t, group)));
         }
     }
 
@@ -720,11 +792,12 @@ impl ModuleWatcher for Sharded {
         // A recomputation that has stopped leaves no modules.
         self.waiting.borrow_mut().iter_mut().for_each(Vec::clear);
         let (passed, turn) = self.calls.come_to(node)?;
-        t.in_scope(0, || match turn {
+        let act = || match turn {
             Turn::Into(group) => self.before_backward(t, group),
             Turn::OutOf(group) => self.after_backward_of(t, group),
             Turn::Past(_) | Turn::None => {}
-        });
+        };
+        t.in_hook(|| t.in_scope(0, act));
         Some(passed)
     }
 
