@@ -192,6 +192,9 @@ pub fn field_error(i18n: Words, error: &FieldError) -> String {
         Problem::NotSetups => t_string!(i18n, problem.not_setups, given = given, used = used).to_string(),
         Problem::NotZero => t_string!(i18n, problem.not_zero, given = given, used = used).to_string(),
         Problem::NotSwitch => t_string!(i18n, problem.not_switch, given = given, used = used).to_string(),
+        Problem::NotParameterNames => {
+            t_string!(i18n, problem.not_parameter_names, given = given, used = used).to_string()
+        }
         Problem::NotTargets(words) => {
             let allowed = words.join(", ");
             t_string!(i18n, problem.not_targets, given = given, used = used, allowed = allowed).to_string()
@@ -257,6 +260,7 @@ fn plain_warning(i18n: Words, warning: &Warning) -> String {
         "recording-assumed" => phrase!(recording_assumed, what, how, count),
         "paged-states" => phrase!(paged_states, bytes),
         "stages" => phrase!(stages, most, others),
+        "names-match-nothing" => phrase!(names_match_nothing, names, patterns),
         "scaler-skips" => phrase!(scaler_skips, states),
         "fragmentation" => phrase!(fragmentation, bytes),
         "first-step-is-higher" => phrase!(first_step_is_higher, first, steady),

@@ -10,6 +10,7 @@ use crate::fsdp::Fsdp;
 pub(crate) use crate::given::{Fault, Set, Targets, Weights};
 use crate::launcher::Launcher;
 use crate::loss::OtherLoss;
+use crate::parameter_names::{are_patterns, beginning_with, unfrozen};
 
 /// Settings that were given or are a tool's defaults; `None` where nothing is said.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,8 +52,15 @@ pub(crate) struct Draft {
     pub unsloth: Option<bool>,
     pub rank: Option<u64>,
     pub dropout: Option<f64>,
+    pub dora: Option<bool>,
+    /// Noise on the embeddings of tokens.
+    pub neftune: Option<bool>,
     pub targets: Option<Targets>,
     pub lora_dtype: Option<Weights>,
+    /// Patterns of the names of parameters that are frozen.
+    pub frozen_names: Option<Vec<String>>,
+    /// Patterns of the names of parameters that are trained whatever else is frozen.
+    pub trained_names: Option<Vec<String>>,
     pub freeze_vision: Option<bool>,
     pub freeze_connector: Option<bool>,
     pub freeze_language: Option<bool>,
@@ -214,8 +222,12 @@ impl Draft {
             unsloth: self.unsloth.or(other.unsloth),
             rank: self.rank.or(other.rank),
             dropout: self.dropout.or(other.dropout),
+            dora: self.dora.or(other.dora),
+            neftune: self.neftune.or(other.neftune),
             targets: self.targets.or(other.targets),
             lora_dtype: self.lora_dtype.or(other.lora_dtype),
+            frozen_names: self.frozen_names.or(other.frozen_names),
+            trained_names: self.trained_names.or(other.trained_names),
             freeze_vision: self.freeze_vision.or(other.freeze_vision),
             freeze_connector: self.freeze_connector.or(other.freeze_connector),
             freeze_language: self.freeze_language.or(other.freeze_language),
@@ -370,6 +382,8 @@ impl Draft {
             "weights" => self.weights = Some(weights(value)?),
             "weights_float32" if truth(value)? => self.weights = Some(Weights::Fp32),
             "weights_float32" => {}
+            "neftune" => self.neftune = Some(number(value)? > 0.0),
+            "dora" => self.dora = Some(truth(value)?),
             "lora_dtype" => self.lora_dtype = Some(weights(value)?),
             "stage" if text(value)? != "sft" && text(value)? != "pt" => {
                 self.loss(
@@ -439,6 +453,14 @@ impl Draft {
             "prepared" => self.prepared = Some(truth(value)?),
             "unsloth" => self.unsloth = Some(truth(value)?),
             "targets" => self.targets = Some(targets(value)?),
+            "frozen_prefixes" => add(&mut self.frozen_names, beginning_with(&names(value)?))?,
+            "trained_prefixes" => add(&mut self.trained_names, beginning_with(&names(value)?))?,
+            "frozen_regex" => add(&mut self.frozen_names, vec![text(value)?])?,
+            "trained_regex" => add(&mut self.trained_names, vec![text(value)?])?,
+            "only_trained" => {
+                add(&mut self.frozen_names, vec![".".to_owned()])?;
+                add(&mut self.trained_names, unfrozen(&names(value)?))?;
+            }
             "saved" => self.saved = Some(names(value)?),
             "target_linear" if truth(value)? => self.targets = Some(Targets::AllLinear),
             "target_linear" => {}
@@ -625,4 +647,15 @@ impl Draft {
             self.zero.entry(key).or_insert(value);
         }
     }
+}
+
+/// Adds patterns of parameters' names to those that are there.
+fn add(names: &mut Option<Vec<String>>, more: Vec<String>) -> Set {
+    if !are_patterns(&more) {
+        return Err(NotSimulated(
+            "regular expressions without look-around and spaces are read",
+        ));
+    }
+    names.get_or_insert_default().extend(more);
+    Ok(())
 }

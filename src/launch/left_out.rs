@@ -500,10 +500,10 @@ mod tests {
             assert_eq!(launch.resolve(TEXT).grade(), Grade::DryRun);
         }
         // Less than what is simulated of it, and no more than the longest samples take.
-        let dora = launch(&["swift sft --max_length 512 --use_dora true"]);
-        assert_eq!(of(&dora, "use_dora: true").1, Direction::AtLeast);
-        assert_eq!(dora.resolve(TEXT).grade(), Grade::DryRun);
-        let both = launch(&["swift sft --max_length 512 --use_dora true --gradient_checkpointing offload"]);
+        let biased = launch(&["swift sft --max_length 512 --lora_bias all"]);
+        assert_eq!(of(&biased, "lora_bias: all").1, Direction::AtLeast);
+        assert_eq!(biased.resolve(TEXT).grade(), Grade::DryRun);
+        let both = launch(&["swift sft --max_length 512 --lora_bias all --gradient_checkpointing offload"]);
         assert_eq!(both.resolve(TEXT).grade(), Grade::DryRun);
         // Of images whose sizes nobody tells there is no bound.
         assert_eq!(flash.resolve(ModelFacts::UNKNOWN).grade(), Grade::DryRun);

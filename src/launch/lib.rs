@@ -20,6 +20,7 @@ mod lines;
 mod loss;
 mod model_facts;
 mod off;
+mod parameter_names;
 mod processes;
 mod program;
 mod python;

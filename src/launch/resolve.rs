@@ -54,6 +54,9 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if draft.smoothed == Some(true) && !out.case.contains_key("loss") {
         out.put("loss", "smoothed");
     }
+    if draft.neftune == Some(true) {
+        out.put("neftune", true);
+    }
     if draft.precomputed == Some(true) {
         out.put("reference", "precomputed");
     }
@@ -410,6 +413,9 @@ fn adapters(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
     if let Some(dropout) = draft.dropout {
         out.put("lora_dropout", dropout);
     }
+    if draft.dora == Some(true) {
+        out.put("dora", true);
+    }
     let (targets, more) = targets(draft, tool, model.takes_images);
     match targets {
         Some(targets) => out.put("lora_targets", String::from(targets)),
@@ -467,6 +473,14 @@ fn targets(draft: &Draft, tool: Tool, takes_images: bool) -> (Option<Targets>, O
 fn trained_parts(draft: &Draft, takes_images: bool, out: &mut Resolved) {
     if draft.bits.is_some() {
         out.not_simulated.push(Note::QuantizedInFull.into());
+    }
+    for (key, names) in [
+        ("frozen_names", &draft.frozen_names),
+        ("trained_names", &draft.trained_names),
+    ] {
+        if let Some(names) = names.as_ref().filter(|names| !names.is_empty()) {
+            out.put(key, names.join(" "));
+        }
     }
     let parts = [draft.freeze_vision, draft.freeze_connector, draft.freeze_language];
     let [vision, connector, language] = parts.map(|part| takes_images && part == Some(true));

@@ -210,7 +210,7 @@ async fn time_counts_communication() {
             "DeepSpeed's own wait",
             || page.value("exposed-ms"),
             move |text| {
-                let waits = text.and_then(|text| text.parse::<f64>().ok());
+                let waits = text.as_ref().and_then(|text| text.parse::<f64>().ok());
                 waits.is_some_and(|waits| waits > 0.0 && waits.to_bits() != exposed.to_bits())
             },
         )

@@ -110,13 +110,13 @@ fn ignoring(file: &str, more: &[&str]) -> Value {
 
 #[test]
 fn what_is_left_out_stays_on_the_verdict() {
-    let dora = FILE.to_owned() + "use_dora: true\n";
-    assert_eq!(ignoring(&dora, &[])["grade"], "dry_run");
+    let wide = FILE.to_owned() + "upcast_layernorm: true\n";
+    assert_eq!(ignoring(&wide, &[])["grade"], "dry_run");
     let sizes = ["--seq", "1024", "--image-sizes", "480x640"];
-    let answer = ignoring(&dora, &[&["--gpu", "H100"], &sizes[..]].concat());
+    let answer = ignoring(&wide, &[&["--gpu", "H100"], &sizes[..]].concat());
     assert_eq!(answer["grade"], "at_least", "{answer}");
-    assert_eq!(answer["not_this_run"][0]["what"], "tuner");
-    assert_eq!(answer["not_this_run"][0]["given"], "use_dora: true");
+    assert_eq!(answer["not_this_run"][0]["what"], "precision");
+    assert_eq!(answer["not_this_run"][0]["given"], "upcast_layernorm: true");
     let whole = [&["estimate", "--launch", "-", "--format", "json"], &sizes[..]].concat();
     let whole = run_on(whole.iter().copied(), FILE);
     let whole: Value = serde_json::from_str(&whole.stdout).expect("JSON");
@@ -125,9 +125,9 @@ fn what_is_left_out_stays_on_the_verdict() {
         (&"exact".into(), &Value::Array(vec![]))
     );
     let args = ["estimate", "--launch", "-", "--ignore-not-simulated", "--gpu", "H100"];
-    let text = run_on([&args[..], &sizes].concat(), &dora).stdout;
+    let text = run_on([&args[..], &sizes].concat(), &wide).stdout;
     let verdict = text.split_once("defaults of the tool").expect("the launch").1;
-    for words in ["NOT KNOWN", "at least", "Not in this figure", "use_dora: true"] {
+    for words in ["NOT KNOWN", "at least", "Not in this figure", "upcast_layernorm: true"] {
         assert!(verdict.contains(words), "{words}: {text}");
     }
     assert!(!verdict.contains("FITS"), "{text}");

@@ -1,7 +1,9 @@
 //! Text formats of entries, and their parsers.
 
 use serde_json::Value;
-use vramscope_engine::setup::{Kind, NotCount, Prefix, Targets, Zero, read_count, read_listed_count, read_number};
+use vramscope_engine::setup::{
+    Kind, NotCount, ParameterNames, Prefix, Targets, Zero, read_count, read_listed_count, read_number,
+};
 
 use super::{Pins, Problem};
 
@@ -40,6 +42,8 @@ pub enum Form {
     ModelSwitch,
     /// Modules that get LoRA adapters: a keyword of the engine, or module names.
     Targets,
+    /// Patterns of parameters' names.
+    ParameterNames,
     /// Setups in the format of [`Pins`].
     Setups,
     /// One of the listed words.
@@ -59,6 +63,7 @@ impl Form {
             Kind::Switch => Self::Switch,
             Kind::ModelSwitch => Self::ModelSwitch,
             Kind::Targets => Self::Targets,
+            Kind::ParameterNames => Self::ParameterNames,
             Kind::Choice(choices) => Self::Choice(choices.names),
         }
     }
@@ -101,6 +106,10 @@ impl Form {
             Self::Targets => match Targets::parse(text) {
                 Ok(targets) => Ok(String::from(targets).into()),
                 Err(_) => Err(Problem::NotTargets(&Targets::WORDS)),
+            },
+            Self::ParameterNames => match ParameterNames::parse(text) {
+                Ok(names) => Ok(String::from(names).into()),
+                Err(_) => Err(Problem::NotParameterNames),
             },
             Self::Setups => match Pins::read(text) {
                 Some(_) => Ok(text.into()),

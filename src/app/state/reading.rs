@@ -37,6 +37,8 @@ pub enum Problem {
     NotZero,
     /// Neither `true` nor `false`.
     NotSwitch,
+    /// A pattern that is no regular expression.
+    NotParameterNames,
     /// Neither one of these keywords nor module names.
     NotTargets(&'static [&'static str]),
     /// Truncated or garbled setups.

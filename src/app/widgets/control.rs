@@ -31,7 +31,7 @@ pub fn Control(
             let choices = Signal::derive(move || choices(of, takes.map(|takes| takes.get())));
             view! { <Select key choices /> }.into_any()
         }
-        Kind::Grid | Kind::Lengths | Kind::Sizes | Kind::Probability | Kind::Targets => {
+        Kind::Grid | Kind::Lengths | Kind::Sizes | Kind::Probability | Kind::Targets | Kind::ParameterNames => {
             view! { <Entry key placeholder=declared.example /> }.into_any()
         }
     }

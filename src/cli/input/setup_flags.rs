@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde_json::Value;
 use vramscope_engine::Setup;
 use vramscope_engine::model::Takes;
-use vramscope_engine::setup::{Change, Kind, Setting, Targets, read_number};
+use vramscope_engine::setup::{Change, Kind, ParameterNames, Setting, Targets, read_number};
 use vramscope_plan::search::Entry;
 
 use super::count;
@@ -159,6 +159,7 @@ fn argument(setting: Setting) -> Arg {
         Kind::Probability => ("P", arg),
         Kind::Switch | Kind::ModelSwitch => ("BOOL", switch(arg)),
         Kind::Targets => ("NAMES", arg),
+        Kind::ParameterNames => ("PATTERNS", arg.allow_hyphen_values(true)),
         Kind::Choice(_) => ("NAME", arg),
     };
     match declared.value_name {
@@ -197,12 +198,17 @@ fn parser(kind: Kind) -> ValueParser {
         Kind::Probability => ValueParser::new(parse_number),
         Kind::Switch | Kind::ModelSwitch => BoolValueParser::new().map(Value::from).into(),
         Kind::Targets => ValueParser::new(parse_targets),
+        Kind::ParameterNames => ValueParser::new(parse_names),
         Kind::Choice(choices) => PossibleValuesParser::new(choices.names).map(Value::from).into(),
     }
 }
 
 fn parse_targets(text: &str) -> Result<Value, String> {
     Targets::parse(text).map(|targets| Value::from(String::from(targets)))
+}
+
+fn parse_names(text: &str) -> Result<Value, String> {
+    ParameterNames::parse(text).map(|names| Value::from(String::from(names)))
 }
 
 fn parse_number(text: &str) -> Result<Value, String> {
@@ -298,13 +304,14 @@ mod tests {
         let given = r#"{
             "batch": 4, "seq": 64, "lengths": [3, 4], "packing": "packed", "images": 2, "image": 448, "grid": [24, 36],
             "image_sizes": [[480, 640], [300, 200]], "frames": 8, "precision": "fp32", "optim": "sgd", "ckpt": "full", "reentrant": true,
-            "attn": "eager", "packages": "fla", "freeze": "lora", "frozen_weights": "autocast", "rank": 8, "lora_dropout": 0.05,
+            "attn": "eager", "packages": "fla", "freeze": "lora", "frozen_weights": "autocast", "rank": 8, "lora_dropout": 0.05, "dora": true,
+            "frozen_names": "embed_tokens", "trained_names": "norm lm_head",
             "lora_targets": "q_proj,v_proj", "lora_experts": "all", "lora_dtype": "bf16", "accum": 3, "clip": true,
             "zero_grad": "to_zero", "autocast_cache": false, "ema": true, "loss": "fused_linear",
             "trainer": "transformers", "completion": 40, "reference": "precomputed", "generation": "vllm",
             "steps_per_generation": 2, "num_iterations": 2, "use_cache": false,
             "beside": 700, "compile": true, "pad_to_multiple_of": 8, "image_counts": [1, 3], "pixels": "processor",
-            "loading": "loaded", "fetched": 70, "liger": "norms-mlps", "labels": [3, 2]
+            "loading": "loaded", "fetched": 70, "liger": "norms-mlps", "neftune": true, "labels": [3, 2]
         }"#;
         let asked: Setup = serde_json::from_str(given).expect("it is a setup");
         let words = Setting::ALL.iter().map(|setting| {

@@ -297,10 +297,13 @@ impl Run {
             Checkpointing::Full => self.whole_requires_grad,
             Checkpointing::Language => self.checkpoints(t),
         };
-        if must && !x.requires_grad() {
-            t.require_grad_of_output(&x)
-        } else {
-            x
+        let x = match must && !x.requires_grad() {
+            true => t.require_grad_of_output(&x),
+            false => x,
+        };
+        match self.setup.neftune && !is_tower && t.is_training() {
+            true => noisy(t, x),
+            false => x,
         }
     }
 
@@ -340,6 +343,15 @@ impl Run {
     fn has_processors_pixels(&self) -> bool {
         self.setup.pixels == PixelValues::Processor && !self.setup.trainer.is_swift()
     }
+}
+
+/// Adds noise to the output of the input embeddings (`neftune_post_forward_hook` of transformers' `integrations/neftune.py`), a
+/// hook that `Trainer.train` registers behind that of `enable_input_require_grads`.
+fn noisy(t: &Tape, x: Tensor) -> Tensor {
+    let noise = t.empty_like(&x, x.dtype(), "noise");
+    let out = t.add(&x, &noise);
+    drop(noise);
+    out
 }
 
 /// Returns true if the script calls `enable_input_require_grads` itself, as a loop of one's own beside frozen weights does,

@@ -3,11 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use regex_lite::Regex;
+
 use super::liger::LigerPatches;
 use super::lora::{ADAPTER_MAPS, Adapters, LoraSlot};
 use super::wrapped::Wrapped;
 use crate::dtype::DType;
-use crate::setup::Freeze;
+use crate::setup::{Freeze, ParameterNames};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Failure, Kind, Module, Tape, Tensor, Why};
 
@@ -47,6 +49,38 @@ impl Trained {
     }
 }
 
+/// Parameters that are frozen or trained by their names, whatever their part of the model is.
+#[derive(Debug, Default)]
+pub struct ByName {
+    frozen: Vec<Regex>,
+    trained: Vec<Regex>,
+}
+
+impl ByName {
+    /// Takes the names of a setup.
+    pub fn new(frozen: &ParameterNames, trained: &ParameterNames) -> Self {
+        Self {
+            frozen: frozen.compiled(),
+            trained: trained.compiled(),
+        }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.frozen.is_empty() && self.trained.is_empty()
+    }
+
+    /// Whether the parameter of this name is trained; `None` if no name says so. What is both is trained: tools freeze
+    /// first.
+    fn trains(&self, name: &str) -> Option<bool> {
+        let any = |patterns: &[Regex]| patterns.iter().any(|pattern| pattern.is_match(name));
+        match () {
+            () if any(&self.trained) => Some(true),
+            () if any(&self.frozen) => Some(false),
+            () => None,
+        }
+    }
+}
+
 /// Success in finding the places of adapters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attached {
@@ -71,6 +105,7 @@ enum Slot {
 pub struct Builder {
     tape: Tape,
     policy: Trained,
+    by_name: ByName,
     params: RefCell<Vec<Tensor>>,
     buffers: RefCell<Vec<Tensor>>,
     slots: RefCell<Vec<Slot>>,
@@ -86,12 +121,18 @@ impl Builder {
         Self {
             tape: tape.clone(),
             policy,
+            by_name: ByName::default(),
             params: RefCell::default(),
             buffers: RefCell::default(),
             slots: RefCell::default(),
             recast: RefCell::default(),
             freezes: Cell::new(false),
         }
+    }
+
+    /// Freezes and trains parameters by their names too.
+    pub fn by_name(self, by_name: ByName) -> Self {
+        Self { by_name, ..self }
     }
 
     /// Tape that the builder writes to.
@@ -146,7 +187,25 @@ impl Builder {
 
     /// Makes a parameter of the module under construction.
     pub fn weight(&self, name: &'static str, shape: impl Into<Dims>) -> Tensor {
-        self.weight_of(name, shape, self.dtype())
+        self.weight_of(name, shape, self.dtype_of(name))
+    }
+
+    /// Type of a weight of the module under construction.
+    fn dtype_of(&self, name: &str) -> DType {
+        if self.by_name.is_empty() || self.policy.dtype == self.policy.frozen {
+            return self.dtype();
+        }
+        let module = self.tape.path_of_scope(self.tape.scope_id());
+        match self.trains(&format!("{module}.{name}")) {
+            true => self.policy.dtype,
+            false => self.policy.frozen,
+        }
+    }
+
+    /// Returns true if a parameter of the module under construction, at this path, is trained.
+    fn trains(&self, path: &str) -> bool {
+        let by_part = || self.policy.trains(self.tape.component_now()) && !self.freezes.get();
+        self.by_name.trains(path).unwrap_or_else(by_part)
     }
 
     /// Makes a parameter that is never trained (`requires_grad=False`).
@@ -189,8 +248,11 @@ impl Builder {
         let tensor = self.made_as(shape, dtype, name);
         tensor.storage().classify(Kind::Weight, Why::Parameter);
         let tensor = self.to_recast(tensor, name);
-        let trained = self.policy.trains(self.tape.component_now()) && !self.freezes.get();
-        let tensor = if trained {
+        let is_trained = match self.by_name.is_empty() {
+            true => self.trains(""),
+            false => self.trains(&self.tape.path_of(&tensor)),
+        };
+        let tensor = if is_trained {
             self.tape.require_grad(&tensor)
         } else {
             tensor
@@ -309,16 +371,21 @@ impl Builder {
         let found: Vec<Found<'_>> = self.targets(&slots, adapters);
         let attached = self.attached(&found, adapters);
         let [of_weights, of_adapters] = self.tape.made_types();
-        let mut made: Vec<Option<[Tensor; 2]>> = vec![None; found.len()];
+        let mut made: Vec<Vec<Tensor>> = vec![Vec::new(); found.len()];
         for parameters in [false, true] {
             for (target, maps) in found.iter().zip(&mut made) {
                 if matches!(target.slot, Slot::Parameter(_)) == parameters {
                     let dtype = of_weights.unwrap_or_else(|| target.dtype(self.policy.frozen));
-                    *maps = Some([0, 1].map(|map| target.map(&self.tape, map, dtype)));
+                    maps.extend([0, 1].map(|map| target.map(&self.tape, map, dtype)));
+                    if let (Slot::Map(slot), true) = (target.slot, adapters.dora) {
+                        let before =
+                            slot.before_magnitudes(&self.tape, [&maps[0], &maps[1]], self.policy.nf4.is_some());
+                        maps.push(target.map(&self.tape, 2, dtype));
+                        drop(before);
+                    }
                 }
             }
         }
-        let mut made: Vec<[Tensor; 2]> = made.into_iter().flatten().collect();
         for next in [DType::F32, of_adapters.unwrap_or(adapters.dtype)] {
             for (target, maps) in found.iter().zip(&mut made) {
                 for (map, tensor) in maps.iter_mut().enumerate().filter(|(_, tensor)| tensor.dtype() != next) {
@@ -338,8 +405,8 @@ impl Builder {
         for (target, maps) in found.iter().zip(made) {
             self.params.borrow_mut().extend(maps.clone());
             match target.slot {
-                Slot::Map(slot) => slot.attach(maps, adapters.dropout),
-                Slot::Parameter(parameter) => parameter.attach(maps),
+                Slot::Map(slot) => slot.attach(&maps, adapters.dropout),
+                Slot::Parameter(parameter) => parameter.attach(&maps),
             }
         }
         attached
@@ -426,7 +493,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Makes the first or second map.
+    /// Makes the first or second map, or, of a linear map, DoRA's magnitudes.
     fn map(&self, t: &Tape, which: usize, dtype: DType) -> Tensor {
         match self.slot {
             Slot::Map(slot) => slot.weight(t, which, self.rank, dtype),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::builder::Builder;
-use super::lora::LoraSlot;
+use super::lora::{Base, BaseWeight, LoraSlot};
 use super::nf4::Nf4;
 use super::wrapped::Wrapped;
 use crate::dtype::DType;
@@ -267,13 +267,25 @@ impl Linear {
         let adapter = adapter.filter(|_| t.adapts());
         match (&self.weight, adapter) {
             (Weight::Dense(weight), None) => t.linear(x, weight, bias),
-            (Weight::Dense(weight), Some(adapter)) => adapter.forward(t, x, || t.linear(x, weight, bias)),
+            (Weight::Dense(weight), Some(adapter)) => {
+                let base = Base {
+                    weight: BaseWeight::Dense(weight),
+                    bias,
+                };
+                adapter.forward(t, x, base, || t.linear(x, weight, bias))
+            }
             (Weight::Wrapped(weight), _) => {
                 let weight = weight.activate(t);
                 t.linear(x, weight.get(t), bias)
             }
             (Weight::Nf4(weight), None) => weight.forward(t, x, bias),
-            (Weight::Nf4(weight), Some(adapter)) => adapter.forward_4bit(t, x, || weight.forward(t, x, bias)),
+            (Weight::Nf4(weight), Some(adapter)) => {
+                let base = Base {
+                    weight: BaseWeight::Nf4(weight),
+                    bias,
+                };
+                adapter.forward_4bit(t, x, base, || weight.forward(t, x, bias))
+            }
         }
     }
 }
@@ -297,7 +309,13 @@ impl Linear {
             }
         };
         match self.lora.as_ref().and_then(|slot| slot.adapter()) {
-            Some(adapter) => adapter.forward(t, x, apart),
+            Some(adapter) => {
+                let base = Base {
+                    weight: BaseWeight::Dense(weight),
+                    bias: bias.as_ref(),
+                };
+                adapter.forward(t, x, base, apart)
+            }
             None => apart(),
         }
     }

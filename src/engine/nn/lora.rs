@@ -2,12 +2,14 @@
 
 use std::cell::OnceCell;
 
+use super::nf4::Nf4;
 use crate::dtype::DType;
 use crate::setup::{AdapterPlaces, MapPlace};
+use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind, Module, Tape, Tensor, Why};
 
-/// Names of the two maps of an adapter.
-pub(super) const ADAPTER_MAPS: [&str; 2] = ["lora_A.weight", "lora_B.weight"];
+/// Names of an adapter's two maps and, of DoRA, of its magnitudes.
+pub(super) const ADAPTER_MAPS: [&str; 3] = ["lora_A.weight", "lora_B.weight", "lora_magnitude_vector.weight"];
 
 /// Settings of the adapters.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +20,8 @@ pub struct Adapters {
     pub dropout: f64,
     /// Type of their weights.
     pub dtype: DType,
+    /// True for DoRA (`use_dora`): the length of each of a weight's rows is trained apart from its direction.
+    pub dora: bool,
     /// Linear maps and parameters that get one.
     pub places: AdapterPlaces,
 }
@@ -77,11 +81,12 @@ impl LoraSlot {
         }
     }
 
-    /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter.
+    /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter, or DoRA's magnitudes.
     pub fn weight(&self, t: &Tape, map: usize, rank: u64, dtype: DType) -> Tensor {
-        let shape = match map {
-            0 => [rank, self.input],
-            _ => [self.output, rank],
+        let shape: Dims = match map {
+            0 => [rank, self.input].into(),
+            1 => [self.output, rank].into(),
+            _ => [self.output].into(),
         };
         let name = ADAPTER_MAPS[map];
         t.in_scope(self.module.made(), || {
@@ -91,8 +96,31 @@ impl LoraSlot {
         })
     }
 
-    pub fn attach(&self, [a, b]: [Tensor; 2], dropout: f64) {
-        let fresh = self.adapter.set(Lora { a, b, dropout }).is_ok();
+    /// What DoRA's first magnitudes are made from, the lengths of the rows of `weight + scaling * (B @ A)`
+    /// (`DoraLinearLayer.update_layer`): two matrices of the weight's size are there when they are made.
+    pub fn before_magnitudes(&self, t: &Tape, [a, b]: [&Tensor; 2], in_4_bits: bool) -> [Tensor; 2] {
+        t.in_scope(self.module.made(), || {
+            let matrix = |name| t.empty([self.output, self.input], b.dtype(), name);
+            let _in_full = in_4_bits.then(|| matrix("4-bit weight in full"));
+            let product = t.mm(&b.detach(), &a.detach());
+            let scaled = t.scale(&product);
+            let sum = matrix("weight + scaling * (B @ A)");
+            drop(scaled);
+            [sum, product]
+        })
+    }
+
+    pub fn attach(&self, maps: &[Tensor], dropout: f64) {
+        let [a, b, rest @ ..] = maps else {
+            unreachable!("an adapter has two maps")
+        };
+        let lora = Lora {
+            a: a.clone(),
+            b: b.clone(),
+            magnitude: rest.first().cloned(),
+            dropout,
+        };
+        let fresh = self.adapter.set(lora).is_ok();
         debug_assert!(fresh, "adapters are attached once");
     }
 }
@@ -100,16 +128,47 @@ impl LoraSlot {
 pub(super) struct Lora {
     a: Tensor,
     b: Tensor,
+    /// DoRA's length of each row of the weight.
+    magnitude: Option<Tensor>,
     dropout: f64,
+}
+
+/// The linear map beside an adapter.
+#[derive(Clone, Copy)]
+pub(super) struct Base<'a> {
+    pub weight: BaseWeight<'a>,
+    pub bias: Option<&'a Tensor>,
+}
+
+/// The weight of a linear map beside an adapter.
+#[derive(Clone, Copy)]
+pub(super) enum BaseWeight<'a> {
+    Dense(&'a Tensor),
+    /// One that is kept in 4 bits.
+    Nf4(&'a Nf4),
+}
+
+impl BaseWeight<'_> {
+    /// `dequantize_module_weight`.
+    fn in_full(self, t: &Tape) -> Tensor {
+        match self {
+            Self::Dense(weight) => weight.detach(),
+            Self::Nf4(weight) => weight.in_full(t),
+        }
+    }
 }
 
 impl Lora {
     /// `result + lora_B(lora_A(dropout(x))) * scaling`, cast back to the type of the base layer.
-    pub fn forward(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
-        let mut result = t.watched("base_layer", base);
+    pub fn forward(&self, t: &Tape, x: &Tensor, base: Base<'_>, product: impl FnOnce() -> Tensor) -> Tensor {
+        let mut result = t.watched("base_layer", product);
         let dtype = result.dtype();
         // `_cast_input_dtype`
         let x = t.to_dtype(x, self.a.dtype());
+        if let Some(magnitude) = &self.magnitude {
+            let sum = self.with_decomposed(t, &x, (base, result), magnitude);
+            return t.to_dtype(&sum, dtype);
+        }
         let scaled = self.delta(t, &x, Tensor::clone);
         result = t.add(&result, &scaled);
         drop(scaled);
@@ -136,8 +195,8 @@ impl Lora {
 
     /// Forward beside 4-bit weights (`peft/tuners/lora/bnb.py`): the result is cloned first, and types are left to
     /// autocast if it is on.
-    pub fn forward_4bit(&self, t: &Tape, x: &Tensor, base: impl FnOnce() -> Tensor) -> Tensor {
-        let mut result = t.watched("base_layer", base);
+    pub fn forward_4bit(&self, t: &Tape, x: &Tensor, base: Base<'_>, product: impl FnOnce() -> Tensor) -> Tensor {
+        let mut result = t.watched("base_layer", product);
         result = t.clone_of(&result);
         let converts = t.autocast_dtype().is_none();
         let x = if converts {
@@ -145,12 +204,75 @@ impl Lora {
         } else {
             x.clone()
         };
+        if let Some(magnitude) = &self.magnitude {
+            let dtype = result.dtype();
+            let sum = self.with_decomposed(t, &x, (base, result), magnitude);
+            return if converts { t.to_dtype(&sum, dtype) } else { sum };
+        }
         let mut output = self.delta(t, &x, Tensor::clone);
         if converts {
             output = t.to_dtype(&output, result.dtype());
         }
         result = t.add(&result, &output);
         result
+    }
+
+    /// A map's result and what DoRA adds to it (`DoraLinearVariant.forward`).
+    fn with_decomposed(&self, t: &Tape, x: &Tensor, (base, result): (Base<'_>, Tensor), magnitude: &Tensor) -> Tensor {
+        let delta = self.decomposed(t, x, (base, &result), magnitude);
+        let sum = t.add(&result, &delta);
+        drop(delta);
+        sum
+    }
+
+    /// What DoRA adds to a map's result (`DoraLinearLayer.forward` of `peft/tuners/lora/dora.py`): the result by how much each
+    /// row's length differs from its trained magnitude, and the adapter's result by their quotient.
+    ///
+    /// The lengths are those of the weight beside the adapter's product, which takes matrices of the weight's size: they and a
+    /// square one of the inputs live as long as this call, for Python's names hold them until it returns.
+    fn decomposed(&self, t: &Tape, x: &Tensor, (base, result): (Base<'_>, &Tensor), magnitude: &Tensor) -> Tensor {
+        // Without dropout peft takes the map's own result, else the map runs again.
+        let (x, own) = match self.dropout > 0.0 {
+            true => (t.watched("lora_dropout", || t.dropout(x, self.dropout)), None),
+            false => (x.clone(), Some(result)),
+        };
+        let inputs = self.a.shape()[1];
+        let product = {
+            let square = t.empty([inputs, inputs], self.a.dtype(), "eye");
+            let low = t.watched("lora_A", || t.linear(&square, &self.a, None));
+            let product = t.watched("lora_B", || t.linear(&low, &self.b, None));
+            drop((low, square));
+            t.to_dtype(&t.transpose(&product, 0, 1), x.dtype())
+        };
+        let weight = t.to_dtype(&base.weight.in_full(t), x.dtype());
+        let lengths = {
+            let scaled = t.scale(&product.detach());
+            let sum = t.add(&weight, &scaled);
+            drop(scaled);
+            // Autocast makes norms in fp32.
+            t.to_dtype(&t.squeeze(&t.norm_last(&sum), 1), sum.dtype())
+        };
+        let quotient = t.div(magnitude, &lengths);
+        let quotient = t.unsqueeze(&quotient, 0);
+        let low = t.watched("lora_A", || t.linear(&x, &self.a, None));
+        let high = t.watched("lora_B", || t.linear(&low, &self.b, None));
+        drop(low);
+        let own = match own {
+            Some(own) if let Some(bias) = base.bias => t.sub(own, bias),
+            Some(own) => own.clone(),
+            None => t.linear(&x, &weight, None),
+        };
+        let excess = t.shift(&quotient);
+        let of_base = t.mul(&excess, &own);
+        drop(excess);
+        let by_quotient = t.mul(&quotient, &high);
+        let of_adapter = t.scale(&by_quotient);
+        drop(by_quotient);
+        let delta = t.add(&of_base, &of_adapter);
+        drop((of_base, of_adapter));
+        // The order in which the frame's names are dropped.
+        drop((x, own, product, weight, lengths, quotient, high));
+        delta
     }
 
     /// `lora_B(joined(lora_A(dropout(x)))) * scaling`.

@@ -78,6 +78,16 @@ impl Nf4 {
         out
     }
 
+    /// The weight dequantised, in the compute type (`dequantize_4bit`).
+    pub fn in_full(&self, t: &Tape) -> Tensor {
+        t.no_grad(|| {
+            let scales = t.empty([self.state.absmax.numel()], DType::F32, "scales");
+            let weight = t.empty(self.shape, self.compute, "4-bit weight in full");
+            drop(scales);
+            weight
+        })
+    }
+
     /// `MatMul4Bit`: saves nothing of the input; backward needs only the weight, dequantised again.
     fn multiply(&self, t: &Tape, x: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let rec = t.record("MatMul4Bit", &[x]);

@@ -82,8 +82,11 @@ impl Wrapped {
         })
     }
 
-    pub(super) fn attach(&self, maps: [Tensor; 2]) {
-        let fresh = self.adapter.set(maps).is_ok();
+    pub(super) fn attach(&self, maps: &[Tensor]) {
+        let [a, b, ..] = maps else {
+            unreachable!("an adapter has two maps")
+        };
+        let fresh = self.adapter.set([a.clone(), b.clone()]).is_ok();
         debug_assert!(fresh, "adapters are attached once");
     }
 

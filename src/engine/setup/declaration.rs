@@ -152,6 +152,8 @@ pub enum Depends {
     Autocast,
     /// Frozen weights under autocast.
     FrozenUnderAutocast,
+    /// transformers' `Trainer`, or one that is derived from it.
+    Trainer,
     /// A trainer that leaves out positions without labels.
     CountedLabels,
     /// A trainer that compares the model with a reference model.
@@ -168,6 +170,7 @@ impl Depends {
             Self::Lengths => !setup.lengths.is_empty(),
             Self::Checkpoints => !matches!(setup.ckpt, Checkpointing::None),
             Self::Adapters => setup.freeze.is_adapted(),
+            Self::Trainer => setup.trainer.is_derived(),
             Self::CountedLabels => setup.trainer.counts_labels(),
             Self::Reference => setup.trainer.is_dpo() || matches!(setup.trainer, TrainerKind::TrlGrpo),
             Self::Generation => matches!(setup.trainer, TrainerKind::TrlGrpo),

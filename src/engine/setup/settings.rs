@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::declaration::settings;
 use super::{
     AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze,
-    FrozenType, Generation, Group, KernelPackages, LigerKernels, Loading, Loss, Needs, Optimizer, Packing, PixelValues,
-    Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
+    FrozenType, Generation, Group, KernelPackages, LigerKernels, Loading, Loss, Needs, Optimizer, Packing,
+    ParameterNames, PixelValues, Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -208,6 +208,30 @@ settings! {
         export: Export::Written,
     }
 
+    /// Parameters that are frozen beside those of `freeze`, by their names.
+    FrozenNames(frozen_names: ParameterNames = ParameterNames::default()) {
+        about: "Parameters frozen beside those of freeze: regular expressions of their names with spaces between them",
+        absent: "none",
+        value_name: "PATTERNS",
+        example: "embed_tokens",
+        group: Group::Finer,
+        needs: Needs::Text,
+        is_of_training: true,
+        export: Export::OfSamples,
+    }
+
+    /// Parameters that are trained in spite of `freeze` and `frozen_names`, by their names.
+    TrainedNames(trained_names: ParameterNames = ParameterNames::default()) {
+        about: "Parameters trained in spite of freeze and frozen_names: regular expressions with spaces between them",
+        absent: "none",
+        value_name: "PATTERNS",
+        example: "lm_head",
+        group: Group::Finer,
+        needs: Needs::Text,
+        is_of_training: true,
+        export: Export::OfSamples,
+    }
+
     /// Type of frozen weights.
     FrozenWeights(frozen_weights: FrozenType = FrozenType::default()) {
         about: "Type of frozen weights beside trained ones in fp32: the same, or autocast's, as tools keep them",
@@ -236,6 +260,16 @@ settings! {
         group: Group::Adapters,
         depends: Depends::Adapters,
         is_of_training: true,
+        export: Export::Written,
+    }
+
+    /// DoRA: the length of each of a weight's rows is trained apart from its direction.
+    Dora(dora: bool = false) {
+        about: "DoRA (use_dora): adapters of a weight's direction, and the length of each of its rows trained beside them",
+        group: Group::Finer,
+        depends: Depends::Adapters,
+        is_of_training: true,
+        alternatives: Alternatives::Each,
         export: Export::Written,
     }
 
@@ -328,6 +362,16 @@ settings! {
         needs: Needs::Text,
         is_of_training: true,
         alternatives: Alternatives::Each,
+        export: Export::Written,
+    }
+
+    /// NEFTune: noise on the embeddings of tokens.
+    Neftune(neftune: bool = false) {
+        about: "NEFTune (neftune_noise_alpha of Trainer): noise is added to the embeddings of tokens",
+        group: Group::Finer,
+        needs: Needs::Text,
+        depends: Depends::Trainer,
+        is_of_training: true,
         export: Export::Written,
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Needs, Targets};
+use super::{Needs, ParameterNames, Targets};
 
 /// Makes a type that has a word for each of its values (`name`, `named`, `ALL`, `CHOICES`) a setting's value, written as that word.
 macro_rules! of_words {
@@ -58,6 +58,8 @@ pub enum Kind {
     ModelSwitch,
     /// Modules that get LoRA adapters: see [`Targets::parse`].
     Targets,
+    /// Patterns of parameters' names; may be none: see [`ParameterNames`].
+    ParameterNames,
     /// One of several words.
     Choice(&'static Choices),
 }
@@ -213,6 +215,14 @@ impl Value for Targets {
             .into_iter()
             .filter_map(|word| Self::parse(word).ok())
             .collect()
+    }
+}
+
+impl Value for ParameterNames {
+    const KIND: Kind = Kind::ParameterNames;
+
+    fn text(&self) -> String {
+        self.clone().into()
     }
 }
 

@@ -4,7 +4,7 @@ use super::load::{load, load_quantised};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Forward;
-use crate::nn::{Adapters, Attached, Builder, LigerPatches, Trained};
+use crate::nn::{Adapters, Attached, Builder, ByName, LigerPatches, Trained};
 use crate::optim::Ema;
 use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Loading, Setup};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
@@ -46,7 +46,7 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 /// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let making = Making::of(model, setup);
-    let builder = Builder::new(tape, making.trained);
+    let builder = Builder::new(tape, making.trained).by_name(by_name(setup));
     // TRL's trainers load the model from a folder; in one of several processes on the host, from where it is moved.
     let is_loaded = match setup.loading {
         Loading::Usual => setup.trainer.loads_models(),
@@ -131,6 +131,36 @@ pub fn parameters_in_4_bits(model: &Model) -> In4Bits {
     }
 }
 
+/// Parameters that are frozen or trained by their names.
+fn by_name(setup: &Setup) -> ByName {
+    ByName::new(&setup.frozen_names, &setup.trained_names)
+}
+
+/// Patterns of parameters' names that no parameter of a model has.
+pub(super) struct UnmatchedNames {
+    pub patterns: Vec<String>,
+    /// The names of some of its parameters.
+    pub known: Vec<String>,
+}
+
+/// Patterns of a setup that match no parameter; `None` if all do.
+pub(super) fn unmatched_names(model: &Model, setup: &Setup) -> Option<UnmatchedNames> {
+    let given = [&setup.frozen_names, &setup.trained_names];
+    if given.iter().all(|names| names.is_empty()) {
+        return None;
+    }
+    let tape = Tape::new(Gpu::default());
+    let builder = Builder::new(&tape, trained(model, &Setup::default()));
+    let forward = model.build(&builder);
+    let names: Vec<String> = builder.made().iter().map(|param| tape.path_of(param)).collect();
+    drop(forward);
+    let patterns: Vec<String> = given.iter().flat_map(|given| given.unmatched(&names)).collect();
+    // The first, the last and one in between tell how modules are nested.
+    let known = [0, names.len() / 2, names.len().saturating_sub(1)];
+    let known = known.iter().filter_map(|at| names.get(*at).cloned()).collect();
+    (!patterns.is_empty()).then_some(UnmatchedNames { patterns, known })
+}
+
 /// Returns the trained parts and the types of weights. Weights that QLoRA does not quantise are widened to fp32
 /// (`prepare_model_for_kbit_training`), but by TRL, which leaves them as they are.
 fn trained(model: &Model, setup: &Setup) -> Trained {
@@ -154,6 +184,7 @@ pub(super) fn adapters(model: &Model, setup: &Setup) -> Adapters {
     Adapters {
         rank: setup.rank,
         dropout: setup.lora_dropout,
+        dora: setup.dora,
         dtype: match setup.lora_dtype {
             // TRL casts adapters beside weights in 4 bits.
             AdapterType::Fp32 if setup.freeze == Freeze::Qlora && setup.trainer.is_trl() => DType::Bf16,

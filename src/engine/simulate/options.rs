@@ -156,6 +156,15 @@ fn adapters_are_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
             OTHER_TARGETS,
         );
     }
+    if setup.dora {
+        return not_simulated(
+            "`dora` and adapters on experts, which peft refuses together (\"Invalid or unsupported variant combination\")".into(),
+            ways![
+                leave "dora" => |s, _| s.dora = false,
+                set "lora_targets" = "attention" => |s, _| s.lora_targets = Targets::Attention,
+            ],
+        );
+    }
     if setup.lora_dropout > 0.0 {
         return not_simulated(
             "`lora_dropout` above 0 and adapters on experts, which peft refuses together".into(),

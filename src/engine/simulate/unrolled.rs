@@ -9,7 +9,8 @@ use crate::tape::{Mark, Rolled, Tape, Tensor};
 pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape, wrap: Option<Wrap<'_>>) -> Recording {
     let works = tape.works();
     let (mut trainer, params) = Trainer::new(model, setup, tape);
-    trainer.rolls = true;
+    // Layers that are alike but for what of them is trained are not.
+    trainer.rolls = setup.frozen_names.is_empty() && setup.trained_names.is_empty();
     prepare(wrap, tape, (&mut trainer, &params));
     let recording = record_trainer(tape.clone(), trainer, params);
     if !tape.has_unlike_layers() {

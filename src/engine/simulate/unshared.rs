@@ -127,6 +127,7 @@ reasons! {
     stage_beyond(last, stage, world) = "`stage` is {stage}; the stages of {world} GPUs are 0 to {last}";
     stage_elsewhere() = "`stage` is of a pipeline";
     tensor_bits() = "tensor parallelism is not simulated yet with weights in 4 bits";
+    tensor_dora() = "DoRA is not simulated yet with tensor parallelism";
     tensor_extras() = "`clip` and `ema` go over all parameters at once, of which tensor parallelism makes some `DTensor`s and leaves norms \
         plain: PyTorch stops with \"got mixed torch.Tensor and DTensor\"";
     tensor_loss() = "a fused loss multiplies by the head, which tensor parallelism splits: PyTorch stops with \"aten.mm.out got mixed \

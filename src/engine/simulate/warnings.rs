@@ -33,6 +33,7 @@ pub(super) fn warnings(model: &Model, setup: &Setup, report: &Report) -> Vec<War
         logits(&run.live, report, run.can_fuse_its_loss()),
         run.attention_matrices(),
         run.autocast_copies(),
+        run.names_match_nothing(),
         run.frozen_is_not_free(),
         run.frozen_tower_keeps_a_graph(),
         run.paged_states(),
@@ -290,6 +291,22 @@ impl WarningInputs<'_> {
                  only, so at a small batch it can cost more than it saves. Compare with `bf16` weights."
             ),
             args: vec![("bytes".into(), bytes.to_string())],
+        })
+    }
+
+    /// Names a pattern of parameters' names that no parameter has, as where tools name modules as transformers 4 did.
+    fn names_match_nothing(&self) -> Option<Warning> {
+        let unmatched = super::build::unmatched_names(self.model, self.setup)?;
+        let patterns = unmatched.patterns.join(" ");
+        let names = unmatched.known.join(", ");
+        Some(Warning {
+            code: "names-match-nothing".into(),
+            severity: Severity::Warning,
+            message: format!(
+                "No parameter of the model has a name with {patterns}: nothing is frozen or trained by it. Names are such \
+                 as {names}."
+            ),
+            args: vec![("names".into(), names), ("patterns".into(), patterns)],
         })
     }
 

@@ -107,6 +107,7 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
             leave "zero_grad" => |s, _| s.zero_grad = ZeroGrad::ToNone,
         ],
     ),
+    (&["tensor_dora"], ways![leave "dora" => |s, _| s.dora = false,]),
     (&["pipeline_idle"], ways![set "images" = "1" => |s, _| s.images = 1,]),
     (
         &["loop_alone", "fsdp_without_text", "mp_trainer"],

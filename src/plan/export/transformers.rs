@@ -35,6 +35,10 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
             json!({"fused_linear_cross_entropy": is_fused, "rope": rope, "rms_norm": norms, "swiglu": mlps, "cross_entropy": false}),
         ));
     }
+    if setup.neftune {
+        // No memory depends on how large the noise is.
+        out.push(("neftune_noise_alpha", json!(5)));
+    }
     if setup.loss == Loss::Smoothed {
         // Paper and transformers' documentation take a tenth; no memory depends on it.
         out.push(("label_smoothing_factor", json!(0.1)));
@@ -88,8 +92,9 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
             ExpertAdapters::Targets => "",
             ExpertAdapters::All => ", target_parameters=[\"gate_up_proj\", \"down_proj\"]",
         };
+        let dora = if setup.dora { ", use_dora=True" } else { "" };
         out += &format!(
-            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={}{excluded}{parameters})  # peft.LoraConfig(**lora)\n",
+            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={}{excluded}{parameters}{dora})  # peft.LoraConfig(**lora)\n",
             setup.rank,
             2 * setup.rank,
             setup.lora_dropout,

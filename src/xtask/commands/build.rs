@@ -46,7 +46,8 @@ impl Build {
     /// Cargo profile of the build.
     pub const fn profile(self) -> &'static str {
         match self {
-            Self::Published | Self::Local => "wasm",
+            Self::Published => "wasm",
+            Self::Local => "wasm-local",
             Self::Quick => "quick",
         }
     }

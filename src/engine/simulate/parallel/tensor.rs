@@ -61,6 +61,8 @@ pub(super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
         Err(why::tensor_optim())
     } else if setup.freeze == Freeze::Qlora {
         Err(why::tensor_bits())
+    } else if setup.dora && setup.freeze.is_adapted() {
+        Err(why::tensor_dora())
     } else if setup.clip || setup.ema {
         Err(why::tensor_extras())
     } else {
