@@ -1,11 +1,11 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined|parts]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
 TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
-models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. `run` measures each in a
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. With `parts` the model is changed as tools change it: parts and parameters frozen by name, DoRA, smoothed labels, Muon. `run` measures each in a
 process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
@@ -248,6 +248,37 @@ def combined(line):
     if c["strategy"].startswith("fsdp") and t not in ("idefics3", "smolvlm") and maybe(.2): c["precision"] = "amp-fp16"
     return line
 
+# Families whose parameters and parts `parted` freezes and adapts.
+PARTED = ["gpt2", "opt", "phi", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "llava", "llava_next", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "internvl", "paligemma",
+          "idefics3", "smolvlm", "gemma3", "mllama"]
+
+def parted(line):
+    """The same line with parts of it changed as tools do: what is frozen, by part and by name, DoRA, smoothed labels, Muon, under a loop and under transformers' Trainer."""
+    c = line["case"]; t = c["model"]; text = t in TEXT
+    for key in ("rank", "lora_dropout"): c.pop(key, None)
+    if maybe(.5):
+        line = trained(line); c["ckpt"] = ch("none", "full")
+        if t in ("idefics3", "smolvlm"): c["precision"] = ch("fp32", "bf16")
+        if text and maybe(.3): c["loss"] = "smoothed"
+        if maybe(.3): c["neftune"] = True
+    elif maybe(.25): c["optim"] = "muon"
+    if c["ckpt"] == "full" and maybe(.3): c["reentrant"] = True
+    kind = ch("dora", "dora", "names", "names", "parts") if t != "gpt2" else "names"
+    c["freeze"] = "none"
+    if kind == "dora":
+        targets = ch("all-linear", ["q_proj", "v_proj"]) if t in ("opt", "phi", "phi3") else ch("projections", "attention", "all-linear", ["q_proj", "v_proj", "down_proj"])
+        if targets == "attention" and not text: targets = ["q_proj", "k_proj", "v_proj", "o_proj"]  # names, which towers have too
+        if t == "phi3": targets = ch("all-linear", ["qkv_proj", "down_proj"])
+        c.update(freeze="lora", dora=True, rank=ch(8, 16), lora_dropout=ch(0.0, 0.0, .05), lora_targets=targets, lora_dtype=ch("fp32", "fp32", "bf16"))
+    elif not text: c["freeze"] = ch("none", "vision", "connector", "all-but-language", "language", "all-but-vision", "all-but-connector")
+    if kind == "names":
+        frozen = [r"(layers|h)\.0\.", r"(layers|h)\.[02]\.", "embed_tokens|wte", "norm|ln_", "mlp", "self_attn|attn", r"\.bias$"]
+        names = [r"(layers|h)\.0\.", r"norm|ln_", "down_proj|c_proj|fc2", "v_proj|c_attn|qkv_proj"]
+        if maybe(.5) or c["freeze"] == "none": c["frozen_names"] = " ".join(R.sample(frozen, R.randint(1, 2)))
+        if c["freeze"] != "none" or maybe(.3): c["trained_names"] = ch(*names)
+        if text and maybe(.3): c.update(frozen_names=".", trained_names=" ".join(R.sample(names, R.randint(1, 2))))
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -339,9 +370,9 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined, "parts": parted}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else PARTED if changed is parted else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
             for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
                 if sys.argv[5:] == ["trl"] and at % 2 == 0:

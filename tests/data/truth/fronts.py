@@ -112,7 +112,7 @@ def run_trainer(case):
     args = TrainingArguments(output_dir=os.path.join(tempfile.gettempdir(), "o"), max_steps=steps, per_device_train_batch_size=B, gradient_accumulation_steps=accum,
         bf16=p in ("amp-bf16", "bf16-amp"), fp16=p == "amp-fp16", optim=optim, gradient_checkpointing=ck,
         gradient_checkpointing_kwargs=dict(use_reentrant=case.get("reentrant", False)) if ck else None, save_strategy="no", report_to=[], logging_steps=1,
-        dataloader_num_workers=0, remove_unused_columns=False, learning_rate=1e-6, max_grad_norm=1.0 if case.get("clip", True) else 0.0, disable_tqdm=True)
+        neftune_noise_alpha=5 if case.get("neftune") else None, label_smoothing_factor=0.1 if case.get("loss") == "smoothed" else 0.0, dataloader_num_workers=0, remove_unused_columns=False, learning_rate=1e-6, max_grad_norm=1.0 if case.get("clip", True) else 0.0, disable_tqdm=True)
     marks = []
     gc.collect(); torch.cuda.empty_cache()
     r = dict(case=case, params=sum(x.numel() for x in model.parameters()), trainable=sum(x.numel() for x in model.parameters() if x.requires_grad), after_model=torch.cuda.memory_allocated())

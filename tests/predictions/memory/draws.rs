@@ -3,81 +3,16 @@
 
 use std::fmt::Write as _;
 
-use serde::Deserialize;
-use serde_json::Value;
-use vramscope_engine::simulate::simulate_parallel;
-use vramscope_engine::tape::Gpu;
-use vramscope_engine::{Case, Model, Report, simulate};
-use vramscope_tests::{kept, ledger, rows};
+use vramscope_tests::{kept, ledger};
+
+use super::drawn::Compared;
 
 const FILE: &str = "data/truth/draws.jsonl.gz";
 const TABLE: &str = "tests/data/draws_vs_predicted.md";
 
-/// A measured run.
-#[derive(Debug, Deserialize)]
-struct Row {
-    case: Value,
-    /// Configuration of a model without a name.
-    config: Option<Value>,
-    params: Option<u64>,
-    peak_steady: u64,
-    reserved_peak: u64,
-    /// Error of the peak in percent before its cause was found; `None` for a draw that was predicted well at once.
-    was_off: Option<f64>,
-}
-
-/// A run and its prediction, or the reason for none.
-struct Compared {
-    row: Row,
-    report: Result<Report, String>,
-}
-
-impl Compared {
-    fn all() -> Vec<Self> {
-        let rows: Vec<Row> = rows(FILE);
-        rows.into_iter()
-            .map(|row| Self {
-                report: predict(&row),
-                row,
-            })
-            .collect()
-    }
-
-    /// The run as the ledger has it.
-    fn run(&self) -> ledger::Run {
-        let row = &self.row;
-        ledger::Run::of(&row.case, (row.peak_steady, row.reserved_peak), self.report.as_ref())
-    }
-
-    /// Relative errors of peak and reserved bytes.
-    fn errors(&self) -> Option<[f64; 2]> {
-        let report = self.report.as_ref().ok()?;
-        let pairs = [
-            (report.peak_allocated, self.row.peak_steady),
-            (report.peak_reserved, self.row.reserved_peak),
-        ];
-        Some(pairs.map(|(predicted, measured)| predicted.get() as f64 / measured as f64 - 1.0))
-    }
-}
-
-fn predict(row: &Row) -> Result<Report, String> {
-    let case = Case::from_json(&row.case.to_string()).map_err(|error| error.to_string())?;
-    let case = case.ok_or("an empty case")?;
-    let model = match &row.config {
-        Some(config) => Model::from_config_for(&config.to_string(), &case.setup),
-        None => Model::from_case(&case),
-    };
-    let model = model.map_err(|error| error.to_string())?;
-    match &case.parallel {
-        Some(parallel) => simulate_parallel(&model, &case.setup, parallel, Gpu::H200),
-        None => simulate(&model, &case.setup),
-    }
-    .map_err(|error| error.to_string())
-}
-
 #[test]
 fn steps_that_were_drawn_afresh_are_predicted() {
-    let rows = Compared::all();
+    let rows = Compared::all(FILE);
     let refused: Vec<&String> = rows.iter().filter_map(|row| row.report.as_ref().err()).collect();
     assert!(refused.is_empty(), "{refused:?}");
     for row in &rows {
@@ -108,7 +43,7 @@ fn steps_that_were_drawn_afresh_are_predicted() {
 /// may only get better.
 #[test]
 fn steps_that_were_predicted_badly_stay_mended() {
-    let rows = Compared::all();
+    let rows = Compared::all(FILE);
     let once_off: Vec<(&Compared, f64)> = rows
         .iter()
         .filter_map(|row| Some((row, row.row.was_off?.abs() / 100.0)))
@@ -128,7 +63,7 @@ fn steps_that_were_predicted_badly_stay_mended() {
 
 #[test]
 fn the_kept_table_of_draws_is_todays() {
-    let rows = Compared::all();
+    let rows = Compared::all(FILE);
     kept::hold(TABLE, &table(&rows));
     ledger::hold("draws", rows.iter().map(Compared::run));
 }
@@ -153,22 +88,13 @@ fn table(rows: &[Compared]) -> String {
     }
     out += "\n| case | was | peak | reserved |\n| --- | --- | --- | --- |\n";
     for row in rows {
-        let case: Vec<String> = row.row.case.as_object().into_iter().flatten().map(word).collect();
         let was = row.row.was_off.map_or(String::new(), |was| format!("{was:+.2}%"));
         let figures = match (row.errors(), &row.report) {
             (Some([peak, reserved]), _) => format!("{:+.4}% | {:+.2}%", peak * 100.0, reserved * 100.0),
             (None, Err(why)) => format!("refused: {why} |"),
             (None, Ok(_)) => unreachable!("a report has errors"),
         };
-        let _ = writeln!(out, "| {} | {was} | {figures} |", case.join(" "));
+        let _ = writeln!(out, "| {} | {was} | {figures} |", row.words());
     }
     out
-}
-
-fn word((key, value): (&String, &Value)) -> String {
-    match value.as_str() {
-        Some(text) if key == "model" => text.to_owned(),
-        Some(text) => format!("{key}={text}"),
-        None => format!("{key}={value}"),
-    }
 }

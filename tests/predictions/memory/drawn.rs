@@ -1,0 +1,86 @@
+//! Steps that were drawn by chance, beside their predictions.
+
+use serde::Deserialize;
+use serde_json::Value;
+use vramscope_engine::simulate::simulate_parallel;
+use vramscope_engine::tape::Gpu;
+use vramscope_engine::{Case, Model, Report, simulate};
+use vramscope_tests::{ledger, rows};
+
+/// A measured run.
+#[derive(Debug, Deserialize)]
+pub struct Row {
+    pub case: Value,
+    /// Configuration of a model without a name.
+    pub config: Option<Value>,
+    pub params: Option<u64>,
+    /// Trained parameters, where they were counted.
+    pub trainable: Option<u64>,
+    pub peak_steady: u64,
+    pub reserved_peak: u64,
+    /// Error of the peak in percent before its cause was found; `None` for a draw that was predicted well at once.
+    pub was_off: Option<f64>,
+}
+
+/// A run and its prediction, or the reason for none.
+pub struct Compared {
+    pub row: Row,
+    pub report: Result<Report, String>,
+}
+
+impl Compared {
+    pub fn all(file: &str) -> Vec<Self> {
+        let rows: Vec<Row> = rows(file);
+        rows.into_iter()
+            .map(|row| Self {
+                report: predict(&row),
+                row,
+            })
+            .collect()
+    }
+
+    /// The run as the ledger has it.
+    pub fn run(&self) -> ledger::Run {
+        let row = &self.row;
+        ledger::Run::of(&row.case, (row.peak_steady, row.reserved_peak), self.report.as_ref())
+    }
+
+    /// The case in words, for a row of a Markdown table.
+    pub fn words(&self) -> String {
+        let words: Vec<String> = self.row.case.as_object().into_iter().flatten().map(word).collect();
+        words.join(" ").replace('|', "\\|")
+    }
+
+    /// Relative errors of peak and reserved bytes.
+    pub fn errors(&self) -> Option<[f64; 2]> {
+        let report = self.report.as_ref().ok()?;
+        let pairs = [
+            (report.peak_allocated, self.row.peak_steady),
+            (report.peak_reserved, self.row.reserved_peak),
+        ];
+        Some(pairs.map(|(predicted, measured)| predicted.get() as f64 / measured as f64 - 1.0))
+    }
+}
+
+fn predict(row: &Row) -> Result<Report, String> {
+    let case = Case::from_json(&row.case.to_string()).map_err(|error| error.to_string())?;
+    let case = case.ok_or("an empty case")?;
+    let model = match &row.config {
+        Some(config) => Model::from_config_for(&config.to_string(), &case.setup),
+        None => Model::from_case(&case),
+    };
+    let model = model.map_err(|error| error.to_string())?;
+    match &case.parallel {
+        Some(parallel) => simulate_parallel(&model, &case.setup, parallel, Gpu::H200),
+        None => simulate(&model, &case.setup),
+    }
+    .map_err(|error| error.to_string())
+}
+
+fn word((key, value): (&String, &Value)) -> String {
+    match value.as_str() {
+        Some(text) if key == "model" => text.to_owned(),
+        Some(text) => format!("{key}={text}"),
+        None => format!("{key}={value}"),
+    }
+}
