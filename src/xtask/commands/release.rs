@@ -48,12 +48,12 @@ fn files() -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let system = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
 
-    // Paths of this machine would make each build another.
+    // Paths of this machine would make each build another. Not in `RUSTFLAGS`, which is cut at spaces, and folders have some.
     let remap = format!("--remap-path-prefix={}=/vramscope", root().display());
     let built = ["build", "--release", "--locked", "--package", "vramscope"];
     run(cargo()
         .args(built)
-        .env("RUSTFLAGS", remap)
+        .env("CARGO_ENCODED_RUSTFLAGS", remap)
         .env("SOURCE_DATE_EPOCH", commit.time.to_string()))?;
     let binary = target()
         .join("release")
