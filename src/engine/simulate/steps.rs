@@ -488,7 +488,11 @@ impl Trainer {
             false => held,
         };
         let held = match &self.wrapper {
-            Some(wrapper) => wrapper.handed_out(t, &loss, held),
+            Some(wrapper) if are_logits => {
+                loss = wrapper.handed_logits(t, loss);
+                wrapper.handed_out(t, None, held)
+            }
+            Some(wrapper) => wrapper.handed_out(t, Some(&loss), held),
             None => held,
         };
         (loss, held)

@@ -22,9 +22,14 @@ pub(super) trait Wrapper {
     /// The model begins to generate, or has done so.
     fn generates(&self, _: &Tape, _begins: bool) {}
 
-    /// Returns what is handed out in the place of what the model's output object holds, beside its loss.
-    fn handed_out(&self, _: &Tape, _loss: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
+    /// Returns what is handed out in the place of what the model's output object holds, beside its loss, if it has one.
+    fn handed_out(&self, _: &Tape, _loss: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
         held
+    }
+
+    /// Returns the logits that are handed out, of which the trainer computes the loss.
+    fn handed_logits(&self, _: &Tape, logits: Tensor) -> Tensor {
+        logits
     }
 
     /// Returns what is handed out in the place of figures of each token.

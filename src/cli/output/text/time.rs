@@ -40,6 +40,7 @@ pub fn render((ms, time): (&Milliseconds, &TimeAnswer<'_>), width: usize) -> Str
         bottleneck(time),
         Some(roofline(time)),
         time.communication.as_ref().map(communication),
+        time.communication.map(|_| phrase!(time.several_are_short).to_owned()),
         time.data.as_ref().map(data),
         time.run.as_ref().map(run),
         Some(sources(time)),

@@ -235,14 +235,21 @@ impl Wrapper for Ddp {
     }
 
     /// `_post_forward`: copies pass through a node of the graph that does nothing to their gradients.
-    fn handed_out(&self, t: &Tape, loss: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
+    fn handed_out(&self, t: &Tape, loss: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
         if !self.finds_unused {
             return held;
         }
-        let outputs = std::iter::once(loss).chain(&held);
+        let outputs = loss.into_iter().chain(&held);
         let copies = outputs.map(|x| t.no_grad(|| t.empty_like(x, x.dtype(), "copy of an output")));
         let copies: Vec<Tensor> = copies.collect();
         drop(held);
         copies
+    }
+
+    fn handed_logits(&self, t: &Tape, logits: Tensor) -> Tensor {
+        match self.finds_unused {
+            true => t.clone_of(&logits),
+            false => logits,
+        }
     }
 }

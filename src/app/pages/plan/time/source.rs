@@ -32,12 +32,16 @@ pub fn Sources(timing: Arc<Timing>) -> impl IntoView {
             </button>
         }
     });
+    let several = timing
+        .communication
+        .map(|_| t_string!(i18n, time.several_are_short).to_owned());
     view! {
         <div class="time-source">
             <p class="muted small" data-testid="time-basis" data-value=name>
                 {source}
             </p>
             <p class="muted small">{host_source(i18n, &timing)}</p>
+            {several.map(|text| view! { <p class="muted small" data-testid="several-are-short">{text}</p> })}
             {other_card.map(|text| view! { <p class="muted small" data-testid="other-card">{text}</p> })}
             {measure}
         </div>

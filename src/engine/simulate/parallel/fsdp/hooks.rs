@@ -680,7 +680,7 @@ impl Wrapper for Sharded {
         }
     }
 
-    fn handed_out(&self, t: &Tape, _: &Tensor, held: Vec<Tensor>) -> Vec<Tensor> {
+    fn handed_out(&self, t: &Tape, _: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
         let cast = held.iter().map(|x| t.no_grad(|| self.cast(t, x))).collect();
         self.shared.borrow_mut().copied = None;
         cast
