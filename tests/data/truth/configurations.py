@@ -1,11 +1,11 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined|parts]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined|parts|shared_parts]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
 TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
-models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. With `parts` the model is changed as tools change it: parts and parameters frozen by name, DoRA, smoothed labels, Muon. `run` measures each in a
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. With `parts` the model is changed as tools change it: parts and parameters frozen by name, DoRA, NEFTune, smoothed labels, Muon; with `shared_parts` that on one of several. `run` measures each in a
 process of its own, several at once: bytes do not depend on it.
 """
 import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
@@ -279,6 +279,15 @@ def parted(line):
         if text and maybe(.3): c.update(frozen_names=".", trained_names=" ".join(R.sample(names, R.randint(1, 2))))
     return line
 
+def shared_parted(line):
+    """The same line with parts changed, under transformers' Trainer on one of several GPUs; FSDP1 takes no parameters of which only some train."""
+    line = parted(line); c = line["case"]; kept = {k: c[k] for k in ("precision", "accum", "clip") if k in c}
+    line = shared(line); c = line["case"]; c.update({k: v for k, v in kept.items() if k == "accum"})
+    if c["strategy"] == "fsdp1" and (c.get("frozen_names") or c.get("trained_names") or c["freeze"] != "none"): c["strategy"] = "fsdp"
+    if c.get("dora") and c.get("optim") == "adafactor" and c["strategy"].startswith("fsdp"): c["optim"] = "adamw_fused"
+    c.setdefault("clip", True)
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -370,9 +379,9 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined, "parts": parted}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined, "parts": parted, "shared_parts": shared_parted}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else PARTED if changed is parted else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else PARTED if changed in (parted, shared_parted) else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
             for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
                 if sys.argv[5:] == ["trl"] and at % 2 == 0:

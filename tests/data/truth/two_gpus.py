@@ -53,7 +53,8 @@ def run(line):
     # before the model is made, which stage 3 cuts as it is made
     args = TrainingArguments(output_dir=tempfile.mkdtemp(), max_steps=steps, per_device_train_batch_size=B, gradient_accumulation_steps=accum, bf16=p in ("amp-bf16", "bf16-amp"), fp16=p == "amp-fp16",
         optim=OPTIMIZERS[case.get("optim", "adamw_fused")], gradient_checkpointing=ck, gradient_checkpointing_kwargs=dict(use_reentrant=case.get("reentrant", False)) if ck else None, save_strategy="no", report_to=[], logging_steps=1,
-        dataloader_num_workers=0, remove_unused_columns=False, learning_rate=1e-6, max_grad_norm=1.0 if case.get("clip", True) else 0.0, disable_tqdm=True, **fused(case), **sharing(case.get("front") or front(case), case))
+        dataloader_num_workers=0, remove_unused_columns=False, learning_rate=1e-6, max_grad_norm=1.0 if case.get("clip", True) else 0.0, disable_tqdm=True,
+        label_smoothing_factor=0.1 if case.get("loss") == "smoothed" else 0.0, neftune_noise_alpha=5 if case.get("neftune") else None, **fused(case), **sharing(case.get("front") or front(case), case))
     model, inp = fronts.made(case)
     samples = []
     for _ in range(accum):

@@ -75,7 +75,7 @@ fn within(errors: &[f64], limit: f64) -> usize {
     errors.iter().filter(|error| error.abs() <= limit).count()
 }
 
-/// Of 232 runs 223 are within 0.1%. Of the others five have the same tensors in each step, of which some lie in larger blocks.
+/// Of 326 runs 311 are within 0.1%. Of the others five have the same tensors in each step, of which some lie in larger blocks.
 #[test]
 fn drawn_runs_on_several_gpus_are_predicted() {
     let rows = all();
@@ -89,12 +89,12 @@ fn drawn_runs_on_several_gpus_are_predicted() {
         .map(|(row, bytes)| errors(*bytes, &row.recorded)[0])
         .collect();
     assert!(
-        within(&recorded, 0.001) * 232 >= 223 * recorded.len(),
+        within(&recorded, 0.001) * 326 >= 311 * recorded.len(),
         "{}",
         within(&recorded, 0.001)
     );
     assert!(
-        within(&recorded, 0.01) * 232 >= 228 * recorded.len(),
+        within(&recorded, 0.01) * 326 >= 321 * recorded.len(),
         "{}",
         within(&recorded, 0.01)
     );
@@ -144,7 +144,7 @@ fn table(rows: &[Predicted]) -> String {
         "# Drawn runs of trainers on several GPUs against their predictions\n\ntransformers' Trainer 5.17 and TRL 1.16 (PyTorch \
          2.11, accelerate 1.15, DeepSpeed 0.19.8) on the first of several GPUs, with configurations, strategies and settings drawn \
          by `tests/data/truth/configurations.py draw 49001 1 CASES shared`, pairs that were refused before (the last 23: reentrant \
-         checkpoints under FSDP, other optimizers, DeepSpeed in fp32), and every third of `draw 49002 1 CASES combined`: recorded without a GPU, and of two GPUs measured on two H200. Errors are (predicted − recorded) ÷ recorded, and so on. Made by `cargo xtask table`.\n\n| run | peak, \
+         checkpoints under FSDP, other optimizers, DeepSpeed in fp32), every third of `draw 49002 1 CASES combined`, and models changed as tools change them (the last 94, of `draw 9 5 CASES shared_parts`): recorded without a GPU, and of two GPUs measured on two H200. Errors are (predicted − recorded) ÷ recorded, and so on. Made by `cargo xtask table`.\n\n| run | peak, \
          recorded | reserved, recorded | peak, measured | reserved, measured |\n| --- | --- | --- | --- | --- |\n",
     );
     for (row, bytes) in rows {
@@ -159,13 +159,17 @@ fn table(rows: &[Predicted]) -> String {
             "precision",
             "optim",
             "freeze",
+            "dora",
+            "neftune",
+            "frozen_names",
+            "trained_names",
             "ckpt",
             "accum",
         ];
         let words = named
             .iter()
             .filter_map(|key| Some(format!("{key}={}", row.case.get(*key)?)));
-        let words: Vec<String> = words.collect();
+        let words: Vec<String> = words.map(|words| words.replace('|', "\\|")).collect();
         let figures = match bytes {
             Err(why) => format!("refused: {why} | | |"),
             Ok(bytes) => {
