@@ -48,18 +48,7 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
     if draft.cuts_loss == Some(true) && other_loss.is_none() {
         cut_loss(model, &mut out);
     }
-    if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
-        out.put("loss", "shifted");
-    }
-    if draft.smoothed == Some(true) && !out.case.contains_key("loss") {
-        out.put("loss", "smoothed");
-    }
-    if draft.neftune == Some(true) {
-        out.put("neftune", true);
-    }
-    if draft.precomputed == Some(true) {
-        out.put("reference", "precomputed");
-    }
+    loss_settings(draft, &mut out);
     if tool == Tool::TrlGrpo {
         grpo(draft, &mut out);
     }
@@ -91,6 +80,22 @@ pub(crate) fn resolve(draft: &Draft, tool: Tool, model: ModelFacts) -> Resolved 
         out.assumed.push(Note::Expandable.into());
     }
     out
+}
+
+/// The loss of a step, and what goes into it.
+fn loss_settings(draft: &Draft, out: &mut Resolved) {
+    if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
+        out.put("loss", "shifted");
+    }
+    if draft.smoothed == Some(true) && !out.case.contains_key("loss") {
+        out.put("loss", "smoothed");
+    }
+    if draft.neftune == Some(true) {
+        out.put("neftune", true);
+    }
+    if draft.precomputed == Some(true) {
+        out.put("reference", "precomputed");
+    }
 }
 
 /// How weights come to the GPU.

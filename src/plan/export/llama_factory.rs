@@ -54,16 +54,12 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         ("disable_gradient_checkpointing", json!(!of.checkpoints())),
         ("use_reentrant_gc", json!(setup.reentrant)),
     ];
-    if setup.neftune {
-        entries.push(("neftune_noise_alpha", json!(5)));
-    }
+    entries.extend(of.noise());
     if of.has_adapters() {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
-        if setup.dora {
-            entries.push(("use_dora", json!(true)));
-        }
+        entries.extend(setup.dora.then(|| ("use_dora", json!(true))));
         entries.push(("lora_target", json!(lora_target(&targets::names(&setup.lora_targets)))));
     }
     entries.extend(freezing(setup));

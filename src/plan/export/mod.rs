@@ -222,6 +222,11 @@ impl Exported<'_> {
         lines::preparation(self.setup())
     }
 
+    /// NEFTune's setting of transformers' `TrainingArguments`; no memory depends on how large the noise is.
+    fn noise(&self) -> Option<(&'static str, serde_json::Value)> {
+        self.setup().neftune.then(|| ("neftune_noise_alpha", 5.into()))
+    }
+
     /// Norm to which gradients are clipped; 0 without clipping.
     fn max_grad_norm(&self) -> f64 {
         f64::from(u8::from(self.setup().clip))

@@ -33,16 +33,12 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
             json!(json!({"use_reentrant": setup.reentrant}).to_string()),
         ),
     ];
-    if setup.neftune {
-        entries.push(("neftune_noise_alpha", json!(5)));
-    }
+    entries.extend(of.noise());
     if of.has_adapters() {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
-        if setup.dora {
-            entries.push(("use_dora", json!(true)));
-        }
+        entries.extend(setup.dora.then(|| ("use_dora", json!(true))));
         match targets::target_modules(&setup.lora_targets) {
             Value::String(all) if all != "all-linear" => entries.push(("target_regex", json!(all))),
             names => entries.push(("target_modules", names)),

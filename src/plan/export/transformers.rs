@@ -35,10 +35,7 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
             json!({"fused_linear_cross_entropy": is_fused, "rope": rope, "rms_norm": norms, "swiglu": mlps, "cross_entropy": false}),
         ));
     }
-    if setup.neftune {
-        // No memory depends on how large the noise is.
-        out.push(("neftune_noise_alpha", json!(5)));
-    }
+    out.extend(of.noise());
     if setup.loss == Loss::Smoothed {
         // Paper and transformers' documentation take a tenth; no memory depends on it.
         out.push(("label_smoothing_factor", json!(0.1)));

@@ -12,9 +12,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         ("dtype", json!(of.weights())),
         ("attn_implementation", json!(of.attn())),
     ];
-    if setup.neftune {
-        entries.push(("neftune_noise_alpha", json!(5)));
-    }
+    entries.extend(of.noise());
     if of.has_adapters() {
         if targets::exclude_modules(&setup.lora_targets).is_some() {
             return Err(
@@ -27,9 +25,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_r", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
-        if setup.dora {
-            entries.push(("use_dora", json!(true)));
-        }
+        entries.extend(setup.dora.then(|| ("use_dora", json!(true))));
         entries.push((
             "lora_target_modules",
             json!(match targets::target_modules(&setup.lora_targets) {

@@ -447,15 +447,7 @@ impl Flat {
         drop(missing);
         params.iter().for_each(Tensor::clear_grad);
         let bytes = whole * dtype.width();
-        t.hook(
-            match self.units.borrow()[at].shard.dtype() == dtype {
-                true => "fsdp1 unit backward",
-                false => "fsdp1 mp unit backward",
-            },
-            1,
-        );
-        t.hook("fsdp1 parameter backward", params.len());
-        t.copied(dtype, [bytes, bytes]);
+        self.note_backward(t, at, (dtype, params.len(), bytes));
         // Added to that of earlier micro-batches in place; autograd has the new one until this hook returns.
         let (flat, _new) = match self.units.borrow_mut()[at].gradient.take() {
             Some(sum) => {
@@ -490,6 +482,17 @@ impl Flat {
 }
 
 impl Flat {
+    /// Notes what the hook behind a unit's backward runs before its gradient is summed: of so many parameters, copied into one.
+    fn note_backward(&self, t: &Tape, at: usize, (dtype, params, bytes): (DType, usize, u64)) {
+        let unit = match self.units.borrow()[at].shard.dtype() == dtype {
+            true => "fsdp1 unit backward",
+            false => "fsdp1 mp unit backward",
+        };
+        t.hook(unit, 1);
+        t.hook("fsdp1 parameter backward", params);
+        t.copied(dtype, [bytes, bytes]);
+    }
+
     /// Notes that a gradient, whose shards have so many elements, is padded, divided (`_div_if_needed`) and summed, and its shard
     /// cast and handed over.
     fn reduce(&self, t: &Tape, (elements, is_padded): (u64, bool), (dtype, own): (DType, DType)) {
