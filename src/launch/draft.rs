@@ -1,6 +1,7 @@
 //! Settings as tools put them, before they become a setup: one meaning for each, whatever a tool calls it.
 
 use serde_json::{Map, Value};
+use vramscope_engine::setup::ParameterNames;
 
 use super::values::{
     attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, names, nodes, number, stand_in,
@@ -10,7 +11,7 @@ use crate::fsdp::Fsdp;
 pub(crate) use crate::given::{Fault, Set, Targets, Weights};
 use crate::launcher::Launcher;
 use crate::loss::OtherLoss;
-use crate::parameter_names::{are_patterns, beginning_with, unfrozen};
+use crate::parameter_names::{beginning_with, unfrozen};
 
 /// Settings that were given or are a tool's defaults; `None` where nothing is said.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -651,7 +652,7 @@ impl Draft {
 
 /// Adds patterns of parameters' names to those that are there.
 fn add(names: &mut Option<Vec<String>>, more: Vec<String>) -> Set {
-    if !are_patterns(&more) {
+    if ParameterNames::new(more.clone()).is_err() {
         return Err(NotSimulated(
             "regular expressions without look-around and spaces are read",
         ));

@@ -1,6 +1,6 @@
 //! Names of parameters that tools freeze and train, as the patterns of a setup.
 
-use regex_lite::{Regex, escape};
+use regex_lite::escape;
 
 /// Patterns of names that begin with one of these (`n.startswith(p)` of ms-swift).
 ///
@@ -44,14 +44,10 @@ fn without_rows(pattern: &str) -> &str {
     }
 }
 
-/// Returns true if all of these are regular expressions.
-pub(crate) fn are_patterns(patterns: &[String]) -> bool {
-    let is_pattern = |pattern: &String| !pattern.contains(char::is_whitespace) && Regex::new(pattern).is_ok();
-    patterns.iter().all(is_pattern)
-}
-
 #[cfg(test)]
 mod tests {
+    use regex_lite::Regex;
+
     use super::*;
 
     fn finds(patterns: &[String], name: &str) -> bool {

@@ -69,8 +69,8 @@ impl ByName {
         self.frozen.is_empty() && self.trained.is_empty()
     }
 
-    /// Whether the parameter of this name is trained; `None` if no name says so. What is both is trained: tools freeze
-    /// first.
+    /// Returns whether the parameter of this name is trained, or `None` where no pattern matches it. One that patterns of both
+    /// kinds match is trained: tools freeze first and train then (`swift/pipelines/train/tuner.py`, 4.6).
     fn trains(&self, name: &str) -> Option<bool> {
         let any = |patterns: &[Regex]| patterns.iter().any(|pattern| pattern.is_match(name));
         match () {
@@ -195,17 +195,24 @@ impl Builder {
         if self.by_name.is_empty() || self.policy.dtype == self.policy.frozen {
             return self.dtype();
         }
-        let module = self.tape.path_of_scope(self.tape.scope_id());
-        match self.trains(&format!("{module}.{name}")) {
+        match self.trains(name) {
             true => self.policy.dtype,
             false => self.policy.frozen,
         }
     }
 
-    /// Returns true if a parameter of the module under construction, at this path, is trained.
-    fn trains(&self, path: &str) -> bool {
+    /// Returns true if a parameter of the module under construction is trained.
+    fn trains(&self, name: &str) -> bool {
         let by_part = || self.policy.trains(self.tape.component_now()) && !self.freezes.get();
-        self.by_name.trains(path).unwrap_or_else(by_part)
+        if self.by_name.is_empty() {
+            return by_part();
+        }
+        let module = self.tape.path_of_scope(self.tape.scope_id());
+        let path = match module.as_str() {
+            "" => name.to_owned(),
+            module => format!("{module}.{name}"),
+        };
+        self.by_name.trains(&path).unwrap_or_else(by_part)
     }
 
     /// Makes a parameter that is never trained (`requires_grad=False`).
@@ -248,14 +255,9 @@ impl Builder {
         let tensor = self.made_as(shape, dtype, name);
         tensor.storage().classify(Kind::Weight, Why::Parameter);
         let tensor = self.to_recast(tensor, name);
-        let is_trained = match self.by_name.is_empty() {
-            true => self.trains(""),
-            false => self.trains(&self.tape.path_of(&tensor)),
-        };
-        let tensor = if is_trained {
-            self.tape.require_grad(&tensor)
-        } else {
-            tensor
+        let tensor = match self.trains(name) {
+            true => self.tape.require_grad(&tensor),
+            false => tensor,
         };
         self.params.borrow_mut().push(tensor.clone());
         tensor

@@ -96,8 +96,9 @@ impl LoraSlot {
         })
     }
 
-    /// What DoRA's first magnitudes are made from, the lengths of the rows of `weight + scaling * (B @ A)`
-    /// (`DoraLinearLayer.update_layer`): two matrices of the weight's size are there when they are made.
+    /// Makes the matrices from which DoRA computes its first magnitudes, the lengths of the rows of `weight + scaling * (B @ A)`:
+    /// the caller holds them until the magnitudes are made, as Python's names do (`DoraLinearLayer.update_layer` of
+    /// `peft/tuners/lora/dora.py`, 0.21). The product is the first use of cuBLAS, whose workspace then lies among the weights.
     pub fn before_magnitudes(&self, t: &Tape, [a, b]: [&Tensor; 2], in_4_bits: bool) -> [Tensor; 2] {
         t.in_scope(self.module.made(), || {
             let matrix = |name| t.empty([self.output, self.input], b.dtype(), name);
@@ -225,8 +226,8 @@ impl Lora {
         sum
     }
 
-    /// What DoRA adds to a map's result (`DoraLinearLayer.forward` of `peft/tuners/lora/dora.py`): the result by how much each
-    /// row's length differs from its trained magnitude, and the adapter's result by their quotient.
+    /// Computes what DoRA adds to a map's result (`DoraLinearLayer.forward` of `peft/tuners/lora/dora.py`, 0.21): the quotient of
+    /// each row's trained magnitude and its length, less one, times the result, and the quotient times the adapter's result.
     ///
     /// The lengths are those of the weight beside the adapter's product, which takes matrices of the weight's size: they and a
     /// square one of the inputs live as long as this call, for Python's names hold them until it returns.

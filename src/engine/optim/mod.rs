@@ -111,7 +111,8 @@ impl Optimizer {
         }
     }
 
-    /// The same optimizer over `DTensor`s, each this GPU's part of the rows of a parameter that `world` GPUs share.
+    /// Returns the optimizer over `DTensor`s in the place of its parameters, each this GPU's part of the rows of one that `world`
+    /// GPUs share (FSDP2). Muon needs the number, since it multiplies whole matrices.
     pub fn over_shards(&self, groups: [Vec<Tensor>; 2], world: u64) -> Self {
         Self {
             world,

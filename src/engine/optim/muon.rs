@@ -83,7 +83,7 @@ fn orthogonal(t: &Tape, update: &Tensor) -> Tensor {
     turned(&x)
 }
 
-/// The same of this GPU's rows of a matrix.
+/// Orthogonalizes a matrix of which this GPU has some rows, as [`orthogonal`] does a whole one.
 fn orthogonal_of_shards(t: &Tape, update: &Tensor, world: u64) -> Tensor {
     let is_tall = update.size(0) * world > update.size(1);
     let narrow = t.to_dtype(update, DType::Bf16);
@@ -175,7 +175,7 @@ mod tests {
         update_over(shape, dtype, 1)
     }
 
-    /// The same of a part that one of several GPUs has.
+    /// Bytes that the second update of one of several GPUs asks for, of its part of a matrix.
     fn update_over(shape: [u64; 2], dtype: DType, world: u64) -> Vec<u64> {
         let tape = Tape::new(Gpu::H200);
         let p = tape.parameter(shape, dtype, "weight");

@@ -1,7 +1,8 @@
 //! Low-rank adapters: their target modules and their type (`peft.LoraConfig`).
 
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+
+use super::value::of_text_or_list;
 
 /// Projections that get adapters (`target_modules`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
@@ -29,14 +30,6 @@ pub(crate) enum MapPlace {
     LanguageModel,
     /// The head, or a map outside the language model.
     Elsewhere,
-}
-
-/// Targets as a person writes them: a word, or names in a list or between commas.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Given {
-    Word(String),
-    Names(Vec<String>),
 }
 
 impl Targets {
@@ -90,26 +83,9 @@ impl Targets {
     }
 }
 
-impl TryFrom<Given> for Targets {
-    type Error = String;
-
-    fn try_from(given: Given) -> Result<Self, String> {
-        match given {
-            Given::Word(text) => Self::parse(&text),
-            Given::Names(names) => Self::named(names),
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for Targets {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // Formats that do not describe themselves can't tell a list from a text; only texts are ever written.
-        let given = if from.is_human_readable() {
-            Given::deserialize(from)?
-        } else {
-            Given::Word(String::deserialize(from)?)
-        };
-        given.try_into().map_err(D::Error::custom)
+        of_text_or_list(from, Self::parse, Self::named)
     }
 }
 

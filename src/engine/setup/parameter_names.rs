@@ -1,8 +1,9 @@
 //! Names of parameters, as regular expressions that are searched in them.
 
 use regex_lite::Regex;
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+
+use super::value::of_text_or_list;
 
 /// Patterns of parameters' names, such as `model\.visual\.merger\.`: a name is one of these if a pattern is found anywhere
 /// in it, as Python's `re.search` has it.
@@ -12,14 +13,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(into = "String")]
 pub struct ParameterNames(Vec<String>);
-
-/// Patterns as a person writes them: in one text, or in a list.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Given {
-    Text(String),
-    List(Vec<String>),
-}
 
 impl ParameterNames {
     /// Reads patterns with spaces between them.
@@ -65,26 +58,9 @@ impl ParameterNames {
     }
 }
 
-impl TryFrom<Given> for ParameterNames {
-    type Error = String;
-
-    fn try_from(given: Given) -> Result<Self, String> {
-        match given {
-            Given::Text(text) => Self::parse(&text),
-            Given::List(patterns) => Self::new(patterns),
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for ParameterNames {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // Formats that do not describe themselves can't tell a list from a text; only texts are ever written.
-        let given = if from.is_human_readable() {
-            Given::deserialize(from)?
-        } else {
-            Given::Text(String::deserialize(from)?)
-        };
-        given.try_into().map_err(D::Error::custom)
+        of_text_or_list(from, Self::parse, Self::new)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Types that a setting can have, and how their values are written.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Needs, ParameterNames, Targets};
 
@@ -36,6 +36,30 @@ macro_rules! of_words {
     };
 }
 pub(super) use of_words;
+
+/// Reads a value that a person writes as one text or as a list.
+pub(super) fn of_text_or_list<'de, T, D: Deserializer<'de>>(
+    from: D,
+    of_text: fn(&str) -> Result<T, String>,
+    of_list: fn(Vec<String>) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Text(String),
+        List(Vec<String>),
+    }
+    // Formats that do not describe themselves can't tell a list from a text; only texts are ever written.
+    let given = match from.is_human_readable() {
+        true => Given::deserialize(from)?,
+        false => Given::Text(String::deserialize(from)?),
+    };
+    let read = match given {
+        Given::Text(text) => of_text(&text),
+        Given::List(items) => of_list(items),
+    };
+    read.map_err(D::Error::custom)
+}
 
 /// Form of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -106,7 +106,7 @@ impl Trainer {
         let logits = self.wrapped_of(t, model.1, forward);
         // FSDP2 hands them out in its policy's type, which they have; DDP copies outputs for a backward alone.
         if let Some(wrapper) = self.wrapper_of(model.1).filter(|wrapper| wrapper.is_in_parts()) {
-            drop(wrapper.handed_out(t, Some(&logits), Vec::new()));
+            drop(wrapper.handed_out(t, None, Vec::new()));
         }
         match self.autocast {
             Some(_) => t.to_dtype(&logits, DType::F32),

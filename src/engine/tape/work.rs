@@ -156,7 +156,7 @@ pub enum Beside {
 /// A piece of [work beside the computation](Beside).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Transfer {
-    /// What it does.
+    /// Kind of the work.
     pub work: Beside,
     /// Bytes of the buffer that each GPU has in the end, or at the start of a reduce-scatter.
     pub bytes: u64,
@@ -205,7 +205,8 @@ pub enum HostOp {
     Copied(DType, [u64; 2]),
     /// Work beside the computation is issued.
     Beside(Transfer),
-    /// What was issued so far gets this number, as if it were a piece of work beside the computation.
+    /// Marks the computation issued so far with a number (`torch.cuda.Event.record`), for which work beside it can wait as for
+    /// another piece.
     Event(u32),
     /// The computation waits for work beside it with this number.
     Join(u32),

@@ -370,3 +370,19 @@ fn the_kept_table_of_shared_maps_is_todays() {
 fn the_kept_table_of_trainer_is_todays() {
     kept::hold(TRAINER_TABLE, &trainer_table());
 }
+
+/// What text and page say beside times of several GPUs is what the table says.
+#[test]
+fn times_are_called_as_short_as_they_are() {
+    const WORDS: &str = include_str!("../../../src/app/locales/en/time.json");
+    let words: Value = serde_json::from_str(WORDS).expect("it is JSON");
+    let said = words["several_are_short"].as_str().expect("there is such a text");
+    let all = errors_of_trainer();
+    let told = format!(
+        "{} steps of Trainer measured on two H200 took {:.1} times as long in the median, up to {:.1} times.",
+        TRAINER.len(),
+        1.0 / (1.0 - all.median),
+        1.0 / (1.0 - all.max)
+    );
+    assert!(said.ends_with(&told), "{said}: {told}");
+}
