@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
@@ -48,13 +49,8 @@ fn files() -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let system = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
 
-    // Paths of this machine would make each build another. Not in `RUSTFLAGS`, which is cut at spaces, and folders have some.
-    let remap = format!("--remap-path-prefix={}=/vramscope", root().display());
     let built = ["build", "--release", "--locked", "--package", "vramscope"];
-    run(cargo()
-        .args(built)
-        .env("CARGO_ENCODED_RUSTFLAGS", remap)
-        .env("SOURCE_DATE_EPOCH", commit.time.to_string()))?;
+    run(reproducible(cargo().args(built), &commit))?;
     let binary = target()
         .join("release")
         .join(format!("vramscope{}", std::env::consts::EXE_SUFFIX));
@@ -126,10 +122,17 @@ fn wheel(folder: &Path, commit: &Commit) -> Result<(), Failure> {
         run(program(tools.join("bin/python")).args(install))?;
     }
     let words = ["build", "--release", "--locked", "--compatibility", "pypi", "--out"];
-    run(program(maturin)
-        .args(words)
-        .arg(folder)
-        .env("SOURCE_DATE_EPOCH", commit.time.to_string()))
+    run(reproducible(program(maturin).args(words).arg(folder), commit))
+}
+
+/// A build whose files are the same wherever and whenever it runs. The binary's and the wheel's have the same flags: with other
+/// ones the wheel would compile everything once more.
+fn reproducible<'a>(command: &'a mut Command, commit: &Commit) -> &'a mut Command {
+    // Not in `RUSTFLAGS`, which is cut at spaces, and folders have some.
+    let remap = format!("--remap-path-prefix={}=/vramscope", root().display());
+    command
+        .env("CARGO_ENCODED_RUSTFLAGS", remap)
+        .env("SOURCE_DATE_EPOCH", commit.time.to_string())
 }
 
 /// SHA-256 of each file of a folder, as `sha256sum` writes and checks them.
