@@ -6,6 +6,7 @@ use vramscope_engine::verdict::{Fit, Verdict};
 use vramscope_launch::{Grade, Least, LeftOut};
 
 use crate::outcome::Outcome;
+use crate::output::dataset::Fitting;
 
 /// A run that was simulated, and how it fits.
 pub struct Judged {
@@ -25,6 +26,8 @@ pub struct Judged {
     pub gpus: u64,
     /// Positions of the longest samples with which it fits, if it does not with the longest that it may have.
     pub length_that_fits: Option<u64>,
+    /// The part of its dataset with which it fits, if one is given and it does not with the longest of its samples.
+    pub samples_that_fit: Option<Fitting>,
 }
 
 impl Judged {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::images::ImageRules;
 use crate::left_out::{Grade, LeftOut};
-use crate::remark::Remark;
+use crate::remark::{Note, Remark};
 
 /// The setup that a launch asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,6 +35,14 @@ impl Resolved {
 
     pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.case.insert(key.to_owned(), value.into());
+    }
+
+    /// Drops what is said of the length of samples, which something beside the launch tells.
+    pub fn forget_lengths(&mut self) {
+        let is_of_lengths =
+            |remark: &Remark| matches!(remark.note, Note::LongestSamples | Note::AllPositions | Note::NoLength);
+        self.assumed.retain(|remark| !is_of_lengths(remark));
+        self.missing.retain(|remark| !is_of_lengths(remark));
     }
 
     /// What an estimate of the case is of the run's own figure.

@@ -37,9 +37,13 @@ pub struct Page {
 
 /// Opens the page at a fragment such as `#/?batch=4`, passes it to `test`, and closes the browser. The page must not
 /// have stopped at a fault of its own by then, such as one in what it computes after the answer that a test waits for.
+///
+/// It is not kept for use offline, which `offline.rs` tests: each test would download and store the whole page beside what it
+/// waits for.
 pub async fn with_page(fragment: &str, test: impl AsyncFnOnce(&Page) -> WebDriverResult<()>) {
     let origin = format!("http://{}/", static_server::start(built(), 0).expect("a port is free"));
     with_browser(&origin, async |page| {
+        page.keep_nothing().await?;
         page.go(fragment).await?;
         test(page).await?;
         page.no_fault().await

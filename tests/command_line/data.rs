@@ -65,6 +65,32 @@ fn a_card_has_room_for_a_part_of_them() {
     assert_eq!(wide["fits"], Value::Null);
 }
 
+#[test]
+fn check_judges_the_longest_of_them_and_says_which_fit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("train.jsonl");
+    let lines: String = (1..=10).map(|n| format!("{{\"num_tokens\": {}}}\n", 100 * n)).collect();
+    fs::write(&file, lines).expect("it is written");
+    let file = file.to_str().expect("UTF-8");
+    let case = r#"{"model": "gpt2", "batch": 1, "ckpt": "full", "optim": "sgd"}"#;
+    let same = ["gpt2", "--ckpt", "full", "--optim", "sgd"];
+    let at_700 = said(&[&same[..], &["--seq", "700"]].concat());
+    let room = at_700["peak_allocated"].as_u64().expect("a peak") as f64 / f64::from(1 << 30) + 1e-6;
+    let check = |room: &str| {
+        let ran = run(["check", case, "--data", file, "--limit-gib", room, "--format", "json"]);
+        let document: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        (ran.code, document["runs"][0].clone())
+    };
+    let (code, narrow) = check(&room.to_string());
+    assert_eq!((code, &narrow["outcome"]), (Some(3), &json!("oom")));
+    let message = narrow["message"].as_str().expect("a message");
+    assert!(message.contains("70.0% of the samples fit, those of at most 700 positions"), "{message}");
+    let longest = said(&[&same[..], &["--seq", "1000"]].concat());
+    let (code, wide) = check("80");
+    assert_eq!((code, &wide["outcome"]), (Some(0), &json!("fits")));
+    assert_eq!(wide["peak_allocated"], longest["peak_allocated"]);
+}
+
 /// The first bytes of a PNG of 640 × 480, which say its size.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x02\0\0\0";
 

@@ -176,6 +176,29 @@ fn without_a_limit_of_lengths_the_least_and_the_longest_that_fit_are_said() {
     }
 }
 
+/// Tools start a process on each GPU of the machine, whose number is in no file.
+#[test]
+fn a_run_on_all_gpus_of_a_machine_is_told_for_a_few_numbers_of_them() {
+    let recipe = "base_model: Qwen/Qwen2.5-0.5B\nsequence_len: 1024\nmicro_batch_size: 1\nbf16: true\nfsdp_version: 2\n\
+                  fsdp_config:\n  reshard_after_forward: true\n";
+    let args = ["estimate", "--launch", "-", "--format", "json"];
+    let ran = run_on(args, recipe);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(ran.stderr.contains("how many GPUs share the run: give --world"), "{}", ran.stderr);
+    let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let numbers = said["on_gpus"].as_array().expect("a list");
+    assert_eq!(numbers.len(), 3, "{said}");
+    for on in numbers {
+        let gpus = on["gpus"].to_string();
+        let alone = run_on(args.into_iter().chain(["--world", &gpus]), recipe);
+        let alone: Value = serde_json::from_str(&alone.stdout).expect("JSON");
+        for key in ["grade", "peak_allocated", "peak_reserved"] {
+            assert_eq!(on[key], alone[key], "{key} on {gpus}");
+        }
+    }
+    assert!(ran.stderr.contains("Each GPU takes ") && ran.stderr.contains(" on 8"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_larger_step_bounds_another_loss() {
     let of = |stage: &str, more: &[&str]| {

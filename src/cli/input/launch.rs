@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::target::Target;
 
 /// Flags of a run that a tool's file or command describes.
-#[derive(Debug, Default, PartialEq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct LaunchFlags {
     /// A file that starts the run, or a script with its command, or - for standard input: of transformers, TRL,
     /// LLaMA-Factory, ms-swift or axolotl, with DeepSpeed's and accelerate's beside it (give --launch again). Flags

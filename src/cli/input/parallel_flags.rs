@@ -56,6 +56,14 @@ impl ParallelFlags {
         self.world.is_some()
     }
 
+    /// The same flags with a number of GPUs.
+    pub fn on(&self, gpus: u64) -> Self {
+        Self {
+            world: Some(gpus),
+            ..self.clone()
+        }
+    }
+
     /// The case's parallelism with these flags applied; `None` if neither names a strategy.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -11,6 +12,9 @@ use crate::failure::Failure;
 
 /// Largest input in bytes after decompression; no trace, snapshot or log is larger.
 pub const LARGEST: u64 = 4 << 30;
+
+/// Text that standard input held: it comes once, and a launch is read again for its dataset, or at another number of GPUs.
+static STDIN: OnceLock<String> = OnceLock::new();
 
 /// Source of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,8 +92,12 @@ impl Source {
     /// # Errors
     /// If it cannot be read or is not UTF-8.
     pub fn read_text(&self) -> Result<String, Failure> {
+        if let (Self::Stdin, Some(text)) = (self, STDIN.get()) {
+            return Ok(text.clone());
+        }
         let mut text = String::new();
         match self.open()?.read_to_string(&mut text) {
+            Ok(_) if *self == Self::Stdin => Ok(STDIN.get_or_init(|| text).clone()),
             Ok(_) => Ok(text),
             Err(error) => Err(self.unreadable(&error)),
         }

@@ -43,15 +43,18 @@ pub fn capped_attention(
 }
 
 /// `flash_attention_forward` of whole sequences. Values with narrower heads than queries are padded, and the output
-/// is cut to their width. Inputs that are fp32 under autocast are cast to autocast's type (`get_target_dtype`);
-/// temporaries of position ids are left out.
+/// is cut to their width. Inputs that are fp32 are cast ([`Tape::flash_dtype`]); temporaries of position ids are left out.
 fn flash(t: &Tape, call: &AttentionCall<'_>) -> Tensor {
     let missing = call.q.last().saturating_sub(call.v.last());
     let padded = (missing > 0).then(|| {
         let rows = t.pad_end(&t.transpose(call.v, 1, 2), 3, missing);
         t.transpose(&rows, 1, 2)
     });
-    let [q, k, v] = [call.q, call.k, padded.as_ref().unwrap_or(call.v)].map(|x| t.cast_low(x));
+    let dtype = t.flash_dtype(call.q);
+    let [q, k, v] = [call.q, call.k, padded.as_ref().unwrap_or(call.v)].map(|x| match dtype {
+        Some(dtype) => t.to_dtype(x, dtype),
+        None => x.clone(),
+    });
     let out = t.flash_attention(&SdpaInputs {
         q: &q,
         k: &k,

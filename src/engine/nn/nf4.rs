@@ -38,6 +38,7 @@ impl Nf4 {
     /// Loads a weight in `compute` and quantises it (`Params4bit._quantize`).
     pub fn new(b: &Builder, shape: [u64; 2], compute: DType) -> Self {
         let t = b.tape();
+        t.pack_weights(compute);
         let n = shape[0] * shape[1];
         let blocks = n.div_ceil(BLOCK);
         let loaded = t.empty(shape, compute, "weight as loaded");
@@ -221,6 +222,22 @@ mod tests {
         );
         let full = allocations(after, log.events.len()).filter(|b| b.name == "4-bit weight in full");
         assert_eq!(full.count(), 1);
+    }
+
+    /// peft makes norms and embeddings fp32, so queries are fp32 where no autocast casts them.
+    #[test]
+    fn fp32_queries_of_a_quantised_model_are_cast_for_flash_attention() {
+        let tape = Tape::new(Gpu::H200);
+        let [full, half] = [DType::F32, DType::Bf16].map(|dtype| tape.empty([4], dtype, "query"));
+        assert!(tape.flash_dtype(&full).is_none());
+        let b = builder(&tape);
+        let weight = Nf4::new(&b, [512, 256], DType::Bf16);
+        assert_eq!(tape.flash_dtype(&full), Some(DType::Bf16));
+        assert_eq!(tape.flash_dtype(&half), None);
+        tape.autocast(Some(DType::F16), || {
+            assert_eq!(tape.flash_dtype(&full), Some(DType::F16));
+        });
+        drop((weight, full, half, b));
     }
 
     #[test]

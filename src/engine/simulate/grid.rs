@@ -2,7 +2,7 @@
 
 use super::SimulateError;
 use crate::model::answers::ImageForm;
-use crate::setup::{Attention, Checkpointing};
+use crate::setup::{Attention, Checkpointing, Freeze};
 use crate::{Model, Setup};
 
 /// Most patches of a batch; a GPU of 140 GiB holds fewer.
@@ -19,13 +19,14 @@ const MOST_IN_STEP: u64 = 1 << 21;
 const MOST_PACKED: u64 = 1 << 13;
 
 /// Tensors of one call of attention in the vision tower, relative to a fused kernel's without checkpointing: eager
-/// attention makes the scores anew for each of its operations, and checkpoints run each call twice.
+/// attention makes the scores anew for each of its operations, and checkpoints run each call of a tower that trains twice.
 const fn tensors(setup: &Setup) -> u64 {
     let kernel = match setup.attn {
         Attention::Eager => 3,
         _ => 1,
     };
     match setup.ckpt {
+        _ if matches!(setup.freeze, Freeze::Parts(frozen) if frozen.vision) => kernel,
         Checkpointing::Full | Checkpointing::Vision | Checkpointing::Trained => 2 * kernel,
         _ => kernel,
     }

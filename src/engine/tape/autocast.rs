@@ -16,6 +16,8 @@ pub(super) struct AutocastState {
     depth: u32,
     /// `torch.autocast(cache_enabled=False)`.
     uncached: bool,
+    /// Type of a model whose weights are packed, which fp32 inputs of its attention take outside autocast.
+    packed: Option<DType>,
     /// Low-precision copies of leaves, by the leaf's identity; emptied when the outermost context ends.
     cache: HashMap<usize, (Tensor, Tensor)>,
 }
@@ -46,6 +48,18 @@ impl Tape {
     /// Sets if autocast caches its copies of weights (`cache_enabled`).
     pub fn set_autocast_cache(&self, enabled: bool) {
         self.0.autocast.borrow_mut().uncached = !enabled;
+    }
+
+    /// Notes that a model's weights are packed, and its type.
+    pub fn pack_weights(&self, dtype: DType) {
+        self.0.autocast.borrow_mut().packed = Some(dtype);
+    }
+
+    /// Type to which transformers casts attention's inputs for FlashAttention, if they are fp32: autocast's, or that of a model
+    /// whose weights are packed (`get_target_dtype`, `integrations/flash_attention.py`). `None` if it leaves them.
+    pub fn flash_dtype(&self, query: &Tensor) -> Option<DType> {
+        let state = self.0.autocast.borrow();
+        state.dtype.or(state.packed).filter(|_| query.dtype() == DType::F32)
     }
 
     /// Frees the copies in order of allocation, so that the log does not depend on hashing.

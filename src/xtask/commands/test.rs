@@ -1,10 +1,11 @@
 //! `cargo xtask test`: builds the page and runs all tests.
 
+use super::Build;
 use crate::process::{beside, cargo, output, program, run};
 use crate::{Failure, tools};
 
-/// Builds the published page, then runs every test, including those in the browser. The last lines printed are
-/// nextest's summary.
+/// Builds the page as `cargo xtask serve` does, then runs every test, including those in the browser; with `--published`, the
+/// page as it is published, whose optimizing takes minutes more. The last lines printed are nextest's summary.
 ///
 /// # Errors
 /// If a tool is missing and cannot be installed, the build fails, or a test fails.
@@ -14,8 +15,12 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     {
         return fast(rest);
     }
+    let (build, args) = match args.split_first() {
+        Some((first, rest)) if first == "--published" => (Build::Published, rest),
+        _ => (Build::Local, args),
+    };
     // The page's programs leave a core idle for minutes: the tests' are built then.
-    beside(|| super::build(super::Build::Published), programs)?;
+    beside(|| super::build(build), programs)?;
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
     super::recorder::tests()?;
     super::recorder::tests_of_agents()?;

@@ -32,12 +32,19 @@ impl Check {
             }
         };
         let flags = (self.room.clone(), self.parallel.clone(), self.setup.clone());
-        Estimate::of(subject, launch, flags).judged()
+        Estimate::of(subject, launch, flags)
+            .with_dataset(self.data.clone(), self.tokenizer.clone())
+            .judged()
     }
 
     fn judge_recording(&self, source: &Source) -> Result<Judged, Failure> {
         if self.setup != SetupFlags::default() {
             return Err(crate::input::recorded::holds_one(source));
+        }
+        if self.data.is_some() {
+            return Err(Failure::Input(format!(
+                "--data gives the samples of a run that is simulated; the recording {source} has its own"
+            )));
         }
         let (fit, report) = recorded::judged(source, (&self.room, &TimeFlags::default()))?;
         let (_, fit) = fit.ok_or_else(super::no_room)?;
@@ -50,6 +57,7 @@ impl Check {
             least: None,
             gpus: 1,
             length_that_fits: None,
+            samples_that_fit: None,
         })
     }
 }

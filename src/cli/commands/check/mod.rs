@@ -3,6 +3,8 @@
 mod base;
 mod judge;
 
+use std::path::PathBuf;
+
 use clap::{ArgGroup, Args, ValueEnum};
 
 use self::base::Base;
@@ -51,6 +53,13 @@ pub struct Check {
     /// A commit, to whose files these are compared: says how much more each run takes than there
     #[arg(long, value_name = "COMMIT", conflicts_with = "command")]
     base: Option<String>,
+    /// The runs' dataset, a file or a folder (JSON Lines, JSON, CSV, Parquet), from which lengths and images of samples come
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// The tokenizer.json that counts the tokens of --data, or its folder [default: the one beside the model's config.json, or
+    /// in the hub's cache]
+    #[arg(long, value_name = "FILE", requires = "data")]
+    tokenizer: Option<PathBuf>,
     /// Estimate the rest of a launch though some of what changes memory in it is not simulated
     #[arg(long)]
     ignore_not_simulated: bool,
@@ -103,6 +112,7 @@ enum CheckFormat {
 
 const EXAMPLES: &str = "  vramscope check train.yaml --gpu 4090
   vramscope check of_a.yaml of_b.sh --gpu H100 --budget 90% --format junit
+  vramscope check train.yaml --data train.jsonl --gpu 4090
   vramscope check run.vram.gz --gpu H200
   vramscope check '{\"model\": \"gpt2\", \"batch\": 8}' --limit-gib 23
   vramscope check --gpu 4090 -- swift sft --model qwen2.5-0.5b --max_length 512

@@ -6,7 +6,7 @@ use vramscope_dataset::{Dataset, ImageTokens, Positions, Sample, Summary, Text};
 use vramscope_engine::setup::Packing;
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::Verdict;
-use vramscope_engine::{Model, Setup};
+use vramscope_engine::{Model, Report, Setup};
 use vramscope_launch::{Aspect, Direction, ImageRules, LeftOut, Note};
 
 use super::Estimate;
@@ -145,6 +145,39 @@ impl Estimate {
         Ok(folders)
     }
 
+    /// A micro-batch of samples that are all like this one, and the GPUs that share it.
+    fn with_sample(
+        &self,
+        samples: &Samples,
+        sample: &(Positions, Sample),
+        is_most: bool,
+    ) -> Result<(Report, u64), Failure> {
+        let flags = samples.flags(sample, is_most);
+        let parallel = self.parallel.over(self.subject.parallel()?)?;
+        let (model, setup) = self.subject.clone().read_again(&flags)?;
+        let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
+        Ok((report, parallel.map_or(1, |parallel| parallel.world)))
+    }
+
+    /// The part of a dataset whose micro-batches fit; `None` if the longest does.
+    ///
+    /// # Errors
+    /// If one of them is refused.
+    pub(super) fn that_fit(
+        &self,
+        samples: &Samples,
+        (standing, (target, longest)): (&Standing, (&Target, Verdict)),
+    ) -> Result<Option<Fitting>, Failure> {
+        if longest != Verdict::Oom {
+            return Ok(None);
+        }
+        let does_fit = |at: usize| {
+            let (report, gpus) = self.with_sample(samples, &samples.all[at], true)?;
+            Ok::<_, Failure>(standing.fit(&report, target, gpus).verdict != Verdict::Oom)
+        };
+        samples.fitting(does_fit).map(Some)
+    }
+
     /// Peaks of the micro-batches of a dataset, once the longest is simulated.
     ///
     /// # Errors
@@ -155,16 +188,8 @@ impl Estimate {
         longest: [Bytes; 2],
         (standing, target): (&Standing, Option<(&Target, Verdict)>),
     ) -> Result<OfData, Failure> {
-        let peaks = |sample: &(Positions, Sample), is_most: bool| {
-            let flags = samples.flags(sample, is_most);
-            let parallel = self.parallel.over(self.subject.parallel()?)?;
-            let (model, setup) = self.subject.clone().read_again(&flags)?;
-            let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
-            let gpus = parallel.map_or(1, |parallel| parallel.world);
-            Ok::<_, Failure>((report, gpus))
-        };
         let typical = samples.typical();
-        let (report, _) = peaks(typical, false)?;
+        let (report, _) = self.with_sample(samples, typical, false)?;
         let micro_batch = |of: &(Positions, Sample), positions, [allocated, reserved]: [Bytes; 2]| MicroBatch {
             positions,
             images: of.1.images,
@@ -172,14 +197,8 @@ impl Estimate {
             peak_reserved: reserved,
         };
         let fits = match target {
-            Some((target, Verdict::Oom)) => {
-                let does_fit = |at: usize| {
-                    let (report, gpus) = peaks(&samples.all[at], true)?;
-                    Ok::<_, Failure>(standing.fit(&report, target, gpus).verdict != Verdict::Oom)
-                };
-                Some(samples.fitting(does_fit)?)
-            }
-            _ => None,
+            Some(target) => self.that_fit(samples, (standing, target))?,
+            None => None,
         };
         let (last, summary) = (samples.longest(), samples.summary());
         Ok(OfData {

@@ -28,7 +28,7 @@ const SHORTEST: u64 = 256;
 const MOST_MICRO_BATCHES: u64 = 2;
 
 /// Memory of the largest card.
-fn largest_card() -> Bytes {
+pub(super) fn largest_card() -> Bytes {
     Device::all().iter().map(Device::memory).max().unwrap_or_default()
 }
 

@@ -5,6 +5,7 @@ mod batch;
 mod dataset;
 mod inference;
 mod lengths;
+mod numbers;
 pub mod recorded;
 mod single;
 
@@ -136,6 +137,15 @@ impl Estimate {
             tokenizer: None,
             dataset: None,
             setup,
+        }
+    }
+
+    /// The same with the samples of a dataset, if one is given, whose tokens are counted by `tokenizer` or the model's own.
+    pub fn with_dataset(self, dataset: Option<PathBuf>, tokenizer: Option<PathBuf>) -> Self {
+        Self {
+            dataset,
+            tokenizer,
+            ..self
         }
     }
 

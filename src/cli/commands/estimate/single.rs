@@ -11,7 +11,8 @@ use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 use super::Estimate;
 use super::batch::Line;
 use super::dataset::Samples;
-use super::lengths::{AtLength, OpenLengths};
+use super::lengths::{AtLength, OpenLengths, largest_card};
+use super::numbers::{self, OnGpus};
 use crate::failure::Failure;
 use crate::input::hub::Names;
 use crate::input::launch::{Named, Standing};
@@ -59,7 +60,12 @@ impl Estimate {
         if let Some(open) = &open {
             standing.lengths = self.lengths(open, &standing, target.as_ref());
             let room = target.as_ref().map(|(_, fit)| fit.for_allocator());
-            many_lengths = self.after_many_lengths(open, &standing, (setup.seq, room));
+            // Where no card has room for one length, those of a whole run say no more, and would take long to replay.
+            let fits_a_card = report.peak_reserved < largest_card();
+            many_lengths = match fits_a_card {
+                true => self.after_many_lengths(open, &standing, (setup.seq, room)),
+                false => None,
+            };
         }
         let data = match &samples {
             Some(samples) => {
@@ -126,6 +132,7 @@ impl Estimate {
         let target = self.room.target()?;
         let target =
             target.ok_or_else(|| Failure::Input("name what the run has to fit: --gpu or --limit-gib".into()))?;
+        let samples = self.take_dataset()?;
         // Nothing that is read of a launch is shown in this form.
         let Ready {
             mut standing,
@@ -134,11 +141,16 @@ impl Estimate {
             ..
         } = self.ready(Format::Jsonl)?;
         let report = predict(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
+        standing.left_out.extend(samples.as_ref().and_then(Samples::left_out));
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let judged = (target, standing.fit(&report, &target, gpus));
         if let Some(open) = &open {
             standing.lengths = self.lengths(open, &standing, Some(&judged));
         }
+        let samples_that_fit = match &samples {
+            Some(samples) => self.that_fit(samples, (&standing, (&judged.0, judged.1.verdict)))?,
+            None => None,
+        };
         Ok(Judged {
             model: Some(model.name.clone()),
             grade: Grade::of(&standing.left_out).with(standing.lengths),
@@ -146,6 +158,7 @@ impl Estimate {
             fit: judged.1,
             least: standing.lengths.least,
             length_that_fits: standing.lengths.length_that_fits,
+            samples_that_fit,
             left_out: standing.left_out,
             gpus,
         })
@@ -194,17 +207,29 @@ impl Estimate {
         let beside = launch.other_model().and_then(|name| self.subject.facts_beside(name));
         facts.beside = beside.and_then(|model| model.parameters);
         let launch = launch.of_model(facts);
-        let resolved = launch.resolve(facts);
+        let mut resolved = launch.resolve(facts);
+        if self.setup.names_seq() {
+            resolved.forget_lengths();
+        }
         if format == Format::Text {
             output::print(&text::launch(&launch, &resolved, terminal::width()))?;
         }
         let standing = Standing::of(&resolved, &self.setup, self.named()?);
         let names_model = launch.model().is_some() || self.subject.names_model();
-        let case = self.launch.case(&resolved, &standing, names_model);
-        if matches!(case, Err(Failure::NotKnown(_))) && format == Format::Json {
-            let command = self.launch.dry_run();
-            let model = launch.model();
-            output::print_json(&standing.grade(NoFigure { model, command }))?;
+        let mut case = self.launch.case(&resolved, &standing, names_model);
+        if let Err(Failure::NotKnown(why)) = &mut case {
+            let on_gpus = self.on_numbers_of_gpus(&standing);
+            why.extend(numbers::said(&on_gpus));
+            if format == Format::Json {
+                let command = self.launch.dry_run();
+                let model = launch.model();
+                let no_figure = NoFigure {
+                    model,
+                    command,
+                    on_gpus,
+                };
+                output::print_json(&standing.grade(no_figure))?;
+            }
         }
         self.subject.launch(case?, &resolved);
         let open = OpenLengths::of(&launch, facts, &resolved, &standing);
@@ -247,6 +272,9 @@ struct NoFigure<'a> {
     model: Option<&'a str>,
     /// The command that finds out.
     command: String,
+    /// What each GPU takes, where nothing decides but how many there are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    on_gpus: Vec<OnGpus>,
 }
 
 /// Memory of the host, if it is told, and the processes that share it.

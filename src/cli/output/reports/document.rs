@@ -175,6 +175,16 @@ fn said(judged: &Judged, target: &Target, budget: Option<Bytes>) -> (Outcome, St
     if let Some(positions) = judged.length_that_fits {
         message += &format!("; with samples of up to {positions} positions it fits");
     }
+    if let Some(fit) = judged.samples_that_fit {
+        message += &match fit.share > 0.0 {
+            true => format!(
+                "; {:.1}% of the samples fit, those of at most {} positions",
+                100.0 * fit.share,
+                fit.positions
+            ),
+            false => "; none of the samples fit".to_owned(),
+        };
+    }
     let outcome = judged.outcome();
     let is_within_room = matches!(outcome, Outcome::Fits | Outcome::Tight);
     match budget.filter(|budget| is_within_room && judged.fit.needed > *budget) {

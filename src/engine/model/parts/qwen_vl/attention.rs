@@ -250,7 +250,11 @@ pub fn attend_within(t: &Tape, attn: Attention, segments: &Segments, call: &Segm
 
 /// Attends within segments in one call of `flash_attn_varlen_func`.
 fn flash(t: &Tape, qkv: [&Tensor; 3], segments: u64) -> Tensor {
-    let [q, k, v] = qkv.map(|x| t.cast_low(x));
+    let dtype = t.flash_dtype(qkv[0]);
+    let [q, k, v] = qkv.map(|x| match dtype {
+        Some(dtype) => t.to_dtype(x, dtype),
+        None => x.clone(),
+    });
     let out = t.flash_attention_of_segments([&q, &k, &v], segments);
     t.transpose(&out, 1, 2)
 }
