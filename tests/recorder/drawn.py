@@ -33,7 +33,8 @@ def record(line: dict[str, Any], path: str) -> None:
 
     case = line["case"]
     is_shared = "strategy" in case and case.get("trainer", "loop") != "loop"
-    steps = 3 if is_shared or case.get("strategy") == "deepspeed3" else 2
+    reorders = case.get("strategy") in ("ddp", "ddp_view", "zero1", "deepspeed3")
+    steps = 3 if is_shared or reorders else 2
     if is_shared:
         os.environ.update(collectives.variables(case["world"]))
     with vramscope.recording(path, gpu="h200", steps=steps):
@@ -57,6 +58,11 @@ def record(line: dict[str, Any], path: str) -> None:
             data_parallel.run({"optim": "adamw", **case}, 0, case["world"])
         elif "strategy" in case:
             fronts.truth_module().run_deepspeed(line["case"])
+        elif str(case.get("trainer")).startswith("trl_"):
+            sys.modules["fronts"] = fronts.truth_module()
+            import trl_runs
+
+            trl_runs.run(case, measure.build)
         elif line["case"].get("trainer", "loop") != "loop":
             fronts.truth_module().run_trainer(line["case"])
         else:
@@ -78,6 +84,9 @@ def one(number: int, line: dict[str, Any], out: str) -> dict[str, Any]:
     whole = ["--step"] if case.get("trainer", "loop") != "loop" else []
     # Numbers that are gathered from all ranks grow with these.
     least = [str(8 * case["world"] + 1)] if case.get("world", 1) > 4 else []
+    if "strategy" in case and not whole:
+        # `data_parallel.py` does not divide the loss by the micro-batches.
+        least = least or ["5"]
     done = subprocess.run([program, *whole, base + ".vram", base + ".json", *least], check=False)
     return {"equal": done.returncode == 0}
 

@@ -89,11 +89,12 @@ def run_grpo(case):
     return dict(trl_runs.run(dict(case, trainer="trl_grpo"), measure.build), case=case)
 
 def run_trainer(case):
+    import two_gpus
     from transformers import Trainer, TrainingArguments
     model, inp = made(case)
     accum, steps = case.get("accum", 1), 4
     p = case["precision"]
-    optim = {"adamw_fused": "adamw_torch_fused", "adamw": "adamw_torch", "adafactor": "adafactor", "sgd": "sgd", "adamw8bit": "adamw_bnb_8bit"}[case.get("optim", "adamw_fused")]
+    optim = two_gpus.OPTIMIZERS[case.get("optim", "adamw_fused")]
     B = case["batch"]
     samples = []
     for _ in range(accum):

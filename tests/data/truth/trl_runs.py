@@ -14,7 +14,6 @@ import two_gpus
 
 STEPS = 4
 LORA = r".*(language_model|model\.layers).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"  # as in measure.py
-OPTIM = {"adamw_fused": "adamw_torch_fused", "adamw": "adamw_torch", "adafactor": "adafactor", "sgd": "sgd", "adamw8bit": "adamw_bnb_8bit", "adamw_8bit": "adamw_bnb_8bit"}
 
 def lengths(case):
     return case.get("lengths") or [case["seq"]] * case["batch"]
@@ -83,7 +82,7 @@ def arguments(case, folder):
     if case["trainer"] == "trl_sft" and case.get("packing") == "packed": more.update(padding_free=True)
     limit = None if case.get("packing") == "packed" or case.get("images", 0) else max(lengths(case))
     return dict(output_dir=os.path.join(folder, "o"), max_steps=STEPS, per_device_train_batch_size=len(lengths(case)), gradient_accumulation_steps=case.get("accum", 1), save_strategy="no", report_to=[],
-        logging_steps=1, max_length=limit, disable_tqdm=True, bf16=p in ("amp-bf16", "bf16-amp"), fp16=p == "amp-fp16", optim=OPTIM[case.get("optim", "adamw_fused")], gradient_checkpointing=ck, gradient_checkpointing_kwargs=dict(use_reentrant=True) if ck and case.get("reentrant") else None,
+        logging_steps=1, max_length=limit, disable_tqdm=True, bf16=p in ("amp-bf16", "bf16-amp"), fp16=p == "amp-fp16", optim=two_gpus.OPTIMIZERS[case.get("optim", "adamw_fused")], gradient_checkpointing=ck, gradient_checkpointing_kwargs=dict(use_reentrant=True) if ck and case.get("reentrant") else None,
         learning_rate=1e-6, train_sampling_strategy="sequential", max_grad_norm=1.0 if case.get("clip", True) else 0.0, remove_unused_columns=not case.get("images"),
         model_init_kwargs=dict(dtype="bfloat16" if p in ("bf16", "bf16-amp") else "float32", attn_implementation=case.get("attn", "sdpa")), **more)
 

@@ -11,7 +11,8 @@ Z2 = dict(stage=2, allgather_partitions=True, allgather_bucket_size=2e8, overlap
 Z3 = dict(stage=3, overlap_comm=True, contiguous_gradients=True, sub_group_size=1e9, reduce_bucket_size="auto", stage3_prefetch_bucket_size="auto", stage3_param_persistence_threshold="auto",
     stage3_max_live_parameters=1e9, stage3_max_reuse_distance=1e9, stage3_gather_16bit_weights_on_model_save=True)
 
-OPTIMIZERS = dict(adamw_fused="adamw_torch_fused", adamw="adamw_torch", sgd="sgd", adafactor="adafactor", adamw_8bit="adamw_bnb_8bit", paged_adamw_8bit="paged_adamw_8bit", paged_adamw="paged_adamw_32bit",
+# Names in transformers of measure.py's optimizers, which fronts.py and trl_runs.py take too.
+OPTIMIZERS = dict(adamw_fused="adamw_torch_fused", adamw="adamw_torch", sgd="sgd", adafactor="adafactor", adamw_8bit="adamw_bnb_8bit", adamw8bit="adamw_bnb_8bit", paged_adamw_8bit="paged_adamw_8bit", paged_adamw="paged_adamw_32bit",
     adamw_torchao_8bit="adamw_torch_8bit", adamw_torchao_4bit="adamw_torch_4bit")
 
 def front(case):
