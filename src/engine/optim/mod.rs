@@ -45,6 +45,24 @@ pub struct Optimizer {
 #[derive(Default, Clone)]
 struct States(Vec<Tensor>);
 
+/// Moments that an optimizer keeps of each weight; of Muon's two optimizers, the matrices'. Adafactor keeps means of rows and columns, which are small.
+pub(crate) const fn moments(optimizer: setup::Optimizer) -> u64 {
+    use setup::Optimizer as O;
+    match optimizer {
+        O::Sgd | O::Adafactor | O::AdafactorTorch => 0,
+        O::Sgdm | O::Muon => 1,
+        O::Adamw
+        | O::AdamwFused
+        | O::AdamwLoop
+        | O::Adamw8bit
+        | O::PagedAdamw8bit
+        | O::PagedAdamw
+        | O::AdamwTorchao8bit
+        | O::AdamwTorchao4bit
+        | O::AdamwTorchaoFp8 => 2,
+    }
+}
+
 impl Optimizer {
     /// Makes an optimizer over those of `params` that require gradients.
     pub fn new(kind: setup::Optimizer, params: &[Tensor]) -> Self {

@@ -6,6 +6,7 @@ use super::loads::Made;
 use super::run::Run;
 use crate::dtype::DType;
 use crate::model::forward::Run as Forwarded;
+use crate::optim::moments;
 use crate::report::{HostBytes, HostUse, Occasion, OnCard, OnHost};
 use crate::setup::{AdapterType, Freeze, Offload, Optimizer, Parallel, Strategy};
 use crate::tape::{Kind, Tape};
@@ -142,23 +143,6 @@ fn paged(bytes: Bytes) -> HostBytes {
         own: bytes,
         range: [Bytes::ZERO, bytes],
         mapped: Bytes::ZERO,
-    }
-}
-
-/// Moments that an optimizer keeps of each weight; of Muon's two optimizers, the matrices'. Adafactor keeps means of rows and columns, which are small.
-const fn moments(optimizer: Optimizer) -> u64 {
-    match optimizer {
-        Optimizer::Sgd | Optimizer::Adafactor | Optimizer::AdafactorTorch => 0,
-        Optimizer::Sgdm | Optimizer::Muon => 1,
-        Optimizer::Adamw
-        | Optimizer::AdamwFused
-        | Optimizer::AdamwLoop
-        | Optimizer::Adamw8bit
-        | Optimizer::PagedAdamw8bit
-        | Optimizer::PagedAdamw
-        | Optimizer::AdamwTorchao8bit
-        | Optimizer::AdamwTorchao4bit
-        | Optimizer::AdamwTorchaoFp8 => 2,
     }
 }
 
