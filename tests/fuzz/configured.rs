@@ -44,7 +44,7 @@ const COUNTS: [i64; 24] = [
     -1,
 ];
 
-const OPTIMIZERS: [&str; 8] = [
+const OPTIMIZERS: [&str; 9] = [
     "adamw",
     "adamw_fused",
     "adamw_loop",
@@ -53,6 +53,7 @@ const OPTIMIZERS: [&str; 8] = [
     "adafactor",
     "adafactor_torch",
     "adamw_8bit",
+    "adagrad",
 ];
 
 const LORA_TARGETS: [&str; 7] = [

@@ -2,6 +2,7 @@
 
 mod adafactor;
 mod adafactor_torch;
+mod adagrad;
 mod adamw;
 mod bitsandbytes;
 mod clip;
@@ -50,7 +51,7 @@ pub(crate) const fn moments(optimizer: setup::Optimizer) -> u64 {
     use setup::Optimizer as O;
     match optimizer {
         O::Sgd | O::Adafactor | O::AdafactorTorch => 0,
-        O::Sgdm | O::Muon => 1,
+        O::Sgdm | O::Muon | O::Adagrad | O::AdagradLoop => 1,
         O::Adamw
         | O::AdamwFused
         | O::AdamwLoop
@@ -161,11 +162,37 @@ impl Optimizer {
         Bytes::new(self.bitsandbytes.paged)
     }
 
+    /// Makes the states that an optimizer has as soon as it is made; those of most come with their first step.
+    pub fn make_states(&mut self, t: &Tape) {
+        if let Some(local) = &mut self.local {
+            return local.make_states(t);
+        }
+        if self.has_states_at_once() {
+            // Who replays a run while it is recorded hears the model end with its parameters.
+            t.unfollow();
+            self.init_adagrad(t);
+        }
+    }
+
+    /// Moves states that are there before the first step to the GPU, if accelerate prepares the optimizer
+    /// (`AcceleratedOptimizer`).
+    pub fn place_states(&mut self, t: &Tape) {
+        if self.is_trainers && self.has_states_at_once() {
+            self.place_adagrad(t);
+        }
+    }
+
+    /// Returns true for an optimizer whose constructor makes states.
+    const fn has_states_at_once(&self) -> bool {
+        matches!(self.kind, setup::Optimizer::Adagrad | setup::Optimizer::AdagradLoop)
+    }
+
     /// One update of every parameter that has a gradient.
     pub fn step(&mut self, t: &Tape) {
         if let Some(local) = &mut self.local {
             return local.step(t);
         }
+        self.make_states(t);
         let of_two = self.kind == setup::Optimizer::Muon;
         if !of_two {
             self.work(t);
@@ -210,6 +237,8 @@ impl Optimizer {
             O::Adafactor => &adafactor::ADAFACTOR,
             O::AdafactorTorch => &adafactor_torch::ADAFACTOR,
             O::Muon => &muon::MUON,
+            O::Adagrad => &adagrad::FOREACH,
+            O::AdagradLoop => &adagrad::FOR_LOOP,
             O::AdamwTorchao8bit | O::AdamwTorchao4bit | O::AdamwTorchaoFp8 => &torchao::ADAMW,
             O::Adamw8bit | O::PagedAdamw8bit | O::PagedAdamw => &bitsandbytes::ADAMW,
         }

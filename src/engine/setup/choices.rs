@@ -61,6 +61,10 @@ choices! {
         AdamwTorchao4bit = "adamw_torchao_4bit" as "AdamW 4-bit (torchao)",
         /// `torchao.optim.AdamWFp8`: moments in float8_e4m3fn, with a scale for each 256 of them.
         AdamwTorchaoFp8 = "adamw_torchao_fp8" as "AdamW fp8 (torchao)",
+        /// `torch.optim.Adagrad(foreach=True)`, PyTorch's default on a GPU, and transformers'.
+        Adagrad = "adagrad" as "Adagrad (foreach)",
+        /// `torch.optim.Adagrad(foreach=False)`: one parameter after the other.
+        AdagradLoop = "adagrad_loop" as "Adagrad (for-loop)",
     }
 
     /// Activation checkpointing.

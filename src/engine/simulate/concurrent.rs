@@ -133,12 +133,13 @@ mod tests {
 
     /// Several micro-batches, states that every update makes anew, gradients that stay, a loss that is recomputed,
     /// vision in hundreds of segments.
-    const CASES: [&str; 8] = [
+    const CASES: [&str; 9] = [
         r#"{"model":"gpt2","batch":2,"seq":512}"#,
         r#"{"model":"gpt2","batch":1,"seq":256,"accum":3,"clip":true,"precision":"amp-fp16"}"#,
         r#"{"model":"gpt2","batch":1,"seq":256,"accum":2,"zero_grad":"to_zero","optim":"adamw_loop"}"#,
         r#"{"model":"qwen2.5-0.5b","batch":1,"seq":700,"optim":"adafactor","ckpt":"full"}"#,
         r#"{"model":"qwen2.5-0.5b","batch":2,"seq":300,"optim":"adafactor_torch","precision":"amp-bf16"}"#,
+        r#"{"model":"qwen2.5-0.5b","batch":2,"seq":300,"optim":"adagrad","precision":"amp-bf16"}"#,
         r#"{"model":"llava-1.5-7b","batch":1,"seq":1024,"freeze":"lora","rank":8,"lora_dropout":0.1}"#,
         r#"{"model":"qwen2.5-vl-3b","batch":1,"seq":1500,"images":2,"grid":[36,44]}"#,
         r#"{"model":"videomae-base","batch":2,"frames":16,"image":224,"precision":"amp-fp16"}"#,

@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    const OPTIMIZERS: [Optimizer; 13] = [
+    const OPTIMIZERS: [Optimizer; 15] = [
         Optimizer::Adamw,
         Optimizer::AdamwFused,
         Optimizer::AdamwLoop,
@@ -218,6 +218,8 @@ mod tests {
         Optimizer::Muon,
         Optimizer::AdamwTorchao8bit,
         Optimizer::AdamwTorchao4bit,
+        Optimizer::Adagrad,
+        Optimizer::AdagradLoop,
     ];
 
     prop_compose! {

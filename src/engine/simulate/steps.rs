@@ -213,6 +213,9 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     if emptied.is_empty() {
         emptied.push(after_model);
     }
+    trainer.optimizer.make_states(&tape);
+    trainer.optimizer.place_states(&tape);
+    let after_optimizer = tape.mark();
     tape.reach(Mark::Model);
     let count = |f: &dyn Fn(&Tensor) -> bool| params.iter().filter(|p| f(p)).map(elements).sum();
     let (total, trainable) = (count(&|_| true), count(&Tensor::requires_grad));
@@ -237,7 +240,7 @@ pub(super) fn record_trainer(tape: Tape, mut trainer: Trainer, params: Vec<Tenso
     drop((trainer, wrapper, compared));
     let mut log = tape.finish();
     let events = std::mem::take(&mut log.events);
-    let build = events[..after_model].to_vec();
+    let build = events[..after_optimizer].to_vec();
     let (first, steady) = parts.steps(events);
     Recording {
         log,

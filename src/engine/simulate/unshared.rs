@@ -72,6 +72,7 @@ reasons! {
     adapted_experts() = "adapters on experts are not simulated yet with stage 3 of DeepSpeed, tensor and pipeline parallelism";
     bucket(bucket, most) = "`bucket` is {bucket} MB; it must be between 1 and {most}";
     compiled() = "steps under `compile` were measured on one GPU alone";
+    deepspeed_adagrad() = "Adagrad is not simulated yet under DeepSpeed, which makes it a second time, over its own parts";
     deepspeed_autocast() = "DeepSpeed switches a loop's own autocast off (\"torch.autocast is enabled outside DeepSpeed but disabled within the \
         DeepSpeed engine\"): `precision` is what its engine has, fp32, bf16 or fp16";
     deepspeed_bucket(most, size) = "`zero.reduce_bucket_size` is {size}; it must be between 1 and {most}";
@@ -96,6 +97,8 @@ reasons! {
     fsdp_adafactor_torch() = "PyTorch's Adafactor changes norms of rows in place, which those of `DTensor`s, as which FSDP2 keeps \
         parameters, do not allow: PyTorch stops in the first update with \"in-place operations that require placement changes are \
         not supported\"";
+    fsdp_adagrad() = "PyTorch's Adagrad makes states as it is made itself, which under a trainer is before accelerate wraps the model for \
+        FSDP2 and gives it other parameters: PyTorch stops in the first update with \"KeyError: 'sum'\"";
     fsdp_bitsandbytes() = "bitsandbytes updates plain tensors with kernels of its own, and FSDP2 keeps parameters as `DTensor`s: PyTorch \
         stops in the first update with \"got mixed torch.Tensor and DTensor\"";
     fsdp_ema() = "`ema` is a copy of the model, and PyTorch refuses to copy one that FSDP has wrapped (\"FSDP does not support \

@@ -46,9 +46,11 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
     ),
     (
         &[
+            "deepspeed_adagrad",
             "flat_muon",
             "fsdp_adafactor",
             "fsdp_adafactor_torch",
+            "fsdp_adagrad",
             "fsdp_bitsandbytes",
             "pipeline_optim",
             "tensor_optim",

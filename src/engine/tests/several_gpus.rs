@@ -102,6 +102,21 @@ fn optimizers_that_libraries_stop_with_are_refused_in_their_words() {
     }
 }
 
+/// Recorded without a GPU: a loop makes Adagrad over parameters in parts, `Trainer` before they are cut.
+#[test]
+fn adagrad_has_states_of_parameters_that_a_trainer_cuts_later() {
+    let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+    let looped = setup(Optimizer::Adagrad);
+    assert!(simulate_parallel(&model, &looped, &of(Strategy::Fsdp, 2), Gpu::H200).is_ok());
+    let trainer = Setup {
+        trainer: TrainerKind::Transformers,
+        ..looped
+    };
+    let refused = simulate_parallel(&model, &trainer, &of(Strategy::Fsdp, 2), Gpu::H200).unwrap_err();
+    assert!(refused.to_string().contains("KeyError: 'sum'"), "{refused}");
+    assert!(simulate_parallel(&model, &trainer, &of(Strategy::Fsdp1, 2), Gpu::H200).is_ok());
+}
+
 /// Without `contiguous_gradients` there is no bucket: gradients wait where they are, and are copied together to be summed.
 #[test]
 fn gradients_that_lie_apart_have_no_bucket() {

@@ -257,6 +257,8 @@ def optimizer_of(optimizer: Any) -> str | None:
         if group.get("fused"):
             return "adamw_fused"
         return "adamw_loop" if group.get("foreach") is False else "adamw"
+    if name == "Adagrad" and home.startswith("torch."):
+        return "adagrad_loop" if group.get("foreach") is False else "adagrad"
     if name == "SGD" and home.startswith("torch."):
         return "sgdm" if group.get("momentum") else "sgd"
     if name == "Adafactor":

@@ -159,6 +159,10 @@ fn record_named(
     // The time of all updates is shared later.
     let updates_its_own = parallel.strategy == Strategy::Zero1 && !zero::is_rewritten(base.optim) && !notes.work;
     let in_ddp: Around<'_> = &|t, trainer, params| {
+        // `Trainer` makes its optimizer before, and a script over what is wrapped.
+        if base.trainer.is_derived() {
+            trainer.optimizer.make_states(t);
+        }
         ddp::wrap(t, (trainer, params), (base, parallel), view);
         if updates_its_own {
             zero::keep_own(&mut trainer.optimizer, parallel.world);
@@ -311,6 +315,9 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     }
     match setup.optim {
         Optimizer::AdafactorTorch if strategy.shards_parameters() => return Err(why::fsdp_adafactor_torch()),
+        Optimizer::Adagrad | Optimizer::AdagradLoop if strategy.shards_parameters() && setup.trainer.is_derived() => {
+            return Err(why::fsdp_adagrad());
+        }
         Optimizer::Muon if strategy.is_fsdp1() => return Err(why::flat_muon()),
         _ => {}
     }

@@ -256,6 +256,7 @@ impl Finder<'_, '_> {
             "PagedAdamW" | "PagedAdamW32bit" | "PagedAdam32bit" | "PagedAdam" => "paged_adamw",
             "Adafactor" if path.starts_with("transformers") => "adafactor",
             "SGD" if arguments.get("momentum", 2).is_none() => "sgd",
+            "Adagrad" if is("foreach", false) => "Adagrad without foreach",
             other => other,
         };
         let name = name.to_owned();

@@ -13,6 +13,9 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if setup.optim == Optimizer::Muon {
         return Err(why::flat_muon());
     }
+    if let Optimizer::Adagrad | Optimizer::AdagradLoop = setup.optim {
+        return Err(why::deepspeed_adagrad());
+    }
     if setup.ema && parallel.strategy == Strategy::Deepspeed3 {
         return Err(why::deepspeed_ema());
     }
