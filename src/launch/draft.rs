@@ -1,7 +1,7 @@
 //! Settings as tools put them, before they become a setup: one meaning for each, whatever a tool calls it.
 
 use serde_json::{Map, Value};
-use vramscope_engine::setup::ParameterNames;
+use vramscope_engine::setup::{Loss, ParameterNames};
 
 use super::values::{
     attention, bits, checkpoints, count, deepspeed_optimizer, distributed, gpus, host, names, nodes, number, stand_in,
@@ -47,8 +47,8 @@ pub(crate) struct Draft {
     pub prepared: Option<bool>,
     /// The program was written for transformers up to 4.47, whose models copy logits for the loss.
     pub old_loss: Option<bool>,
-    /// transformers' `LabelSmoother` computes the loss.
-    pub smoothed: Option<bool>,
+    /// The loss that a key asks for; the usual one where it says that it asks for none.
+    pub asked_loss: Option<Loss>,
     /// unsloth patches the model.
     pub unsloth: Option<bool>,
     pub rank: Option<u64>,
@@ -219,7 +219,7 @@ impl Draft {
             compute: self.compute.or(other.compute),
             prepared: self.prepared.or(other.prepared),
             old_loss: self.old_loss.or(other.old_loss),
-            smoothed: self.smoothed.or(other.smoothed),
+            asked_loss: self.asked_loss.or(other.asked_loss),
             unsloth: self.unsloth.or(other.unsloth),
             rank: self.rank.or(other.rank),
             dropout: self.dropout.or(other.dropout),
@@ -319,7 +319,7 @@ impl Draft {
             "dropout" => self.dropout = Some(number(value)?),
             "bucket" => self.bucket = Some(number(value)?),
             "clip" => self.clip = Some(number(value)? > 0.0),
-            "smoothed" => self.smoothed = Some(number(value)? > 0.0),
+            "smoothed" => self.ask_loss(Loss::Smoothed, number(value)? > 0.0),
             "use_deepspeed" => self.is_deepspeed = Some(truth(value)?),
             "rlhf" => match value.as_str() {
                 Some("dpo") => self.is_dpo = Some(true),
@@ -562,6 +562,14 @@ impl Draft {
         self.freeze_vision = is_frozen("mm_vision_tower");
         self.freeze_connector = is_frozen("mm_mlp_adapter");
         self.freeze_language = is_frozen("mm_language_model");
+    }
+
+    /// Notes that a key asks for a loss of the trainer's own, or says that it does not.
+    fn ask_loss(&mut self, loss: Loss, is_asked: bool) {
+        match is_asked {
+            true => self.asked_loss = Some(loss),
+            false => _ = self.asked_loss.get_or_insert(Loss::Full),
+        }
     }
 
     /// A loss by its name in a tool.

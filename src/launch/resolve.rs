@@ -1,7 +1,7 @@
 //! Turns what a tool was told into the setup that is simulated, and says what that rests on.
 
 use serde_json::{Value, json};
-use vramscope_engine::setup::{Freeze, FrozenType, Loading, Parts, Targets, TrainerKind};
+use vramscope_engine::setup::{Freeze, FrozenType, Loading, Loss, Parts, Targets, TrainerKind};
 use vramscope_engine::simulate::In4Bits;
 use vramscope_plan::export::targets_in_language_model;
 
@@ -87,8 +87,9 @@ fn loss_settings(draft: &Draft, out: &mut Resolved) {
     if draft.old_loss == Some(true) && !out.case.contains_key("loss") {
         out.put("loss", "shifted");
     }
-    if draft.smoothed == Some(true) && !out.case.contains_key("loss") {
-        out.put("loss", "smoothed");
+    let asked = draft.asked_loss.filter(|loss| *loss != Loss::Full);
+    if let Some(loss) = asked.filter(|_| !out.case.contains_key("loss")) {
+        out.put("loss", json!(loss));
     }
     if draft.neftune == Some(true) {
         out.put("neftune", true);

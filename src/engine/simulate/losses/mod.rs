@@ -6,6 +6,7 @@ mod smoothed;
 
 use super::grpo_generation::Inputs;
 use super::steps::Trainer;
+use crate::model::forward::{Batch, KeptLogits};
 use crate::setup::{Loss, TrainerKind};
 use crate::tape::{Tape, Tensor};
 
@@ -35,5 +36,26 @@ impl Trainer {
                 }
             }
         }
+    }
+
+    /// Runs the forward without labels, and hands all its logits and the labels, which are its trainer's own then, to a loss.
+    fn loss_of_logits(&self, t: &Tape, batch: &Batch, loss: impl FnOnce(&Tensor, &Tensor) -> Tensor) -> Tensor {
+        let Some(labels) = &batch.labels else {
+            unreachable!("a trainer's own `loss` is of models of text")
+        };
+        let inputs = Batch {
+            labels: None,
+            kept: Some(KeptLogits {
+                mask: None,
+                count: labels.size(1),
+                labels: labels.clone(),
+            }),
+            ..batch.clone()
+        };
+        let (logits, held) = self.outputs(t, &inputs);
+        let loss = loss(&logits, labels);
+        drop((logits, held, inputs));
+        self.run.drop_cache();
+        loss
     }
 }

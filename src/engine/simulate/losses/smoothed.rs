@@ -3,32 +3,18 @@
 
 use super::super::steps::Trainer;
 use crate::dtype::DType;
-use crate::model::forward::{Batch, KeptLogits};
+use crate::model::forward::Batch;
 use crate::tape::{Tape, Tensor};
 
 impl Trainer {
     /// `compute_loss` with a `label_smoother`.
     pub(super) fn smoothed_loss(&self, t: &Tape, batch: &Batch) -> Tensor {
-        let Some(labels) = &batch.labels else {
-            unreachable!("`loss` smoothed is of models of text")
-        };
-        let inputs = Batch {
-            labels: None,
-            kept: Some(KeptLogits {
-                mask: None,
-                count: labels.size(1),
-                labels: labels.clone(),
-            }),
-            ..batch.clone()
-        };
-        let (logits, held) = self.outputs(t, &inputs);
         // `LabelSmoother` shifts labels of classes that transformers knows as language models by name, and FSDP2 renames classes.
         let is_renamed = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.is_in_parts());
-        let positions = labels.size(1) - u64::from(!is_renamed);
-        let loss = smoothed(t, &logits, (labels, positions), self.fetched.items.as_ref());
-        drop((logits, held, inputs));
-        self.run.drop_cache();
-        loss
+        self.loss_of_logits(t, batch, |logits, labels| {
+            let positions = labels.size(1) - u64::from(!is_renamed);
+            smoothed(t, logits, (labels, positions), self.fetched.items.as_ref())
+        })
     }
 }
 
