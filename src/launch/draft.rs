@@ -320,6 +320,7 @@ impl Draft {
             "bucket" => self.bucket = Some(number(value)?),
             "clip" => self.clip = Some(number(value)? > 0.0),
             "smoothed" => self.ask_loss(Loss::Smoothed, number(value)? > 0.0),
+            "dft" => self.ask_loss(Loss::Dft, truth(value)?),
             "use_deepspeed" => self.is_deepspeed = Some(truth(value)?),
             "rlhf" => match value.as_str() {
                 Some("dpo") => self.is_dpo = Some(true),
@@ -407,6 +408,7 @@ impl Draft {
             "teacher" => self.teacher = Some(text(value)?),
             "teacher_deepspeed" => self.is_teacher_apart = Some(true),
             "other_model" => self.other_model = Some(text(value)?),
+            "trl_loss" if text(value)? == "dft" => self.ask_loss(Loss::Dft, true),
             "trl_loss" | "dpo_loss" | "divergence" | "disable_dropout" => trl_option(knob, value)?,
             "precomputed" => self.precomputed = Some(truth(value)?),
             "beta" => self.beta = Some(number(value)?),

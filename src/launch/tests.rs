@@ -269,6 +269,21 @@ fn a_command_of_trl_has_fp32_weights_and_checkpoints_by_default() {
 }
 
 #[test]
+fn dynamic_fine_tuning_is_a_loss_of_trls_sft_and_of_llama_factory() {
+    let sft =
+        "trl sft --model_name_or_path Qwen/Qwen2-0.5B --dataset_name x --per_device_train_batch_size 2 --loss_type dft";
+    let factory =
+        "model_name_or_path: Qwen/Qwen2-0.5B\nstage: sft\ndo_train: true\nfinetuning_type: full\nuse_dft_loss: true\n";
+    for file in [sft, factory] {
+        let read = launch(&[file]);
+        assert_eq!(case(&read).setup.loss, Loss::Dft, "{file}");
+        assert!(!open(&read).join("\n").contains("loss"), "{:?}", open(&read));
+    }
+    let off = launch(&[&factory.replace("dft_loss: true", "dft_loss: false")]);
+    assert_eq!(case(&off).setup.loss, Loss::Full);
+}
+
+#[test]
 fn a_command_of_trls_dpo_has_a_reference_model_unless_it_is_precomputed() {
     let command = "trl dpo --model_name_or_path Qwen/Qwen2-0.5B --dataset_name x --per_device_train_batch_size 2";
     let of = |more: &str| launch(&[&format!("{command} {more}")]);

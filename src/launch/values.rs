@@ -302,7 +302,7 @@ pub(crate) fn distributed(word: &str) -> Set {
 /// Checks an option of TRL's trainers that has one simulated value.
 pub(crate) fn trl_option(knob: &str, value: &Value) -> Set {
     match knob {
-        "trl_loss" if text(value)? != "nll" => Err(NotSimulated("only the loss `nll` is simulated")),
+        "trl_loss" if text(value)? != "nll" => Err(NotSimulated("only the losses `nll` and `dft` are simulated")),
         "dpo_loss" if text(value)? != "sigmoid" => Err(NotSimulated("only the loss `sigmoid` is simulated")),
         "divergence" if text(value)? != "reverse_kl" => Err(NotSimulated("only `reverse_kl` is simulated")),
         "disable_dropout" if !truth(value)? => Err(NotSimulated("dropout in DPO is not simulated")),

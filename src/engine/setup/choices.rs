@@ -164,6 +164,9 @@ choices! {
         Shifted = "shifted",
         /// All logits without a loss of the model's, then the `LabelSmoother` of transformers' `Trainer`.
         Smoothed = "smoothed",
+        /// Dynamic fine-tuning: each token's loss by its probability, of TRL's head (`loss_type` of SFT) or of all logits
+        /// (LLaMA-Factory's `use_dft_loss`).
+        Dft = "dft",
     }
 
     /// Layout of samples of different lengths in a batch.

@@ -167,6 +167,7 @@ impl Trainer {
     fn sft_loss(&self, t: &Tape, batch: &Batch, items: Option<&Tensor>) -> Option<Tensor> {
         let made = self.scored(t, self.policy(), batch, SFT)?;
         let per_token = t.neg(&made.figures.log_probs);
+        let per_token = self.weighted(t, per_token, &made.figures.log_probs);
         let mut loss = t.sum_all(&per_token);
         let counted = items.cloned().unwrap_or_else(|| t.count(&made.mask, &[0, 1]));
         let clamped = t.compute(&counted, DType::I64, "clamp");

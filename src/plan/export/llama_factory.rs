@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Exported, targets, yaml};
 use vramscope_engine::dtype::DType;
-use vramscope_engine::setup::{Attention, Freeze, Precision, Setup, Targets};
+use vramscope_engine::setup::{Attention, Freeze, Loss, Precision, Setup, Targets};
 
 /// LLaMA-Factory's `lora_target`; its `all` is peft's `all-linear`.
 fn lora_target(names: &[String]) -> String {
@@ -55,6 +55,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         ("use_reentrant_gc", json!(setup.reentrant)),
     ];
     entries.extend(of.noise());
+    entries.extend((setup.loss == Loss::Dft).then(|| ("use_dft_loss", json!(true))));
     if of.has_adapters() {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));

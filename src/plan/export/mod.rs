@@ -89,6 +89,9 @@ impl ExportFormat {
         if let Some(why) = of.parallel().and_then(|parallel| self.refusal(parallel.strategy)) {
             return Err(why);
         }
+        if let Some(why) = self.refused_loss(of.setup().loss) {
+            return Err(why);
+        }
         match self {
             Self::HfPython => transformers::python(&of),
             Self::HfYaml => transformers::yaml(&of),
@@ -100,6 +103,18 @@ impl ExportFormat {
             Self::LlamaFactory => llama_factory::yaml(&of),
             Self::MsSwift => ms_swift::yaml(&of),
         }
+    }
+
+    /// Reason why the tool does not compute a loss; `None` if it does, or leaves it to another file.
+    fn refused_loss(self, loss: Loss) -> Option<String> {
+        let has_none = matches!(self, Self::HfPython | Self::HfYaml | Self::Lightning | Self::MsSwift);
+        (loss == Loss::Dft && has_none).then(|| {
+            format!(
+                "{} has no entry for the loss of dynamic fine-tuning that the figures are of; export trl or llama-factory, or plan \
+                 with --loss full",
+                self.name()
+            )
+        })
     }
 
     /// Reason why the tool does not support a strategy; `None` if it does.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Exported, targets, transformers, yaml};
-use vramscope_engine::setup::Freeze;
+use vramscope_engine::setup::{Freeze, Loss};
 
 pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
@@ -43,6 +43,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     // `SFTTrainer` has its own chunked loss that never holds all logits, and refuses Liger's in addition.
     let arguments = transformers::arguments(of)?;
     entries.extend(arguments.into_iter().filter(|(key, _)| !key.contains("liger")));
+    entries.extend((setup.loss == Loss::Dft).then(|| ("loss_type", json!("dft"))));
     entries.push(("max_length", json!(setup.seq)));
     Ok(yaml::document(&of.notes_with_lines(false), &entries))
 }

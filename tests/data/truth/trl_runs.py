@@ -79,6 +79,7 @@ def arguments(case, folder):
         return {**{k: v for k, v in common.items() if k not in ("max_length", "remove_unused_columns")}, **own}
     more = dict(precompute_ref_log_probs=True) if case.get("reference") == "precomputed" else {}
     if "strategy" in case: more.update(two_gpus.sharing(two_gpus.front(case), case))
+    if case["trainer"] == "trl_sft" and case.get("loss") == "dft": more.update(loss_type="dft")
     if case["trainer"] == "trl_sft" and case.get("packing") == "packed": more.update(padding_free=True)
     limit = None if case.get("packing") == "packed" or case.get("images", 0) else max(lengths(case))
     return dict(output_dir=os.path.join(folder, "o"), max_steps=STEPS, per_device_train_batch_size=len(lengths(case)), gradient_accumulation_steps=case.get("accum", 1), save_strategy="no", report_to=[],

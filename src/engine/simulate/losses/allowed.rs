@@ -23,9 +23,16 @@ pub(in super::super) fn loss_is_simulated(model: &Model, setup: &Setup) -> Resul
             &[TrainerKind::Transformers],
             "`loss` smoothed, which is of transformers' Trainer and simulated for decoders like Llama's, without images",
         ),
+        // Its models are those of TRL's head.
+        Loss::Dft if setup.trainer == TrainerKind::TrlSft => return Ok(()),
+        Loss::Dft => (
+            &[TrainerKind::Transformers],
+            "`loss` dft, which is of TRL's SFT, and of transformers' Trainer as LLaMA-Factory runs it, there for decoders \
+             like Llama's, without images",
+        ),
     };
     // The classes of models of text and images are none of those whose labels are shifted.
-    let is_known = setup.loss != Loss::Smoothed || !model.takes().parts;
+    let is_known = setup.loss == Loss::Shifted || !model.takes().parts;
     if is_known && has_usual_head(model) && trainers.contains(&setup.trainer) {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 //! model's own.
 
 pub(super) mod allowed;
+mod dft;
 mod smoothed;
 
 use super::grpo_generation::Inputs;
@@ -32,6 +33,7 @@ impl Trainer {
                 let batch = narrowed.as_ref().unwrap_or(batch);
                 match loss {
                     Loss::Smoothed => self.smoothed_loss(t, batch),
+                    Loss::Dft => self.dft_loss(t, batch),
                     Loss::Full | Loss::FusedLinear | Loss::Shifted => self.output(t, batch),
                 }
             }

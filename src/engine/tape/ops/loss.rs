@@ -3,6 +3,7 @@
 use smallvec::smallvec;
 
 use super::super::core::Tape;
+use super::super::dims::Dims;
 use super::super::tensor::Tensor;
 use super::super::work::{Class, bytes_of, rows_of};
 
@@ -17,13 +18,25 @@ impl Tape {
         self.nll_loss(&log_probs, target)
     }
 
+    /// `torch.nn.functional.cross_entropy(logits, target, reduction="none")`: [n, classes], [n] → [n].
+    pub fn cross_entropy_of_rows(&self, logits: &Tensor, target: &Tensor) -> Tensor {
+        let log_probs = self.log_softmax(logits, Some(logits.dtype()));
+        let log_probs = self.cast_high(&log_probs);
+        self.nll(&log_probs, target, *target.shape())
+    }
+
     /// `torch.nn.functional.nll_loss(log_probs, target)`.
     pub fn nll_loss(&self, log_probs: &Tensor, target: &Tensor) -> Tensor {
+        self.nll(log_probs, target, Dims::new(&[]))
+    }
+
+    /// `nll_loss` with a result of this shape: a number, or one of each row.
+    fn nll(&self, log_probs: &Tensor, target: &Tensor, shape: Dims) -> Tensor {
         let mut rec = self.record("NllLossBackward0", &[log_probs]);
         rec.save(self, log_probs);
         rec.save(self, target);
         let mark = self.work_mark();
-        let out = self.empty([], log_probs.dtype(), "loss");
+        let out = self.empty(shape, log_probs.dtype(), "loss");
         let total_weight = self.empty([], log_probs.dtype(), "total weight");
         let rows = rows_of(log_probs);
         self.ran_as(
