@@ -11,8 +11,9 @@ use super::super::wrapper::Wrapper;
 use super::units::pattern;
 use crate::Setup;
 use crate::dtype::DType;
+use crate::nn::FusedOutput;
 use crate::setup::{Checkpointing, Freeze, Parallel};
-use crate::tape::{Failure, Kind, Tape, Tensor, Why};
+use crate::tape::{Failure, Kind, LogProbs, Tape, Tensor, Why};
 
 /// A wrapped model.
 struct Ddp {
@@ -250,6 +251,36 @@ impl Wrapper for Ddp {
         match self.finds_unused {
             true => t.clone_of(&logits),
             false => logits,
+        }
+    }
+
+    /// Of what has no node in the graph, the copy is dropped.
+    fn returned(&self, t: &Tape, figures: FusedOutput) -> FusedOutput {
+        if !self.finds_unused {
+            return figures;
+        }
+        let mut dropped = Vec::new();
+        let mut copy = |x: &Tensor| {
+            let copy = t.clone_of(x);
+            match x.requires_grad() {
+                true => copy,
+                false => {
+                    dropped.push(copy);
+                    x.clone()
+                }
+            }
+        };
+        let of = &figures.figures;
+        FusedOutput {
+            loss: copy(&figures.loss),
+            figures: LogProbs {
+                log_probs: copy(&of.log_probs),
+                entropy: of.entropy.as_ref().map(&mut copy),
+                mean_logits: of.mean_logits.as_ref().map(&mut copy),
+                is_top1: of.is_top1.as_ref().map(&mut copy),
+            },
+            mask: copy(&figures.mask),
+            count: figures.count.clone(),
         }
     }
 }
