@@ -152,7 +152,7 @@ fn measures(model: &Model, asked: &Setup) -> Vec<Change> {
     }
     all.push(Change::Ckpt(Checkpointing::Full));
     all.push(Change::Optim(Optimizer::AdamwFused));
-    if takes.text {
+    if takes.text && asked.loss.alike().contains(&Loss::FusedLinear) {
         all.push(Change::Loss(Loss::FusedLinear));
     }
     all.push(Change::Optim(Optimizer::Adamw8bit));

@@ -290,6 +290,18 @@ choices! {
 /// Name of the package causal-conv1d.
 pub const CAUSAL_CONV1D: &str = "causal-conv1d";
 
+impl Loss {
+    /// Ways to compute the same value: a search may take another of them. Label smoothing and dynamic fine-tuning are
+    /// objectives of their own, which only the user changes.
+    pub const fn alike(self) -> &'static [Self] {
+        match self {
+            Self::Full | Self::FusedLinear | Self::Shifted => &[Self::Full, Self::FusedLinear],
+            Self::Smoothed => &[Self::Smoothed],
+            Self::Dft => &[Self::Dft],
+        }
+    }
+}
+
 impl KernelPackages {
     /// Names of the packages.
     pub const fn packages(self) -> &'static [&'static str] {

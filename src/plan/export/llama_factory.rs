@@ -56,6 +56,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     ];
     entries.extend(of.noise());
     entries.extend((setup.loss == Loss::Dft).then(|| ("use_dft_loss", json!(true))));
+    entries.extend(of.smoothing());
     if of.has_adapters() {
         entries.push(("lora_rank", json!(setup.rank)));
         entries.push(("lora_alpha", json!(2 * setup.rank)));

@@ -107,14 +107,19 @@ impl ExportFormat {
 
     /// Reason why the tool does not compute a loss; `None` if it does, or leaves it to another file.
     fn refused_loss(self, loss: Loss) -> Option<String> {
-        let has_none = matches!(self, Self::HfPython | Self::HfYaml | Self::Lightning | Self::MsSwift);
-        (loss == Loss::Dft && has_none).then(|| {
-            format!(
-                "{} has no entry for the loss of dynamic fine-tuning that the figures are of; export trl or llama-factory, or plan \
-                 with --loss full",
-                self.name()
-            )
-        })
+        let (what, tools) = match (loss, self) {
+            (Loss::Dft, Self::HfPython | Self::HfYaml | Self::Lightning | Self::MsSwift) => {
+                ("the loss of dynamic fine-tuning", "trl or llama-factory")
+            }
+            (Loss::Smoothed, Self::Lightning | Self::MsSwift | Self::Trl) => {
+                ("smoothed labels", "hf-yaml or llama-factory")
+            }
+            _ => return None,
+        };
+        Some(format!(
+            "{} has no entry for {what}, of which the figures are; export {tools}, or plan with --loss full",
+            self.name()
+        ))
     }
 
     /// Reason why the tool does not support a strategy; `None` if it does.
@@ -322,6 +327,12 @@ impl Exported<'_> {
             .map(move |setting| (setting, setting.of(setup), setting.of(&default)))
             .filter(|(_, value, default)| value != default)
             .map(|(setting, value, _)| format!("{} {}", setting.key(), value.text()))
+    }
+
+    /// The share by which transformers' Trainer, and what is made of it, smooths labels.
+    fn smoothing(&self) -> Option<(&'static str, serde_json::Value)> {
+        // Paper and transformers' documentation take a tenth; no memory depends on it.
+        (self.setup().loss == Loss::Smoothed).then(|| ("label_smoothing_factor", 0.1.into()))
     }
 
     /// Returns true if the plan uses Liger's loss or other kernels of it.

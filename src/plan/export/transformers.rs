@@ -36,10 +36,7 @@ pub(super) fn arguments(of: &Exported<'_>) -> Result<Vec<(&'static str, Value)>,
         ));
     }
     out.extend(of.noise());
-    if setup.loss == Loss::Smoothed {
-        // Paper and transformers' documentation take a tenth; no memory depends on it.
-        out.push(("label_smoothing_factor", json!(0.1)));
-    }
+    out.extend(of.smoothing());
     let is_ddp = |parallel: &&Parallel| matches!(parallel.strategy, Strategy::Ddp | Strategy::DdpView);
     if let Some(parallel) = of.parallel().filter(is_ddp) {
         out.push(("ddp_bucket_cap_mb", json!(parallel.bucket)));

@@ -196,7 +196,7 @@ impl Space {
             freezes: choices(asked.freeze, &freezes(takes, asked.freeze), open(Entry::Freeze)),
             losses: choices(
                 asked.loss,
-                &[Loss::Full, Loss::FusedLinear],
+                asked.loss.alike(),
                 open(Entry::Loss) && takes.text,
             ),
             batches: batches(&asked, samples, world, open(Entry::Batch)),

@@ -251,6 +251,21 @@ fn several_gpus_share_what_one_cannot_hold() {
     });
 }
 
+/// A loss that is another objective stays; one that only computes the same value otherwise may be taken.
+#[test]
+fn a_search_keeps_the_objective() {
+    let around = |loss| {
+        let asked = Setup {
+            loss,
+            ..Setup::default()
+        };
+        Space::around(one("gpt2", &asked), Samples::Effective(2), 1, &[]).losses
+    };
+    assert_eq!(around(Loss::Dft), [Loss::Dft]);
+    assert_eq!(around(Loss::Smoothed), [Loss::Smoothed]);
+    assert!(around(Loss::Full).contains(&Loss::FusedLinear));
+}
+
 /// With tensor parallelism all GPUs train one micro-batch, so a step may be a single sample; the found setup has the
 /// memory and time of the whole run.
 #[test]
