@@ -167,6 +167,8 @@ const EXACT: &[&str] = &[
     "lm qwen2",
     "lm qwen2_moe",
     "lm qwen3",
+    "lm qwen3_5",
+    "lm qwen3_5_moe",
     "lm qwen3_5_moe_text",
     "lm qwen3_5_text",
     "lm qwen3_moe",

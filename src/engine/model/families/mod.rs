@@ -295,9 +295,11 @@ pub(crate) fn entries(group: Option<LazyGroup>) -> impl Iterator<Item = &'static
 }
 
 /// Classes of the language model alone of a model of images, and the types that read the `text_config` in its file.
-const TEXT_CLASSES: [(&str, &str); 2] = [
+const TEXT_CLASSES: [(&str, &str); 4] = [
     ("Llama4ForCausalLM", "llama4_text"),
     ("MllamaForCausalLM", "mllama_text_model"),
+    ("Qwen3_5ForCausalLM", "qwen3_5_text"),
+    ("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text"),
 ];
 
 /// Type that reads the `text_config` in a file whose `architectures` name a language model alone; `None` for any other.

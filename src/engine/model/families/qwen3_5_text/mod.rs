@@ -43,7 +43,11 @@ impl Registered for DeltaDecoderConfig {
             "qwen3_next" => &QWEN3_NEXT,
             _ => &QWEN3_5,
         };
-        Self::read(s, form)
+        // A file of the whole model, whose class is the language model alone, has a section for it.
+        match s.optional_nested("text_config", "Qwen3.5 language")? {
+            Some(text) => Self::read(&text, form),
+            None => Self::read(s, form),
+        }
     }
 }
 
