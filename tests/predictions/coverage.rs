@@ -118,6 +118,7 @@ const EXACT: &[&str] = &[
     "lm gpt_bigcode",
     "lm gpt_neo",
     "lm gpt_neox",
+    "lm gpt_neox_japanese",
     "lm gpt_oss",
     "lm gptj",
     "lm granite",

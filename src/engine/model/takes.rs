@@ -20,7 +20,7 @@ pub struct Takes {
     /// True if it has a vision tower and a connector, which can be frozen or trained alone. That is also what tells
     /// vision-language models from others.
     pub parts: bool,
-    /// True if its blocks can be checkpointed (`ckpt`): transformers' models can, those of other libraries cannot.
+    /// True if its blocks can be checkpointed (`ckpt`): most of transformers' models can, those of other libraries cannot.
     pub checkpointing: bool,
 }
 

@@ -30,6 +30,7 @@ pub mod got_ocr2;
 pub mod gpt;
 pub mod gpt2;
 pub mod gpt_neox;
+pub mod gpt_neox_japanese;
 pub mod granite4_vision;
 pub mod idefics;
 pub mod idefics2;
@@ -196,6 +197,7 @@ families! {
     llama4::Llama4TextConfig,
     mllama::MllamaTextConfig,
     gpt_neox::GptNeoxConfig,
+    gpt_neox_japanese::GptNeoxJapaneseConfig,
     stablelm::StableLmConfig,
     persimmon::PersimmonConfig,
     phi::PhiConfig,

@@ -139,6 +139,7 @@ pub const FAMILIES: &[Family] = &[
             "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]], "window_size": 16})
     }),
     text("gpt_neox", |w| decoder("gpt_neox", w)),
+    text("gpt_neox_japanese", |w| decoder("gpt_neox_japanese", w)),
     text("stablelm", |w| decoder("stablelm", w)),
     text("persimmon", |w| decoder("persimmon", w)),
     text("qwen3_5_text", delta),

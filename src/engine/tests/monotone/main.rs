@@ -54,9 +54,9 @@ impl Keys {
             "all-but-connector" if refuses => &"vision",
             _ => freeze,
         };
-        // Models of torchvision have no checkpointing.
+        // Models of torchvision have no checkpointing, nor have transformers' oldest.
         let ckpt = match family.name {
-            "torchvision_video_resnet" => &"none",
+            "torchvision_video_resnet" | "gpt_neox_japanese" | "openai-gpt" | "ctrl" | "xlm" => &"none",
             _ => ckpt,
         };
         let case = format!(
@@ -220,7 +220,7 @@ fn warns_of_kept_graph(report: &Report) -> bool {
 
 /// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
 /// make fp32 of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 17] = [
+const CAST_TO_FP32: [&str; 19] = [
     "gptj",
     "codegen",
     "gpt_neo",
@@ -238,6 +238,8 @@ const CAST_TO_FP32: [&str; 17] = [
     "granite_swa",
     "granitemoe_swa",
     "deepseek_vl_v2",
+    "hy_v4",
+    "xlm",
 ];
 
 proptest! {

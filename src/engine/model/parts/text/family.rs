@@ -36,6 +36,11 @@ pub(crate) trait TextFamily: Config + Sized {
     fn batches_ragged(&self) -> bool {
         true
     }
+
+    /// Returns true if transformers' class can checkpoint its blocks.
+    fn checkpoints(&self) -> bool {
+        true
+    }
 }
 
 /// Support of a language model by training libraries.
@@ -67,7 +72,10 @@ impl<C: TextFamily> Family for C {
     }
 
     fn takes(&self) -> Takes {
-        Takes::TEXT
+        Takes {
+            checkpointing: C::checkpoints(self),
+            ..Takes::TEXT
+        }
     }
 
     fn positions(&self) -> Positions {
