@@ -158,6 +158,7 @@ const EXACT: &[&str] = &[
     "lm olmo3",
     "lm olmo_hybrid",
     "lm olmoe",
+    "lm openai-gpt",
     "lm opt",
     "lm pegasus",
     "lm persimmon",

@@ -53,6 +53,7 @@ pub mod mistral3;
 pub mod mllama;
 pub mod mpt;
 pub mod olmo_hybrid;
+pub mod openai_gpt;
 pub mod opt;
 pub mod ovis2;
 pub mod ovis2_5;
@@ -203,6 +204,7 @@ families! {
     phi::PhiConfig,
     gpt::GptConfig,
     gpt2::Gpt2Config,
+    openai_gpt::OpenAiGptConfig,
     opt::OptConfig,
     bloom::BloomConfig,
     mpt::MptConfig,

@@ -133,6 +133,7 @@ pub const FAMILIES: &[Family] = &[
     }),
     text("gpt_bigcode", |w| gpt("gpt_bigcode", w)),
     text("gptj", |w| gpt("gptj", w)),
+    text("openai-gpt", |w| gpt("openai-gpt", w)),
     text("codegen", |w| gpt("codegen", w)),
     text("gpt_neo", |w| {
         json!({"model_type": "gpt_neo", "vocab_size": 500, "max_position_embeddings": 1024, "hidden_size": 64 * w,
