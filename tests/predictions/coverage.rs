@@ -83,6 +83,7 @@ const EXACT: &[&str] = &[
     "lm cohere",
     "lm cohere2",
     "lm cohere2_moe",
+    "lm ctrl",
     "lm cwm",
     "lm data2vec-text",
     "lm deepseek_v3",

@@ -13,6 +13,7 @@ pub mod blip2;
 pub mod bloom;
 pub mod clip;
 pub mod cosmos3_edge;
+pub mod ctrl;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
@@ -205,6 +206,7 @@ families! {
     gpt::GptConfig,
     gpt2::Gpt2Config,
     openai_gpt::OpenAiGptConfig,
+    ctrl::CtrlConfig,
     opt::OptConfig,
     bloom::BloomConfig,
     mpt::MptConfig,

@@ -134,6 +134,11 @@ pub const FAMILIES: &[Family] = &[
     text("gpt_bigcode", |w| gpt("gpt_bigcode", w)),
     text("gptj", |w| gpt("gptj", w)),
     text("openai-gpt", |w| gpt("openai-gpt", w)),
+    text("ctrl", |w| {
+        let mut config = gpt("ctrl", w);
+        config["dff"] = (160 * w).into();
+        config
+    }),
     text("codegen", |w| gpt("codegen", w)),
     text("gpt_neo", |w| {
         json!({"model_type": "gpt_neo", "vocab_size": 500, "max_position_embeddings": 1024, "hidden_size": 64 * w,
