@@ -223,3 +223,38 @@ pub fn sink_scaled_attention(t: &Tape, call: &SinkCall<'_>) -> (Tensor, Tensor) 
     drop((sum, scale));
     (out, weights)
 }
+
+/// `eager_attention_forward` of MiMo-V2-Flash, whose scores are shifted by the greatest of each query, with `sinks` [heads]
+/// beside those of the keys or without: output [batch, queries, heads, width], and the weights.
+pub fn shifted_attention(t: &Tape, call: &AttentionCall<'_>, sinks: Option<&Tensor>) -> (Tensor, Tensor) {
+    let [batch, heads, queries] = [call.q.size(0), call.q.size(1), call.q.size(2)];
+    let k = repeat_kv(t, call.k, heads);
+    let v = repeat_kv(t, call.v, heads);
+    let mut weights = {
+        let scores = t.matmul(call.q, &t.transpose(&k, 2, 3));
+        t.scale(&scores)
+    };
+    if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = call.mask {
+        weights = t.add(&weights, bias);
+    }
+    if let Some(sinks) = sinks {
+        let sinks = t.expand(&t.view(sinks, [1, heads, 1, 1]), [batch, heads, queries, 1]);
+        weights = t.cat(&[&weights, &sinks], 3);
+    }
+    weights = {
+        let most = t.max_last(&weights);
+        t.sub(&weights, &most)
+    };
+    let mut probs = t.softmax(&weights, Some(weights.dtype()));
+    if sinks.is_some() {
+        probs = t.narrow(&probs, 3, probs.last() - 1);
+    }
+    weights = t.to_dtype(&t.functional_dropout(&probs, call.dropout), v.dtype());
+    let out = t.matmul(&weights, &v);
+    let out = {
+        let turned = t.transpose(&out, 1, 2);
+        drop(out);
+        t.contiguous(&turned)
+    };
+    (out, weights)
+}

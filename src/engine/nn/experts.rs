@@ -42,6 +42,8 @@ enum Gate {
     Clamped,
     /// The halves of the projection, clamped (`MiniMaxM3VLExperts._apply_gate`).
     ClampedHalves,
+    /// The halves of the projection, clamped, the first by SiLU (`HYV4Experts._apply_gate`).
+    Limited,
     /// None: the activation of the whole projection (`NemotronHExperts`).
     Absent(Activation),
 }
@@ -83,6 +85,14 @@ impl Experts {
     pub fn clamped(b: &Builder, name: &'static str, sizes: ExpertSizes) -> Self {
         Self {
             gate: Gate::ClampedHalves,
+            ..Self::new(b, name, sizes, Activation::Silu)
+        }
+    }
+
+    /// Makes the weights of HY-4's experts, whose gates are clamped before their activation.
+    pub fn limited(b: &Builder, name: &'static str, sizes: ExpertSizes) -> Self {
+        Self {
+            gate: Gate::Limited,
             ..Self::new(b, name, sizes, Activation::Silu)
         }
     }
@@ -157,6 +167,7 @@ impl Experts {
             Gate::Activated(activation) => gated(t, activation, &proj_out),
             Gate::Clamped => clamped(t, &proj_out),
             Gate::ClampedHalves => clamped_gate(t, &proj_out).0,
+            Gate::Limited => limited(t, &proj_out),
             Gate::Absent(activation) => t.scope("act_fn", || activate(t, activation, proj_out)),
         };
         let down = down.get(t);
@@ -187,6 +198,18 @@ fn gated(t: &Tape, activation: Activation, gate_up: &Tensor) -> Tensor {
     let parts = t.split(gate_up, 1, &[half; 2]);
     let opened = t.scope("act_fn", || activate(t, activation, parts[0].clone()));
     t.mul(&opened, &parts[1])
+}
+
+/// `HYV4Experts._apply_gate`.
+fn limited(t: &Tape, gate_up: &Tensor) -> Tensor {
+    let half = gate_up.last() / 2;
+    let parts = t.split(gate_up, 1, &[half; 2]);
+    let gate = t.clamp(&parts[0]);
+    let up = t.clamp_between(&parts[1]);
+    let opened = activate(t, Activation::Silu, gate.clone());
+    let product = t.mul(&opened, &up);
+    drop((up, gate));
+    product
 }
 
 /// `GptOssExperts._apply_gate`.

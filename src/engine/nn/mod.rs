@@ -32,7 +32,8 @@ mod xielu;
 
 pub use activation::{Activation, activate};
 pub use attention::{
-    AttentionCall, SinkCall, attention, capped_attention, sink_attention, sink_scaled_attention, soft_cap,
+    AttentionCall, SinkCall, attention, capped_attention, shifted_attention, sink_attention, sink_scaled_attention,
+    soft_cap,
 };
 pub use batch_norm::BatchNorm;
 pub use builder::{Attached, Builder, ByName, Trained};

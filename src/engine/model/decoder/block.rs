@@ -8,6 +8,18 @@ use crate::tape::{Mask, Tape, Tensor};
 pub trait Block {
     /// Runs the block, [batch, seq, hidden] → [batch, seq, hidden].
     fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor;
+
+    /// Runs the block with the choice of keys of the block before, and returns its own too, in a family whose blocks hand one
+    /// on.
+    fn forward_choosing(
+        &self,
+        t: &Tape,
+        shared: &BlockContext,
+        x: Tensor,
+        _before: Option<&Tensor>,
+    ) -> (Tensor, Option<Tensor>) {
+        (self.forward(t, shared, x), None)
+    }
 }
 
 /// State that all blocks of one forward share.

@@ -53,7 +53,7 @@ impl CausalLm {
                 None => Logits::scaled(c.family.block().scales_logits),
             },
             scales_last: c.family.block().scales_last,
-            generates: !c.family.is_eager(),
+            generates: !c.family.is_eager() && c.own.indexers().is_none(),
         }
     }
 }

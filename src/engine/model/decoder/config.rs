@@ -6,6 +6,8 @@ use super::experts::ExpertsConfig;
 use super::family::{DecoderFamily, HeadRule, Modules, SoftCaps};
 use super::forms::{LateScale, NormPlacement};
 use super::latent_config::LatentConfig;
+use super::own_sizes::OwnSizes;
+use super::rope_tables;
 use super::windows;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -73,6 +75,10 @@ pub struct DecoderConfig {
     pub experts: Option<ExpertsConfig>,
     /// Sizes of latent attention, in a family that has it.
     pub latent: Option<LatentConfig>,
+    /// Rotary embedding of sliding layers, in a family whose kinds of layers turn other parts of heads.
+    pub(crate) sliding_rope: Option<Rope>,
+    /// What the family's own blocks have beside these.
+    pub(crate) own: OwnSizes,
 }
 
 impl DecoderConfig {
@@ -106,7 +112,8 @@ impl DecoderConfig {
         let head_dim = head_dim(s, family, d, ([hidden, heads], latent.as_ref()))?;
         s.padding(vocab)?;
         let biases = (family.biases)(s)?;
-        Ok(Self {
+        let (rope, sliding_rope) = ropes(s, family, d)?;
+        let read = Self {
             family,
             vocab,
             hidden,
@@ -124,12 +131,9 @@ impl DecoderConfig {
             qk_norm: switched(s, family.query_norms_key(), family.qk_norm)?,
             activation: activation(s, family, d)?,
             windows: windows::read(s, family, layers, d)?,
-            rope: Rope::read(s, d.theta, d.partial_rotary)?,
+            rope,
             attention_dropout: s.probability("attention_dropout", d.attention_dropout)?,
-            residual_dropout: match family.residual_dropout {
-                Some((key, default)) => s.probability(key, default)?,
-                None => 0.0,
-            },
+            residual_dropout: residual_dropout(s, family)?,
             attention_softcap: soft_cap(s, family.soft_caps, "attn_logit_softcapping", 50.0)?,
             logit_softcap: soft_cap(s, family.soft_caps, "final_logit_softcapping", 30.0)?,
             norm: norm(s, family),
@@ -138,11 +142,7 @@ impl DecoderConfig {
                 LateScale::Replaces => true,
                 LateScale::Beside(key) => s.flag(key, false)?,
             },
-            norms_around: match family.block().placement {
-                NormPlacement::Around(_, Some(switch)) => s.flag(switch, true)?,
-                NormPlacement::Around(_, None) => true,
-                _ => false,
-            },
+            norms_around: norms_around(s, family)?,
             embed_scale_is_whole: family
                 .embed_scale_key()
                 .map(|(key, default)| s.value(key).map_or(default, |v| !v.is_f64())),
@@ -151,7 +151,36 @@ impl DecoderConfig {
                 .map(|keys| ExpertsConfig::read(s, keys, [hidden, layers]))
                 .transpose()?,
             latent,
-        })
+            sliding_rope,
+            own: OwnSizes::Usual,
+        };
+        let own = (family.own)(s, &read)?;
+        Ok(Self { own, ..read })
+    }
+}
+
+/// Reads the rotary embedding of all layers, and that of sliding ones if they have their own.
+fn ropes(s: &Section, family: &DecoderFamily, d: &DecoderDefaults) -> Result<(Rope, Option<Rope>), ModelError> {
+    match family.kind_shares() {
+        Some(shares) => rope_tables::read(s, d.theta, shares),
+        None => Ok((Rope::read(s, d.theta, d.partial_rotary)?, None)),
+    }
+}
+
+/// Reads the dropout after each projection into the residual stream.
+fn residual_dropout(s: &Section, family: &DecoderFamily) -> Result<f64, ModelError> {
+    match family.residual_dropout {
+        Some((key, default)) => s.probability(key, default),
+        None => Ok(0.0),
+    }
+}
+
+/// Reads if blocks with norms around their parts have those after them.
+fn norms_around(s: &Section, family: &DecoderFamily) -> Result<bool, ModelError> {
+    match family.block().placement {
+        NormPlacement::Around(_, Some(switch)) => s.flag(switch, true),
+        NormPlacement::Around(_, None) => Ok(true),
+        _ => Ok(false),
     }
 }
 

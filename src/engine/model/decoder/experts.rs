@@ -162,6 +162,15 @@ pub(crate) fn not_null(s: &Section, keys: &[&str]) -> Result<(), ModelError> {
     Ok(())
 }
 
+/// Refuses a list of the layers' kinds that is not as long as there are layers, which transformers checks of some families.
+pub(crate) fn each_layer_has_a_kind(s: &Section) -> Result<(), ModelError> {
+    let layers = s.value("num_hidden_layers").and_then(Value::as_u64);
+    s.only("mlp_layer_types", "as many entries as num_hidden_layers", |kinds| {
+        let count = kinds.as_array().map(|kinds| kinds.len() as u64);
+        layers.is_none() || count == layers
+    })
+}
+
 /// Refuses values of keys that change the tensors and are not simulated.
 fn refuse_others(s: &Section, weights: ChosenWeights) -> Result<(), ModelError> {
     s.only(

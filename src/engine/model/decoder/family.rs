@@ -3,10 +3,13 @@
 use std::fmt;
 
 use super::biases::Biases;
+use super::config::DecoderConfig;
 use super::defaults::DecoderDefaults;
 use super::expert_keys::ExpertKeys;
 use super::forms::{LateScale, LlamaBlock, MlpKind, NormPlacement, QueryNorms, Rotation};
 use super::latent_config::LatentKeys;
+use super::own_sizes::OwnSizes;
+use super::rope_tables::KindShares;
 use super::windows::Windows;
 use crate::model::ModelError;
 use crate::model::config::section::Section;
@@ -43,6 +46,8 @@ pub struct DecoderFamily {
     pub(crate) soft_caps: SoftCaps,
     /// Modules that run it.
     pub(crate) modules: Modules,
+    /// Reads what its own blocks have beside the sizes of all decoders.
+    pub(crate) own: fn(&Section, &DecoderConfig) -> Result<OwnSizes, ModelError>,
     /// True if `modules` make a few small tensors less than the family's own forward; parameters are exact.
     pub(crate) stands_in: bool,
     /// True if transformers' plan of tensor parallelism for it is simulated.
@@ -103,6 +108,9 @@ pub(crate) struct LlamaModules {
     pub recomputes_rotary: bool,
     /// True if full and sliding blocks have a rotary embedding each (`Olmo3RotaryEmbedding`).
     pub rotary_by_kind: bool,
+    /// Shares of each head that both rotary embeddings turn, in a family that has one for each kind of block and turns
+    /// parts of heads.
+    pub kind_shares: Option<KindShares>,
     /// Key that switches the norms of queries and keys on, in a family that has them only with it.
     pub query_norms_key: Option<&'static str>,
     /// Key that gives the head a bias, if there is one.
@@ -116,6 +124,8 @@ pub(crate) struct LlamaModules {
     pub intermediate_key: &'static str,
     /// True if transformers refuses FlashAttention for it.
     pub refuses_flash: bool,
+    /// True if the mask is made even where SDPA's own causal one suffices (`allow_is_causal_skip=False`).
+    pub always_masks: bool,
     /// True if transformers has no SDPA for it, beside those whose rotation says so.
     pub is_eager: bool,
     /// True if the model makes a rotary embedding that it never calls (Granite with sliding windows).
@@ -142,12 +152,14 @@ impl LlamaModules {
         partial_rotary: false,
         recomputes_rotary: false,
         rotary_by_kind: false,
+        kind_shares: None,
         query_norms_key: None,
         head_bias_key: None,
         embed_scale_key: None,
         has_own_activation: false,
         intermediate_key: "intermediate_size",
         refuses_flash: false,
+        always_masks: false,
         is_eager: false,
         has_spare_rotary: false,
         rms_key: None,
@@ -200,6 +212,7 @@ impl DecoderFamily {
         residual_dropout: None,
         soft_caps: SoftCaps::None,
         modules: Modules::Llama(LlamaModules::LLAMA),
+        own: |_, _| Ok(OwnSizes::Usual),
         stands_in: false,
         tensor_parallel: false,
         pipeline: false,
@@ -236,6 +249,14 @@ impl DecoderFamily {
     pub(crate) const fn latent(&self) -> Option<&'static LatentKeys> {
         match &self.modules {
             Modules::Llama(modules) => modules.latent,
+            Modules::Gemma(_) => None,
+        }
+    }
+
+    /// Shares of each head that both rotary embeddings turn, if they have their own.
+    pub(crate) const fn kind_shares(&self) -> Option<KindShares> {
+        match &self.modules {
+            Modules::Llama(modules) => modules.kind_shares,
             Modules::Gemma(_) => None,
         }
     }

@@ -28,21 +28,21 @@ impl LatentLayer {
 
 /// `DeepseekV3Attention` and its variants.
 pub(crate) struct LatentAttention {
-    module: Module,
-    queries: Queries,
-    kv_a_proj_with_mqa: Linear,
-    kv_a_layernorm: RmsNorm,
+    pub(super) module: Module,
+    pub(super) queries: Queries,
+    pub(super) kv_a_proj_with_mqa: Linear,
+    pub(super) kv_a_layernorm: RmsNorm,
     kv_b_proj: Linear,
-    o_proj: Linear,
-    latent: LatentConfig,
-    heads: u64,
-    dropout: f64,
+    pub(super) o_proj: Linear,
+    pub(super) latent: LatentConfig,
+    pub(super) heads: u64,
+    pub(super) dropout: f64,
     /// True if queries are multiplied by a number that grows with their position (Mistral 4).
     scales_queries: bool,
 }
 
 /// Projection of the queries.
-enum Queries {
+pub(super) enum Queries {
     /// One map.
     Whole(Linear),
     /// A map to a latent, a norm, and a map from it.
@@ -66,9 +66,10 @@ impl Queries {
         }
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor) -> Tensor {
+    /// Queries, and their latent after its norm, if they have one.
+    pub(super) fn forward(&self, t: &Tape, x: &Tensor) -> (Tensor, Option<Tensor>) {
         match self {
-            Self::Whole(q_proj) => q_proj.call(t, x),
+            Self::Whole(q_proj) => (q_proj.call(t, x), None),
             Self::Latent {
                 q_a_proj,
                 q_a_layernorm,
@@ -77,7 +78,7 @@ impl Queries {
                 let latent = q_a_proj.call(t, x);
                 let normed = q_a_layernorm.call(t, &latent);
                 drop(latent);
-                q_b_proj.call(t, &normed)
+                (q_b_proj.call(t, &normed), Some(normed))
             }
         }
     }
@@ -105,7 +106,7 @@ impl LatentAttention {
     }
 
     /// `expand_kv`: keys and values of all heads, from their latent and from the part that positions have turned.
-    fn expanded(&self, t: &Tape, latent: &Tensor, turned: &Tensor) -> [Tensor; 2] {
+    pub(super) fn expanded(&self, t: &Tape, latent: &Tensor, turned: &Tensor) -> [Tensor; 2] {
         let LatentConfig { unturned, values, .. } = self.latent;
         let [batch, seq] = [latent.size(0), latent.size(2)];
         let made = self.kv_b_proj.call(t, latent);
@@ -124,7 +125,7 @@ impl LatentAttention {
     }
 
     /// Rotates queries and keys by their positions.
-    fn turn(&self, t: &Tape, [q, k]: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
+    pub(super) fn turn(&self, t: &Tape, [q, k]: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
         let cos = t.unsqueeze(&shared.cos, 1);
         match self.latent.rotation {
             LatentRotation::Pairs => {
@@ -146,7 +147,7 @@ impl Attend for LatentAttention {
         self.module.call(t, move || {
             let [batch, seq] = [x.size(0), x.size(1)];
             let latent = &self.latent;
-            let q = self.queries.forward(t, &x);
+            let (q, _) = self.queries.forward(t, &x);
             let q = t.view(&q, [batch, seq, self.heads, latent.width()]);
             let q = t.transpose(&q, 1, 2);
             let of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);

@@ -29,6 +29,8 @@ pub(crate) struct LatentKeys {
 pub(crate) enum TableWidth {
     /// `head_dim`, which is that of the turned elements.
     HeadDim,
+    /// The turned elements, whatever `head_dim` says (DeepSeek-V3.2).
+    Turned,
     /// `partial_rotary_factor` of a whole head, which only scaled tables read (Mistral 4).
     PartOfHead,
 }
@@ -74,6 +76,11 @@ pub struct LatentConfig {
 }
 
 impl LatentConfig {
+    /// Elements of a head that positions turn.
+    pub(crate) const fn turned(&self) -> u64 {
+        self.turned
+    }
+
     /// Elements of a head of queries or keys.
     pub(super) const fn width(&self) -> u64 {
         self.unturned + self.turned
@@ -101,7 +108,12 @@ impl LatentConfig {
         };
         read.check(s)?;
         match keys.table {
-            TableWidth::HeadDim => read.turns_heads_of_the_table(s)?,
+            TableWidth::HeadDim => {
+                let head_dim = s.optional_size("head_dim", limits::HEAD_DIM)?.unwrap_or(read.turned);
+                s.equal(("head_dim", head_dim), ("qk_rope_head_dim", read.turned))?;
+                turns_heads_of_the_table(s)?;
+            }
+            TableWidth::Turned => turns_heads_of_the_table(s)?,
             TableWidth::PartOfHead => rope_tables::rotates_part(s, read.turned, read.width())?,
         }
         Ok(read)
@@ -123,12 +135,10 @@ impl LatentConfig {
         }
         Ok(())
     }
+}
 
-    /// Refuses tables for another number of elements.
-    fn turns_heads_of_the_table(&self, s: &Section) -> Result<(), ModelError> {
-        let head_dim = s.optional_size("head_dim", limits::HEAD_DIM)?.unwrap_or(self.turned);
-        s.equal(("head_dim", head_dim), ("qk_rope_head_dim", self.turned))?;
-        rope_tables::rotates_whole_heads(s)?;
-        rope_tables::has_factor(s)
-    }
+/// Refuses tables for another number of elements than attention turns.
+fn turns_heads_of_the_table(s: &Section) -> Result<(), ModelError> {
+    rope_tables::rotates_whole_heads(s)?;
+    rope_tables::has_factor(s)
 }

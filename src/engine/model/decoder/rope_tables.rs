@@ -2,6 +2,7 @@
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;
+use crate::model::config::{Rope, RopeKind};
 
 /// Keys under which a configuration keeps rotary tables.
 const KEYS: [&str; 2] = ["rope_scaling", "rope_parameters"];
@@ -80,6 +81,69 @@ pub(super) fn rotates_part(s: &Section, turned: u64, width: u64) -> Result<(), M
             share
                 .as_f64()
                 .is_some_and(|share| (share * width as f64) as u64 == turned)
+        })?;
+    }
+    Ok(())
+}
+
+/// Shares of each head that are rotated in a family whose kinds of layers have tables of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct KindShares {
+    /// Those of layers that see all and of sliding layers, in a file without tables.
+    pub without_tables: [f64; 2],
+    /// That of a table that does not state it.
+    pub of_table: f64,
+}
+
+impl Eq for KindShares {}
+
+/// Reads the rotary embeddings of layers that see all, and of sliding ones.
+pub(super) fn read(s: &Section, theta: f64, shares: KindShares) -> Result<(Rope, Option<Rope>), ModelError> {
+    let tables = s.optional_nested("rope_parameters", "rotary embedding")?;
+    let of_kind = |which: usize| match &tables {
+        Some(tables) => match tables.optional_nested(KINDS[which], "rotary embedding")? {
+            Some(table) => Rope::read(&table, theta, shares.of_table),
+            None => Rope::read(tables, theta, shares.of_table),
+        },
+        // The class reads nothing else.
+        None => Ok(Rope {
+            kind: RopeKind::Default,
+            theta,
+            partial_rotary_factor: shares.without_tables[which],
+            mrope_section: None,
+            mrope_interleaved: false,
+        }),
+    };
+    Ok((of_kind(0)?, Some(of_kind(1)?)))
+}
+
+/// Checks that each kind of layer has a table of its own, whose frequencies do not depend on the length and which turns some of
+/// a head's elements, of which there are `width` unless given.
+pub(crate) fn are_of_kinds(s: &Section, width: u64) -> Result<(), ModelError> {
+    s.only(
+        "rope_scaling",
+        "null: `rope_parameters` has a table for each kind of layer",
+        |_| false,
+    )?;
+    let Some(tables) = s.optional_nested("rope_parameters", "rotary embedding")? else {
+        return Ok(());
+    };
+    let width = s.optional_number("head_dim")?.unwrap_or(width as f64);
+    for kind in KINDS {
+        tables.required(kind, "a table: each kind of layer has its own")?;
+        let Some(table) = tables.optional_nested(kind, "rotary embedding")? else {
+            continue;
+        };
+        let allowed = "a kind other than dynamic, which is not simulated for each kind of layer";
+        for key in ["rope_type", "type"] {
+            table.only(key, allowed, |kind| kind != "dynamic")?;
+        }
+        let allowed = format!("a share of its heads' {width} elements that fits in pairs");
+        table.only("partial_rotary_factor", &allowed, |share| {
+            share.as_f64().is_some_and(|share| {
+                let turned = (share * width) as u64;
+                share > 0.0 && turned > 0 && turned.next_multiple_of(2) as f64 <= width
+            })
         })?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use super::config::DecoderConfig;
 use super::family::{LlamaModules, Modules};
 use super::forms::Rotation;
 use super::latent_config::LatentRotation;
-use crate::model::config::RopeKind;
+use crate::model::config::{Rope, RopeKind};
 use crate::nn::{Builder, Frequencies, Rotary, Waves};
 
 /// Makes the rotary embedding of all blocks, and one of sliding blocks where both kinds have one of their own.
@@ -35,13 +35,19 @@ pub(super) fn rotaries(b: &Builder, c: &DecoderConfig) -> (Rotary, Option<Rotary
         Rotation::Halves => Waves::Halves,
         _ => Waves::Repeated,
     };
-    let make = || {
-        Rotary::with(b, rotary_width(c), frequencies(c))
+    let make = |rope: &Rope| {
+        Rotary::with(b, rotary_width(c, rope), frequencies(c))
             .dynamic(c.rope.is_dynamic())
             .recomputed(recomputes.then_some(c.rope.kind != RopeKind::Default))
             .of(waves)
     };
-    let (all, sliding) = (make(), (by_kind && is_mixed).then(make));
+    let of_sliding = c.sliding_rope.as_ref().unwrap_or(&c.rope);
+    let all = make(if is_mixed || c.windows[0].is_none() {
+        &c.rope
+    } else {
+        of_sliding
+    });
+    let sliding = (by_kind && is_mixed).then(|| make(of_sliding));
     let all = all.initialised(b.tape());
     (all, sliding.map(|rotary| rotary.initialised(b.tape())))
 }
@@ -55,14 +61,17 @@ fn frequencies(c: &DecoderConfig) -> Frequencies {
 }
 
 /// Elements of each head that are rotated.
-fn rotary_width(c: &DecoderConfig) -> u64 {
+fn rotary_width(c: &DecoderConfig, rope: &Rope) -> u64 {
     if let Some(latent) = &c.latent {
         return latent.turned;
     }
     match c.family.modules {
         Modules::Llama(LlamaModules {
             partial_rotary: true, ..
-        }) => c.rope.rotated(c.head_dim).next_multiple_of(2),
+        })
+        | Modules::Llama(LlamaModules {
+            kind_shares: Some(_), ..
+        }) => rope.rotated(c.head_dim).next_multiple_of(2),
         Modules::Llama(_) | Modules::Gemma(_) => c.head_dim,
     }
 }

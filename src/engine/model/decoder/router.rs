@@ -79,6 +79,11 @@ impl Router {
         }
     }
 
+    /// Returns true if experts are chosen among the best groups of them.
+    pub fn is_grouped(&self) -> bool {
+        matches!(self.kind, RouterKind::Grouped { .. })
+    }
+
     /// Tokens [.., hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
     pub fn call(&self, t: &Tape, x: &Tensor) -> [Tensor; 3] {
         self.module.call(t, move || {

@@ -80,9 +80,14 @@ impl SharedKind {
 impl SparseMlp {
     /// Makes the experts of a decoder whose MLPs have this activation, and biases or not.
     pub fn new(b: &Builder, form: (Activation, bool), e: &ExpertsConfig) -> Self {
+        Self::around(b, form, e, &|| Experts::new(b, "experts", e.sizes, form.0))
+    }
+
+    /// Makes a block around these experts.
+    pub fn around(b: &Builder, form: (Activation, bool), e: &ExpertsConfig, experts: &dyn Fn() -> Experts) -> Self {
         let gate = || b.tape().scope("gate", || Router::new(b, e));
         let first = e.gate_first.then(gate);
-        let experts = Experts::new(b, "experts", e.sizes, form.0);
+        let experts = experts();
         let gate = first.unwrap_or_else(gate).corrected_by_block(b);
         let shared = e.shared.map(|kind| Shared::new(b, kind, e.sizes.hidden, form));
         let is_normed = matches!(e.shared, Some((SharedKind::AddedAndNormed, _)));
@@ -142,14 +147,16 @@ impl SparseMlp {
         out
     }
 
-    /// Adds what the expert that all tokens pass makes after the others (`DeepseekV3MoE.forward`).
-    fn forward_then_shared(&self, t: &Tape, shared: &Shared, x: Tensor) -> Tensor {
+    /// Adds what the expert that all tokens pass makes after the others, if there is one (`DeepseekV3MoE.forward`,
+    /// `MiMoV2FlashMoE.forward`).
+    fn forward_then_shared(&self, t: &Tape, shared: Option<&Shared>, x: Tensor) -> Tensor {
         let shape = *x.shape();
         let [_logits, weights, indices] = self.gate.call(t, &x);
         let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
         let mut out = self.experts.call(t, &rows, &indices, &weights);
         drop(rows);
         out = t.view(&out, shape);
+        let Some(shared) = shared else { return out };
         let of_shared = shared.forward(t, x.clone());
         let sum = t.add(&out, &of_shared);
         drop((out, of_shared));
@@ -165,7 +172,7 @@ impl FeedForward for SparseMlp {
         self.module.call(t, move || {
             let runs_last = |shared: &&Shared| matches!(shared.kind, SharedKind::Added | SharedKind::AddedAndNormed);
             if let Some(shared) = self.shared.as_ref().filter(runs_last) {
-                return self.forward_then_shared(t, shared, x);
+                return self.forward_then_shared(t, Some(shared), x);
             }
             match &self.shared {
                 Some(shared) if shared.kind == SharedKind::Beside => return self.forward_beside(t, shared, x),
@@ -174,6 +181,7 @@ impl FeedForward for SparseMlp {
                         return self.forward_combined(t, shared, how, x);
                     }
                 }
+                None if self.gate.is_grouped() => return self.forward_then_shared(t, None, x),
                 None => {}
             }
             let shape = *x.shape();

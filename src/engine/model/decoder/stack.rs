@@ -9,11 +9,13 @@ use super::forms::{LateScale, Rotation};
 use super::head::{head_for, last_logits};
 use super::layer::Layer;
 use super::rotaries::rotaries;
+use super::streams::StreamHead;
 use crate::dtype::DType;
 use crate::model::families::decoders;
 use crate::model::forward::Run;
 use crate::model::lazy::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
+use crate::model::parts::text::Returned;
 use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Numbered, Pattern, Rotary};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor, where_graph_begins};
@@ -32,10 +34,18 @@ pub struct Decoder {
     windows: Vec<Option<u64>>,
     /// True for each block with experts in place of its MLP.
     sparse: Vec<bool>,
+    /// For each block, the number of its kind in a family whose blocks differ in sizes of their own.
+    own_kinds: Vec<u64>,
     /// True if all blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
     /// True if the mask of sliding blocks is made even if none slides.
     both_masks: bool,
+    /// True if the mask of blocks that see all is made even where SDPA's own causal one suffices.
+    always_masks: bool,
+    /// What mixes the streams of the residual after the blocks, in a family that has some.
+    streams: Option<StreamHead>,
+    /// True if blocks hand a choice of keys on to the next.
+    passes_choice: bool,
     /// Last norm; `None` before the last stage of a pipeline.
     norm: Option<Norm>,
     rotary: Rotary,
@@ -98,15 +108,23 @@ impl Decoder {
         );
         let spare_rotary = has_spare.then(|| rotaries(b, c).0);
         let (rotary, sliding_rotary) = rotaries(b, c);
+        let streams = c.own.streams().map(|streams| StreamHead::new(b, c, streams));
         Self {
             scales_first: c.family.block().scales_stream && embed_scale.is_none() && !c.scales_late,
             embed_tokens,
             embed_scale,
             windows: c.windows[range.clone()].to_vec(),
+            own_kinds: range.clone().map(|i| c.own.kind(i)).collect(),
             sparse: range.map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
             layers,
             one_mask: c.family.has_one_mask(),
             both_masks: c.family.has_both_masks(),
+            always_masks: matches!(
+                c.family.modules,
+                Modules::Llama(LlamaModules { always_masks: true, .. })
+            ),
+            streams,
+            passes_choice: c.own.passes_choice(),
             norm,
             rotary,
             sliding_rotary,
@@ -296,19 +314,28 @@ impl Decoder {
         let window = window.or(self.both_masks.then_some(0));
         let full = match window {
             Some(_) if self.one_mask => None,
+            None if self.always_masks && packed.is_none() => {
+                let made = nn::made_mask(t, self.attention(run), embeds, Pattern::Causal);
+                return (Some(made), None);
+            }
             _ => mask(Pattern::Causal),
         };
         (full, window.and_then(|window| mask(Pattern::Sliding(window))))
     }
 
-    /// Kinds of blocks, for layer deduplication: blocks differ in their window, in having experts, and in belonging to the first
-    /// `changed`. With a cache and mixed windows each block is a kind of its own, since the cache looks up its window
+    /// Kinds of blocks, for layer deduplication: blocks differ in their window, in having experts, in sizes of their own, and
+    /// in belonging to the first `changed`. With a cache and mixed windows each block is a kind of its own, since the cache looks up its window
     /// by index.
     fn kinds(&self, has_cache: bool, changed: usize) -> Vec<u64> {
-        let by_number = has_cache && self.windows.iter().any(|window| *window != self.windows[0]);
+        let by_number = self.passes_choice || has_cache && self.windows.iter().any(|window| *window != self.windows[0]);
         let kind = |(i, window): (usize, &Option<u64>)| match by_number {
             true => i as u64,
-            false => window.unwrap_or(0) << 2 | u64::from(self.sparse[i]) << 1 | u64::from(i < changed),
+            false => {
+                self.own_kinds[i] << 40
+                    | window.unwrap_or(0) << 2
+                    | u64::from(self.sparse[i]) << 1
+                    | u64::from(i < changed)
+            }
         };
         self.windows.iter().enumerate().map(kind).collect()
     }
@@ -325,12 +352,16 @@ impl Decoder {
         let (full, sliding) = (Rc::new(full), Rc::new(sliding));
         let h = match &self.norm {
             Some(norm) if self.norm_first => norm.call(t, &embeds),
-            _ => embeds.clone(),
+            _ => match &self.streams {
+                Some(streams) => streams.copies(t, &embeds),
+                None => embeds.clone(),
+            },
         };
         // Embeddings that were multiplied beside their product live elsewhere; the product lives for the first block only.
         let embeds = (!matches!(self.late_scale, LateScale::Beside(_))).then_some(embeds);
         let mut _block_output = h.clone();
         let mut h = Some(h);
+        let mut choice = None;
         let kinds = match before {
             Some(_) => (0..self.layers.len() as u64).collect(),
             None => where_graph_begins(self.kinds(full.cache.is_some(), changed), &_block_output),
@@ -342,11 +373,16 @@ impl Decoder {
             }
             let shared = if self.windows[i].is_some() { &sliding } else { &full };
             let (layer, shared) = (self.layers[i].clone(), shared.clone());
-            let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
             let Some(input) = h.take() else {
                 unreachable!("each block has an input")
             };
-            let output = run.block(t, &self.layers[i], input, forward);
+            let output = match self.passes_choice {
+                true => choosing(t, run, (&self.layers[i], shared), input, &mut choice),
+                false => {
+                    let forward = move |t: &Tape, x: Tensor| layer.forward(t, &shared, x);
+                    run.block(t, &self.layers[i], input, forward)
+                }
+            };
             // A block's output has a variable of its own, which lives until the next one replaces it.
             _block_output = output.clone();
             h = Some(after(t, i, output));
@@ -354,13 +390,34 @@ impl Decoder {
         let Some(h) = h else {
             unreachable!("each block has an output")
         };
+        let mixed = self.streams.as_ref().map(|streams| streams.call(t, &h));
         let out = match &self.norm {
-            Some(norm) => norm.call(t, &h),
+            Some(norm) => norm.call(t, mixed.as_ref().unwrap_or(&h)),
             None => h,
         };
-        drop(embeds);
+        drop((mixed, embeds));
         out
     }
+}
+
+/// Runs a block with the choice of the block before it, and replaces that by the block's own once it returns.
+fn choosing(
+    t: &Tape,
+    run: &Run,
+    (layer, shared): (&Numbered<dyn Block>, Rc<BlockContext>),
+    input: Tensor,
+    choice: &mut Option<Tensor>,
+) -> Tensor {
+    let returned = Rc::new(Returned::default());
+    let (called, slot, before) = (layer.clone(), returned.clone(), choice.clone());
+    let forward = move |t: &Tape, x: Tensor| {
+        let (out, own) = called.forward_choosing(t, &shared, x, before.as_ref());
+        slot.set(own);
+        out
+    };
+    let output = run.block(t, layer, input, forward);
+    *choice = returned.take();
+    output
 }
 
 /// Makes a block of the family's kind.

@@ -76,6 +76,7 @@ static TEXT: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
+    own: DecoderFamily::USUAL.own,
     stands_in: false,
     tensor_parallel: false,
     pipeline: false,

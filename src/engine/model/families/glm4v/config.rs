@@ -105,6 +105,7 @@ const TEXT: DecoderFamily = DecoderFamily {
         },
         ..LlamaModules::LLAMA
     }),
+    own: DecoderFamily::USUAL.own,
     stands_in: false,
     tensor_parallel: false,
     pipeline: false,

@@ -54,11 +54,26 @@ pub(crate) fn run_each_block<B: 'static, S: 'static>(
 /// Output of a block, and its attention weights.
 pub(crate) type Outputs = (Tensor, Option<Tensor>);
 
-/// Attention weights that a block returns in its first forward; a recomputed one has nobody to return them to.
+/// What a block returns beside its output in its first forward; a recomputed one has nobody to return it to.
 #[derive(Default)]
-struct Returned {
+pub(crate) struct Returned {
     is_over: Cell<bool>,
-    weights: Cell<Option<Tensor>>,
+    tensor: Cell<Option<Tensor>>,
+}
+
+impl Returned {
+    /// Returns a tensor, or none, from the block.
+    pub fn set(&self, tensor: Option<Tensor>) {
+        if !self.is_over.get() {
+            self.tensor.set(tensor);
+        }
+    }
+
+    /// Takes what the block returned, once its first forward is over.
+    pub fn take(&self) -> Option<Tensor> {
+        self.is_over.set(true);
+        self.tensor.take()
+    }
 }
 
 /// Runs blocks as [`run_blocks`] does, where each also returns its attention weights: the caller's variable for what a
@@ -76,14 +91,11 @@ pub(crate) fn run_blocks_with_weights<B: 'static, S: 'static>(
         let (called, shared, slot) = (block.clone(), shared.clone(), returned.clone());
         let forward = move |t: &Tape, x: Tensor| {
             let (out, weights) = forward(&called, t, &shared, x);
-            if !slot.is_over.get() {
-                slot.weights.set(weights);
-            }
+            slot.set(weights);
             out
         };
         let out = run.block(t, block, h.clone(), forward);
-        returned.is_over.set(true);
-        drop(std::mem::replace(&mut held, returned.weights.take()));
+        drop(std::mem::replace(&mut held, returned.take()));
         h = out;
     }
     (h, held)

@@ -5,7 +5,7 @@ mod family;
 mod lm;
 mod mlp;
 
-pub(crate) use blocks::{Outputs, run_blocks, run_blocks_seen, run_blocks_with_weights, run_each_block};
+pub(crate) use blocks::{Outputs, Returned, run_blocks, run_blocks_seen, run_blocks_with_weights, run_each_block};
 pub(crate) use family::{TextFamily, TextSupport};
 pub(crate) use lm::{Head, HeadForm, Stack, TextLm};
 pub(crate) use mlp::{MlpForm, PlainMlp};

@@ -1,0 +1,97 @@
+//! Sizes that the blocks of a few families have beside those of all decoders.
+
+use crate::model::ModelError;
+use crate::model::config::limits;
+use crate::model::config::section::Section;
+
+/// Sizes of a family's blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OwnSizes {
+    /// None.
+    Usual,
+    /// Laguna's.
+    Laguna {
+        /// Query heads of each block.
+        heads: Vec<u64>,
+        /// True if a gate of attention opens a whole head, false if an element.
+        opens_heads: bool,
+        /// True if the router's logits have a soft cap.
+        caps_logits: bool,
+    },
+    /// Elements of a value's head (MiMo-V2-Flash).
+    ValueHeads(u64),
+    /// Keys that each query attends to at most (Doge).
+    KeptKeys(u64),
+    /// Indexers that choose the keys of latent attention (DeepSeek-V3.2).
+    Indexers(Indexers),
+    /// Indexers, and streams of the residual that blocks mix (HY-4).
+    Streams(Indexers, u64),
+}
+
+/// Indexers of a decoder's blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Indexers {
+    /// Heads of an indexer.
+    pub heads: u64,
+    /// Elements of one of its heads.
+    pub width: u64,
+    /// Keys that each query attends to at most.
+    pub chosen: u64,
+    /// True if alternating elements of its heads make pairs, false if halves do.
+    pub turns_pairs: bool,
+    /// True if positions turn the last elements of a head, and weights are scaled in place of scores (HY-4).
+    pub turns_last: bool,
+    /// For each block, true if it takes the choice of the block before it; `None` in a family whose blocks pass none on.
+    pub takes_choice: Option<Vec<bool>>,
+}
+
+impl Indexers {
+    /// Reads the indexers of a family with these defaults of their heads, their elements and the keys that they choose, for
+    /// attention of which `turned` elements of a head have positions.
+    pub fn read(s: &Section, [heads, width, chosen]: [u64; 3], turned: u64) -> Result<Self, ModelError> {
+        let read = Self {
+            heads: s.size_or("index_n_heads", heads, limits::HEADS)?,
+            width: s.size_or("index_head_dim", width, limits::HEAD_DIM)?,
+            chosen: s.size_or("index_topk", chosen, limits::POSITIONS)?,
+            turns_pairs: false,
+            turns_last: false,
+            takes_choice: None,
+        };
+        if read.width < turned {
+            let allowed = format!("qk_rope_head_dim, {turned}, or more");
+            return Err(s.wrong("index_head_dim", &read.width.into(), &allowed));
+        }
+        Ok(read)
+    }
+}
+
+impl OwnSizes {
+    /// Number that blocks of one kind share, for layer deduplication.
+    pub fn kind(&self, index: usize) -> u64 {
+        match self {
+            Self::Laguna { heads, .. } => heads[index],
+            Self::Usual | Self::ValueHeads(_) | Self::KeptKeys(_) | Self::Indexers(_) | Self::Streams(..) => 0,
+        }
+    }
+
+    /// Returns true if blocks hand a choice of keys on to the next.
+    pub fn passes_choice(&self) -> bool {
+        self.indexers().is_some_and(|indexers| indexers.takes_choice.is_some())
+    }
+
+    /// Indexers of the blocks, if they have some.
+    pub fn indexers(&self) -> Option<&Indexers> {
+        match self {
+            Self::Indexers(indexers) | Self::Streams(indexers, _) => Some(indexers),
+            _ => None,
+        }
+    }
+
+    /// Streams of the residual that blocks mix; `None` where there is one.
+    pub fn streams(&self) -> Option<u64> {
+        match self {
+            Self::Streams(_, streams) => Some(*streams),
+            _ => None,
+        }
+    }
+}
