@@ -133,6 +133,7 @@ const EXACT: &[&str] = &[
     "lm hyperclovax",
     "lm jais2",
     "lm jamba",
+    "lm laguna",
     "lm lfm2",
     "lm llama",
     "lm llama4",

@@ -52,6 +52,12 @@ pub const FAMILIES: &[Family] = &[
     text("minicpm3", |w| latent("minicpm3", w)),
     text("axk1", |w| latent("axk1", w)),
     text("mistral4", |w| latent("mistral4", w)),
+    text("laguna", |w| {
+        let mut config = experts("laguna", w);
+        config["num_attention_heads_per_layer"] = json!([4 * w, 2 * w]);
+        config["layer_types"] = json!(["full_attention", "sliding_attention"]);
+        config
+    }),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
     text("minimax_m3_vl_text", minimax_m3_text),

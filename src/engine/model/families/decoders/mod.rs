@@ -41,6 +41,7 @@ pub(crate) mod hyperclovax;
 pub(crate) mod internlm3;
 pub(crate) mod iquestcoder;
 pub(crate) mod jais2;
+pub(crate) mod laguna;
 pub(crate) mod llama;
 pub(crate) mod mellum;
 pub(crate) mod minicpm3;
@@ -182,6 +183,7 @@ decoders! {
     cohere2_moe with ExpertLayer,
     phimoe with ExpertLayer,
     diffllama with Layer,
+    laguna with Layer,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.
