@@ -144,6 +144,7 @@ const EXACT: &[&str] = &[
     "lm mbart",
     "lm megatron-bert",
     "lm mellum",
+    "lm mimo_v2_flash",
     "lm minicpm3",
     "lm minimax_m2",
     "lm minimax_m3_vl_text",

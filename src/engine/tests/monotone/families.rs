@@ -58,6 +58,13 @@ pub const FAMILIES: &[Family] = &[
         config["layer_types"] = json!(["full_attention", "sliding_attention"]);
         config
     }),
+    text("mimo_v2_flash", |w| {
+        let mut config = grouped("mimo_v2_flash", w);
+        let table = json!({"rope_type": "default", "partial_rotary_factor": 0.5});
+        config["rope_parameters"] = json!({"full_attention": table, "sliding_attention": table});
+        config["v_head_dim"] = 8.into();
+        config
+    }),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
     text("minimax_m3_vl_text", minimax_m3_text),

@@ -44,6 +44,7 @@ pub(crate) mod jais2;
 pub(crate) mod laguna;
 pub(crate) mod llama;
 pub(crate) mod mellum;
+pub(crate) mod mimo_v2_flash;
 pub(crate) mod minicpm3;
 pub(crate) mod minimax_m2;
 pub(crate) mod minimax_m3;
@@ -184,6 +185,7 @@ decoders! {
     phimoe with ExpertLayer,
     diffllama with Layer,
     laguna with Layer,
+    mimo_v2_flash with Layer,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.
