@@ -88,6 +88,7 @@ const EXACT: &[&str] = &[
     "lm data2vec-text",
     "lm deepseek_v3",
     "lm diffllama",
+    "lm doge",
     "lm electra",
     "lm emu3",
     "lm ernie",

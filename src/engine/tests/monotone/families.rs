@@ -65,6 +65,11 @@ pub const FAMILIES: &[Family] = &[
         config["v_head_dim"] = 8.into();
         config
     }),
+    text("doge", |w| {
+        let mut config = decoder("doge", w);
+        config["keep_window_size"] = 530.into();
+        config
+    }),
     text("ernie4_5_moe", ernie),
     text("gpt_oss", gpt_oss),
     text("minimax_m3_vl_text", minimax_m3_text),

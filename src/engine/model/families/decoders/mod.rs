@@ -12,6 +12,7 @@ pub(crate) mod cwm;
 pub(crate) mod deepseek_v2;
 pub(crate) mod deepseek_v3;
 pub(crate) mod diffllama;
+pub(crate) mod doge;
 pub(crate) mod dots1;
 pub(crate) mod emu3;
 pub(crate) mod ernie4_5;
@@ -186,6 +187,7 @@ decoders! {
     diffllama with Layer,
     laguna with Layer,
     mimo_v2_flash with Layer,
+    doge with Layer,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.
