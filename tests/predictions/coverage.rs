@@ -87,6 +87,7 @@ const EXACT: &[&str] = &[
     "lm cwm",
     "lm data2vec-text",
     "lm deepseek_v3",
+    "lm deepseek_v32",
     "lm diffllama",
     "lm doge",
     "lm electra",

@@ -52,6 +52,7 @@ pub const FAMILIES: &[Family] = &[
     text("minicpm3", |w| latent("minicpm3", w)),
     text("axk1", |w| latent("axk1", w)),
     text("mistral4", |w| latent("mistral4", w)),
+    text("deepseek_v32", |w| latent("deepseek_v32", w)),
     text("laguna", |w| {
         let mut config = experts("laguna", w);
         config["num_attention_heads_per_layer"] = json!([4 * w, 2 * w]);

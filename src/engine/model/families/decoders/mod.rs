@@ -11,6 +11,7 @@ pub(crate) mod cohere2_moe;
 pub(crate) mod cwm;
 pub(crate) mod deepseek_v2;
 pub(crate) mod deepseek_v3;
+pub(crate) mod deepseek_v32;
 pub(crate) mod diffllama;
 pub(crate) mod doge;
 pub(crate) mod dots1;
@@ -187,6 +188,7 @@ decoders! {
     diffllama with Layer,
     laguna with Layer,
     mimo_v2_flash with Layer,
+    deepseek_v32 with SparseLatentLayer,
     doge with Layer,
 }
 
