@@ -115,6 +115,7 @@ const EXACT: &[&str] = &[
     "lm glm4",
     "lm glm4_moe",
     "lm glm4_moe_lite",
+    "lm glm_moe_dsa",
     "lm got_ocr2",
     "lm gpt-sw3",
     "lm gpt2",

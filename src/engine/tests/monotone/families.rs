@@ -53,6 +53,11 @@ pub const FAMILIES: &[Family] = &[
     text("axk1", |w| latent("axk1", w)),
     text("mistral4", |w| latent("mistral4", w)),
     text("deepseek_v32", |w| latent("deepseek_v32", w)),
+    text("glm_moe_dsa", |w| {
+        let mut config = latent("glm_moe_dsa", w);
+        config["indexer_types"] = json!(["full", "shared"]);
+        config
+    }),
     text("laguna", |w| {
         let mut config = experts("laguna", w);
         config["num_attention_heads_per_layer"] = json!([4 * w, 2 * w]);

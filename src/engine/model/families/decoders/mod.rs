@@ -29,6 +29,7 @@ pub(crate) mod glm;
 pub(crate) mod glm4;
 pub(crate) mod glm4_moe;
 pub(crate) mod glm4_moe_lite;
+pub(crate) mod glm_moe_dsa;
 pub(crate) mod gpt_oss;
 pub(crate) mod granite;
 pub(crate) mod granite_swa;
@@ -189,6 +190,7 @@ decoders! {
     laguna with Layer,
     mimo_v2_flash with Layer,
     deepseek_v32 with SparseLatentLayer,
+    glm_moe_dsa with SparseLatentLayer,
     doge with Layer,
 }
 
