@@ -133,6 +133,7 @@ const EXACT: &[&str] = &[
     "lm granitemoeshared",
     "lm helium",
     "lm hy_v3",
+    "lm hy_v4",
     "lm hyperclovax",
     "lm jais2",
     "lm jamba",

@@ -58,6 +58,12 @@ pub const FAMILIES: &[Family] = &[
         config["indexer_types"] = json!(["full", "shared"]);
         config
     }),
+    text("hy_v4", |w| {
+        let mut config = latent("hy_v4", w);
+        config["indexer_types"] = json!(["full", "shared"]);
+        config["pad_token_id"] = 0.into();
+        config
+    }),
     text("laguna", |w| {
         let mut config = experts("laguna", w);
         config["num_attention_heads_per_layer"] = json!([4 * w, 2 * w]);

@@ -40,6 +40,7 @@ pub(crate) mod helium;
 pub(crate) mod hunyuan_v1_dense;
 pub(crate) mod hunyuan_v1_moe;
 pub(crate) mod hy_v3;
+pub(crate) mod hy_v4;
 pub(crate) mod hyperclovax;
 pub(crate) mod internlm3;
 pub(crate) mod iquestcoder;
@@ -191,6 +192,7 @@ decoders! {
     mimo_v2_flash with Layer,
     deepseek_v32 with SparseLatentLayer,
     glm_moe_dsa with SparseLatentLayer,
+    hy_v4 with Layer,
     doge with Layer,
 }
 
