@@ -194,6 +194,7 @@ const EXACT: &[&str] = &[
     "lm vaultgemma",
     "lm whisper",
     "lm xglm",
+    "lm xlm",
     "lm xlm-roberta",
     "lm xlm-roberta-xl",
     "lm youtu",

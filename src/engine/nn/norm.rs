@@ -34,6 +34,15 @@ impl LayerNorm {
         }
     }
 
+    /// Makes a norm with weight and bias of `width` as the module under construction, an element of a list.
+    pub fn of_list(b: &Builder, width: u64) -> Self {
+        let norm = Self::unnamed(b, width);
+        Self {
+            bias: Some(b.weight("bias", [width])),
+            ..norm
+        }
+    }
+
     /// Makes a norm with a weight of `width` alone (`bias=False`).
     pub fn without_bias(b: &Builder, name: &'static str, width: u64) -> Self {
         b.tape().scope(name, || Self {

@@ -78,6 +78,7 @@ pub mod videomae;
 pub mod vipllava;
 pub mod vit;
 pub mod xglm;
+pub mod xlm;
 
 use std::any::Any;
 use std::fmt;
@@ -207,6 +208,7 @@ families! {
     gpt2::Gpt2Config,
     openai_gpt::OpenAiGptConfig,
     ctrl::CtrlConfig,
+    xlm::XlmConfig,
     opt::OptConfig,
     bloom::BloomConfig,
     mpt::MptConfig,

@@ -164,6 +164,10 @@ pub const FAMILIES: &[Family] = &[
     text("gpt_bigcode", |w| gpt("gpt_bigcode", w)),
     text("gptj", |w| gpt("gptj", w)),
     text("openai-gpt", |w| gpt("openai-gpt", w)),
+    text("xlm", |w| {
+        json!({"model_type": "xlm", "vocab_size": 500, "emb_dim": 64 * w, "n_layers": 2, "n_heads": 4,
+            "max_position_embeddings": 1024, "causal": true})
+    }),
     text("ctrl", |w| {
         let mut config = gpt("ctrl", w);
         config["dff"] = (160 * w).into();
