@@ -14,6 +14,7 @@ pub mod bloom;
 pub mod clip;
 pub mod cosmos3_edge;
 pub mod ctrl;
+pub mod cpmant;
 pub(crate) mod decoders;
 pub mod deepseek_vl;
 pub mod deepseek_vl_hybrid;
@@ -215,6 +216,7 @@ families! {
     falcon::FalconConfig,
     biogpt::BioGptConfig,
     xglm::XglmConfig,
+    cpmant::CpmAntConfig,
     bart::BartConfig,
     bert::BertConfig,
 }

@@ -156,6 +156,10 @@ pub const FAMILIES: &[Family] = &[
     text("roberta-prelayernorm", |w| bert("roberta-prelayernorm", w)),
     text("rembert", |w| bert("rembert", w)),
     text("xlm-roberta-xl", |w| bert("xlm-roberta-xl", w)),
+    text("cpmant", |w| {
+        json!({"model_type": "cpmant", "vocab_size": 500, "hidden_size": 64 * w, "dim_ff": 160 * w, "dim_head": 16 * w,
+            "num_hidden_layers": 2, "num_attention_heads": 4, "prompt_length": 8, "segment_types": 4})
+    }),
     text("biogpt", |w| bert("biogpt", w)),
     text("xglm", |w| {
         json!({"model_type": "xglm", "vocab_size": 500, "max_position_embeddings": 1024, "d_model": 64 * w,

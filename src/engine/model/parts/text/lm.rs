@@ -10,6 +10,12 @@ pub(crate) trait Stack {
     /// positions `packed`, [1, seq].
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor;
 
+    /// What the stack makes of the last hidden states beside them, which no loss reads: its output holds it until the
+    /// model's forward returns.
+    fn beside(&self, _: &Tape, _: &Tensor) -> Option<Tensor> {
+        None
+    }
+
     /// Weight of the token embedding, [vocab, hidden].
     fn table(&self) -> &Tensor;
 }
@@ -87,6 +93,24 @@ impl<S: Stack> TextLm<S> {
         Self::of(path, stack, head)
     }
 
+    /// Makes the stack, then a head of its own with as many outputs as given, which has fewer than the table has entries.
+    pub fn with_head_of(
+        b: &Builder,
+        path: &'static str,
+        (form, outputs): (HeadForm, u64),
+        stack: impl FnOnce() -> S,
+    ) -> Self {
+        let t = b.tape();
+        let stack = t.component(path, Component::LanguageModel, stack);
+        let hidden = stack.table().size(1);
+        let make = || Linear::new(b, form.name, hidden, outputs, form.bias);
+        Self::of(
+            path,
+            stack,
+            Box::new(LinearHead(t.component("", Component::Head, make))),
+        )
+    }
+
     /// Takes a stack and a head that are made.
     pub fn of(path: &'static str, stack: S, head: Box<dyn Head>) -> Self {
         Self {
@@ -112,8 +136,10 @@ impl<S: Stack> Forward for TextLm<S> {
         let Some(ids) = &batch.ids else {
             unreachable!("a text batch has ids")
         };
-        let h = t.component(self.path, Component::LanguageModel, || {
-            self.stack.hidden(t, run, ids, batch.positions.as_ref())
+        let (h, beside) = t.component(self.path, Component::LanguageModel, || {
+            let h = self.stack.hidden(t, run, ids, batch.positions.as_ref());
+            let beside = self.stack.beside(t, &h);
+            (h, beside)
         });
         t.component("", Component::Head, || {
             let Some(labels) = &batch.labels else {
@@ -131,7 +157,7 @@ impl<S: Stack> Forward for TextLm<S> {
             let logits = self.head.logits(t, &h);
             let loss = t.scope("loss", || (self.loss)(t, &logits, labels));
             // The hidden states are a local of the model's forward, freed when it returns.
-            drop(h);
+            drop((h, beside));
             Output {
                 loss,
                 held: vec![logits],
