@@ -29,6 +29,8 @@ pub(crate) enum Positions {
     /// Positions that a model with rotary ones was trained for (`max_position_embeddings`): a longer text runs, but was
     /// never seen in training.
     Rotary(u64),
+    /// The most tokens that are simulated: a longer text runs, through other code (BigBird's attention of blocks).
+    Simulated(u64),
     /// The model has no text, or none whose length can be chosen.
     Fixed,
 }

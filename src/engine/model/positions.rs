@@ -10,7 +10,15 @@ impl Model {
     pub fn learned_positions(&self) -> Option<u64> {
         match self.config.family().positions() {
             Positions::Learned(positions) => Some(positions),
-            Positions::Rotary(_) | Positions::Fixed => None,
+            Positions::Rotary(_) | Positions::Simulated(_) | Positions::Fixed => None,
+        }
+    }
+
+    /// The most tokens of a text that is simulated, if a longer one runs through other code.
+    pub fn simulated_positions(&self) -> Option<u64> {
+        match self.config.family().positions() {
+            Positions::Simulated(most) => Some(most),
+            Positions::Learned(_) | Positions::Rotary(_) | Positions::Fixed => None,
         }
     }
 
@@ -19,16 +27,17 @@ impl Model {
     pub fn rotary_positions(&self) -> Option<u64> {
         match self.config.family().positions() {
             Positions::Rotary(positions) => Some(positions),
-            Positions::Learned(_) | Positions::Fixed => None,
+            Positions::Learned(_) | Positions::Simulated(_) | Positions::Fixed => None,
         }
     }
 
     /// Default number of text positions: that of [`Setup::default`], raised to those that one image takes, and limited
-    /// to the learned ones.
+    /// to the learned or simulated ones.
     pub fn default_seq(&self) -> u64 {
         let usual = Setup::default();
         let wanted = usual.seq.max(self.image_tokens(&usual));
-        self.learned_positions().map_or(wanted, |learned| learned.min(wanted))
+        let most = self.learned_positions().or_else(|| self.simulated_positions());
+        most.map_or(wanted, |most| most.min(wanted))
     }
 }
 

@@ -221,6 +221,13 @@ impl Linear {
         self.module.call(t, || self.forward(t, x))
     }
 
+    /// True if the result for inputs of three dimensions is a view: that of one product with a bias.
+    pub fn gives_view(&self, t: &Tape) -> bool {
+        let adapter = self.lora.as_ref().and_then(|slot| slot.adapter());
+        let plain = matches!(self.weight, Weight::Dense(_)) && adapter.is_none();
+        plain && self.bias.borrow().is_some() && !t.has_linear_of_zero3()
+    }
+
     /// [.., input] → [.., output], which a hook on the module replaces.
     pub fn call_hooked(&self, t: &Tape, x: &Tensor, hook: impl FnOnce(Tensor) -> Tensor) -> Tensor {
         self.module.call(t, || hook(self.forward(t, x)))

@@ -1,5 +1,6 @@
 //! Checks a setup against a model before anything is simulated.
 
+use super::change::Change;
 use super::way_out::Refused;
 use super::{NoFlash, SimulateError, batching, grid, options, samples};
 use crate::setup::{Attention, Precision, Setting};
@@ -57,6 +58,7 @@ fn refused(model: &Model, setup: &Setup) -> Result<(), Refused> {
     grid::check(model, setup)?;
     flash_attention_runs(model, setup)?;
     image_tokens_fit(model, setup)?;
+    length_is_simulated(model, setup)?;
     Ok(positions_are_learned(model, setup)?)
 }
 
@@ -125,6 +127,18 @@ fn positions_are_learned(model: &Model, setup: &Setup) -> Result<(), SimulateErr
     let seq = setup.seq;
     match model.learned_positions() {
         Some(learned) if seq > learned => Err(SimulateError::BeyondPositions { learned, seq }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a text that runs through code that is not simulated, because it is long.
+fn length_is_simulated(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
+    match model.simulated_positions() {
+        Some(most) if setup.seq > most => Err(SimulateError::NotSimulated {
+            model: model.name.clone(),
+            given: format!("`seq` {}", setup.seq),
+            ways: vec![Change::Set(vec![("seq".into(), most.to_string().into())])],
+        }),
         _ => Ok(()),
     }
 }

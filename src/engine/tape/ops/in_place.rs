@@ -39,6 +39,44 @@ impl Tape {
         self.set_part(x, part, value)
     }
 
+    /// `x += value` for a view `x` of all of a tensor: no new memory. Backward copies the gradient of the whole, then that
+    /// of the view, which it splits (`CopySlices`).
+    pub fn add_to_view(&self, x: Tensor, value: &Tensor) -> Tensor {
+        let rec = self.record("CopySlices", &[&x, value]);
+        let shape = *x.shape();
+        self.fits(
+            self.broadcast(&shape, value.shape(), "add_") == shape,
+            "add_",
+            &x,
+            value,
+        );
+        self.add_in_place(&x, value);
+        let out = x.detach();
+        drop(x);
+        let dtype = value.dtype();
+        rec.finish(self, out, move |t, bw| {
+            let g = bw.grad();
+            let whole = t.empty(shape, g.dtype(), "gradient of the whole");
+            let part = t.empty(shape, g.dtype(), "gradient of the view");
+            let of_value = bw.want(1, || match dtype == part.dtype() {
+                true => part.clone(),
+                false => t.to_dtype_raw(&part, dtype),
+            });
+            drop(part);
+            smallvec![bw.want(0, || whole.clone()), of_value]
+        })
+    }
+
+    /// A view that was written into: backward fills a gradient of the whole (`AsStridedBackward0`).
+    pub fn view_again(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("AsStridedBackward0", &[x]);
+        let (out, shape) = (x.detach(), *x.shape());
+        rec.finish(self, out, move |t, bw| {
+            let dtype = bw.grad().dtype();
+            smallvec![Some(t.empty(shape, dtype, "gradient of the whole"))]
+        })
+    }
+
     /// Writes over all of a tensor that needs no gradient: that of the whole is the value's (`CopyBackwards`).
     fn overwrite(&self, x: Tensor, value: &Tensor) -> Tensor {
         let rec = self.record("CopyBackwards", &[value]);

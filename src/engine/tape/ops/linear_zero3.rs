@@ -12,6 +12,11 @@ impl Tape {
         self.0.linear_of_zero3.set(true);
     }
 
+    /// True if linear maps are DeepSpeed's.
+    pub fn has_linear_of_zero3(&self) -> bool {
+        self.0.linear_of_zero3.get()
+    }
+
     /// `LinearFunctionForZeroStage3`: keeps input, weight and bias whether a gradient needs them or not, and the weight
     /// itself rather than a view of it, whose memory would outlive its release.
     pub(super) fn linear_of_zero3(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {

@@ -156,6 +156,9 @@ pub const FAMILIES: &[Family] = &[
     text("roberta-prelayernorm", |w| bert("roberta-prelayernorm", w)),
     text("rembert", |w| bert("rembert", w)),
     text("xlm-roberta-xl", |w| bert("xlm-roberta-xl", w)),
+    text("roc_bert", |w| bert("roc_bert", w)),
+    text("roformer", |w| bert("roformer", w)),
+    text("big_bird", |w| bert("big_bird", w)),
     text("cpmant", |w| {
         json!({"model_type": "cpmant", "vocab_size": 500, "hidden_size": 64 * w, "dim_ff": 160 * w, "dim_head": 16 * w,
             "num_hidden_layers": 2, "num_attention_heads": 4, "prompt_length": 8, "segment_types": 4})

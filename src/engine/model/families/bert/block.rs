@@ -1,6 +1,7 @@
 //! A block: attention and an MLP.
 
-use super::config::{BertConfig, NormPlace};
+use super::config::{AttentionForm, BertConfig, NormPlace};
+use super::rotary;
 use crate::model::config::Activation;
 use crate::model::parts::text::Outputs;
 use crate::nn::{self, AttentionCall, Builder, KvCache, LayerNorm, Linear};
@@ -12,6 +13,8 @@ pub(super) struct BlockContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
     pub cache: Option<KvCache>,
+    /// Sines and cosines by which queries and keys are turned, [1, 1, seq, head].
+    pub waves: Option<Tensor>,
 }
 
 /// A block.
@@ -42,6 +45,7 @@ struct SelfAttention {
     heads: u64,
     dropout: f64,
     eager: bool,
+    turns_values: bool,
 }
 
 /// Names of the projections.
@@ -149,10 +153,11 @@ impl SelfAttention {
     fn new(b: &Builder, c: &BertConfig) -> Self {
         Self {
             module: b.module(),
-            qkv: PROJECTIONS.map(|name| Linear::new(b, name, c.hidden, c.hidden, true)),
+            qkv: PROJECTIONS.map(|name| Linear::new(b, name, c.hidden, c.hidden, c.attention_bias)),
             heads: c.heads,
             dropout: c.attention_dropout,
-            eager: c.form.eager,
+            eager: c.form.attention != AttentionForm::Chosen,
+            turns_values: c.turns_values,
         }
     }
 
@@ -160,10 +165,13 @@ impl SelfAttention {
         self.module.call(t, move || {
             let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
             let mask = shared.mask.as_ref();
-            let [q, mut k, mut v] = [0, 1, 2].map(|i| {
+            let [mut q, mut k, mut v] = [0, 1, 2].map(|i| {
                 let flat = self.qkv[i].call(t, x);
                 t.transpose(&t.view(&flat, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
             });
+            if let Some(waves) = &shared.waves {
+                [q, k, v] = rotary::turned(t, waves, [q, k, v], self.turns_values);
+            }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
             }

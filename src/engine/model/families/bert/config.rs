@@ -13,15 +13,31 @@ pub struct BertForm {
     pub types: Option<TypeForm>,
     /// Place of the norms.
     pub norms: NormPlace,
-    /// True if attention is eager and blocks return its weights, as older code of transformers does; tokens then see all
-    /// others, even of a decoder.
-    pub eager: bool,
+    /// Attention.
+    pub attention: AttentionForm,
+    /// True if positions are added to the embeddings in place.
+    pub positions_in_place: bool,
+    /// True if the norm of the embeddings comes after their dropout (BigBird).
+    pub dropout_first: bool,
     /// Place where embeddings are projected to the width of the blocks.
     pub projection: Projection,
     /// Modules of the head.
     pub head: HeadModule,
     /// True if the head is made before the encoder, and comes first among the parameters.
     pub head_first: bool,
+    /// True if the encoder ends with a pooler, whose output no language model reads (BigBird).
+    pub pools: bool,
+}
+
+/// Code of attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttentionForm {
+    /// That of the setup.
+    Chosen,
+    /// Eager, as older code of transformers is; tokens then see all others, even of a decoder.
+    Eager,
+    /// Eager, and blocks return its weights.
+    EagerWithWeights,
 }
 
 /// Source of positions.
@@ -31,6 +47,8 @@ pub enum PositionForm {
     Table,
     /// A running count of the tokens that are not padding (RoBERTa).
     Counted,
+    /// A frozen table of sinusoids, by which queries and keys are turned (RoFormer).
+    Rotary,
 }
 
 /// Source of token types.
@@ -38,6 +56,8 @@ pub enum PositionForm {
 pub enum TypeForm {
     /// Gathered from a table of zeros.
     Gathered,
+    /// The first of a table of zeros (BigBird).
+    Sliced,
     /// Zeros.
     Zeros,
 }
@@ -131,14 +151,40 @@ pub struct BertConfig {
     pub types: u64,
     /// Task types, if they are embedded.
     pub tasks: Option<u64>,
+    /// Tables of how characters sound and look, if there are any.
+    pub characters: Option<CharactersConfig>,
+    /// True if the embeddings of tokens are scaled by a number (BigBird).
+    pub scales_embeddings: bool,
+    /// True if the projections of attention have biases.
+    pub attention_bias: bool,
+    /// True if values are turned too, where queries and keys are (RoFormer).
+    pub turns_values: bool,
     /// Activation of the MLP.
     pub activation: Activation,
     /// Dropout of hidden states.
     pub hidden_dropout: f64,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
+    /// The most tokens that all see each other; `None` if all texts do (BigBird).
+    pub blocks_beyond: Option<u64>,
     /// True if tokens see only those before them.
     pub is_decoder: bool,
     /// True if the head shares the token embedding's weight.
     pub tie_word_embeddings: bool,
+}
+
+/// Tables beside that of the tokens: how their characters sound, and how they look (RoCBERT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CharactersConfig {
+    /// Entries and width of the sounds.
+    pub sounds: [u64; 2],
+    /// Entries and width of the looks.
+    pub looks: [u64; 2],
+    /// True if sounds are read.
+    pub reads_sounds: bool,
+    /// True if looks are read.
+    pub reads_looks: bool,
+    /// True if all are joined and mapped to the width of the blocks; otherwise nothing but tokens is embedded, since
+    /// batches of text have no ids of the others.
+    pub joined: bool,
 }

@@ -1,6 +1,7 @@
 //! Forms of BERT's kin, and the sizes that their configuration classes state.
 
-use super::config::{BertForm, HeadModule, NormPlace, PositionForm, Projection, TypeForm};
+use super::config::{AttentionForm, BertForm, HeadModule, NormPlace, PositionForm, Projection, TypeForm};
+use crate::model::config::Activation;
 
 /// Form of a model type, and sizes that its configuration class states.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,8 @@ pub(super) struct Defaults {
     pub types: u64,
     /// Dropout.
     pub dropout: f64,
+    /// Activation of the MLP.
+    pub activation: Activation,
 }
 
 static BERT: BertForm = BertForm {
@@ -26,10 +29,13 @@ static BERT: BertForm = BertForm {
     positions: PositionForm::Table,
     types: Some(TypeForm::Gathered),
     norms: NormPlace::After,
-    eager: false,
+    attention: AttentionForm::Chosen,
+    positions_in_place: false,
+    dropout_first: false,
     projection: Projection::IfNeeded,
     head: HeadModule::Predictions,
     head_first: false,
+    pools: false,
 };
 
 static ERNIE: BertForm = BertForm { path: "ernie", ..BERT };
@@ -37,14 +43,16 @@ static ERNIE: BertForm = BertForm { path: "ernie", ..BERT };
 static MEGATRON: BertForm = BertForm {
     types: Some(TypeForm::Zeros),
     norms: NormPlace::Megatron,
-    eager: true,
+    attention: AttentionForm::EagerWithWeights,
+    positions_in_place: true,
     ..BERT
 };
 
 static REMBERT: BertForm = BertForm {
     path: "rembert",
     types: Some(TypeForm::Zeros),
-    eager: true,
+    attention: AttentionForm::EagerWithWeights,
+    positions_in_place: true,
     projection: Projection::InEncoder,
     head: HeadModule::Widened,
     ..BERT
@@ -84,6 +92,28 @@ static DATA2VEC: BertForm = BertForm {
     ..ROBERTA
 };
 
+static ROC_BERT: BertForm = BertForm {
+    path: "roc_bert",
+    ..BERT
+};
+
+static ROFORMER: BertForm = BertForm {
+    path: "roformer",
+    positions: PositionForm::Rotary,
+    types: Some(TypeForm::Zeros),
+    attention: AttentionForm::EagerWithWeights,
+    ..BERT
+};
+
+static BIG_BIRD: BertForm = BertForm {
+    types: Some(TypeForm::Sliced),
+    attention: AttentionForm::Eager,
+    positions_in_place: true,
+    dropout_first: true,
+    pools: true,
+    ..BERT
+};
+
 static BEFORE: BertForm = BertForm {
     path: "roberta_prelayernorm",
     norms: NormPlace::Before,
@@ -102,6 +132,7 @@ const BASE: Defaults = Defaults {
     positions: 512,
     types: 2,
     dropout: 0.1,
+    activation: Activation::Gelu,
 };
 
 /// Sizes of the larger ones.
@@ -158,6 +189,18 @@ pub(super) fn defaults(model_type: &str) -> Defaults {
             positions: 514,
             types: 1,
             ..base
+        },
+        "roc_bert" => of(&ROC_BERT),
+        "roformer" => Defaults {
+            vocab: 50_000,
+            positions: 1536,
+            ..of(&ROFORMER)
+        },
+        "big_bird" => Defaults {
+            vocab: 50_358,
+            positions: 4096,
+            activation: Activation::GeluNew,
+            ..of(&BIG_BIRD)
         },
         "megatron-bert" => Defaults {
             form: &MEGATRON,

@@ -1,20 +1,22 @@
 //! BERT and its kin as language models (`transformers/models/bert`, `roberta`, `electra` …).
 
 mod block;
+mod characters;
 mod config;
 mod embeddings;
 mod forms;
 mod head;
+mod rotary;
 mod stack;
 
 pub use config::BertConfig;
 
-use config::{BertForm, HeadModule, PositionForm};
+use config::{BertForm, CharactersConfig, HeadModule, PositionForm};
 
 use crate::model::ModelError;
 use crate::model::answers::{Heads, Positions};
+use crate::model::config::limits;
 use crate::model::config::section::Section;
-use crate::model::config::{Activation, limits};
 use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::forward::Forward;
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
@@ -36,6 +38,9 @@ static FACTS: Facts = Facts {
         ModelType::new("roberta-prelayernorm", &["RobertaPreLayerNormForCausalLM"]),
         ModelType::new("rembert", &["RemBertForCausalLM"]),
         ModelType::new("xlm-roberta-xl", &["XLMRobertaXLForCausalLM"]),
+        ModelType::new("roc_bert", &["RoCBertForCausalLM"]),
+        ModelType::new("roformer", &["RoFormerForCausalLM"]),
+        ModelType::new("big_bird", &["BigBirdForCausalLM"]),
     ],
     catalogue: &[],
     overrides: &[],
@@ -72,6 +77,36 @@ fn positions(s: &Section, form: &BertForm, default: u64) -> Result<(u64, u64), M
     Ok((positions, first_position))
 }
 
+/// Reads the tables of sounds and looks of characters.
+fn characters(model_type: &str, s: &Section) -> Result<Option<CharactersConfig>, ModelError> {
+    if model_type != "roc_bert" {
+        return Ok(None);
+    }
+    let table = |[entries, width]: [(&str, u64); 2]| {
+        let entries = s.size_or(entries.0, entries.1, limits::VOCAB)?;
+        Ok::<_, ModelError>([entries, s.size_or(width.0, width.1, limits::WIDTH)?])
+    };
+    Ok(Some(CharactersConfig {
+        sounds: table([("pronunciation_vocab_size", 910), ("pronunciation_embed_dim", 768)])?,
+        looks: table([("shape_vocab_size", 24_858), ("shape_embed_dim", 512)])?,
+        reads_sounds: s.flag("enable_pronunciation", true)?,
+        reads_looks: s.flag("enable_shape", true)?,
+        joined: s.flag("concat_input", true)?,
+    }))
+}
+
+/// Reads the most tokens that all see each other: longer texts are split into blocks that see a few others.
+fn blocks_beyond(s: &Section) -> Result<Option<u64>, ModelError> {
+    let attention = s.optional_text("attention_type")?.unwrap_or("block_sparse");
+    let block = s.size_or("block_size", 64, limits::POSITIONS)?;
+    let random = s.optional_count("num_random_blocks", limits::POSITIONS)?.unwrap_or(3);
+    match attention {
+        "original_full" => Ok(None),
+        "block_sparse" => Ok(Some((5 + 2 * random) * block)),
+        other => Err(s.wrong("attention_type", &other.into(), "original_full or block_sparse")),
+    }
+}
+
 impl TextFamily for BertConfig {
     const FACTS: &'static Facts = &FACTS;
 
@@ -92,9 +127,11 @@ impl TextFamily for BertConfig {
             "embedding_size"
         };
         let embedding = match defaults.embedding {
+            _ if model_type == "roformer" => s.optional_size(width_key, limits::WIDTH)?.unwrap_or(hidden),
             Some(width) => s.size(width_key, width, limits::WIDTH)?,
             None => hidden,
         };
+        let big_bird = model_type == "big_bird";
         let tasks = model_type == "ernie" && s.flag("use_task_id", false)?;
         Ok(Self {
             form,
@@ -118,9 +155,14 @@ impl TextFamily for BertConfig {
                 true => Some(s.size_or("task_type_vocab_size", 3, limits::VOCAB)?),
                 false => None,
             },
-            activation: s.activation("hidden_act", Activation::Gelu)?,
+            activation: s.activation("hidden_act", defaults.activation)?,
             hidden_dropout: s.probability("hidden_dropout_prob", defaults.dropout)?,
             attention_dropout: s.probability("attention_probs_dropout_prob", defaults.dropout)?,
+            characters: characters(model_type, s)?,
+            scales_embeddings: big_bird && s.flag("rescale_embeddings", false)?,
+            attention_bias: !big_bird || s.flag("use_bias", true)?,
+            turns_values: model_type == "roformer" && s.flag("rotary_value", false)?,
+            blocks_beyond: if big_bird { blocks_beyond(s)? } else { None },
             is_decoder: s.flag("is_decoder", false)?,
             // RemBERT's head is never tied.
             tie_word_embeddings: s.flag("tie_word_embeddings", true)? && !widened,
@@ -148,7 +190,10 @@ impl TextFamily for BertConfig {
     }
 
     fn positions(&self) -> Positions {
-        Positions::Learned(self.positions - self.first_position)
+        match self.blocks_beyond {
+            Some(most) if most < self.positions => Positions::Simulated(most),
+            _ => Positions::Learned(self.positions - self.first_position),
+        }
     }
 
     fn heads(&self) -> Heads {

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use super::block::{Block, BlockContext};
-use super::config::{BertConfig, HeadModule, NormPlace, Projection};
+use super::config::{AttentionForm, BertConfig, HeadModule, NormPlace, PositionForm, Projection, TypeForm};
 use super::embeddings::Embeddings;
 use crate::dtype::DType;
 use crate::model::forward::Run;
 use crate::model::parts::text::{Stack, run_blocks, run_blocks_with_weights};
-use crate::nn::{self, Builder, LayerNorm, Linear, Numbered};
+use crate::nn::{self, Builder, Embedding, LayerNorm, Linear, Numbered};
 use crate::setup::Attention;
 use crate::tape::{Tape, Tensor};
 
@@ -20,8 +20,12 @@ pub(super) struct BertStack {
     layers: Vec<Numbered<Block>>,
     /// Norm at the end.
     norm: Option<LayerNorm>,
+    /// `encoder.embed_positions`.
+    sinusoids: Option<Embedding>,
+    pooler: Option<Linear>,
     is_causal: bool,
-    eager: bool,
+    attention: AttentionForm,
+    makes_types: bool,
     caches: bool,
     projection: Projection,
     norms: NormPlace,
@@ -37,28 +41,43 @@ impl BertStack {
         let first = c.form.projection == Projection::IfNeeded && c.embedding != c.hidden;
         let before = first.then(|| map("embeddings_project"));
         let in_encoder = c.form.projection == Projection::InEncoder;
-        let (inside, layers, within) = t.scope("encoder", || {
+        let rotary = c.form.positions == PositionForm::Rotary;
+        let (inside, sinusoids, layers, within) = t.scope("encoder", || {
+            let sinusoids = rotary.then(|| Embedding::frozen(b, "embed_positions", c.positions, c.hidden / c.heads));
             let inside = in_encoder.then(|| map("embedding_hidden_mapping_in"));
             let layers = (0..c.layers as usize)
                 .map(|i| Numbered::new(b, "layer", i, || Rc::new(Block::new(b, c))))
                 .collect();
             let ends = norms.ends_encoder();
             let within = ends.then(|| LayerNorm::new(b, norms.before_mlp(), c.hidden));
-            (inside, layers, within)
+            (inside, sinusoids, layers, within)
         });
         let outside = (norms == NormPlace::Before).then(|| LayerNorm::new(b, "LayerNorm", c.hidden));
+        let pooler = c.form.pools.then(|| Linear::new(b, "pooler", c.hidden, c.hidden, true));
         embeddings.initialise(t);
         Self {
             embeddings,
             project: before.or(inside),
             layers,
             norm: within.or(outside),
-            is_causal: c.is_decoder && !c.form.eager,
-            eager: c.form.eager,
+            sinusoids,
+            pooler,
+            is_causal: c.is_decoder && c.form.attention == AttentionForm::Chosen,
+            attention: c.form.attention,
+            makes_types: c.form.types == Some(TypeForm::Zeros),
             caches: c.is_decoder && c.form.head == HeadModule::Widened,
             projection: c.form.projection,
             norms,
         }
+    }
+
+    /// Sines and cosines of the positions of a text, [1, 1, seq, head].
+    fn waves(&self, t: &Tape, seq: u64) -> Option<Tensor> {
+        let sinusoids = self.sinusoids.as_ref()?;
+        t.scope("encoder", || {
+            let waves = sinusoids.call(t, &nn::ids(t, &[seq], "arange"));
+            Some(t.unsqueeze(&t.unsqueeze(&waves, 0), 0))
+        })
     }
 
     /// The token embedding's weight, [vocab, width].
@@ -69,11 +88,14 @@ impl BertStack {
 
 impl Stack for BertStack {
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
-        let attn = if self.eager { Attention::Eager } else { run.attn };
+        let attn = match self.attention {
+            AttentionForm::Chosen => run.attn,
+            AttentionForm::Eager | AttentionForm::EagerWithWeights => Attention::Eager,
+        };
         // Others don't cache if they get labels.
         let cache = if self.caches { run.cache(&[]) } else { None };
         let types = self
-            .eager
+            .makes_types
             .then(|| t.empty([ids.size(0), ids.size(1)], DType::I64, "token_type_ids"));
         let embeddings = self.embeddings.call(t, run, ids, types.as_ref());
         let mut embedded = embeddings.clone();
@@ -92,10 +114,16 @@ impl Stack for BertStack {
             let inside = || project.forward(t, &embedded);
             embedded = t.scope("encoder.embedding_hidden_mapping_in", inside);
         }
-        let shared = Rc::new(BlockContext { attn, mask, cache });
+        let waves = self.waves(t, embedded.size(1));
+        let shared = Rc::new(BlockContext {
+            attn,
+            mask,
+            cache,
+            waves,
+        });
         let (last, held) = t.scope("encoder", || {
             let blocks = (&self.layers[..], &shared);
-            if self.eager {
+            if self.attention == AttentionForm::EagerWithWeights {
                 return run_blocks_with_weights(t, run, blocks, embedded.clone(), Block::forward);
             }
             let forward = |block: &Block, t: &Tape, shared: &BlockContext, x| block.forward(t, shared, x).0;
@@ -111,6 +139,11 @@ impl Stack for BertStack {
         };
         drop((held, last, shared, embedded, embeddings, types));
         out
+    }
+
+    fn beside(&self, t: &Tape, h: &Tensor) -> Option<Tensor> {
+        let pooler = self.pooler.as_ref()?;
+        Some(t.tanh(&pooler.call(t, &t.select(h, 1))))
     }
 
     fn table(&self) -> &Tensor {
