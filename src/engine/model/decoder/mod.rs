@@ -41,4 +41,4 @@ pub(crate) use forms::{LateScale, LlamaBlock, MlpKind, NormPlacement, QueryNorms
 pub(crate) use latent_config::{LatentKeys, LatentRotation, TableWidth};
 pub(crate) use own_sizes::{Indexers, OwnSizes};
 pub(crate) use rope_tables::KindShares;
-pub(crate) use windows::{WindowLength, Windows, slides_with_a_number, some_slide};
+pub(crate) use windows::{WindowLength, Windows, slides_by_layer, slides_with_a_number, some_slide};

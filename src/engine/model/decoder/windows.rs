@@ -90,10 +90,7 @@ pub(super) fn read(
         return Ok(vec![None; layers as usize]);
     }
     // `validate_layer_type` checks every configuration that holds the list.
-    let stated = s
-        .value("layer_types")
-        .map(|types| from_types(s, types, layers))
-        .transpose()?;
+    let stated = slides_by_layer(s, layers)?;
     let Some(window) = length(s, &family.windows)? else {
         return Ok(vec![None; layers as usize]);
     };
@@ -121,6 +118,12 @@ fn length(s: &Section, windows: &Windows) -> Result<Option<u64>, ModelError> {
         WindowLength::Or(absent) if !s.has("sliding_window") => Some(absent),
         WindowLength::Given | WindowLength::Or(_) => given,
     })
+}
+
+/// Reads which layers slide, from `layer_types`; `None` if the file has none.
+pub(crate) fn slides_by_layer(s: &Section, layers: u64) -> Result<Option<Vec<bool>>, ModelError> {
+    let types = s.value("layer_types");
+    types.map(|types| from_types(s, types, layers)).transpose()
 }
 
 fn from_types(s: &Section, types: &Value, layers: u64) -> Result<Vec<bool>, ModelError> {

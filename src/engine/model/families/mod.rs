@@ -53,6 +53,7 @@ pub mod minicpmv4_6;
 pub mod minimax_m3_vl;
 pub mod mistral3;
 pub mod mllama;
+pub mod modernbert_decoder;
 pub mod mpt;
 pub mod olmo_hybrid;
 pub mod openai_gpt;
@@ -216,6 +217,7 @@ families! {
     falcon::FalconConfig,
     biogpt::BioGptConfig,
     xglm::XglmConfig,
+    modernbert_decoder::ModernBertDecoderConfig,
     cpmant::CpmAntConfig,
     bart::BartConfig,
     bert::BertConfig,

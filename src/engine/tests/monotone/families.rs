@@ -159,6 +159,10 @@ pub const FAMILIES: &[Family] = &[
     text("roc_bert", |w| bert("roc_bert", w)),
     text("roformer", |w| bert("roformer", w)),
     text("big_bird", |w| bert("big_bird", w)),
+    text("modernbert-decoder", |w| {
+        json!({"model_type": "modernbert-decoder", "vocab_size": 500, "hidden_size": 64 * w,
+            "intermediate_size": 160 * w, "num_hidden_layers": 4, "num_attention_heads": 4, "local_attention": 32})
+    }),
     text("cpmant", |w| {
         json!({"model_type": "cpmant", "vocab_size": 500, "hidden_size": 64 * w, "dim_ff": 160 * w, "dim_head": 16 * w,
             "num_hidden_layers": 2, "num_attention_heads": 4, "prompt_length": 8, "segment_types": 4})

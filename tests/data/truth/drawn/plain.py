@@ -75,13 +75,26 @@ def bert(t):
     if t == "electra": c["embedding_size"] = ch(h, 128, 96)
     if t == "rembert": c.update(input_embedding_size=ch(h, 128, 96), output_embedding_size=ch(h, 160))
     if t == "ernie": c.update(some(.4, use_task_id=[True]))
+    if t == "roformer": c.update(some(.4, embedding_size=[96], rotary_value=[True]))
+    if t == "roc_bert": c.update(pronunciation_embed_dim=ch(96, 128), shape_embed_dim=ch(64, 128), **some(.3, concat_input=[False]), **some(.3, enable_shape=[False]))
+    if t == "big_bird": c.update(attention_type="original_full", **some(.4, use_bias=[False], rescale_embeddings=[True]))
     types = {} if t == "bert-generation" else dict(type_vocab_size=ch(1, 2, 16))
     return dict(c, **types, intermediate_size=ch(h * 2, h * 4), max_position_embeddings=ch(1024, 2048), hidden_act=ch("gelu", "gelu", "relu", "gelu_new"), is_decoder=maybe(.6), **some(.4, hidden_dropout_prob=[0.0]), **some(.4, attention_probs_dropout_prob=[0.0]))
 
-BERTS = ["bert", "roberta", "camembert", "xlm-roberta", "data2vec-text", "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl"]
+BERTS = ["bert", "roberta", "camembert", "xlm-roberta", "data2vec-text", "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl",
+         "roc_bert", "roformer", "big_bird"]
+
+def modernbert_decoder():
+    c = sizes("modernbert-decoder"); h = c["hidden_size"]
+    return dict(c, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, intermediate_size=ch(h * 2, 704), max_position_embeddings=ch(1024, 2048), local_attention=ch(32, 128, 256), global_attn_every_n_layers=ch(2, 3),
+                **some(.4, norm_bias=[True], attention_bias=[True], mlp_bias=[True], classifier_bias=[True], decoder_bias=[False]), **some(.3, embedding_dropout=[.1], attention_dropout=[.1], mlp_dropout=[.1]))
+
+def cpmant():
+    c = sizes("cpmant"); h, n = c["hidden_size"], c["num_attention_heads"]; c.pop("tie_word_embeddings")
+    return dict(c, dim_head=ch(h // n, 64), dim_ff=ch(h * 2, 704), prompt_length=ch(8, 32), prompt_types=4, segment_types=ch(4, 32), **some(.4, dropout_p=[.1]))
 
 TEXT = {"gpt_neox": gpt_neox, "stablelm": stablelm, "persimmon": persimmon, "falcon": falcon, "bloom": bloom, "mpt": mpt, "gpt_bigcode": gpt_bigcode, "gptj": lambda: gptj("gptj"), "codegen": lambda: gptj("codegen"), "gpt_neo": gpt_neo,
-        "biogpt": biogpt, "xglm": xglm, **{t: (lambda t=t: bert(t)) for t in BERTS}}
+        "biogpt": biogpt, "xglm": xglm, "modernbert-decoder": modernbert_decoder, "cpmant": cpmant, **{t: (lambda t=t: bert(t)) for t in BERTS}}
 
 # Families that transformers gives no SDPA.
-CASES = {t: dict(attn="eager") for t in ["bloom", "mpt", "gptj", "codegen", "gpt_neo", "xglm", "megatron-bert", "rembert"]}
+CASES = {t: dict(attn="eager") for t in ["bloom", "mpt", "gptj", "codegen", "gpt_neo", "xglm", "megatron-bert", "rembert", "roformer", "big_bird", "cpmant"]}
