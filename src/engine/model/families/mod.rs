@@ -50,6 +50,7 @@ pub mod llava_next;
 pub mod mamba;
 pub mod mamba_hybrid;
 pub mod minicpmv4_6;
+pub mod minimax;
 pub mod minimax_m3_vl;
 pub mod mistral3;
 pub mod mllama;
@@ -219,6 +220,7 @@ families! {
     xglm::XglmConfig,
     modernbert_decoder::ModernBertDecoderConfig,
     cpmant::CpmAntConfig,
+    minimax::MiniMaxConfig,
     bart::BartConfig,
     bert::BertConfig,
 }

@@ -159,6 +159,11 @@ pub const FAMILIES: &[Family] = &[
     text("roc_bert", |w| bert("roc_bert", w)),
     text("roformer", |w| bert("roformer", w)),
     text("big_bird", |w| bert("big_bird", w)),
+    text("minimax", |w| {
+        let mut config = experts("minimax", w);
+        config["block_size"] = 16.into();
+        config
+    }),
     text("modernbert-decoder", |w| {
         json!({"model_type": "modernbert-decoder", "vocab_size": 500, "hidden_size": 64 * w,
             "intermediate_size": 160 * w, "num_hidden_layers": 4, "num_attention_heads": 4, "local_attention": 32})
