@@ -53,17 +53,11 @@ impl Tape {
         self.add_in_place(&x, value);
         let out = x.detach();
         drop(x);
-        let dtype = value.dtype();
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad();
             let whole = t.empty(shape, g.dtype(), "gradient of the whole");
             let part = t.empty(shape, g.dtype(), "gradient of the view");
-            let of_value = bw.want(1, || match dtype == part.dtype() {
-                true => part.clone(),
-                false => t.to_dtype_raw(&part, dtype),
-            });
-            drop(part);
-            smallvec![bw.want(0, || whole.clone()), of_value]
+            smallvec![bw.want(0, || whole.clone()), bw.want(1, || part.clone())]
         })
     }
 
