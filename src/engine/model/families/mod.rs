@@ -40,6 +40,7 @@ pub mod idefics3;
 pub mod instructblip;
 pub mod internvl;
 pub mod janus;
+pub mod jetmoe;
 pub mod kimi_k25;
 pub mod kosmos2;
 pub mod lfm2;
@@ -221,6 +222,7 @@ families! {
     modernbert_decoder::ModernBertDecoderConfig,
     cpmant::CpmAntConfig,
     minimax::MiniMaxConfig,
+    jetmoe::JetMoeConfig,
     bart::BartConfig,
     bert::BertConfig,
 }

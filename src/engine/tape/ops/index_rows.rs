@@ -92,6 +92,20 @@ impl Tape {
         })
     }
 
+    /// `x.index_add(0, index, values)` for an `x` without a gradient, whose rows at the index get the values too. Backward
+    /// takes these rows of the gradient, and needs the values for their shape.
+    pub fn index_add(&self, x: &Tensor, index: &Tensor, values: &Tensor) -> Tensor {
+        self.fits(x.last() == values.last(), "index_add", x, values);
+        let mut rec = self.record("IndexAddBackward0", &[values]);
+        rec.save(self, index);
+        rec.save(self, values);
+        let out = self.empty_like(x, x.dtype(), "index_add");
+        rec.finish(self, out, |t, bw| {
+            let shape = *bw.saved[1].shape();
+            smallvec![Some(t.empty(shape, bw.grad().dtype(), "index_select"))]
+        })
+    }
+
     /// `g.index_put(mask, zeros)`, with zeros of `shape` for `marked` rows.
     fn put_zeros(&self, g: &Tensor, mask: &Tensor, (shape, marked): (Dims, u64)) -> Tensor {
         let zeros = self.empty(shape, g.dtype(), "zeros");

@@ -159,6 +159,11 @@ pub const FAMILIES: &[Family] = &[
     text("roc_bert", |w| bert("roc_bert", w)),
     text("roformer", |w| bert("roformer", w)),
     text("big_bird", |w| bert("big_bird", w)),
+    text("jetmoe", |w| {
+        json!({"model_type": "jetmoe", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 96 * w,
+            "num_hidden_layers": 2, "num_key_value_heads": 2, "kv_channels": 16 * w, "num_local_experts": 4,
+            "num_experts_per_tok": 2})
+    }),
     text("minimax", |w| {
         let mut config = experts("minimax", w);
         config["block_size"] = 16.into();
