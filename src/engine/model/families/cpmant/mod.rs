@@ -97,6 +97,11 @@ impl TextFamily for CpmAntConfig {
         }
     }
 
+    /// The class refuses to checkpoint its blocks.
+    fn checkpoints(&self) -> bool {
+        false
+    }
+
     fn batches_ragged(&self) -> bool {
         false
     }
