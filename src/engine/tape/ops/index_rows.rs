@@ -106,6 +106,21 @@ impl Tape {
         })
     }
 
+    /// `x.index_copy_(0, index, values)` for an `x` without a gradient, whose rows at the index become the values: no new
+    /// memory. Backward is that of [`Tape::index_add`].
+    pub fn index_copy(&self, x: Tensor, index: &Tensor, values: &Tensor) -> Tensor {
+        self.fits(x.last() == values.last(), "index_copy_", &x, values);
+        let mut rec = self.record("IndexCopyBackward0", &[values]);
+        rec.save(self, index);
+        rec.save(self, values);
+        let out = x.detach();
+        drop(x);
+        rec.finish(self, out, |t, bw| {
+            let shape = *bw.saved[1].shape();
+            smallvec![Some(t.empty(shape, bw.grad().dtype(), "index_select"))]
+        })
+    }
+
     /// `g.index_put(mask, zeros)`, with zeros of `shape` for `marked` rows.
     fn put_zeros(&self, g: &Tensor, mask: &Tensor, (shape, marked): (Dims, u64)) -> Tensor {
         let zeros = self.empty(shape, g.dtype(), "zeros");

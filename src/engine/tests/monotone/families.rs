@@ -164,6 +164,14 @@ pub const FAMILIES: &[Family] = &[
             "num_hidden_layers": 2, "num_key_value_heads": 2, "kv_channels": 16 * w, "num_local_experts": 4,
             "num_experts_per_tok": 2})
     }),
+    text("aria_text", |w| {
+        let mut config = decoder("aria_text", w);
+        for (key, value) in [("moe_num_experts", 4), ("moe_topk", 2), ("moe_num_shared_experts", 1)] {
+            config[key] = value.into();
+        }
+        config["pad_token_id"] = 0.into();
+        config
+    }),
     text("minimax", |w| {
         let mut config = experts("minimax", w);
         config["block_size"] = 16.into();

@@ -3,6 +3,7 @@
 pub(crate) mod afmoe;
 pub(crate) mod apertus;
 pub(crate) mod arcee;
+pub(crate) mod aria_text;
 pub(crate) mod axk1;
 pub(crate) mod bitnet;
 pub(crate) mod cohere;
@@ -159,6 +160,7 @@ decoders! {
     minicpm3 with LatentLayer,
     axk1 with LatentLayer,
     mistral4 with LatentLayer,
+    aria_text with Layer,
     olmo,
     olmo2,
     olmo3,
