@@ -90,7 +90,7 @@ impl MixedLayer for Layer {
     fn forward(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> Tensor {
         let mut h = self.input_layernorm.call(t, &x);
         drop(x);
-        let residual = h.clone();
+        let mut residual = h.clone();
         let (out, _second) = match &self.attention {
             Attention::Full(attention) => attention.call(t, &shared.block, h),
             Attention::Lightning(attention) => {
@@ -100,9 +100,8 @@ impl MixedLayer for Layer {
             }
         };
         h = scaled_sum(t, &residual, out);
-        drop(residual);
         h = self.post_attention_layernorm.call(t, &h);
-        let residual = h.clone();
+        residual = h.clone();
         h = self.mlp.call(t, h);
         scaled_sum(t, &residual, h)
     }
