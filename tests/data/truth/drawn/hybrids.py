@@ -50,6 +50,17 @@ def olmo_hybrid():
     return dict(c, pad_token_id=1, hidden_size=hidden, intermediate_size=hidden * 2 + 40, layer_types=kinds, linear_num_key_heads=heads, linear_num_value_heads=heads * ch(1, 2), linear_key_head_dim=ch(16, 24, 64), linear_conv_kernel_dim=ch(2, 4, 4), **some(.5, linear_value_head_dim=[32, 40]),
                 **some(.3, linear_allow_neg_eigval=[False]), **some(.4, rope_parameters=[dict(rope_theta=None, rope_type="default")]))
 
-TEXT = dict(bamba=bamba, granitemoehybrid=granitemoehybrid, nemotron_h=nemotron_h, falcon_h1=falcon_h1, olmo_hybrid=olmo_hybrid, jamba=jamba)
+def minimax():
+    c = decoder("llama"); layers = R.randint(2, 4)
+    for key in ("rope_scaling", "mlp_bias", "attention_bias"): c.pop(key, None)
+    return dict(c, model_type="minimax", num_hidden_layers=layers, layer_types=[ch("linear_attention", "full_attention") for _ in range(layers)], block_size=ch(16, 50, 256), intermediate_size=ch(64, 128, 256), num_local_experts=ch(4, 8), num_experts_per_tok=ch(1, 2))
+
+def zamba2():
+    c, m = sizes("zamba2"); layers = R.randint(2, 5)
+    for key in ("num_key_value_heads", "attention_dropout"): c.pop(key, None)
+    return dict(c, num_hidden_layers=layers, layers_block_type=["hybrid"] + [ch("mamba", "hybrid") for _ in range(layers - 1)], num_mem_blocks=ch(1, 2), adapter_rank=ch(8, 32), n_mamba_heads=m["heads"], mamba_ngroups=m["groups"], mamba_expand=m["expand"] * 2, mamba_d_state=ch(16, 32, 40),
+                chunk_size=ch(8, 19, 64), use_shared_attention_adapter=maybe(.4), use_mem_rope=maybe(.5), **some(.3, add_bias_linear=[True]))
+
+TEXT = dict(minimax=minimax, zamba2=zamba2, bamba=bamba, granitemoehybrid=granitemoehybrid, nemotron_h=nemotron_h, falcon_h1=falcon_h1, olmo_hybrid=olmo_hybrid, jamba=jamba)
 # Chunks of positions are many tensors each.
 CASES = {t: dict(seq=33) for t in TEXT}; CASES["jamba"] = dict(seq=19)

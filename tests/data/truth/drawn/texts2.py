@@ -56,6 +56,14 @@ def granitemoe_swa():
     c = windowed(granitemoe("granitemoeshared")); c["model_type"] = "granitemoe_swa"
     return c
 
-TEXT = {"afmoe": afmoe, "cohere2_moe": cohere2_moe, "phimoe": phimoe, "diffllama": diffllama, "apertus": apertus, "nanochat": nanochat, "bitnet": bitnet, "granitemoe": lambda: granitemoe("granitemoe"), "granitemoeshared": lambda: granitemoe("granitemoeshared"),
+def aria_text():
+    c = dense("aria_text"); c.update(intermediate_size=ch(64, 128, 256), pad_token_id=0)
+    return dict(c, moe_num_experts=ch(4, 8), moe_topk=ch(1, 2), moe_num_shared_experts=ch(1, 2), **some(.3, mlp_bias=[True]))
+
+def jetmoe():
+    return dict(model_type="jetmoe", vocab_size=ch(1000, 32000), hidden_size=ch(128, 256, 384), intermediate_size=ch(64, 128, 256), num_hidden_layers=R.randint(1, 3), num_key_value_heads=ch(2, 4), kv_channels=ch(32, 64),
+                num_local_experts=ch(4, 8), num_experts_per_tok=ch(1, 2), max_position_embeddings=ch(1024, 4096), tie_word_embeddings=maybe(.5))
+
+TEXT = {"aria_text": aria_text, "jetmoe": jetmoe, "afmoe": afmoe, "cohere2_moe": cohere2_moe, "phimoe": phimoe, "diffllama": diffllama, "apertus": apertus, "nanochat": nanochat, "bitnet": bitnet, "granitemoe": lambda: granitemoe("granitemoe"), "granitemoeshared": lambda: granitemoe("granitemoeshared"),
         "granite_swa": granite_swa, "granitemoe_swa": granitemoe_swa, "minimax_m2": minimax_m2, "hy_v3": hy_v3, "hunyuan_v1_moe": hunyuan_v1_moe}
 CASES = {t: dict(attn="eager") for t in ("granite_swa", "granitemoe_swa")}

@@ -12,6 +12,7 @@ use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::forward::Forward;
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::parts::text::{HeadForm, TextFamily, TextLm, TextSupport};
+use crate::model::takes::Takes;
 use crate::nn::Builder;
 
 static FACTS: Facts = Facts {
@@ -107,6 +108,14 @@ impl TextFamily for JetMoeConfig {
             adapters: AdapterMaps::OtherNames,
             liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),
+        }
+    }
+
+    /// The class refuses to checkpoint its blocks.
+    fn takes(&self) -> Takes {
+        Takes {
+            checkpointing: false,
+            ..Takes::TEXT
         }
     }
 
