@@ -72,6 +72,11 @@ pub(crate) trait Family: Config {
         true
     }
 
+    /// Returns true if checkpointed layers are within others, which is not simulated.
+    fn nests_checkpoints(&self) -> bool {
+        false
+    }
+
     /// Returns true if transformers' `Trainer` counts the labels of a step for the loss; false for classes with
     /// `accepts_loss_kwargs = False`.
     fn takes_item_count(&self) -> bool {

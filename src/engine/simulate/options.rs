@@ -56,13 +56,18 @@ fn something_is_trained(model: &Model, setup: &Setup) -> Result<(), Refused> {
     Err(SimulateError::Freeze { model, missing }.into())
 }
 
-/// Refuses checkpointing where the model's class has none.
+/// Refuses checkpointing where the model's class has none, or checkpoints layers within layers.
 fn blocks_are_checkpointed(model: &Model, setup: &Setup) -> Result<(), Refused> {
-    if setup.ckpt == Checkpointing::None || model.takes().checkpointing {
+    if setup.ckpt == Checkpointing::None {
         return Ok(());
     }
+    let given = match model.takes().checkpointing {
+        true if model.config.family().nests_checkpoints() => "`ckpt`, which checkpoints layers within layers",
+        true => return Ok(()),
+        false => "`ckpt`, which its class does not have",
+    };
     not_simulated(
-        "`ckpt`, which its class does not have".into(),
+        given.into(),
         ways![set "ckpt" = "none" => |s, _| s.ckpt = Checkpointing::None,],
     )
 }

@@ -83,6 +83,7 @@ pub mod vipllava;
 pub mod vit;
 pub mod xglm;
 pub mod xlm;
+pub mod zamba2;
 
 use std::any::Any;
 use std::fmt;
@@ -222,6 +223,7 @@ families! {
     modernbert_decoder::ModernBertDecoderConfig,
     cpmant::CpmAntConfig,
     minimax::MiniMaxConfig,
+    zamba2::Zamba2Config,
     jetmoe::JetMoeConfig,
     bart::BartConfig,
     bert::BertConfig,

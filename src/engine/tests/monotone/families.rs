@@ -159,6 +159,12 @@ pub const FAMILIES: &[Family] = &[
     text("roc_bert", |w| bert("roc_bert", w)),
     text("roformer", |w| bert("roformer", w)),
     text("big_bird", |w| bert("big_bird", w)),
+    text("zamba2", |w| {
+        json!({"model_type": "zamba2", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+            "num_hidden_layers": 4, "num_attention_heads": 4, "n_mamba_heads": 4, "mamba_d_state": 16,
+            "adapter_rank": 16, "chunk_size": 32, "num_mem_blocks": 2,
+            "layers_block_type": ["mamba", "hybrid", "hybrid", "hybrid"]})
+    }),
     text("jetmoe", |w| {
         json!({"model_type": "jetmoe", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 96 * w,
             "num_hidden_layers": 2, "num_key_value_heads": 2, "kv_channels": 16 * w, "num_local_experts": 4,
