@@ -147,7 +147,6 @@ const LARGE: Defaults = Defaults {
 /// Form and sizes of a model type of the family.
 pub(super) fn defaults(model_type: &str) -> Defaults {
     let base = BASE;
-    let large = LARGE;
     let of = |form| Defaults { form, ..base };
     match model_type {
         "roberta" => Defaults {
@@ -168,6 +167,28 @@ pub(super) fn defaults(model_type: &str) -> Defaults {
             heads: 4,
             ..of(&ELECTRA)
         },
+        "roc_bert" => of(&ROC_BERT),
+        "roformer" => Defaults {
+            vocab: 50_000,
+            positions: 1536,
+            ..of(&ROFORMER)
+        },
+        "big_bird" => Defaults {
+            vocab: 50_358,
+            positions: 4096,
+            activation: Activation::GeluNew,
+            ..of(&BIG_BIRD)
+        },
+        "rembert" | "xlm-roberta-xl" | "megatron-bert" | "bert-generation" => larger(model_type),
+        _ => base,
+    }
+}
+
+/// Form and sizes of a model type with larger sizes than BERT's.
+fn larger(model_type: &str) -> Defaults {
+    let base = BASE;
+    let large = LARGE;
+    match model_type {
         "rembert" => Defaults {
             form: &REMBERT,
             vocab: 250_300,
@@ -190,28 +211,15 @@ pub(super) fn defaults(model_type: &str) -> Defaults {
             types: 1,
             ..base
         },
-        "roc_bert" => of(&ROC_BERT),
-        "roformer" => Defaults {
-            vocab: 50_000,
-            positions: 1536,
-            ..of(&ROFORMER)
-        },
-        "big_bird" => Defaults {
-            vocab: 50_358,
-            positions: 4096,
-            activation: Activation::GeluNew,
-            ..of(&BIG_BIRD)
-        },
         "megatron-bert" => Defaults {
             form: &MEGATRON,
             vocab: 29_056,
             ..large
         },
-        "bert-generation" => Defaults {
+        _ => Defaults {
             form: &GENERATION,
             vocab: 50_358,
             ..large
         },
-        _ => base,
     }
 }
