@@ -144,7 +144,7 @@ ALONE = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "cosmos3_omni", "gemma
 
 # Families left out: heads that TRL's does not replace, and decoders of translation models, which nobody tunes so.
 NOT_TRL = ["bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus", "mvp", "trocr", "whisper", "bert", "roberta", "camembert", "xlm-roberta", "data2vec-text",
-           "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl", "roc_bert", "roformer", "big_bird", "modernbert-decoder", "cpmant", "git", "blip", "blip-2", "instructblip", "instructblipvideo", "pp_chart2table"]
+           "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl", "roc_bert", "roformer", "big_bird", "modernbert-decoder", "cpmant", "prophetnet", "git", "blip", "blip-2", "instructblip", "instructblipvideo", "pp_chart2table"]
 
 MORE, CASES, BUILD = {}, {}, {}  # CASES: settings that a family cannot draw; BUILD: models that transformers does not have, with what makes their batch
 for group in GROUPS:

@@ -66,6 +66,7 @@ pub mod paddleocr_vl;
 pub mod paligemma;
 pub mod persimmon;
 pub mod phi;
+pub mod prophetnet;
 pub mod qwen2_5_omni;
 pub mod qwen2_5_vl;
 pub mod qwen2_vl;
@@ -225,6 +226,7 @@ families! {
     minimax::MiniMaxConfig,
     zamba2::Zamba2Config,
     jetmoe::JetMoeConfig,
+    prophetnet::ProphetNetConfig,
     bart::BartConfig,
     bert::BertConfig,
 }

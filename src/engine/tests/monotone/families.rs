@@ -178,6 +178,10 @@ pub const FAMILIES: &[Family] = &[
         config["pad_token_id"] = 0.into();
         config
     }),
+    text("prophetnet", |w| {
+        json!({"model_type": "prophetnet", "vocab_size": 500, "hidden_size": 64 * w, "decoder_ffn_dim": 160 * w,
+            "num_decoder_layers": 2, "num_decoder_attention_heads": 4, "max_position_embeddings": 1024})
+    }),
     text("minimax", |w| {
         let mut config = experts("minimax", w);
         config["block_size"] = 16.into();

@@ -89,12 +89,16 @@ def modernbert_decoder():
     return dict(c, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, intermediate_size=ch(h * 2, 704), max_position_embeddings=ch(1024, 2048), local_attention=ch(32, 128, 256), global_attn_every_n_layers=ch(2, 3),
                 **some(.4, norm_bias=[True], attention_bias=[True], mlp_bias=[True], classifier_bias=[True], decoder_bias=[False]), **some(.3, embedding_dropout=[.1], attention_dropout=[.1], mlp_dropout=[.1]))
 
+def prophetnet():
+    c = sizes("prophetnet", heads="num_decoder_attention_heads", layers="num_decoder_layers"); h = c["hidden_size"]
+    return dict(c, decoder_ffn_dim=ch(h * 2, 704), max_position_embeddings=ch(800, 1024), num_buckets=ch(8, 32), activation_function=ch("gelu", "relu"), **some(.3, ngram=[1, 3]), **some(.3, dropout=[0.0], attention_dropout=[0.0], activation_dropout=[0.0]))
+
 def cpmant():
     c = sizes("cpmant"); h, n = c["hidden_size"], c["num_attention_heads"]; c.pop("tie_word_embeddings")
     return dict(c, dim_head=ch(h // n, 64), dim_ff=ch(h * 2, 704), prompt_length=ch(8, 32), prompt_types=4, segment_types=ch(4, 32), **some(.4, dropout_p=[.1]))
 
 TEXT = {"gpt_neox": gpt_neox, "stablelm": stablelm, "persimmon": persimmon, "falcon": falcon, "bloom": bloom, "mpt": mpt, "gpt_bigcode": gpt_bigcode, "gptj": lambda: gptj("gptj"), "codegen": lambda: gptj("codegen"), "gpt_neo": gpt_neo,
-        "biogpt": biogpt, "xglm": xglm, "modernbert-decoder": modernbert_decoder, "cpmant": cpmant, **{t: (lambda t=t: bert(t)) for t in BERTS}}
+        "biogpt": biogpt, "xglm": xglm, "modernbert-decoder": modernbert_decoder, "cpmant": cpmant, "prophetnet": prophetnet, **{t: (lambda t=t: bert(t)) for t in BERTS}}
 
 # Families that transformers gives no SDPA.
-CASES = {t: dict(attn="eager") for t in ["bloom", "mpt", "gptj", "codegen", "gpt_neo", "xglm", "megatron-bert", "rembert", "roformer", "big_bird", "cpmant"]}
+CASES = {t: dict(attn="eager") for t in ["bloom", "mpt", "gptj", "codegen", "gpt_neo", "xglm", "megatron-bert", "rembert", "roformer", "big_bird", "cpmant", "prophetnet"]}
