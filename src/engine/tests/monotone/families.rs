@@ -185,6 +185,7 @@ pub const FAMILIES: &[Family] = &[
     text("minimax", |w| {
         let mut config = experts("minimax", w);
         config["block_size"] = 16.into();
+        config["sliding_window"] = json!(null);
         config
     }),
     text("modernbert-decoder", |w| {

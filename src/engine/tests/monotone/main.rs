@@ -54,9 +54,9 @@ impl Keys {
             "all-but-connector" if refuses => &"vision",
             _ => freeze,
         };
-        // Models of torchvision have no checkpointing, nor have transformers' oldest.
+        // Models of torchvision have no checkpointing, nor do some classes of transformers; that of Zamba 2 is not simulated.
         let ckpt = match family.name {
-            "torchvision_video_resnet" | "gpt_neox_japanese" | "openai-gpt" | "ctrl" | "xlm" => &"none",
+            "torchvision_video_resnet" | "gpt_neox_japanese" | "openai-gpt" | "ctrl" | "xlm" | "cpmant" | "jetmoe" | "zamba2" => &"none",
             _ => ckpt,
         };
         let case = format!(
@@ -220,7 +220,7 @@ fn warns_of_kept_graph(report: &Report) -> bool {
 
 /// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
 /// make fp32 of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 19] = [
+const CAST_TO_FP32: [&str; 21] = [
     "gptj",
     "codegen",
     "gpt_neo",
@@ -240,6 +240,8 @@ const CAST_TO_FP32: [&str; 19] = [
     "deepseek_vl_v2",
     "hy_v4",
     "xlm",
+    "zamba2",
+    "prophetnet",
 ];
 
 proptest! {

@@ -12,7 +12,6 @@ use crate::model::facts::{Facts, ModelType, UseCache};
 use crate::model::forward::Forward;
 use crate::model::libraries::{AdapterMaps, Liger, NoFlash};
 use crate::model::parts::text::{HeadForm, TextFamily, TextLm, TextSupport};
-use crate::model::takes::Takes;
 use crate::nn::Builder;
 
 static FACTS: Facts = Facts {
@@ -112,11 +111,8 @@ impl TextFamily for JetMoeConfig {
     }
 
     /// The class refuses to checkpoint its blocks.
-    fn takes(&self) -> Takes {
-        Takes {
-            checkpointing: false,
-            ..Takes::TEXT
-        }
+    fn checkpoints(&self) -> bool {
+        false
     }
 
     fn batches_ragged(&self) -> bool {
