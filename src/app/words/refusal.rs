@@ -220,6 +220,10 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
         Failure::WeightRead => t_string!(i18n, refusal.weight_read, message),
         Failure::HeadNotReplaced => t_string!(i18n, refusal.head_not_replaced, message),
         Failure::LlavaNextFull => t_string!(i18n, refusal.llava_next_full, message),
+        Failure::NoQueries { patches } => {
+            let patches = patches.to_string();
+            t_string!(i18n, refusal.no_queries, message, patches)
+        }
         Failure::ScalarParameter { parameter } => t_string!(i18n, refusal.scalar_parameter, message, parameter),
         Failure::UnusedParameter { parameter } => t_string!(i18n, refusal.unused_parameter, message, parameter),
         Failure::BackwardTwice { module } => t_string!(i18n, refusal.backward_twice, message, module),

@@ -230,7 +230,7 @@ fn older_spellings_of_rope_are_read() {
 #[test]
 fn an_unknown_decoder_is_refused_with_the_nearest_that_is_known() {
     let text = |model_type: &str| changed("llama3.2-1b", |c| c["model_type"] = model_type.into());
-    for model_type in ["aria", "newcomer_moe"] {
+    for model_type in ["quokka", "newcomer_moe"] {
         let why = message(&text(model_type));
         assert!(
             why.contains("no name that is known is near") && !why.contains("nearest"),

@@ -53,6 +53,38 @@ impl MultiheadAttention {
         })
     }
 
+    /// Attends from a query [batch, queries, width] to keys and values of their own, [batch, keys, width] each: [batch, queries,
+    /// width], and the weights that are returned, [batch, queries, keys].
+    pub fn call_on(&self, t: &Tape, inputs: [&Tensor; 3]) -> (Tensor, Tensor) {
+        self.module.call(t, || {
+            let [query, key, value] = inputs.map(|x| t.transpose(x, 0, 1));
+            let [queries, batch, width] = [query.size(0), query.size(1), query.size(2)];
+            let [q, k, v] = {
+                let weights = t.split(&self.in_proj_weight, 0, &[width; 3]);
+                let biases = t.split(&self.in_proj_bias, 0, &[width; 3]);
+                let projected = |x: &Tensor, i: usize| t.linear(x, &weights[i], Some(&biases[i]));
+                [projected(&query, 0), projected(&key, 1), projected(&value, 2)]
+            };
+            let by_head = |x: &Tensor| {
+                let split = t.view(x, [x.size(0), batch * self.heads, width / self.heads]);
+                t.transpose(&split, 0, 1)
+            };
+            let (q, k, v) = (by_head(&q), by_head(&k), by_head(&v));
+            let scaled = t.scale(&q);
+            let mut weights = t.matmul(&scaled, &t.transpose(&k, 1, 2));
+            weights = t.softmax(&weights, None);
+            let mut out = t.matmul(&weights, &v);
+            out = t.contiguous(&t.transpose(&out, 0, 1));
+            out = t.view(&out, [queries * batch, width]);
+            out = self.out_proj.call(t, &out);
+            out = t.view(&out, [queries, batch, width]);
+            let shaped = t.view(&weights, [batch, self.heads, queries, k.size(1)]);
+            let mean = t.mean(&shaped, 1);
+            drop((q, k, v));
+            (t.transpose(&out, 0, 1), mean)
+        })
+    }
+
     /// `_in_projection_packed` of queries and of keys and values, which come stacked.
     fn project(&self, t: &Tape, query: &Tensor, context: &Tensor) -> (Tensor, Tensor) {
         let [keys, batch, width] = [context.size(0), context.size(1), context.size(2)];

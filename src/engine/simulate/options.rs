@@ -8,7 +8,7 @@ use crate::model::Stored;
 use crate::model::libraries::{AdapterMaps, Liger};
 use crate::setup::{
     Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, Freeze, KernelPackages, LigerKernels, Loss, Optimizer,
-    Packing, Precision, Reference, Targets, TrainerKind,
+    Packing, PixelValues, Precision, Reference, Targets, TrainerKind,
 };
 use crate::{Model, Setup};
 
@@ -17,6 +17,7 @@ pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), Refused> {
     something_is_trained(model, setup)?;
     blocks_are_checkpointed(model, setup)?;
     text_alone_is_simulated(model, setup)?;
+    pixel_mask_is_simulated(model, setup)?;
     adapters_are_simulated(model, setup)?;
     quantisable(model, setup)?;
     stored_weights_fit(model, setup)?;
@@ -69,6 +70,20 @@ fn blocks_are_checkpointed(model: &Model, setup: &Setup) -> Result<(), Refused> 
     not_simulated(
         given.into(),
         ways![set "ckpt" = "none" => |s, _| s.ckpt = Checkpointing::None,],
+    )
+}
+
+/// Models that make masks of attention of the mask of pixels that their processor gives, which is not simulated.
+const WITHOUT_PIXEL_MASK: [&str; 1] = ["aria"];
+
+/// Refuses batches with a mask of pixels where what a model makes of it is not simulated.
+fn pixel_mask_is_simulated(model: &Model, setup: &Setup) -> Result<(), Refused> {
+    if setup.pixels == PixelValues::Cast || !WITHOUT_PIXEL_MASK.contains(&model.model_type) {
+        return Ok(());
+    }
+    not_simulated(
+        "`pixels` processor, whose mask of pixels this model makes other masks of".into(),
+        ways![set "pixels" = "cast" => |s, _| s.pixels = PixelValues::Cast,],
     )
 }
 
@@ -308,9 +323,14 @@ fn liger_knows(model: &Model, setup: &Setup) -> Result<(), Refused> {
     )
 }
 
-/// Models for which TRL 1.16's fused head fails on an H100 (no `last_hidden_state` among the outputs), and IDEFICS, whose
-/// steps under TRL took up to 12% more than with that head.
-const WITHOUT_FUSED_HEAD: [&str; 4] = ["idefics", "kosmos-2", "kosmos-2.5", "qwen2_5_omni_thinker"];
+/// Models for which TRL 1.16's fused head fails on an H100 (no `last_hidden_state` among the outputs), IDEFICS, whose steps
+/// under TRL took up to 12% more than with that head, and models with an encoder, whose labels TRL's head would shift.
+const WITHOUT_FUSED_HEAD: [&str; 4] = [
+    "idefics",
+    "kosmos-2",
+    "kosmos-2.5",
+    "qwen2_5_omni_thinker",
+];
 
 /// Checks that DPO has a reference model.
 fn reference_fits(setup: &Setup) -> Result<(), Refused> {

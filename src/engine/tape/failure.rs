@@ -72,6 +72,15 @@ pub enum Failure {
          `pack_image_features` cannot lay the class token out in a grid; take \"default\""
     )]
     LlavaNextFull,
+    /// Aria has queries for images of other numbers of patches alone.
+    #[error(
+        "Aria does not run with images of {patches} patches, for which `projector_patch_to_query_dict` has no queries \
+         (transformers 5.17 raises a KeyError); set `images` to 0, or correct `image_size` and `patch_size`"
+    )]
+    NoQueries {
+        /// Patches of an image.
+        patches: u64,
+    },
     /// The output of frozen embeddings, which was made a leaf that requires gradients, is changed in place.
     #[error(
         "{model} does not run with frozen embeddings and checkpointed blocks: `enable_input_require_grads` makes the \

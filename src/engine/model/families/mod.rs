@@ -4,6 +4,7 @@
 //! the models that are known by name. Decoders like Llama's share their configuration and modules; their registry is
 //! [`decoders`].
 
+pub mod aria;
 pub mod aya_vision;
 pub mod bart;
 pub mod bert;
@@ -164,6 +165,7 @@ families! {
     minimax_m3_vl::MiniMaxM3VlConfig,
     internvl::InternVlConfig,
     aya_vision::AyaVisionConfig,
+    aria::AriaConfig,
     lfm2_vl::Lfm2VlConfig,
     ovis2::Ovis2Config,
     ovis2_5::Ovis25Config,

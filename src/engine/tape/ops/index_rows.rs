@@ -116,8 +116,11 @@ impl Tape {
         let out = x.detach();
         drop(x);
         rec.finish(self, out, |t, bw| {
+            let mark = t.work_mark();
             let shape = *bw.saved[1].shape();
-            smallvec![Some(t.empty(shape, bw.grad().dtype(), "index_select"))]
+            let rows = t.empty(shape, bw.grad().dtype(), "index_select");
+            t.gathered(mark, &rows);
+            smallvec![Some(rows)]
         })
     }
 

@@ -303,6 +303,13 @@ pub const FAMILIES: &[Family] = &[
         json!({"model_type": "video_llava", "image_token_index": 499, "text_config": decoder("llama", w),
             "vision_config": tower("clip_vision_model", w)})
     }),
+    beside_text("aria", true, |w| {
+        let mut text = decoder("aria_text", w);
+        text["moe_num_experts"] = 4.into();
+        json!({"model_type": "aria", "text_config": text, "projector_patch_to_query_dict": {"16": 4},
+            "vision_config": {"hidden_size": 64 * w, "intermediate_size": 96 * w, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "image_size": 56, "patch_size": 14}})
+    }),
     beside_text("aya_vision", true, |w| {
         json!({"model_type": "aya_vision", "image_token_index": 499, "text_config": decoder("cohere2", w),
             "vision_config": siglip_without_head(w)})

@@ -160,7 +160,6 @@ decoders! {
     minicpm3 with LatentLayer,
     axk1 with LatentLayer,
     mistral4 with LatentLayer,
-    aria_text with Layer,
     olmo,
     olmo2,
     olmo3,
@@ -196,6 +195,7 @@ decoders! {
     glm_moe_dsa with SparseLatentLayer,
     hy_v4 with Layer,
     doge with Layer,
+    aria_text with ExpertLayer,
 }
 
 /// Returns true if the family has blocks of its own in place of Llama's.

@@ -62,6 +62,24 @@ impl IdeficsVision {
     }
 }
 
+impl IdeficsVision {
+    /// Pixels [images, channels, side, side] without a mask of real patches → the hidden states, from the embedding to the
+    /// last block's, and the output.
+    pub fn states(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Vec<Tensor>, Tensor) {
+        let side = self.embeddings.grid.side();
+        let mut h = {
+            let patches = t.empty([pixels.size(0), side, side], DType::Bool, "real patches");
+            let embedded = self.embeddings.call(t, run, pixels, &patches);
+            drop(t.empty([], DType::Bool, "all"));
+            embedded
+        };
+        let mut states = vec![h.clone()];
+        h = run_blocks(t, run, &self.layers, &None, h, |state| states.push(state.clone()));
+        let last = self.post_layernorm.call(t, &h);
+        (states, last)
+    }
+}
+
 impl Embeddings {
     fn new(b: &Builder, c: &IdeficsVisionConfig) -> Self {
         let (hidden, grid) = (c.shape.hidden, c.grid);

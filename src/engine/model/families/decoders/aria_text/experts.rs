@@ -1,149 +1,161 @@
-//! Aria's experts (`transformers/models/aria/modeling_aria.py`), as they run without the library `grouped_gemm`.
+//! Aria's experts, each multiplied by itself with its own tokens (`transformers/models/aria/modeling_aria.py`).
 
 use crate::dtype::DType;
-use crate::model::decoder::DecoderConfig;
-use crate::model::decoder::layer::FeedForward;
+use crate::model::decoder::layer::{FeedForward, Layer};
 use crate::model::decoder::mlp::Mlp;
-use crate::nn::{Builder, Linear};
+use crate::model::decoder::{DecoderConfig, ExpertsConfig};
+use crate::nn::{Activation, Builder, Linear, activate};
 use crate::tape::{Module, Tape, Tensor};
 
+/// Makes a block of Aria's decoder: Llama's, with experts in place of the MLP.
+pub(crate) struct ExpertLayer;
+
+impl ExpertLayer {
+    #[expect(clippy::new_ret_no_self, reason = "the registry makes every block by `new`")]
+    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Layer {
+        let Some(experts) = &c.experts else {
+            unreachable!("the family has experts")
+        };
+        Layer::with_mlp(b, c, index, &|| {
+            Box::new(MoeLayer::new(b, (c.activation, c.mlp_bias), experts))
+        })
+    }
+}
+
 /// `AriaTextMoELayer`.
-pub(super) struct SequentialMoe {
+struct MoeLayer {
     module: Module,
     router: Linear,
     experts: Experts,
-    shared: Mlp,
+    shared_experts: Mlp,
 }
 
-/// `AriaExperts`.
-struct Experts {
-    module: Module,
-    fc1: Maps,
-    fc2: Maps,
-    chosen: u64,
-}
-
-/// `AriaGroupedExpertsGemm`: a linear map of each expert.
-struct Maps {
-    module: Module,
-    /// [experts, inputs, outputs].
-    weight: Tensor,
-}
-
-impl Maps {
-    fn new(b: &Builder, name: &'static str, shape: [u64; 3]) -> Self {
-        b.tape().scope(name, || Self {
-            module: b.module(),
-            weight: b.weight("weight", shape),
-        })
-    }
-
-    /// `sequential_experts_gemm`: rows in the order of their experts [rows, inputs] → [rows, outputs].
-    fn call(&self, t: &Tape, x: &Tensor, sizes: &[u64]) -> Tensor {
-        self.module.call(t, || {
-            let mut out = t.empty([x.size(0), self.weight.last()], x.dtype(), "zeros");
-            // The variable holds what an expert makes until the next has made its own.
-            let mut made = None;
-            for &size in sizes {
-                let rows = t.slice(x, 0, size);
-                made = Some(t.matmul(&rows, &t.select(&self.weight, 0)));
-                out = made.iter().fold(out, |out, made| t.set_slice(out, made));
-            }
-            drop(made);
-            out
-        })
-    }
-}
-
-impl Experts {
-    fn call(&self, t: &Tape, x: &Tensor, logits: &Tensor) -> Tensor {
-        self.module.call(t, || {
-            let (count, experts) = (x.size(0), logits.size(1));
-            let taken = count * self.chosen;
-            let (weights, places) = {
-                let [values, places] = t.topk(logits, self.chosen);
-                (t.softmax(&values, None), places)
-            };
-            let counts = {
-                let counted = {
-                    let wide = t.empty([taken], DType::F32, "places as float");
-                    let counted = t.empty([experts], DType::F32, "histc");
-                    drop(wide);
-                    counted
-                };
-                let counts = t.empty([experts], DType::I64, "rows of each expert");
-                drop(counted);
-                counts
-            };
-            let order = {
-                let [_sorted, order] = t.sort_ids(&t.view(&places, [taken]));
-                order
-            };
-            let rows = {
-                let places = t.compute(&order, DType::I64, "row");
-                t.index_select(x, &places)
-            };
-            // How many rows an expert takes depends on the batch; here all take as many, as far as they can.
-            let share = |expert| taken / experts + u64::from(expert < taken % experts);
-            let sizes: Vec<u64> = (0..experts).map(share).collect();
-            let parts = {
-                let fused = self.fc1.call(t, &rows, &sizes);
-                t.split(&fused, 1, &[fused.last() / 2; 2])
-            };
-            let product = {
-                let opened = t.activation("SiluBackward0", &parts[0], "silu");
-                t.mul(&opened, &parts[1])
-            };
-            let made = self.fc2.call(t, &product, &sizes);
-            let zeros = t.empty([taken, x.last()], made.dtype(), "zeros");
-            let back = t.index_copy(zeros, &order, &made);
-            let of_rows = t.view(&back, [count, self.chosen, x.last()]);
-            let sum = {
-                let weighted = t.mul(&of_rows, &t.unsqueeze(&weights, 2));
-                t.sum_dim(&weighted, 1)
-            };
-            drop((
-                of_rows, back, made, product, parts, rows, order, counts, weights, places,
-            ));
-            sum
-        })
-    }
-}
-
-impl SequentialMoe {
-    pub fn new(b: &Builder, c: &DecoderConfig) -> Self {
-        let Some(e) = &c.experts else {
-            unreachable!("the family has experts")
-        };
-        let (t, sizes) = (b.tape(), e.sizes);
-        let width = e.shared_width().unwrap_or(sizes.intermediate);
+impl MoeLayer {
+    fn new(b: &Builder, (activation, bias): (Activation, bool), e: &ExpertsConfig) -> Self {
+        let hidden = e.sizes.hidden;
+        let shared = e.shared_width().unwrap_or(e.sizes.intermediate);
         Self {
             module: b.module(),
-            router: Linear::new(b, "router", c.hidden, sizes.experts, false),
-            experts: t.scope("experts", || Experts {
-                module: b.module(),
-                fc1: Maps::new(b, "fc1", [sizes.experts, c.hidden, 2 * sizes.intermediate]),
-                fc2: Maps::new(b, "fc2", [sizes.experts, sizes.intermediate, c.hidden]),
-                chosen: e.chosen(),
-            }),
-            shared: t.scope("shared_experts", || {
-                Mlp::of(b, [c.hidden, width], c.mlp_bias, c.activation)
-            }),
+            router: Linear::new(b, "router", hidden, e.sizes.experts, false),
+            experts: b.tape().scope("experts", || Experts::new(b, e)),
+            shared_experts: b
+                .tape()
+                .scope("shared_experts", || Mlp::of(b, [hidden, shared], bias, activation)),
         }
     }
 }
 
-impl FeedForward for SequentialMoe {
+impl FeedForward for MoeLayer {
     fn call(&self, t: &Tape, x: Tensor) -> Tensor {
         self.module.call(t, move || {
             let shape = *x.shape();
             let rows = t.view(&x, [x.numel() / x.last(), x.last()]);
             let logits = self.router.call(t, &rows);
             let routed = t.view(&self.experts.call(t, &rows, &logits), shape);
-            let of_shared = self.shared.call(t, t.view(&rows, shape));
-            let sum = t.add(&routed, &of_shared);
-            drop((of_shared, routed, logits, rows));
+            let shared = self.shared_experts.call(t, t.view(&rows, shape));
+            let sum = t.add(&routed, &shared);
+            drop(logits);
             sum
+        })
+    }
+}
+
+/// `AriaExperts`.
+struct Experts {
+    module: Module,
+    fc1: GroupedGemm,
+    fc2: GroupedGemm,
+    chosen: u64,
+}
+
+impl Experts {
+    fn new(b: &Builder, e: &ExpertsConfig) -> Self {
+        let sizes = e.sizes;
+        let (hidden, inside) = (sizes.hidden, sizes.intermediate);
+        let gemm = |name, [input, output]: [u64; 2]| {
+            b.tape()
+                .scope(name, || GroupedGemm::new(b, [sizes.experts, input, output]))
+        };
+        Self {
+            module: b.module(),
+            fc1: gemm("fc1", [hidden, 2 * inside]),
+            fc2: gemm("fc2", [inside, hidden]),
+            chosen: e.chosen(),
+        }
+    }
+
+    /// Rows [tokens, hidden] and the router's logits [tokens, experts] → what the chosen experts make, [tokens, hidden].
+    fn call(&self, t: &Tape, rows: &Tensor, logits: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let [chosen, weights] = {
+                let [top, chosen] = t.topk(logits, self.chosen);
+                [chosen, t.softmax(&top, None)]
+            };
+            let pairs = chosen.numel();
+            let flat = t.view(&chosen, [pairs]);
+            let counts = {
+                let wide = t.compute(&flat, DType::F32, "chosen as fp32");
+                let counts = t.empty([logits.last()], DType::F32, "histc");
+                drop(wide);
+                t.compute(&counts, DType::I64, "tokens of each expert")
+            };
+            let order = {
+                let [sorted, order] = t.sort_ids(&flat);
+                drop(sorted);
+                order
+            };
+            let permuted = {
+                let tokens = t.compute(&order, DType::I64, "token of each pair");
+                t.index_select(rows, &tokens)
+            };
+            let mut projected = self.fc1.call(t, &permuted);
+            let halves = t.split(&projected, 1, &[projected.last() / 2; 2]);
+            projected = {
+                let opened = activate(t, Activation::Silu, halves[0].clone());
+                t.mul(&opened, &halves[1])
+            };
+            let made = self.fc2.call(t, &projected);
+            let mut unpermuted = t.empty([pairs, made.last()], made.dtype(), "zeros");
+            unpermuted = t.index_copy(unpermuted, &order, &made);
+            unpermuted = t.view(&unpermuted, [chosen.size(0), self.chosen, made.last()]);
+            let out = t.sum_dim(&t.mul(&unpermuted, &t.unsqueeze(&weights, 2)), 1);
+            drop((counts, permuted, halves, projected, made));
+            out
+        })
+    }
+}
+
+/// `AriaGroupedExpertsGemm`, as it runs without the package `grouped_gemm`, which it names and does not call.
+struct GroupedGemm {
+    module: Module,
+    /// [experts, inputs, outputs].
+    weight: Tensor,
+}
+
+impl GroupedGemm {
+    fn new(b: &Builder, shape: [u64; 3]) -> Self {
+        Self {
+            module: b.module(),
+            weight: b.weight("weight", shape),
+        }
+    }
+
+    /// `sequential_experts_gemm`: rows [pairs, inputs] in the order of experts → [pairs, outputs]. How many rows each expert
+    /// has depends on the tokens: they are taken to be spread evenly.
+    fn call(&self, t: &Tape, rows: &Tensor) -> Tensor {
+        self.module.call(t, || {
+            let [pairs, experts] = [rows.size(0), self.weight.size(0)];
+            t.wait();
+            let mut output = t.empty([pairs, self.weight.last()], rows.dtype(), "zeros");
+            let mut _last = None;
+            for expert in 0..experts {
+                let share = pairs / experts + u64::from(expert < pairs % experts);
+                let tokens = t.slice(rows, 0, share);
+                let made = t.matmul(&tokens, &t.select(&self.weight, 0));
+                _last = Some(made.clone());
+                output = t.set_slice(output, &made);
+            }
+            output
         })
     }
 }

@@ -1,15 +1,14 @@
-//! Aria's language model: Llama with experts that run one after the other (`transformers/models/aria`).
+//! Aria's language model: Llama with experts that are multiplied one after the other (`transformers/models/aria`).
 
 mod experts;
 
-use crate::model::decoder::layer::Layer as LlamaLayer;
+pub(crate) use experts::ExpertLayer;
+
 use crate::model::decoder::{
-    Biases, ChosenWeights, DecoderConfig, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, LlamaModules,
-    Modules, OfDense, SharedKeys, not_null,
+    Biases, ChosenWeights, DecoderDefaults, DecoderFamily, DenseLayers, ExpertKeys, HeadRule, LlamaModules, Modules,
+    OfDense, SharedKeys, not_null,
 };
 use crate::model::facts::ModelType;
-use crate::nn::Builder;
-use experts::SequentialMoe;
 
 /// `aria_text`.
 pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
@@ -19,13 +18,13 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     },
     defaults: DecoderDefaults {
         intermediate: 4096,
-        max_positions: 2048,
         ..DecoderDefaults::LLAMA
     },
     biases: |s| {
         not_null(s, &["moe_num_experts", "moe_topk", "moe_num_shared_experts"])?;
         Biases::of_attention_and_mlp(s)
     },
+    heads: HeadRule::Divides,
     modules: Modules::Llama(LlamaModules {
         experts: Some(&ExpertKeys {
             experts: (["moe_num_experts"; 2], 8),
@@ -41,13 +40,3 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     }),
     ..DecoderFamily::USUAL
 };
-
-/// Makes `AriaTextDecoderLayer`: Llama's block, with these experts.
-pub(crate) struct Layer;
-
-impl Layer {
-    #[expect(clippy::new_ret_no_self, reason = "the registry makes every block by `new`")]
-    pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> LlamaLayer {
-        LlamaLayer::with_mlp(b, c, index, &|| Box::new(SequentialMoe::new(b, c)))
-    }
-}
