@@ -48,6 +48,15 @@ pub fn unshifted_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     t.cross_entropy(&flat, &t.view(labels, [batch * seq]))
 }
 
+/// `ForCausalLMLoss` of a model with an encoder, whose labels need no shift (`shift_labels`): logits [batch, seq, vocab] in
+/// fp32, labels [batch, seq].
+pub fn aligned_lm_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
+    let cast = t.to_dtype(logits, DType::F32);
+    let loss = unshifted_lm_loss(t, &cast, labels);
+    drop(cast);
+    loss
+}
+
 /// `LigerForCausalLMLoss`: hidden states [batch, seq, width], the head, and labels [batch, seq] shifted by one.
 pub fn fused_causal_lm_loss(t: &Tape, h: &Tensor, head: &Linear, labels: &Tensor) -> Tensor {
     let [batch, seq, width] = [h.size(0), h.size(1), h.size(2)];

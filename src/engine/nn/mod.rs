@@ -47,8 +47,8 @@ pub use liger::{LigerPatches, Norms, Replaced};
 pub use linear::{Conv1d, Linear};
 pub use lora::Adapters;
 pub use loss::{
-    cast_and_shifted_lm_loss, causal_lm_loss, classification_loss, fused_causal_lm_loss, shifted_lm_loss,
-    unshifted_lm_loss,
+    aligned_lm_loss, cast_and_shifted_lm_loss, causal_lm_loss, classification_loss, fused_causal_lm_loss,
+    shifted_lm_loss, unshifted_lm_loss,
 };
 pub use mask::{
     Pattern, bidirectional_mask, causal_mask, counted_positions, ids, made_mask, padding_mask, patch_mask,

@@ -68,6 +68,7 @@ pub mod paligemma;
 pub mod persimmon;
 pub mod phi;
 pub mod prophetnet;
+pub mod pp_formulanet;
 pub mod qwen2_5_omni;
 pub mod qwen2_5_vl;
 pub mod qwen2_vl;
@@ -189,6 +190,7 @@ families! {
     blip2::Blip2Config,
     instructblip::InstructBlipConfig,
     git::GitConfig,
+    pp_formulanet::PpFormulaNetConfig,
     clip::ClipConfig,
     siglip::SiglipConfig,
     vit::VitConfig,

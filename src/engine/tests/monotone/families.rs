@@ -494,6 +494,15 @@ pub const FAMILIES: &[Family] = &[
         config["vision_config"] = tower("git_vision_model", w);
         config
     }),
+    beside_text("pp_formulanet", false, |w| {
+        let mut vision = sam(w);
+        for (key, value) in [("post_conv_in_channels", 32), ("decoder_hidden_size", 64 * w)] {
+            vision[key] = value.into();
+        }
+        json!({"model_type": "pp_formulanet", "vision_config": vision, "text_config": {"vocab_size": 500,
+            "d_model": 64 * w, "decoder_ffn_dim": 160 * w, "decoder_layers": 2, "decoder_attention_heads": 4,
+            "max_position_embeddings": 1024}})
+    }),
     images("clip", |w| {
         json!({"model_type": "clip", "projection_dim": 32 * w, "text_config": tower("clip_text_model", w),
             "vision_config": tower("clip_vision_model", w)})

@@ -54,6 +54,7 @@ impl Stack for Decoder {
         let shared = Rc::new(BlockContext {
             attn: run.attn,
             mask,
+            mask_across: None,
             cache,
             _position_ids: Some(position_ids),
         });

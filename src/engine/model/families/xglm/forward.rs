@@ -71,6 +71,7 @@ impl Stack for Decoder {
         let shared = Rc::new(BlockContext {
             attn,
             mask,
+            mask_across: None,
             cache,
             _position_ids: None,
         });

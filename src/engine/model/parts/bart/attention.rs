@@ -10,6 +10,8 @@ use crate::tape::{Mask, Module, Tape, Tensor};
 pub(crate) struct BlockContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
+    /// Mask of what an encoder made.
+    pub mask_across: Option<Mask>,
     pub cache: Option<KvCache>,
     /// Passed to every block where the family does so: a checkpointed block keeps it.
     pub _position_ids: Option<Tensor>,
@@ -82,6 +84,37 @@ impl SelfAttention {
                 k: &k,
                 v: &v,
                 mask: shared.mask.as_ref(),
+                dropout: self.dropout,
+                softmax: None,
+            };
+            let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            out = t.reshape(&out, [batch, seq, hidden]);
+            out = self.out_proj.call(t, &out);
+            (out, weights)
+        })
+    }
+
+    /// The same for queries of `x` and keys and values of what an encoder made, [batch, positions, hidden].
+    pub fn call_across(
+        &self,
+        t: &Tape,
+        shared: &BlockContext,
+        x: Tensor,
+        context: &Tensor,
+    ) -> (Tensor, Option<Tensor>) {
+        self.module.call(t, move || {
+            let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
+            let q = self.split(t, self.q_proj.call(t, &x));
+            let [keys, values] = [self.k_proj.call(t, context), self.v_proj.call(t, context)];
+            let (mut k, mut v) = (self.split(t, keys), self.split(t, values));
+            if let Some(cache) = &shared.cache {
+                (k, v) = cache.update(t, &k, &v);
+            }
+            let call = AttentionCall {
+                q: &q,
+                k: &k,
+                v: &v,
+                mask: shared.mask_across.as_ref(),
                 dropout: self.dropout,
                 softmax: None,
             };

@@ -20,7 +20,7 @@ pub(crate) struct BlockConfig {
     pub bias: bool,
     /// True if norms come before each part, false if after.
     pub norm_before: bool,
-    /// True if the modules of cross attention are there, which run only beside an encoder.
+    /// True if the modules of cross attention are there, which run only beside an encoder ([`Layer::forward_across`]).
     pub has_cross_attention: bool,
     /// True if the first linear map and the activation are one expression, in which the MLP's input lives until the end
     /// of both.
@@ -55,6 +55,8 @@ pub(crate) struct Layer {
     nests_activation: bool,
     self_attn: SelfAttention,
     self_attn_layer_norm: LayerNorm,
+    /// Attention to what an encoder made, and its norm.
+    across: Option<(SelfAttention, LayerNorm)>,
     fc1: Linear,
     fc2: Linear,
     final_layer_norm: LayerNorm,
@@ -69,15 +71,16 @@ impl Layer {
         let t = b.tape();
         let self_attn = t.scope("self_attn", || SelfAttention::new(b, c));
         let self_attn_layer_norm = LayerNorm::new(b, "self_attn_layer_norm", c.hidden);
-        if c.has_cross_attention {
-            drop(t.scope("encoder_attn", || SelfAttention::new(b, c)));
-            drop(LayerNorm::new(b, "encoder_attn_layer_norm", c.hidden));
-        }
+        let across = c.has_cross_attention.then(|| {
+            let attention = t.scope("encoder_attn", || SelfAttention::new(b, c));
+            (attention, LayerNorm::new(b, "encoder_attn_layer_norm", c.hidden))
+        });
         Self {
             norm_before: c.norm_before,
             nests_activation: c.nests_activation,
             self_attn,
             self_attn_layer_norm,
+            across,
             fc1: Linear::new(b, "fc1", c.hidden, c.intermediate, true),
             fc2: Linear::new(b, "fc2", c.intermediate, c.hidden, true),
             final_layer_norm: LayerNorm::new(b, "final_layer_norm", c.hidden),
@@ -89,20 +92,48 @@ impl Layer {
 
     /// [batch, seq, hidden] → [batch, seq, hidden].
     pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Tensor {
-        let attention_norm = |h: &Tensor| self.self_attn_layer_norm.call(t, h);
-        let final_norm = |h: &Tensor| self.final_layer_norm.call(t, h);
+        let attend = |h: Tensor| self.self_attn.call(t, shared, h);
+        let (h, _weights) = self.attended(t, x, &self.self_attn_layer_norm, attend);
+        self.fed(t, h)
+    }
+
+    /// The same, where the block also attends to what an encoder made, [batch, positions, hidden].
+    pub fn forward_across(&self, t: &Tape, shared: &BlockContext, x: Tensor, context: &Tensor) -> Tensor {
+        let attend = |h: Tensor| self.self_attn.call(t, shared, h);
+        let (mut h, mut _weights) = self.attended(t, x, &self.self_attn_layer_norm, attend);
+        if let Some((attention, norm)) = &self.across {
+            let attend = |h: Tensor| attention.call_across(t, shared, h, context);
+            (h, _weights) = self.attended(t, h, norm, attend);
+        }
+        self.fed(t, h)
+    }
+
+    /// Adds what an attention makes to the residual stream; returns its weights too.
+    fn attended(
+        &self,
+        t: &Tape,
+        x: Tensor,
+        norm: &LayerNorm,
+        attend: impl FnOnce(Tensor) -> (Tensor, Option<Tensor>),
+    ) -> (Tensor, Option<Tensor>) {
         let residual = x.clone();
         let mut h = x;
         if self.norm_before {
-            h = attention_norm(&h);
+            h = norm.call(t, &h);
         }
-        let (out, _weights) = self.self_attn.call(t, shared, h);
+        let (out, weights) = attend(h);
         h = t.functional_dropout(&out, self.dropout);
         drop(out);
         h = t.add(&residual, &h);
         if !self.norm_before {
-            h = attention_norm(&h);
+            h = norm.call(t, &h);
         }
+        (h, weights)
+    }
+
+    /// Adds what the MLP makes to the residual stream.
+    fn fed(&self, t: &Tape, mut h: Tensor) -> Tensor {
+        let final_norm = |h: &Tensor| self.final_layer_norm.call(t, h);
         let residual = h.clone();
         if self.norm_before {
             h = final_norm(&h);

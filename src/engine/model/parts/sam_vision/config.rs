@@ -53,6 +53,11 @@ impl SamVisionConfig {
 
     /// Reads the tower; `ratio` is the default of `mlp_ratio` in a class that has it.
     pub(crate) fn read(s: &Section, ratio: Option<f64>) -> Result<Self, ModelError> {
+        Self::read_of_side(s, ratio, 1024)
+    }
+
+    /// Reads the tower of a class whose images have this side by default.
+    pub(crate) fn read_of_side(s: &Section, ratio: Option<f64>, image: u64) -> Result<Self, ModelError> {
         for key in ["image_size", "patch_size"] {
             s.only(key, "one number, by which positions are counted", |value| {
                 !value.is_array()
@@ -61,7 +66,7 @@ impl SamVisionConfig {
         let hidden = s.size("hidden_size", 768, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", 12, limits::HEADS)?;
         s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
-        let grid = PatchGrid::read(s, 1024, 16)?;
+        let grid = PatchGrid::read(s, image, 16)?;
         if grid.side() < LEAST_SIDE {
             let allowed = format!("an image of at least {LEAST_SIDE} patches a side");
             return Err(s.wrong("image_size", &grid.image.into(), &allowed));
