@@ -325,10 +325,11 @@ fn liger_knows(model: &Model, setup: &Setup) -> Result<(), Refused> {
 
 /// Models for which TRL 1.16's fused head fails on an H100 (no `last_hidden_state` among the outputs), IDEFICS, whose steps
 /// under TRL took up to 12% more than with that head, and models with an encoder, whose labels TRL's head would shift.
-const WITHOUT_FUSED_HEAD: [&str; 5] = [
+const WITHOUT_FUSED_HEAD: [&str; 6] = [
     "idefics",
     "kosmos-2",
     "kosmos-2.5",
+    "pix2struct",
     "pp_formulanet",
     "qwen2_5_omni_thinker",
 ];

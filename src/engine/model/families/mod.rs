@@ -68,6 +68,7 @@ pub mod paligemma;
 pub mod persimmon;
 pub mod phi;
 pub mod prophetnet;
+pub mod pix2struct;
 pub mod pp_formulanet;
 pub mod qwen2_5_omni;
 pub mod qwen2_5_vl;
@@ -191,6 +192,7 @@ families! {
     instructblip::InstructBlipConfig,
     git::GitConfig,
     pp_formulanet::PpFormulaNetConfig,
+    pix2struct::Pix2StructConfig,
     clip::ClipConfig,
     siglip::SiglipConfig,
     vit::VitConfig,

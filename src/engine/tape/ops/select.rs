@@ -67,6 +67,23 @@ impl Tape {
         })
     }
 
+    /// `torch.where(mask, x, number)` of a mask that is broadcast to `x`: the number becomes a tensor, and the result lies as `x`
+    /// does.
+    pub fn where_or_lowest(&self, mask: &Tensor, x: &Tensor) -> Tensor {
+        let mut rec = self.record("WhereBackward0", &[x]);
+        rec.save(self, mask);
+        let number = self.empty([], x.dtype(), "lowest value");
+        let out = self.empty_like(x, x.dtype(), "where");
+        drop(number);
+        rec.finish(self, out, |t, bw| {
+            let g = bw.grad();
+            let zero = t.empty([], g.dtype(), "0");
+            let out = t.empty_like(g, g.dtype(), "where backward");
+            drop(zero);
+            smallvec![Some(out)]
+        })
+    }
+
     /// `torch.clamp(x, min=number)`, or with `max` in its place.
     pub fn clamp(&self, x: &Tensor) -> Tensor {
         self.clamped(x, false)

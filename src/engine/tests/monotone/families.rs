@@ -503,6 +503,13 @@ pub const FAMILIES: &[Family] = &[
             "d_model": 64 * w, "decoder_ffn_dim": 160 * w, "decoder_layers": 2, "decoder_attention_heads": 4,
             "max_position_embeddings": 1024}})
     }),
+    // Pix2Struct has no connector: it has no parts to freeze here.
+    text("pix2struct", |w| {
+        json!({"model_type": "pix2struct", "text_config": {"vocab_size": 500, "hidden_size": 64 * w, "d_kv": 16 * w,
+            "d_ff": 96 * w, "num_layers": 2, "num_heads": 4}, "vision_config": {"hidden_size": 64 * w,
+            "patch_embed_hidden_size": 48, "d_kv": 16 * w, "d_ff": 96 * w, "num_hidden_layers": 2,
+            "num_attention_heads": 4}})
+    }),
     images("clip", |w| {
         json!({"model_type": "clip", "projection_dim": 32 * w, "text_config": tower("clip_text_model", w),
             "vision_config": tower("clip_vision_model", w)})

@@ -118,7 +118,8 @@ impl Tape {
     /// Blackwell data-centre GPUs, and last on others. Checked on 1728 shapes, and on 264 whose values have another width
     /// than queries and keys, which FlashAttention does not take. A mask that requires a gradient is xFormers' alone
     /// (`check_attn_mask_shape`). Beside a mask, none but the separate operations broadcast keys and values to heads that
-    /// share them without `enable_gqa` (`check_batch_size_and_num_heads_dense`).
+    /// share them without `enable_gqa` (`check_batch_size_and_num_heads_dense`). No fused kernel takes a mask whose keys do not
+    /// lie one behind the other (`check_last_dim_stride_equals_1_dense`).
     fn backend(&self, call: &SdpaInputs<'_>) -> SdpaBackend {
         let (major, minor) = self.0.gpu.capability;
         let half = call.q.dtype() != DType::F32;
@@ -127,7 +128,9 @@ impl Tape {
         let fits_cudnn = |width: u64| width.is_multiple_of(8) && width <= 256;
         let trains_mask = matches!(call.mask, Some(Mask::Bias(bias)) if bias.requires_grad());
         let fits_flash = width <= 256 && width == of_values && !self.flash_lacks(call);
-        if shared && !call.enable_gqa && call.mask.is_some() {
+        let strides_keys = matches!(call.mask, Some(Mask::Bias(mask) | Mask::Bool(mask))
+            if mask.last() > 1 && mask.strides()[mask.dim() - 1] != 1);
+        if strides_keys || (shared && !call.enable_gqa && call.mask.is_some()) {
             SdpaBackend::Math
         } else if half
             && !trains_mask

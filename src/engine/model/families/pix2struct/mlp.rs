@@ -1,0 +1,40 @@
+//! The gated MLP of Pix2Struct's tower and decoder (`Pix2StructVisionMlp`, `Pix2StructTextDenseGatedActDense`).
+
+use super::config::BlockSizes;
+use crate::nn::{self, Activation, Builder, Linear};
+use crate::tape::{Module, Tape, Tensor};
+
+/// Two maps, of which the first is activated and opens the other, and a map back.
+pub(super) struct GatedMlp {
+    module: Module,
+    wi_0: Linear,
+    wi_1: Linear,
+    wo: Linear,
+    activation: Activation,
+    dropout: f64,
+}
+
+impl GatedMlp {
+    pub fn new(b: &Builder, c: &BlockSizes) -> Self {
+        Self {
+            module: b.module(),
+            wi_0: Linear::new(b, "wi_0", c.hidden, c.intermediate, false),
+            wi_1: Linear::new(b, "wi_1", c.hidden, c.intermediate, false),
+            wo: Linear::new(b, "wo", c.intermediate, c.hidden, false),
+            activation: c.activation,
+            dropout: c.dropout,
+        }
+    }
+
+    pub fn call(&self, t: &Tape, x: Tensor) -> Tensor {
+        self.module.call(t, move || {
+            let gate = nn::activate(t, self.activation, self.wi_0.call(t, &x));
+            let linear = self.wi_1.call(t, &x);
+            let mut h = t.mul(&gate, &linear);
+            h = t.dropout(&h, self.dropout);
+            let out = self.wo.call(t, &h);
+            drop((gate, linear, x));
+            out
+        })
+    }
+}
