@@ -221,7 +221,7 @@ fn warns_of_kept_graph(report: &Report) -> bool {
 
 /// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
 /// make fp32 of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 21] = [
+const CAST_TO_FP32: [&str; 23] = [
     "gptj",
     "codegen",
     "gpt_neo",
@@ -239,6 +239,8 @@ const CAST_TO_FP32: [&str; 21] = [
     "granite_swa",
     "granitemoe_swa",
     "deepseek_vl_v2",
+    "deepseek_v32",
+    "glm_moe_dsa",
     "hy_v4",
     "xlm",
     "zamba2",

@@ -187,7 +187,7 @@ impl SelfAttention {
         let zeros = t.empty([batch * heads, queries, keys], q.dtype(), "zeros");
         let mut scores = {
             let turned = t.transpose(&k, 1, 2);
-            let [zeros, q, k] = [&zeros, &q, &turned].map(|x| t.cast_low(x));
+            let [k, q, zeros] = [&turned, &q, &zeros].map(|x| t.cast_low(x));
             t.baddbmm(&zeros, &q, &k)
         };
         scores = t.view(&scores, [batch, heads, queries, keys]);

@@ -79,7 +79,9 @@ pub(crate) fn check(s: &Section) -> Result<(), ModelError> {
             "index_n_heads",
         ],
     )?;
-    s.only("num_experts", "absent: write `n_routed_experts`", |_| false)?;
+    // It would replace the number of experts.
+    let experts = s.value("n_routed_experts");
+    s.only("num_experts", "as many as `n_routed_experts`", |n| experts == Some(n))?;
     s.only("layer_types", "all \"deepseek_sparse_attention\"", |kinds| {
         kinds
             .as_array()
