@@ -84,7 +84,10 @@ fn check_judges_the_longest_of_them_and_says_which_fit() {
     let (code, narrow) = check(&room.to_string());
     assert_eq!((code, &narrow["outcome"]), (Some(3), &json!("oom")));
     let message = narrow["message"].as_str().expect("a message");
-    assert!(message.contains("70.0% of the samples fit, those of at most 700 positions"), "{message}");
+    assert!(
+        message.contains("70.0% of the samples fit, those of at most 700 positions"),
+        "{message}"
+    );
     let longest = said(&[&same[..], &["--seq", "1000"]].concat());
     let (code, wide) = check("80");
     assert_eq!((code, &wide["outcome"]), (Some(0), &json!("fits")));

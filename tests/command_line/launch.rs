@@ -184,7 +184,11 @@ fn a_run_on_all_gpus_of_a_machine_is_told_for_a_few_numbers_of_them() {
     let args = ["estimate", "--launch", "-", "--format", "json"];
     let ran = run_on(args, recipe);
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
-    assert!(ran.stderr.contains("how many GPUs share the run: give --world"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("how many GPUs share the run: give --world"),
+        "{}",
+        ran.stderr
+    );
     let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let numbers = said["on_gpus"].as_array().expect("a list");
     assert_eq!(numbers.len(), 3, "{said}");
@@ -196,7 +200,11 @@ fn a_run_on_all_gpus_of_a_machine_is_told_for_a_few_numbers_of_them() {
             assert_eq!(on[key], alone[key], "{key} on {gpus}");
         }
     }
-    assert!(ran.stderr.contains("Each GPU takes ") && ran.stderr.contains(" on 8"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Each GPU takes ") && ran.stderr.contains(" on 8"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

@@ -194,11 +194,7 @@ impl Space {
             ckpts: choices(asked.ckpt, &ckpts(takes), open(Entry::Ckpt)),
             attns: choices(asked.attn, &[Attention::Sdpa, Attention::Eager], open(Entry::Attn)),
             freezes: choices(asked.freeze, &freezes(takes, asked.freeze), open(Entry::Freeze)),
-            losses: choices(
-                asked.loss,
-                asked.loss.alike(),
-                open(Entry::Loss) && takes.text,
-            ),
+            losses: choices(asked.loss, asked.loss.alike(), open(Entry::Loss) && takes.text),
             batches: batches(&asked, samples, world, open(Entry::Batch)),
             common,
             samples,

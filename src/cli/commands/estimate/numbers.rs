@@ -32,7 +32,8 @@ impl Estimate {
             true => {
                 let all = NUMBERS.into_iter().filter_map(|gpus| self.on(gpus).ok());
                 // A figure that bounds on neither side says nothing in a sentence.
-                all.filter(|on| !matches!(on.grade, Grade::Between | Grade::DryRun)).collect()
+                all.filter(|on| !matches!(on.grade, Grade::Between | Grade::DryRun))
+                    .collect()
             }
             false => Vec::new(),
         }

@@ -56,8 +56,15 @@ impl Keys {
         };
         // Models of torchvision have no checkpointing, nor do some classes of transformers; that of Zamba 2 is not simulated.
         let ckpt = match family.name {
-            "torchvision_video_resnet" | "gpt_neox_japanese" | "openai-gpt" | "ctrl" | "xlm" | "cpmant" | "jetmoe"
-            | "zamba2" | "pix2struct" => &"none",
+            "torchvision_video_resnet"
+            | "gpt_neox_japanese"
+            | "openai-gpt"
+            | "ctrl"
+            | "xlm"
+            | "cpmant"
+            | "jetmoe"
+            | "zamba2"
+            | "pix2struct" => &"none",
             _ => ckpt,
         };
         let case = format!(
