@@ -260,6 +260,7 @@ fn plain_warning(i18n: Words, warning: &Warning) -> String {
         "recording-assumed" => phrase!(recording_assumed, what, how, count),
         "paged-states" => phrase!(paged_states, bytes),
         "stages" => phrase!(stages, most, others),
+        "streams" => phrase!(streams),
         "names-match-nothing" => phrase!(names_match_nothing, names, patterns),
         "scaler-skips" => phrase!(scaler_skips, states),
         "fragmentation" => phrase!(fragmentation, bytes),

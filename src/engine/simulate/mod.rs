@@ -133,13 +133,19 @@ pub fn simulate_recorded(
         Some(parallel) => parallel::of_recorded(model, (setup, parallel), (recording, gpu))?,
         None => recording,
     };
-    played(model, setup, recording)
+    played(model, (setup, parallel), recording)
 }
 
 /// Replays a recorded run through the allocator and reports it.
-fn played(model: &Model, setup: &Setup, recording: Recording) -> Result<Report, SimulateError> {
+fn played(
+    model: &Model,
+    (setup, parallel): (&Setup, Option<&Parallel>),
+    recording: Recording,
+) -> Result<Report, SimulateError> {
     let replay = replay::replay(&recording, &Options::default())?;
-    Ok(reported(model, setup, recording, replay))
+    let mut report = reported(model, setup, recording, replay);
+    report.warnings.extend(parallel.and_then(warnings::streams));
+    Ok(report)
 }
 
 /// Reports a run that was recorded and replayed.

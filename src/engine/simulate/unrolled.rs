@@ -206,6 +206,9 @@ pub(super) mod tests {
         configs.filter(|config| Model::from_config(config).is_ok()).collect()
     }
 
+    /// Layers that use what an earlier one's indexer chose: every layer is recorded by itself.
+    const NOT_ALIKE: &str = "hy_v4";
+
     #[test]
     fn every_configuration_is_unrolled_as_it_runs() {
         let mut compared = 0;
@@ -218,7 +221,8 @@ pub(super) mod tests {
                     ..setup(&model)
                 };
                 if check(&model, &setup).is_ok() {
-                    assert!(compare(&model, &setup), "{} {ckpt:?}", model.name);
+                    let is_unrolled = compare(&model, &setup);
+                    assert_eq!(is_unrolled, model.name != NOT_ALIKE, "{} {ckpt:?}", model.name);
                     compared += 1;
                 }
             }

@@ -268,3 +268,19 @@ fn adapters_on_experts_are_in_parts_under_fsdp2() {
     let refused = with(Strategy::Fsdp1).unwrap_err().to_string();
     assert!(refused.contains("modified inplace"), "{refused}");
 }
+
+/// The allocator gets what other streams use back late, which no figure of a log tells.
+#[test]
+fn fsdp1_says_that_more_may_be_reserved() {
+    let model = Model::from_catalogue("qwen2.5-0.5b").unwrap();
+    let setup = Setup {
+        trainer: TrainerKind::Transformers,
+        ..setup(Optimizer::AdamwFused)
+    };
+    let warns = |strategy| {
+        let report = simulate_parallel(&model, &setup, &of(strategy, 2), Gpu::H200).unwrap();
+        report.warnings.iter().any(|warning| warning.code == "streams")
+    };
+    assert!(warns(Strategy::Fsdp1));
+    assert!(!warns(Strategy::Fsdp));
+}

@@ -18,6 +18,7 @@ mod process;
 mod shared;
 mod steps;
 mod tensor_parallel;
+mod text_families;
 mod trainer;
 mod trl;
 mod two_gpus;

@@ -41,7 +41,8 @@ use crate::{Model, Report, Setup};
 /// Returns the errors of [`simulate_on`](super::simulate_on), or an error if the strategy is not simulated for the
 /// setup.
 pub fn simulate_parallel(model: &Model, setup: &Setup, parallel: &Parallel, gpu: Gpu) -> Result<Report, SimulateError> {
-    played(model, setup, record_parallel(model, setup, parallel, gpu)?)
+    let recording = record_parallel(model, setup, parallel, gpu)?;
+    played(model, (setup, Some(parallel)), recording)
 }
 
 /// Records the run of the first of several GPUs.
