@@ -8,7 +8,7 @@ use vramscope_engine::setup::Parallel;
 use vramscope_engine::simulate::{after_many_lengths, many_lengths};
 use vramscope_engine::units::Bytes;
 use vramscope_engine::verdict::{Fit, Verdict};
-use vramscope_engine::{Model, Setup};
+use vramscope_engine::{Model, Report, Setup};
 use vramscope_launch::{Aspect, Grade, Launch, Least, LeftOut, ModelFacts, Note, OfLengths, Resolved};
 use vramscope_plan::largest;
 
@@ -28,7 +28,7 @@ const SHORTEST: u64 = 256;
 const MOST_MICRO_BATCHES: u64 = 2;
 
 /// Memory of the largest card.
-pub(super) fn largest_card() -> Bytes {
+fn largest_card() -> Bytes {
     Device::all().iter().map(Device::memory).max().unwrap_or_default()
 }
 
@@ -153,17 +153,21 @@ impl Estimate {
     }
 
     /// Highest reserved memory after batches of many lengths, within `room` if a card gives it; `None` if the estimate is no
-    /// upper bound, or the lengths can't be simulated.
+    /// upper bound, or the lengths can't be simulated. Nor are they where no card has room for the longest: they would say no
+    /// more, and take long to replay.
     pub(super) fn after_many_lengths(
         &self,
         open: &OpenLengths,
         standing: &Standing,
-        (seq, room): (u64, Option<Bytes>),
+        (longest, seq, room): (&Report, u64, Option<Bytes>),
     ) -> Option<Reserved> {
         let of_lengths = |left: &&LeftOut| left.what == Aspect::Length;
         let mut of_lengths = standing.left_out().iter().filter(of_lengths);
         // Packed samples are all as long as they may be.
         if !self.bounds_above(standing) || !of_lengths.all(LeftOut::is_missing_length) {
+            return None;
+        }
+        if longest.peak_reserved >= largest_card() {
             return None;
         }
         let gpu = self.room.gpu().ok()?;

@@ -45,11 +45,16 @@ impl Estimate {
         let mut shared = Self::of(self.subject.clone(), self.launch.clone(), flags);
         let Ready {
             standing,
+            open,
             run: (model, setup, parallel),
             ..
         } = shared.ready(Format::Jsonl)?;
         let report = predict_if_there_is_room(&model, &setup, parallel.as_ref(), self.room.gpu()?)?;
-        let report = report.ok_or_else(|| Failure::Input("the run has no room".into()))?;
+        let mut report = report.ok_or_else(|| Failure::Input("the run has no room".into()))?;
+        let many = open.and_then(|open| shared.after_many_lengths(&open, &standing, (&report, setup.seq, None)));
+        if let Some(many) = many {
+            report.may_reserve(many);
+        }
         Ok(OnGpus {
             gpus,
             grade: Grade::of(standing.left_out()),

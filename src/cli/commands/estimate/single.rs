@@ -11,7 +11,7 @@ use vramscope_time::{Asked, Estimate as EstimateDocument, TimedRun};
 use super::Estimate;
 use super::batch::Line;
 use super::dataset::Samples;
-use super::lengths::{AtLength, OpenLengths, largest_card};
+use super::lengths::{AtLength, OpenLengths};
 use super::numbers::{self, OnGpus};
 use crate::failure::Failure;
 use crate::input::hub::Names;
@@ -60,12 +60,7 @@ impl Estimate {
         if let Some(open) = &open {
             standing.lengths = self.lengths(open, &standing, target.as_ref());
             let room = target.as_ref().map(|(_, fit)| fit.for_allocator());
-            // Where no card has room for one length, those of a whole run say no more, and would take long to replay.
-            let fits_a_card = report.peak_reserved < largest_card();
-            many_lengths = match fits_a_card {
-                true => self.after_many_lengths(open, &standing, (setup.seq, room)),
-                false => None,
-            };
+            many_lengths = self.after_many_lengths(open, &standing, (&report, setup.seq, room));
         }
         let data = match &samples {
             Some(samples) => {
