@@ -14,7 +14,7 @@ with the system's package manager.
   cargo xtask serve [PORT]   build the page, serve it on 127.0.0.1 and open it
   cargo xtask test [ARGS]    build the page and pass every test; ARGS go to cargo nextest; --fast first: only those of
                              libraries, predictions and what has changed, without a page, a browser or a server;
-                             --published first: with the page as it is published
+                             --local first: with the page as serve builds it, minutes sooner
   cargo xtask recorder       the recorder's own tests, in Python
   cargo xtask agents         the tests of what agents and notebooks are told, in Python
   cargo xtask dry-run-tools [NAME…]  a dry run of each training tool in environments made from nothing: gigabytes, an hour

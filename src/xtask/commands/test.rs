@@ -4,8 +4,8 @@ use super::Build;
 use crate::process::{beside, cargo, output, program, run};
 use crate::{Failure, tools};
 
-/// Builds the page as `cargo xtask serve` does, then runs every test, including those in the browser; with `--published`, the
-/// page as it is published, whose optimizing takes minutes more. The last lines printed are nextest's summary.
+/// Builds the published page, then runs every test, including those in the browser; with `--local`, the page as `cargo xtask
+/// serve` builds it, which is not optimized afterwards. The last lines printed are nextest's summary.
 ///
 /// # Errors
 /// If a tool is missing and cannot be installed, the build fails, or a test fails.
@@ -16,8 +16,8 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
         return fast(rest);
     }
     let (build, args) = match args.split_first() {
-        Some((first, rest)) if first == "--published" => (Build::Published, rest),
-        _ => (Build::Local, args),
+        Some((first, rest)) if first == "--local" => (Build::Local, rest),
+        _ => (Build::Published, args),
     };
     // The page's programs leave a core idle for minutes: the tests' are built then.
     beside(|| super::build(build), programs)?;
