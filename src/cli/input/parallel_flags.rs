@@ -56,7 +56,7 @@ impl ParallelFlags {
         self.world.is_some()
     }
 
-    /// The same flags with a number of GPUs.
+    /// Replaces `--world` in a copy of these flags.
     pub fn on(&self, gpus: u64) -> Self {
         Self {
             world: Some(gpus),

@@ -140,7 +140,7 @@ impl Estimate {
         }
     }
 
-    /// The same with the samples of a dataset, if one is given, whose tokens are counted by `tokenizer` or the model's own.
+    /// Takes lengths and images from a dataset, if one is given; `tokenizer` counts its tokens, or else the model's own.
     pub fn with_dataset(self, dataset: Option<PathBuf>, tokenizer: Option<PathBuf>) -> Self {
         Self {
             dataset,

@@ -1,4 +1,5 @@
-//! What a run takes of each GPU on a few numbers of them, for a launch that shares it among all that a machine has.
+//! Memory of each GPU on 2, 4 and 8 of them, for a launch that starts a process on every GPU of the machine: no file says how
+//! many that are.
 
 use serde::Serialize;
 use vramscope_engine::format::gib;
@@ -15,7 +16,7 @@ use crate::predict::predict_if_there_is_room;
 /// Numbers of GPUs that machines have.
 const NUMBERS: [u64; 3] = [2, 4, 8];
 
-/// What each of some GPUs takes.
+/// Memory of each GPU of a run, at one number of GPUs.
 #[derive(Debug, Serialize)]
 pub(super) struct OnGpus {
     gpus: u64,
@@ -25,7 +26,7 @@ pub(super) struct OnGpus {
 }
 
 impl Estimate {
-    /// What the run takes on a few numbers of GPUs; none if more than their number decides, or the run is refused.
+    /// Simulates the run on 2, 4 and 8 GPUs. Empty if more than their number is unknown, or the run is refused.
     pub(super) fn on_numbers_of_gpus(&self, standing: &Standing) -> Vec<OnGpus> {
         let mut deciding = standing.left_out().iter().filter(|left| !left.is_bound()).peekable();
         match deciding.peek().is_some() && deciding.all(LeftOut::is_missing_gpus) {
@@ -39,7 +40,7 @@ impl Estimate {
         }
     }
 
-    /// What the run takes on so many GPUs.
+    /// Simulates the run on this number of GPUs.
     fn on(&self, gpus: u64) -> Result<OnGpus, Failure> {
         let flags = (self.room.clone(), self.parallel.on(gpus), self.setup.clone());
         let mut shared = Self::of(self.subject.clone(), self.launch.clone(), flags);

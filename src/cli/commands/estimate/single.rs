@@ -267,7 +267,7 @@ struct NoFigure<'a> {
     model: Option<&'a str>,
     /// The command that finds out.
     command: String,
-    /// What each GPU takes, where nothing decides but how many there are.
+    /// Memory of each GPU on a few numbers of them, if their number alone is unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     on_gpus: Vec<OnGpus>,
 }
