@@ -11,6 +11,8 @@ const chunks = Object.fromEntries(
 );
 (globalThis.vramscope ??= {}).chunks = chunks;
 
+// The worker comes up beside the page, not after it; first of all, since it takes longest.
+let first = attempt(newWorker);
 const module = compile(at(wasm));
 const known = {};
 /** What the page says in a language: a promise of a line for each phrase. */
@@ -22,8 +24,6 @@ vramscope.phrases = (language) => {
 };
 // A head start; which language it is, the program decides.
 vramscope.phrases(likelyLanguage());
-// The worker comes up beside the page, not after it.
-let first = attempt(newWorker);
 
 /** A worker that answers the page; throws where the browser refuses workers. */
 vramscope.startWorker = () => {
@@ -84,7 +84,11 @@ vramscope.renderer = () => {
 
 try {
   const page = await import(at(js));
-  await page.default({ module_or_path: await module });
+  const compiled = await module;
+  // A new worker is given its messages by this thread. One that has none yet when the page begins to draw gets its program
+  // once the page is drawn, and the first answer comes that much later; one that takes long to come up is not waited for.
+  await Promise.race([first.made?.ready, new Promise((resolve) => setTimeout(resolve, 250))]);
+  await page.default({ module_or_path: compiled });
 } catch (error) {
   const message = document.createElement("p");
   message.className = "boot-error";
@@ -129,9 +133,21 @@ function chosenLanguage() {
 function newWorker() {
   // Not a module: Chromium refuses those to a page from a file. It imports all the same.
   const made = new Worker(at(worker));
-  made.onerror = () => { made.refused = true; };
-  // Where the module cannot be compiled, the page says so.
-  module.then((compiled) => made.postMessage({ js: at(js), module: compiled, chunks }), () => {});
+  made.ready = new Promise((resolve) => {
+    made.onerror = () => {
+      made.refused = true;
+      resolve();
+    };
+    // Its first message says that it listens, and is not for the program.
+    const heard = (event) => {
+      event.stopImmediatePropagation();
+      resolve();
+    };
+    made.addEventListener("message", heard, { once: true });
+  });
+  made.postMessage({ js: at(js), chunks });
+  // The first worker is made before the module is asked for. Where that cannot be compiled, the page says so.
+  Promise.resolve().then(() => module).then((compiled) => made.postMessage({ module: compiled }), () => {});
   return made;
 }
 

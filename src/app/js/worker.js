@@ -1,17 +1,26 @@
-// Starts the page's WebAssembly in a worker: one message of the page has the compiled module and the
-// address of its glue. What else the page says before the program listens is kept for it.
+// Starts the page's WebAssembly in a worker. The page's first message has the address of its glue, which loads while the
+// page compiles the module that the second one has. What else the page says before the program listens is kept for it.
 const early = [];
+let glue;
 addEventListener("message", listen);
 
 function listen({ data }) {
-  if (data.module) start(data);
-  else early.push(data);
+  if (data.js) {
+    globalThis.vramscope = { chunks: data.chunks };
+    glue = import(data.js);
+    // Its failure is told by what waits for it below.
+    glue.catch(() => {});
+    postMessage("listening");
+  } else if (data.module) {
+    start(data.module);
+  } else {
+    early.push(data);
+  }
 }
 
-async function start({ js, module, chunks }) {
-  globalThis.vramscope = { chunks };
+async function start(module) {
   try {
-    const program = await import(js);
+    const program = await glue;
     await program.default({ module_or_path: module });
   } catch (error) {
     // Out of this promise, so that the page hears of it.
