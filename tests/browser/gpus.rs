@@ -220,6 +220,18 @@ async fn time_counts_communication() {
     .await;
 }
 
+/// What FSDP1 reserves depends on the GPU's pace, so its page promises the allocated bytes alone.
+#[tokio::test]
+async fn the_grade_of_fsdp1_is_of_allocated_bytes() {
+    with_page("#/?model=gpt2&seq=256&world=2&strategy=fsdp1", async |page| {
+        page.value("grade").holds("allocated").await?;
+        page.run("location.hash = '#/?model=gpt2&seq=256&world=2&strategy=fsdp'").await?;
+        page.value("grade").holds("exact").await?;
+        Ok(())
+    })
+    .await;
+}
+
 /// Pinned beside a run on one GPU, the strategy is told.
 #[tokio::test]
 async fn a_comparison_tells_the_strategy() {

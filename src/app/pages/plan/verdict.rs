@@ -226,8 +226,16 @@ pub fn GradeMark() -> impl IntoView {
         // Of compiled steps the verdict itself gives a range.
         card.fit.compiled.is_none().then(|| Grade::of(&card.left_out))
     });
+    // The GPU's pace decides what such a run reserves (its warning says how far): to the byte is what it allocates.
+    let is_paced = Memo::new(move |_| {
+        let run = simulation.run();
+        run.is_some_and(|run| run.warnings.iter().any(|warning| warning.code == "streams"))
+    });
     part(move || {
-        let (name, words) = grade_words(i18n, grade.get()?);
+        let (name, words) = match grade.get()? {
+            Grade::Exact if is_paced.get() => ("allocated", t_string!(i18n, verdict.grade_allocated)),
+            grade => grade_words(i18n, grade),
+        };
         Some(view! { <span class="badge" data-testid="grade" data-value=name>{words}</span> }.into_any())
     })
 }
