@@ -77,6 +77,10 @@ const fn known(optim: Optimizer) -> Known {
             Known::new(13, ROUNDED, Err(("torchao's AdamW in fp8", O::AdamwTorchao8bit))).only_asked()
         }
         O::Muon => Known::new(10, 4, Err(("Muon", O::AdamwFused))).only_asked(),
+        O::Lion => Known::new(16, 3, Ok("lion_32bit")).only_asked(),
+        O::Lion8bit => Known::new(17, 3, Ok("lion_8bit")).only_asked(),
+        O::PagedLion => Known::new(18, 3, Ok("paged_lion_32bit")).paged().only_asked(),
+        O::PagedLion8bit => Known::new(19, 3, Ok("paged_lion_8bit")).paged().only_asked(),
         O::Adagrad => Known::new(14, 3, Ok("adagrad")).only_asked(),
         O::AdagradLoop => Known::new(15, 3, Err(("Adagrad one parameter after the other", O::Adagrad))).only_asked(),
     }

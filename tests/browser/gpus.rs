@@ -225,7 +225,8 @@ async fn time_counts_communication() {
 async fn the_grade_of_fsdp1_is_of_allocated_bytes() {
     with_page("#/?model=gpt2&seq=256&world=2&strategy=fsdp1", async |page| {
         page.value("grade").holds("allocated").await?;
-        page.run("location.hash = '#/?model=gpt2&seq=256&world=2&strategy=fsdp'").await?;
+        page.run("location.hash = '#/?model=gpt2&seq=256&world=2&strategy=fsdp'")
+            .await?;
         page.value("grade").holds("exact").await?;
         Ok(())
     })

@@ -44,7 +44,7 @@ const COUNTS: [i64; 24] = [
     -1,
 ];
 
-const OPTIMIZERS: [&str; 9] = [
+const OPTIMIZERS: [&str; 13] = [
     "adamw",
     "adamw_fused",
     "adamw_loop",
@@ -54,6 +54,10 @@ const OPTIMIZERS: [&str; 9] = [
     "adafactor_torch",
     "adamw_8bit",
     "adagrad",
+    "lion",
+    "lion_8bit",
+    "paged_lion_8bit",
+    "paged_lion",
 ];
 
 const LORA_TARGETS: [&str; 7] = [

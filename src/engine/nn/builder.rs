@@ -1,6 +1,6 @@
 //! Makes a model's parameters in the order of its constructor.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use regex_lite::Regex;
@@ -113,6 +113,8 @@ pub struct Builder {
     recast: RefCell<Vec<(Tensor, &'static str)>>,
     /// True while modules are made that their constructor freezes.
     freezes: Cell<bool>,
+    /// What a byte stands for in bitsandbytes, once a weight is quantised.
+    byte_values: OnceCell<Tensor>,
 }
 
 impl Builder {
@@ -127,6 +129,7 @@ impl Builder {
             slots: RefCell::default(),
             recast: RefCell::default(),
             freezes: Cell::new(false),
+            byte_values: OnceCell::new(),
         }
     }
 
@@ -275,6 +278,12 @@ impl Builder {
         tensor
     }
 
+    /// The values that a byte stands for in bitsandbytes, made for the first weight.
+    pub(super) fn byte_values(&self) -> Tensor {
+        let make = || self.buffer("values of a byte", [256], DType::F32);
+        self.byte_values.get_or_init(make).clone()
+    }
+
     /// Makes the memory of a parameter of this type, which a wrapper replaces if it is of another.
     fn made_as(&self, shape: impl Into<Dims>, dtype: DType, name: &'static str) -> Tensor {
         let made = self.tape.made_types()[0].filter(|_| dtype.is_half());
@@ -373,11 +382,13 @@ impl Builder {
         let found: Vec<Found<'_>> = self.targets(&slots, adapters);
         let attached = self.attached(&found, adapters);
         let [of_weights, of_adapters] = self.tape.made_types();
+        // Beside a weight in 4 bits, which has no floating-point type, they stay as `nn.Linear` makes them.
+        let beside = self.policy.nf4.map_or(self.policy.frozen, |_| DType::F32);
         let mut made: Vec<Vec<Tensor>> = vec![Vec::new(); found.len()];
         for parameters in [false, true] {
             for (target, maps) in found.iter().zip(&mut made) {
                 if matches!(target.slot, Slot::Parameter(_)) == parameters {
-                    let dtype = of_weights.unwrap_or_else(|| target.dtype(self.policy.frozen));
+                    let dtype = of_weights.unwrap_or_else(|| target.dtype(beside));
                     maps.extend([0, 1].map(|map| target.map(&self.tape, map, dtype)));
                     if let (Slot::Map(slot), true) = (target.slot, adapters.dora) {
                         let before =

@@ -32,6 +32,8 @@ struct State {
     _nested_absmax: Tensor,
     _tables: [Tensor; 2],
     _offset: Tensor,
+    /// The values of a byte, which bitsandbytes keeps for all weights from the first on (`functional.name2qmap`).
+    _values: Tensor,
 }
 
 impl Nf4 {
@@ -47,6 +49,7 @@ impl Nf4 {
         let code = b.buffer("quant_map", [16], DType::F32);
         let offset = b.buffer("nested_offset", [], DType::F32);
         let centred = t.empty([blocks], DType::F32, "scales around their mean");
+        let values = b.byte_values();
         let nested_absmax = b.buffer("nested_absmax", [blocks.div_ceil(NESTED_BLOCK)], DType::F32);
         let absmax = b.buffer("absmax", [blocks], DType::U8);
         let nested_code = b.buffer("nested_quant_map", [256], DType::F32);
@@ -56,6 +59,7 @@ impl Nf4 {
             _nested_absmax: nested_absmax,
             _tables: [code, nested_code],
             _offset: offset,
+            _values: values,
         };
         Self {
             packed,

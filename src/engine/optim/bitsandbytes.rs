@@ -1,5 +1,5 @@
-//! `bitsandbytes.optim.AdamW8bit` and the paged forms (`bitsandbytes/optim/optimizer.py`, 0.50):
-//! one fused kernel for each parameter, which needs nothing beside the states.
+//! AdamW and Lion of bitsandbytes, in 8 bits, and in 32 with pages or without (`bitsandbytes/optim/optimizer.py`, 0.50): one
+//! fused kernel for each parameter, which needs nothing beside the states.
 
 use super::work::Form;
 use super::{Optimizer, States};
@@ -20,40 +20,90 @@ const BLOCK: u64 = 256;
 /// State that the optimizer shares between all parameters.
 #[derive(Default)]
 pub(super) struct SharedState {
-    /// The 256 values that a byte stands for, signed and unsigned.
+    /// The 256 values that a byte of each moment stands for: signed, and unsigned for the second.
     maps: Vec<Tensor>,
     /// Bytes in managed memory.
     pub paged: u64,
 }
 
-/// Moments in one byte or in fp32, paged or not.
+/// Two moments (`Optimizer2State`) in one byte or in fp32, paged or not.
 pub(super) static ADAMW: Form = Form {
     name: "adamw_8bit",
     lists: Some((Class::Foreach, &[("optimizer_update_8bit", 3, 2)])),
     update: Optimizer::init_bitsandbytes,
 };
 
+/// One moment (`Optimizer1State`). The host calls the same functions as for AdamW, whose pace was measured.
+pub(super) static LION: Form = Form {
+    name: ADAMW.name,
+    lists: Some((Class::Foreach, &[("optimizer_update_8bit", 2, 2)])),
+    update: ADAMW.update,
+};
+
+/// How an optimizer of the package keeps its moments.
+#[derive(Debug, Clone, Copy)]
+struct Moments {
+    /// Names of each moment and of its scales.
+    names: &'static [[&'static str; 2]],
+    /// True if the large ones have one byte.
+    bytes: bool,
+    /// True if the large ones are in managed memory.
+    paged: bool,
+}
+
+impl Moments {
+    /// Those of an optimizer; `None` if it is of another package.
+    const fn of(kind: setup::Optimizer) -> Option<Self> {
+        use setup::Optimizer as O;
+        const ADAMW: &[[&str; 2]] = &[["state1", "absmax1"], ["state2", "absmax2"]];
+        const LION: &[[&str; 2]] = &[["state1", "absmax1"]];
+        let (names, bytes, paged) = match kind {
+            O::Adamw8bit => (ADAMW, true, false),
+            O::PagedAdamw8bit => (ADAMW, true, true),
+            O::PagedAdamw => (ADAMW, false, true),
+            O::Lion => (LION, false, false),
+            O::Lion8bit => (LION, true, false),
+            O::PagedLion8bit => (LION, true, true),
+            O::PagedLion => (LION, false, true),
+            _ => return None,
+        };
+        Some(Self { names, bytes, paged })
+    }
+}
+
+/// Returns true for an optimizer of bitsandbytes.
+pub(crate) const fn is_bitsandbytes(kind: setup::Optimizer) -> bool {
+    Moments::of(kind).is_some()
+}
+
 impl Optimizer {
     /// Makes the states of parameters that have none; the update itself makes nothing.
     fn init_bitsandbytes(&mut self, t: &Tape) {
+        let Some(moments) = Moments::of(self.kind) else { return };
+        let is_trainers = self.is_trainers;
         for (p, states) in self.params.iter().zip(&mut self.states) {
             if states.0.is_empty() && p.grad().is_some() {
-                t.in_scope(t.scope_of(p), || self.bitsandbytes.init(t, self.kind, p, states));
+                t.in_scope(t.scope_of(p), || {
+                    // `Trainer.create_optimizer` has every table updated in 32 bits (`GlobalOptimManager`). A library's flat
+                    // parts are other parameters than the manager knows.
+                    let bytes = moments.bytes && !(is_trainers && t.is_table(p));
+                    self.bitsandbytes.init(t, Moments { bytes, ..moments }, p, states);
+                });
             }
         }
     }
 }
 
 impl SharedState {
-    /// `Optimizer2State.init_state`.
-    fn init(&mut self, t: &Tape, kind: setup::Optimizer, p: &Tensor, states: &mut States) {
-        let bytes = kind != setup::Optimizer::PagedAdamw && p.numel() >= MIN_8BIT;
+    /// `init_state` of `Optimizer1State` and `Optimizer2State`.
+    fn init(&mut self, t: &Tape, moments: Moments, p: &Tensor, states: &mut States) {
+        let bytes = moments.bytes && p.numel() >= MIN_8BIT;
         let dtype = if bytes { DType::U8 } else { DType::F32 };
         if bytes && self.maps.is_empty() {
-            self.maps = ["signed", "unsigned"].map(|_| table(t)).into();
+            self.maps = moments.names.iter().map(|_| table(t)).collect();
         }
-        let paged = kind != setup::Optimizer::Adamw8bit && p.numel() >= MIN_PAGED;
-        for name in ["state1", "state2"] {
+        let paged = moments.paged && p.numel() >= MIN_PAGED;
+        for [name, _] in moments.names {
             if paged {
                 self.paged += p.numel() * dtype.width();
             } else {
@@ -62,7 +112,7 @@ impl SharedState {
         }
         if bytes {
             let blocks = p.numel().div_ceil(BLOCK);
-            for name in ["absmax1", "absmax2"] {
+            for [_, name] in moments.names {
                 states.0.push(state(t, || t.empty([blocks], DType::F32, name)));
             }
         }
@@ -119,6 +169,18 @@ mod tests {
         let (bytes, paged) = first_update(setup::Optimizer::Adamw8bit, [1000, 1001]);
         assert_eq!(bytes, [1024, 1024, 1_001_000, 1_001_000, 15_644, 15_644]);
         assert_eq!(paged, 0);
+    }
+
+    #[test]
+    fn lion_has_one_moment() {
+        let (bytes, _) = first_update(setup::Optimizer::Lion8bit, [1000, 1001]);
+        assert_eq!(bytes, [1024, 1_001_000, 15_644]);
+        let (bytes, _) = first_update(setup::Optimizer::Lion, [1000, 1001]);
+        assert_eq!(bytes, [4_004_000]);
+        let (bytes, paged) = first_update(setup::Optimizer::PagedLion, [1000, 1001]);
+        assert_eq!((bytes.len(), paged), (0, 4_004_000));
+        let (bytes, paged) = first_update(setup::Optimizer::PagedLion8bit, [1000, 1001]);
+        assert_eq!((bytes, paged), (vec![1024, 15_644], 1_001_000));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod torchao;
 mod work;
 
 pub(crate) use adamw::{ADAMW, ADAMW_LOOP};
+pub(crate) use bitsandbytes::is_bitsandbytes;
 pub(crate) use clip::in_foreach_norm;
 pub use clip::{Norms, clip_grad_norm};
 pub use ema::Ema;
@@ -51,7 +52,7 @@ pub(crate) const fn moments(optimizer: setup::Optimizer) -> u64 {
     use setup::Optimizer as O;
     match optimizer {
         O::Sgd | O::Adafactor | O::AdafactorTorch => 0,
-        O::Sgdm | O::Muon | O::Adagrad | O::AdagradLoop => 1,
+        O::Sgdm | O::Muon | O::Adagrad | O::AdagradLoop | O::Lion | O::Lion8bit | O::PagedLion8bit | O::PagedLion => 1,
         O::Adamw
         | O::AdamwFused
         | O::AdamwLoop
@@ -241,6 +242,7 @@ impl Optimizer {
             O::AdagradLoop => &adagrad::FOR_LOOP,
             O::AdamwTorchao8bit | O::AdamwTorchao4bit | O::AdamwTorchaoFp8 => &torchao::ADAMW,
             O::Adamw8bit | O::PagedAdamw8bit | O::PagedAdamw => &bitsandbytes::ADAMW,
+            O::Lion | O::Lion8bit | O::PagedLion8bit | O::PagedLion => &bitsandbytes::LION,
         }
     }
 

@@ -52,6 +52,14 @@ choices! {
         PagedAdamw8bit = "paged_adamw_8bit",
         /// `bitsandbytes.optim.PagedAdamW32bit`: moments in fp32, large ones paged.
         PagedAdamw = "paged_adamw",
+        /// `bitsandbytes.optim.Lion`: one moment in fp32.
+        Lion = "lion" as "Lion (bitsandbytes)",
+        /// `bitsandbytes.optim.Lion8bit`: one moment in one byte, with a scale for each 256 of them.
+        Lion8bit = "lion_8bit" as "Lion 8-bit (bitsandbytes)",
+        /// `bitsandbytes.optim.PagedLion8bit`: one moment in one byte, paged where it is large.
+        PagedLion8bit = "paged_lion_8bit",
+        /// `bitsandbytes.optim.PagedLion32bit`: one moment in fp32, paged where it is large.
+        PagedLion = "paged_lion",
         /// `torch.optim.Muon` for the matrices of the blocks, `torch.optim.AdamW(foreach=True)` for everything else:
         /// embeddings, the head, vectors, and kernels of convolutions.
         Muon = "muon" as "Muon + AdamW (torch.optim)",
@@ -400,6 +408,10 @@ mod tests {
             "adamw_8bit",
             "paged_adamw_8bit",
             "paged_adamw",
+            "lion",
+            "lion_8bit",
+            "paged_lion_8bit",
+            "paged_lion",
         ]);
         follows_its_words::<Checkpointing>(&["none", "full", "vision", "language"]);
         follows_its_words::<Attention>(&["sdpa", "eager", "flash_attention_2"]);

@@ -46,14 +46,27 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 /// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let making = Making::of(model, setup);
-    let builder = Builder::new(tape, making.trained).by_name(by_name(setup));
     // TRL's trainers load the model from a folder; in one of several processes on the host, from where it is moved.
+    // Weights in 4 bits come by it always.
     let is_loaded = match setup.loading {
-        Loading::Usual => setup.trainer.loads_models(),
+        Loading::Usual => setup.trainer.loads_models() || setup.freeze == Freeze::Qlora,
         Loading::Loaded => true,
         Loading::Moved => false,
     };
     let is_loaded = is_loaded && !tape.is_in_launch();
+    // What is not kept in 4 bits comes in the type of the products; `prepare_model_for_kbit_training` widens it before adapters
+    // are made.
+    let is_widened = is_loaded && making.trained.frozen == DType::F32 && tape.recast().is_none();
+    let products = making.trained.nf4.filter(|_| is_widened);
+    let trained = products.map_or(making.trained, |products| Trained {
+        dtype: products,
+        frozen: products,
+        ..making.trained
+    });
+    if products.is_some() {
+        tape.set_recast(Some(DType::F32));
+    }
+    let builder = Builder::new(tape, trained).by_name(by_name(setup));
     if is_loaded {
         tape.hush_follower();
     }
@@ -65,6 +78,10 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
             None => load(tape, from, &builder.made()),
         }
         tape.resume_follower();
+    }
+    if products.is_some() {
+        builder.recast();
+        tape.set_recast(None);
     }
     match making.adapters.map(|adapters| builder.attach(&adapters)) {
         None | Some(Attached::Everywhere) => {}

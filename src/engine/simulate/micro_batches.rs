@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    const OPTIMIZERS: [Optimizer; 15] = [
+    const OPTIMIZERS: [Optimizer; 17] = [
         Optimizer::Adamw,
         Optimizer::AdamwFused,
         Optimizer::AdamwLoop,
@@ -215,6 +215,8 @@ mod tests {
         Optimizer::Adamw8bit,
         Optimizer::PagedAdamw8bit,
         Optimizer::PagedAdamw,
+        Optimizer::Lion8bit,
+        Optimizer::PagedLion,
         Optimizer::Muon,
         Optimizer::AdamwTorchao8bit,
         Optimizer::AdamwTorchao4bit,

@@ -34,6 +34,10 @@ OTHER_OPTIMIZERS = {
     "PagedAdamW8bit": "paged_adamw_8bit",
     "PagedAdamW": "paged_adamw",
     "PagedAdamW32bit": "paged_adamw",
+    "Lion8bit": "lion_8bit",
+    "PagedLion8bit": "paged_lion_8bit",
+    "PagedLion": "paged_lion",
+    "PagedLion32bit": "paged_lion",
 }
 
 

@@ -1,14 +1,14 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined|parts|shared_parts]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined|parts|shared_parts|bits]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
 TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
-models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. With `parts` the model is changed as tools change it: parts and parameters frozen by name, DoRA, NEFTune, smoothed labels, Muon; with `shared_parts` that on one of several. `run` measures each in a
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. With `parts` the model is changed as tools change it: parts and parameters frozen by name, DoRA, NEFTune, smoothed labels, Muon; with `shared_parts` that on one of several; with `bits` weights are in 4 bits and optimizers are those of bitsandbytes. `run` measures each in a
 process of its own, several at once: bytes do not depend on it.
 """
-import copy, glob, importlib, json, multiprocessing, os, sys, tempfile, time, traceback
+import copy, gc, glob, importlib, json, multiprocessing, os, shutil, sys, tempfile, time, traceback
 
 from drawn.common import R, V, ch, clip_vision, decoder, encoder, maybe, side, siglip_vision, some
 
@@ -288,6 +288,23 @@ def shared_parted(line):
     c.setdefault("clip", True)
     return line
 
+# bitsandbytes' optimizers.
+BITS = ["adamw_8bit", "adamw_8bit", "paged_adamw_8bit", "paged_adamw", "lion_8bit", "lion_8bit", "lion", "paged_lion", "paged_lion_8bit"]
+
+def bits(line):
+    """The same line with what bitsandbytes does: weights in 4 bits or not, and its optimizers, under a loop and under transformers' Trainer."""
+    c = line["case"]; t = c["model"]; text = t in TEXT
+    for key in ("rank", "lora_dropout"): c.pop(key, None)
+    is_trainers = maybe(.5)
+    if is_trainers: line = trained(line); c["ckpt"] = ch("none", "full")
+    c.update(optim=ch(*BITS), freeze="none")
+    if t in ("idefics3", "smolvlm"): c["precision"] = "bf16"  # which fail under autocast
+    elif maybe(.6) and t != "gpt2":  # whose projections are no linear layers
+        c.update(freeze="qlora", rank=ch(8, 16), lora_dropout=ch(0.0, .05), lora_targets=ch("all-linear", ["q_proj", "v_proj"] if t != "phi3" else ["qkv_proj"]), precision=ch("amp-bf16", "bf16") if text and not is_trainers else "amp-bf16")
+        if maybe(.4): c["optim"] = ch("adamw", "adamw_fused")
+    if c["ckpt"] == "full" and maybe(.3): c["reentrant"] = True
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -337,7 +354,14 @@ def maker(line):
         torch.set_default_dtype(measure.DT["fp32" if c["precision"].startswith("amp") else c["precision"]])
         with torch.device("cuda"):
             model = cls._from_config(cfg, attn_implementation=c["attn"]) if cls else auto.from_config(cfg, attn_implementation=c["attn"])
-        torch.set_default_dtype(torch.float32); model.train()
+        torch.set_default_dtype(torch.float32)
+        if c.get("freeze") == "qlora":
+            folder = tempfile.mkdtemp(); model.save_pretrained(folder)
+            del model; gc.collect(); torch.cuda.empty_cache()
+            quantised = transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)
+            model = (cls or auto).from_pretrained(folder, dtype=torch.bfloat16, attn_implementation=c["attn"], quantization_config=quantised, device_map={"": 0})
+            shutil.rmtree(folder)
+        model.train()
         return model, inp
     return build
 
@@ -379,9 +403,9 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined, "parts": parted, "shared_parts": shared_parted}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined, "parts": parted, "shared_parts": shared_parted, "bits": bits}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else PARTED if changed in (parted, shared_parted) else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else PARTED if changed in (parted, shared_parted, bits) else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
             for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
                 if sys.argv[5:] == ["trl"] and at % 2 == 0:

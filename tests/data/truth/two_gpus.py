@@ -12,7 +12,7 @@ Z3 = dict(stage=3, overlap_comm=True, contiguous_gradients=True, sub_group_size=
     stage3_max_live_parameters=1e9, stage3_max_reuse_distance=1e9, stage3_gather_16bit_weights_on_model_save=True)
 
 # Names in transformers of measure.py's optimizers, which fronts.py and trl_runs.py take too.
-OPTIMIZERS = dict(adamw_fused="adamw_torch_fused", adamw="adamw_torch", sgd="sgd", adafactor="adafactor", adagrad="adagrad", adamw_8bit="adamw_bnb_8bit", adamw8bit="adamw_bnb_8bit", paged_adamw_8bit="paged_adamw_8bit", paged_adamw="paged_adamw_32bit",
+OPTIMIZERS = dict(adamw_fused="adamw_torch_fused", adamw="adamw_torch", sgd="sgd", adafactor="adafactor", adagrad="adagrad", adamw_8bit="adamw_bnb_8bit", adamw8bit="adamw_bnb_8bit", paged_adamw_8bit="paged_adamw_8bit", paged_adamw="paged_adamw_32bit", lion="lion_32bit", lion_8bit="lion_8bit", paged_lion_8bit="paged_lion_8bit", paged_lion="paged_lion_32bit",
     adamw_torchao_8bit="adamw_torch_8bit", adamw_torchao_4bit="adamw_torch_4bit")
 
 def front(case):

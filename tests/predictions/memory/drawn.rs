@@ -60,6 +60,32 @@ impl Compared {
         ];
         Some(pairs.map(|(predicted, measured)| predicted.get() as f64 / measured as f64 - 1.0))
     }
+
+    /// A table of runs beside their predictions, under this text.
+    pub fn table(title: &str, text: &str, rows: &[Self]) -> String {
+        let errors: Vec<[f64; 2]> = rows.iter().filter_map(Self::errors).collect();
+        let within = |at: usize, limit: f64| errors.iter().filter(|error| error[at].abs() <= limit).count();
+        let mut out = format!(
+            "# {title}, against their prediction\n\n{text} Made by `cargo xtask table`.\n\n{} runs, {} predicted: of these the peak \
+             is within 0.1% in {} and within 0.3% in {}; reserved within 3% in {}.\n\n\
+             | case | peak GiB | peak | reserved |\n|---|---:|---:|---:|\n",
+            rows.len(),
+            errors.len(),
+            within(0, 0.001),
+            within(0, 0.003),
+            within(1, 0.03),
+        );
+        for row in rows {
+            let case = row.words();
+            let gib = row.row.peak_steady as f64 / (1_u64 << 30) as f64;
+            let errors = row.errors().map_or_else(
+                || "refused |".to_owned(),
+                |[peak, reserved]| format!("{:+.3}% | {:+.2}%", peak * 100.0, reserved * 100.0),
+            );
+            out += &format!("| {case} | {gib:.3} | {errors} |\n");
+        }
+        out
+    }
 }
 
 fn predict(row: &Row) -> Result<Report, String> {

@@ -1,5 +1,6 @@
 //! Memory of training steps, against measurements.
 
+mod bits;
 mod compiled;
 mod contributed;
 mod data_parallel;

@@ -1,13 +1,14 @@
 //! Steps of models that were changed as tools change them (parts and parameters frozen by name, DoRA, NEFTune, smoothed labels,
 //! Muon), drawn by chance over 22 families, against measurements on an H200.
 
-use std::fmt::Write as _;
-
 use vramscope_tests::{kept, ledger};
 
 use super::drawn::Compared;
 
 const FILE: &str = "data/truth/parts.jsonl.gz";
+const TEXT: &str = "Configurations of 22 families drawn by chance, with parts and parameters frozen by name, DoRA, NEFTune, smoothed labels \
+    and Muon, in a loop and under transformers' Trainer, each measured in a process of its own on an H200 (PyTorch 2.11, \
+    transformers 5.17, peft 0.21; `tests/data/truth/configurations.py`).";
 const TABLE: &str = "tests/data/parts_vs_predicted.md";
 
 #[test]
@@ -36,41 +37,6 @@ fn models_that_tools_changed_are_predicted() {
 #[test]
 fn the_kept_table_of_parts_is_todays() {
     let rows = Compared::all(FILE);
-    kept::hold(TABLE, &table(&rows));
+    kept::hold(TABLE, &Compared::table("Models as tools change them", TEXT, &rows));
     ledger::hold("parts", rows.iter().map(Compared::run));
-}
-
-fn table(rows: &[Compared]) -> String {
-    let mut out = String::from(
-        "# Models as tools change them, against their prediction\n\nConfigurations of 22 families drawn by chance, with parts and \
-         parameters frozen by name, DoRA, NEFTune, smoothed labels and Muon, in a loop and under transformers' Trainer, each measured \
-         in a process of its own on an H200 (PyTorch 2.11, transformers 5.17, peft 0.21; `tests/data/truth/configurations.py`). Made by \
-         `cargo xtask table`.\n\n",
-    );
-    let errors: Vec<[f64; 2]> = rows.iter().filter_map(Compared::errors).collect();
-    let within = |at: usize, limit: f64| errors.iter().filter(|error| error[at].abs() <= limit).count();
-    let _ = writeln!(
-        out,
-        "{} runs, {} predicted: of these the peak is within 0.1% in {} and within 0.3% in {}; reserved within 3% in {}.\n",
-        rows.len(),
-        errors.len(),
-        within(0, 0.001),
-        within(0, 0.003),
-        within(1, 0.03),
-    );
-    out += "| case | peak GiB | peak | reserved |\n|---|---:|---:|---:|\n";
-    for row in rows {
-        let case = row.words();
-        let gib = row.row.peak_steady as f64 / (1_u64 << 30) as f64;
-        let _ = match row.errors() {
-            Some([peak, reserved]) => writeln!(
-                out,
-                "| {case} | {gib:.3} | {:+.3}% | {:+.2}% |",
-                peak * 100.0,
-                reserved * 100.0
-            ),
-            None => writeln!(out, "| {case} | {gib:.3} | refused | |"),
-        };
-    }
-    out
 }

@@ -1,13 +1,13 @@
 //! Steps of 21 families of texts that came late (the oldest and the newest of transformers), with configurations drawn by chance,
 //! against measurements on an H200.
 
-use std::fmt::Write as _;
-
 use vramscope_tests::{kept, ledger};
 
 use super::drawn::Compared;
 
 const FILE: &str = "data/truth/text_families.jsonl.gz";
+const TEXT: &str = "Configurations of 21 families drawn by chance, one step of a loop each, measured in a process of its own on an H200 \
+    (PyTorch 2.11, transformers 5.17; `tests/data/truth/text_families.py`).";
 const TABLE: &str = "tests/data/text_families_vs_predicted.md";
 
 #[test]
@@ -30,40 +30,6 @@ fn families_of_texts_are_predicted() {
 #[test]
 fn the_kept_table_of_text_families_is_todays() {
     let rows = Compared::all(FILE);
-    kept::hold(TABLE, &table(&rows));
+    kept::hold(TABLE, &Compared::table("Families of texts", TEXT, &rows));
     ledger::hold("text_families", rows.iter().map(Compared::run));
-}
-
-fn table(rows: &[Compared]) -> String {
-    let mut out = String::from(
-        "# Families of texts, against their prediction\n\nConfigurations of 21 families drawn by chance, one step of a loop each, \
-         measured in a process of its own on an H200 (PyTorch 2.11, transformers 5.17; `tests/data/truth/text_families.py`). Made by \
-         `cargo xtask table`.\n\n",
-    );
-    let errors: Vec<[f64; 2]> = rows.iter().filter_map(Compared::errors).collect();
-    let within = |at: usize, limit: f64| errors.iter().filter(|error| error[at].abs() <= limit).count();
-    let _ = writeln!(
-        out,
-        "{} runs, {} predicted: of these the peak is within 0.1% in {} and within 0.3% in {}; reserved within 3% in {}.\n",
-        rows.len(),
-        errors.len(),
-        within(0, 0.001),
-        within(0, 0.003),
-        within(1, 0.03),
-    );
-    out += "| case | peak GiB | peak | reserved |\n|---|---:|---:|---:|\n";
-    for row in rows {
-        let case = row.words();
-        let gib = row.row.peak_steady as f64 / (1_u64 << 30) as f64;
-        let _ = match row.errors() {
-            Some([peak, reserved]) => writeln!(
-                out,
-                "| {case} | {gib:.3} | {:+.3}% | {:+.2}% |",
-                peak * 100.0,
-                reserved * 100.0
-            ),
-            None => writeln!(out, "| {case} | {gib:.3} | refused | |"),
-        };
-    }
-    out
 }

@@ -184,7 +184,9 @@ fn why(i18n: Words, key: &str, to: &str) -> String {
         ("ckpt", _) => t_string!(i18n, recommend.why_ckpt).to_string(),
         ("optim", "adamw_fused") => t_string!(i18n, recommend.why_fused).to_string(),
         ("optim", "adamw_8bit") => t_string!(i18n, recommend.why_8bit).to_string(),
-        ("optim", "paged_adamw" | "paged_adamw_8bit") => t_string!(i18n, recommend.why_paged).to_string(),
+        ("optim", "paged_adamw" | "paged_adamw_8bit" | "paged_lion" | "paged_lion_8bit") => {
+            t_string!(i18n, recommend.why_paged).to_string()
+        }
         ("optim", "adafactor" | "adafactor_torch") => t_string!(i18n, recommend.why_adafactor).to_string(),
         ("optim", _) => t_string!(i18n, recommend.why_optim).to_string(),
         ("precision", "bf16") => t_string!(i18n, recommend.why_bf16).to_string(),

@@ -141,7 +141,9 @@ fn why(key: &str, to: &str) -> &'static str {
         ("ckpt", _) => phrase!(recommend.why_ckpt),
         ("optim", "adamw_fused") => phrase!(recommend.why_fused),
         ("optim", "adamw_8bit") => phrase!(recommend.why_8bit),
-        ("optim", "paged_adamw" | "paged_adamw_8bit") => phrase!(recommend.why_paged),
+        ("optim", "paged_adamw" | "paged_adamw_8bit" | "paged_lion" | "paged_lion_8bit") => {
+            phrase!(recommend.why_paged)
+        }
         ("optim", "adafactor" | "adafactor_torch") => phrase!(recommend.why_adafactor),
         ("optim", _) => phrase!(recommend.why_optim),
         ("precision", "bf16") => phrase!(recommend.why_bf16),

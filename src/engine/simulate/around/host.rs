@@ -222,10 +222,15 @@ fn saved_states(run: &Run<'_>, trained: &Trained) -> Bytes {
     let width = match (run.setup.optim, run.setup.freeze, run.setup.lora_dtype) {
         (Optimizer::AdamwTorchao4bit, ..) => return Bytes::new(trained.largest / 2),
         (
-            Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit | Optimizer::AdamwTorchao8bit | Optimizer::AdamwTorchaoFp8,
+            Optimizer::Adamw8bit
+            | Optimizer::PagedAdamw8bit
+            | Optimizer::Lion8bit
+            | Optimizer::PagedLion8bit
+            | Optimizer::AdamwTorchao8bit
+            | Optimizer::AdamwTorchaoFp8,
             ..,
         ) => 1,
-        (Optimizer::PagedAdamw, ..) => 4,
+        (Optimizer::PagedAdamw | Optimizer::Lion | Optimizer::PagedLion, ..) => 4,
         (_, Freeze::Lora | Freeze::Qlora, AdapterType::Fp32) => DType::F32.width(),
         (_, Freeze::Lora | Freeze::Qlora, AdapterType::Bf16) => DType::Bf16.width(),
         _ => run.setup.precision.weights().width(),

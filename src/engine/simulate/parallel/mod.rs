@@ -31,6 +31,7 @@ use super::ways_out::with_ways_out;
 use fsdp::plan::Plan;
 
 use super::{SimulateError, check, played, unshared as why};
+use crate::optim::is_bitsandbytes;
 use crate::setup::{Freeze, Offload, Optimizer, Parallel, Precision, Strategy, TrainerKind, Zero};
 use crate::tape::{Gpu, Tape, Tensor};
 use crate::{Model, Report, Setup};
@@ -307,11 +308,7 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if strategy.shards_parameters() && setup.optim == Optimizer::Adafactor {
         return Err(why::fsdp_adafactor());
     }
-    let is_bitsandbytes = matches!(
-        setup.optim,
-        Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit | Optimizer::PagedAdamw
-    );
-    if strategy.shards_parameters() && is_bitsandbytes {
+    if strategy.shards_parameters() && is_bitsandbytes(setup.optim) {
         return Err(why::fsdp_bitsandbytes());
     }
     match setup.optim {

@@ -229,8 +229,12 @@ pub fn attend_within(t: &Tape, attn: Attention, segments: &Segments, call: &Segm
     let lengths = || t.empty([count], DType::I32, "lengths of segments");
     let lengths = (attn != Attention::FlashAttention2).then(lengths);
     let [q, k, v] = call.qkv;
-    // Operations are recorded one by one where query heads share keys, or where autocast converts some of the inputs.
-    let is_uniform = q.size(1) == k.size(1) && q.dtype() == v.dtype();
+    // Operations are recorded one by one where query heads share keys, or where autocast converts inputs: those of each segment
+    // are saved then, not the whole. Linear maps in 4 bits return the type of their input, which is fp32 after a norm.
+    let is_converted = t
+        .autocast_dtype()
+        .is_some_and(|low| call.qkv.iter().any(|x| x.dtype() != low));
+    let is_uniform = q.size(1) == k.size(1) && q.dtype() == v.dtype() && !is_converted;
     let (out, parts, weights) = match attn {
         Attention::FlashAttention2 => (flash(t, call.qkv, count), Vec::new(), Vec::new()),
         Attention::Sdpa if is_uniform => {
