@@ -190,14 +190,14 @@ mod tests {
     }
 
     /// A projection of 4096 by 4096: half a byte for each weight, a byte for 64 of them, four bytes for 256 of those,
-    /// and tables.
+    /// and tables, one of them for all weights.
     #[test]
     fn a_weight_takes_half_a_byte_and_its_scales() {
         let tape = Tape::new(Gpu::H200);
         let b = builder(&tape);
         let weight = Nf4::new(&b, [4096, 4096], DType::Bf16);
         let held: u64 = b.contents().iter().map(|x| x.numel() * x.dtype().width()).sum();
-        assert_eq!(held, 8_388_608 + 262_144 + 4096 + 64 + 1024 + 4);
+        assert_eq!(held, 8_388_608 + 262_144 + 4096 + 64 + 1024 + 4 + 1024);
         drop((weight, b));
     }
 

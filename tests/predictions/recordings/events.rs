@@ -14,13 +14,6 @@ use vramscope_engine::tape::Gpu;
 use vramscope_engine::{Case, Model};
 use vramscope_tests::events::{difference, frees_in_order, phases, sizes};
 
-/// Phases in which frees occur elsewhere, with the reason.
-const FREES: &[(&str, &str, &str)] = &[(
-    "qlora-qwen2-vl-2b-ampbf16-ckpt",
-    "backward",
-    "the first block of the tower that is computed again lets go of queries, keys and values earlier",
-)];
-
 /// Recordings in which random weights overflow in fp16, so that GradScaler skips the optimizer; later recordings state
 /// this themselves.
 const SKIPPED: &[&str] = &["blip2-2.7b-ampfp16-sdpa-ckpt-connector"];
@@ -113,12 +106,8 @@ fn compare(path: &Path) -> Vec<String> {
 
 fn check(name: &str, phase: &str, ours: &[i64], theirs: &[i64]) -> Option<String> {
     let (ours, theirs) = (frees_in_order(ours), frees_in_order(theirs));
-    let allocations = |sizes: &[i64]| -> Vec<i64> { sizes.iter().copied().filter(|size| *size > 0).collect() };
-    let explained =
-        FREES.iter().any(|(n, p, _)| (*n, *p) == (name, phase)) && allocations(&ours) == allocations(&theirs);
-    match (ours == theirs, explained) {
-        (true, false) | (false, true) => None,
-        (true, true) => Some(format!("{name} {phase}: no longer differs; take it off the list")),
-        (false, false) => difference(&ours, &theirs).map(|far| format!("{name} {phase}: {far}")),
+    if ours == theirs {
+        return None;
     }
+    difference(&ours, &theirs).map(|far| format!("{name} {phase}: {far}"))
 }
