@@ -303,6 +303,8 @@ pub enum NormKind {
     WideLayer,
     /// nanochat's RMS norm: in fp32, without parameters.
     WideRms,
+    /// The RMS norm of Gemma 3n and later.
+    Power,
 }
 
 /// A norm of one of several kinds.
@@ -319,6 +321,8 @@ pub enum Norm {
     WideLayer(Module),
     /// nanochat's RMS norm.
     WideRms(Module),
+    /// The RMS norm of Gemma 3n and later.
+    Power(PowerRmsNorm),
 }
 
 impl Norm {
@@ -331,6 +335,7 @@ impl Norm {
             NormKind::ShiftedLayer => Self::ShiftedLayer(ShiftedLayerNorm::new(b, name, width)),
             NormKind::WideLayer => Self::WideLayer(Self::bare(b, name)),
             NormKind::WideRms => Self::WideRms(Self::bare(b, name)),
+            NormKind::Power => Self::Power(PowerRmsNorm::new(b, name, width)),
         }
     }
 
@@ -347,6 +352,7 @@ impl Norm {
             Self::Layer(norm) => norm.call(t, x),
             Self::PlainLayer(norm) => norm.call(t, x),
             Self::ShiftedLayer(norm) => norm.call(t, x),
+            Self::Power(norm) => norm.call(t, x),
             Self::WideLayer(module) => module.call(t, || {
                 let normed = t.layer_norm(&t.to_dtype(x, DType::F32), None, None);
                 t.to_dtype(&normed, x.dtype())

@@ -140,6 +140,12 @@ pub(crate) struct LlamaModules {
     pub late_scale: LateScale,
     /// True if the last norm also comes before the blocks (nanochat).
     pub norm_first: bool,
+    /// Kind of the last norm, if it is not that of the blocks (Muse Glimmer).
+    pub last_norm: Option<NormKind>,
+    /// True if blocks that see all positions are handed no cosines and sines (Muse Glimmer).
+    pub tables_for_sliding: bool,
+    /// True if an RMS norm without a weight follows the token embedding, as a part of it (Muse Glimmer).
+    pub norms_embeddings: bool,
     /// Form of the block.
     pub block: LlamaBlock,
 }
@@ -167,6 +173,9 @@ impl LlamaModules {
         latent: None,
         late_scale: LateScale::Never,
         norm_first: false,
+        last_norm: None,
+        tables_for_sliding: false,
+        norms_embeddings: false,
         block: LlamaBlock {
             norm: NormKind::Rms(RmsScale::Weight),
             placement: NormPlacement::Before,

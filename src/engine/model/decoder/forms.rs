@@ -55,6 +55,8 @@ pub(crate) enum NormPlacement {
     After,
     /// Before and after each: names of those after, and the key that switches them off, if there is one.
     Around([&'static str; 2], Option<&'static str>),
+    /// Before and after each, under Gemma 2's names (Muse Glimmer).
+    Sandwich,
     /// One before both, which run side by side (Cohere).
     Shared,
 }

@@ -15,6 +15,8 @@ pub enum Logits {
     Capped,
     /// Logits once they are multiplied by a number.
     Scaled,
+    /// Logits once they are multiplied by a number and then soft-capped.
+    ScaledAndCapped,
     /// Logits in fp32.
     InF32,
 }
@@ -30,8 +32,14 @@ impl Logits {
         if scales { Self::Scaled } else { Self::AsTheyAre }
     }
 
-    fn of(self, t: &Tape, product: Tensor) -> Tensor {
+    /// Makes the logits of the head's product.
+    pub fn of(self, t: &Tape, product: Tensor) -> Tensor {
         match self {
+            Self::ScaledAndCapped => {
+                let scaled = t.scale(&product);
+                drop(product);
+                nn::soft_cap(t, scaled)
+            }
             Self::AsTheyAre => product,
             Self::Capped => nn::soft_cap(t, product),
             Self::Scaled => t.scale(&product),
@@ -51,7 +59,12 @@ pub fn head_for(b: &Builder, embedding: &Tensor, is_tied: bool) -> Linear {
 /// Logits and loss of the last hidden states; in a stage of a pipeline before the last, the hidden states for the next
 /// stage.
 pub fn logits_and_loss<'a>(t: &Tape, lm_head: impl Into<Option<&'a Linear>>, h: Tensor, batch: &Batch) -> Output {
-    let Some(lm_head) = lm_head.into() else {
+    logits_and_loss_in(t, lm_head.into(), h, batch, Logits::AsTheyAre)
+}
+
+/// The same with logits in the given form.
+pub fn logits_and_loss_in(t: &Tape, lm_head: Option<&Linear>, h: Tensor, batch: &Batch, form: Logits) -> Output {
+    let Some(lm_head) = lm_head else {
         return Output {
             loss: h,
             held: Vec::new(),
@@ -63,7 +76,7 @@ pub fn logits_and_loss<'a>(t: &Tape, lm_head: impl Into<Option<&'a Linear>>, h: 
             held: Vec::new(),
         });
     }
-    formed_logits_and_loss(t, lm_head, h, batch, Logits::AsTheyAre)
+    formed_logits_and_loss(t, lm_head, h, batch, form)
 }
 
 /// Logits of the last position (`logits_to_keep=1`), [batch, 1, vocab].

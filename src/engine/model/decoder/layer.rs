@@ -99,6 +99,13 @@ impl Layer {
                 let [attention, mlp] = after;
                 [None, attention, None, mlp]
             }
+            NormPlacement::Sandwich => [
+                "input_layernorm",
+                "post_attention_layernorm",
+                "pre_feedforward_layernorm",
+                "post_feedforward_layernorm",
+            ]
+            .map(norm),
             NormPlacement::Before | NormPlacement::BeforeAs(_) | NormPlacement::Around(..) => {
                 let names = match block.placement {
                     NormPlacement::BeforeAs(names) => names,

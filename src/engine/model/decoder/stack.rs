@@ -16,7 +16,9 @@ use crate::model::forward::Run;
 use crate::model::lazy::Blocks;
 use crate::model::parts::qwen_vl::MropePositions;
 use crate::model::parts::text::Returned;
-use crate::nn::{self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Numbered, Pattern, Rotary};
+use crate::nn::{
+    self, Builder, Embedding, KvCache, Linear, MropeLayout, Norm, Numbered, Pattern, PowerRmsNorm, Rotary,
+};
 use crate::setup::Attention;
 use crate::tape::{Mask, Tape, Tensor, where_graph_begins};
 
@@ -29,6 +31,8 @@ pub struct Decoder {
     embed_tokens: Option<Embedding>,
     /// Factor of the token embedding, in a family that keeps it as a buffer.
     embed_scale: Option<Tensor>,
+    /// Norm of the token embedding, in a family that has one.
+    embed_norm: Option<PowerRmsNorm>,
     layers: Vec<Numbered<dyn Block>>,
     /// Number of positions that each block sees; `None` if it sees all.
     windows: Vec<Option<u64>>,
@@ -53,6 +57,8 @@ pub struct Decoder {
     sliding_rotary: Option<Rotary>,
     /// Rotary embedding that is never called.
     _spare_rotary: Option<Rotary>,
+    /// True if blocks that see all positions are handed no cosines and sines.
+    tables_for_sliding: bool,
     /// True if cosines and sines stay in fp32.
     turns_by_f32: bool,
     /// True if embeddings are multiplied by a number.
@@ -98,7 +104,12 @@ impl Decoder {
             .clone()
             .map(|i| Numbered::new(b, "layers", i, || block(i)))
             .collect();
-        let norm = stage.is_last().then(|| Norm::new(b, "norm", c.hidden, c.norm));
+        let modules = match c.family.modules {
+            Modules::Llama(modules) => modules,
+            Modules::Gemma(_) => LlamaModules::LLAMA,
+        };
+        let last_norm = modules.last_norm.unwrap_or(c.norm);
+        let norm = stage.is_last().then(|| Norm::new(b, "norm", c.hidden, last_norm));
         let has_spare = matches!(
             c.family.modules,
             Modules::Llama(LlamaModules {
@@ -113,6 +124,7 @@ impl Decoder {
             scales_first: c.family.block().scales_stream && embed_scale.is_none() && !c.scales_late,
             embed_tokens,
             embed_scale,
+            embed_norm: modules.norms_embeddings.then(|| PowerRmsNorm::plain("embed_norm")),
             windows: c.windows[range.clone()].to_vec(),
             own_kinds: range.clone().map(|i| c.own.kind(i)).collect(),
             sparse: range.map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
@@ -129,6 +141,7 @@ impl Decoder {
             rotary,
             sliding_rotary,
             _spare_rotary: spare_rotary,
+            tables_for_sliding: modules.tables_for_sliding,
             turns_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
             late_scale: if c.scales_late {
                 c.family.late_scale()
@@ -219,14 +232,14 @@ impl Decoder {
         let turns = |rotary: &Rotary| rotary.call_in(t, dtype, &position_ids);
         let (cos, sin) = turns(&self.rotary);
         let of_sliding = self.sliding_rotary.as_ref().map(turns);
-        let shared = BlockContext {
+        let mut shared = BlockContext {
             attn: self.attention(run),
             mask,
             cos,
             sin,
             splits_last: false,
             cache,
-            position_ids: Some(position_ids),
+            position_ids: Some(position_ids.clone()),
         };
         let mut sliding = BlockContext {
             mask: sliding_mask,
@@ -235,6 +248,11 @@ impl Decoder {
         if let Some((cos, sin)) = of_sliding {
             sliding = BlockContext { cos, sin, ..sliding };
         }
+        if self.tables_for_sliding {
+            // Positions, which every block is handed, stand in for the tables that these are not.
+            (shared.cos, shared.sin) = (position_ids.clone(), position_ids.clone());
+        }
+        drop(position_ids);
         self.blocks(t, run, embeds, (shared, sliding), (0, |_: &Tape, _, h| h), None)
     }
 
@@ -244,7 +262,10 @@ impl Decoder {
             unreachable!("a stage without a table is given hidden states")
         };
         t.scope("embed_tokens", || {
-            let looked_up = table.forward(t, ids);
+            let mut looked_up = table.forward(t, ids);
+            if let Some(norm) = &self.embed_norm {
+                looked_up = norm.call(t, &looked_up);
+            }
             run.embedded(t, self.scaled(t, table, looked_up))
         })
     }

@@ -58,6 +58,7 @@ pub mod mistral3;
 pub mod mllama;
 pub mod modernbert_decoder;
 pub mod mpt;
+pub mod muse_glimmer;
 pub mod olmo_hybrid;
 pub mod openai_gpt;
 pub mod opt;
@@ -163,6 +164,7 @@ families! {
     paddleocr_vl::PaddleOcrVlConfig,
     video_llama_3::VideoLlama3Config,
     kimi_k25::KimiK25Config,
+    muse_glimmer::MuseGlimmerConfig,
     minicpmv4_6::MiniCpmV46Config,
     minimax_m3_vl::MiniMaxM3VlConfig,
     internvl::InternVlConfig,

@@ -7,7 +7,7 @@ use super::lfm2_decoder::Lfm2Decoder;
 use super::mixed_layers::MixedDecoder;
 use crate::dtype::DType;
 use crate::model::decoder::DecoderConfig;
-use crate::model::decoder::head::logits_and_loss;
+use crate::model::decoder::head::{Logits, logits_and_loss_in};
 use crate::model::decoder::text::Text;
 use crate::model::forward::{Batch, Output, Run};
 use crate::nn::{Builder, Linear};
@@ -59,6 +59,7 @@ impl LanguageModel for Lfm2Decoder {
 pub struct ImageText<T> {
     language_model: T,
     lm_head: Option<Linear>,
+    form: Logits,
 }
 
 /// Features of a batch's images, in the order of their tokens.
@@ -121,11 +122,13 @@ impl<T: Text> ImageText<T> {
         Self {
             language_model,
             lm_head,
+            form: Logits::AsTheyAre,
         }
     }
 
     pub fn next_logits(&self, t: &Tape, run: &Run, ids: &Tensor) -> Option<Tensor> {
-        Some(self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids))
+        let product = self.language_model.next_logits(t, run, self.lm_head.as_ref()?, ids);
+        Some(t.component("", Component::Head, || self.form.of(t, product)))
     }
 }
 
@@ -138,7 +141,13 @@ impl<T: LanguageModel> ImageText<T> {
         Self {
             language_model,
             lm_head,
+            form: Logits::AsTheyAre,
         }
+    }
+
+    /// Gives the logits another form.
+    pub fn forming(self, form: Logits) -> Self {
+        Self { form, ..self }
     }
 
     /// Runs a batch to the loss; `features` makes the features of its images from their pixels.
@@ -248,7 +257,7 @@ impl<T: LanguageModel> ImageText<T> {
             self.language_model.forward(t, run, embeds, batch.others.first())
         });
         drop((held, looked_up, mask, argument));
-        let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
+        let mut output = logits_and_loss_in(t, self.lm_head.as_ref(), h, batch, self.form);
         output.held.extend(shown);
         output
     }

@@ -64,3 +64,14 @@ pub fn ids_without_images(t: &Tape, ids: &Tensor, token_outside_vocab: bool) -> 
     drop((nn::ids(t, &[], "0"), mask));
     out
 }
+
+/// Token ids for the embedding, with 0 for images and videos, and the mask of both.
+pub fn ids_of_text(t: &Tape, ids: &Tensor) -> (Tensor, Tensor) {
+    let mask = {
+        let _masks = [(); 2].map(|()| t.compute(ids, DType::Bool, "token mask"));
+        t.compute(ids, DType::Bool, "bitwise_or")
+    };
+    let known = t.clone_of(ids);
+    drop(nn::ids(t, &[], "0"));
+    (known, mask)
+}

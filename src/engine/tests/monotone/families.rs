@@ -461,6 +461,11 @@ pub const FAMILIES: &[Family] = &[
             "vision_config": tower("video_llama_3_vision", w)})
     }),
     beside_text("kimi_k25", true, kimi_k25),
+    beside_text("muse_glimmer", true, |w| {
+        json!({"model_type": "muse_glimmer", "text_config": decoder("muse_glimmer_text", w),
+            "vision_config": tower("muse_glimmer_vision", w), "out_hidden_size": 4 * 64 * w,
+            "projector_hidden_size": 48 * w})
+    }),
     beside_text("ovis2_5", true, ovis2_5),
     beside_text("deepseek_vl_v2", true, |w| deepseek_vl_v2(false, w)),
     beside_text("deepseek_vl_v2 latent", true, |w| deepseek_vl_v2(true, w)),

@@ -2,12 +2,11 @@
 
 use super::config::KimiK25Config;
 use super::vision::Vision;
-use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::decoder::text::Text;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::image_text::{Features, ImageText};
-use crate::model::parts::image_tokens::placeholder_masks;
+use crate::model::parts::image_tokens::{ids_of_text, placeholder_masks};
 use crate::model::parts::qwen_vl::{Layout, QwenPatches, batch_of_patches, split_images};
 use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Component, Tape, Tensor};
@@ -78,17 +77,6 @@ impl<T: Text> KimiK25<T> {
         drop((merged, last));
         parts
     }
-}
-
-/// Token ids for the embedding, with 0 for images and videos, and the mask of both.
-fn ids_of_text(t: &Tape, ids: &Tensor) -> (Tensor, Tensor) {
-    let mask = {
-        let _masks = [(); 2].map(|()| t.compute(ids, DType::Bool, "token mask"));
-        t.compute(ids, DType::Bool, "bitwise_or")
-    };
-    let known = t.clone_of(ids);
-    drop(nn::ids(t, &[], "0"));
-    (known, mask)
 }
 
 impl<T: Text> Forward for KimiK25<T> {

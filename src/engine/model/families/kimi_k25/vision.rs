@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use super::config::KimiVisionConfig;
 use super::positions::Positions;
-use crate::model::config::Activation;
 use crate::model::forward::Run;
 use crate::model::parts::qwen_vl::{
-    Layout, Map, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionRotary, cu_seqlens_of_images, position_ids,
+    Layout, PlainMlp, Segments, VisionAttention, VisionBlock, VisionBlocks, VisionRotary, cu_seqlens_of_images,
+    position_ids,
 };
-use crate::nn::{self, Builder, LayerNorm, Linear, ids};
-use crate::tape::{Module, Tape, Tensor};
+use crate::nn::{Builder, LayerNorm, ids};
+use crate::tape::{Tape, Tensor};
 
 /// `Kimi_K25VisionModel`.
 pub struct Vision {
@@ -18,25 +18,8 @@ pub struct Vision {
     proj: [Tensor; 2],
     positions: Positions,
     rotary_emb: VisionRotary,
-    layers: VisionBlocks<LayerNorm, Mlp>,
+    layers: VisionBlocks<LayerNorm, PlainMlp>,
     final_layernorm: LayerNorm,
-}
-
-/// `Kimi_K25VisionMLP`.
-struct Mlp {
-    module: Module,
-    fc1: Linear,
-    fc2: Linear,
-    activation: Activation,
-}
-
-impl Map for Mlp {
-    fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
-        self.module.call(t, move || {
-            let h = nn::activate(t, self.activation, self.fc1.call(t, x));
-            self.fc2.call(t, &h)
-        })
-    }
 }
 
 impl Vision {
@@ -58,12 +41,7 @@ impl Vision {
                 norm1: LayerNorm::new(b, "norm1", c.width),
                 norm2: LayerNorm::new(b, "norm2", c.width),
                 attn: t.scope("attn", || VisionAttention::separate(b, c.width, p.heads)),
-                mlp: t.scope("mlp", || Mlp {
-                    module: b.module(),
-                    fc1: Linear::new(b, "fc1", c.width, c.intermediate, true),
-                    fc2: Linear::new(b, "fc2", c.intermediate, c.width, true),
-                    activation: c.activation,
-                }),
+                mlp: t.scope("mlp", || PlainMlp::new(b, [c.width, c.intermediate], c.activation)),
             }),
             final_layernorm: LayerNorm::new(b, "final_layernorm", c.width),
         };

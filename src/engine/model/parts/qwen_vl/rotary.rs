@@ -40,8 +40,12 @@ impl VisionRotary {
 
     /// Rows and columns [patches, 2] → cosines and sines, each [patches, head_dim] in fp32.
     pub fn call(&self, t: &Tape, position_ids: &Tensor) -> Positions {
-        self.module
-            .call(t, move || self.forward_in(t, position_ids, DType::F32))
+        self.call_in(t, position_ids, DType::F32)
+    }
+
+    /// The same in the given type.
+    pub fn call_in(&self, t: &Tape, position_ids: &Tensor, dtype: DType) -> Positions {
+        self.module.call(t, move || self.forward_in(t, position_ids, dtype))
     }
 
     /// Positions [patches, axes], of which the first two count → cosines and sines, each [patches, head_dim] in the given
