@@ -24,6 +24,7 @@ mod positions;
 mod quantised;
 mod reading;
 mod run;
+mod stops;
 mod takes;
 
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use super::config::ClassDefaults;
 use super::config::class_defaults::SizeLog;
 use super::config::section::Section;
 use super::families::{self, ModelConfig, model_types};
-use super::{ModelError, architectures};
+use super::{ModelError, architectures, stops};
 use crate::suggest::suggest;
 
 /// Reads a whole configuration by its `model_type`, and says which sizes it leaves to transformers' classes.
@@ -22,7 +22,8 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<(ModelConfig, ClassDef
 fn read_noting(object: &Map<String, Value>, log: &SizeLog) -> Result<ModelConfig, ModelError> {
     let named = Section::root(object, "Hugging Face", log).optional_text("model_type")?;
     let Some(known) = named.and_then(families::known) else {
-        return Err(unsupported(named));
+        let stopped = named.and_then(|name| stops::error(name, object));
+        return Err(stopped.unwrap_or_else(|| unsupported(named)));
     };
     if let Some(text) = families::known_text(object) {
         return text.read(&Section::root(object, text.model_type.name, log));
