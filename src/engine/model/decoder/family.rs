@@ -190,6 +190,7 @@ impl LlamaModules {
             scales_last: false,
             keeps_undropped: false,
             sub_norms: false,
+            gates: false,
         },
     };
 }

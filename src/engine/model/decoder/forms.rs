@@ -31,6 +31,8 @@ pub(crate) struct LlamaBlock {
     pub keeps_undropped: bool,
     /// True if what enters the last projections of attention and of the MLP passes norms (BitNet).
     pub sub_norms: bool,
+    /// True if a projection of its own gates what attention makes (HRM-Text).
+    pub gates: bool,
 }
 
 /// Multiplication of a decoder's embeddings by a number after its masks are made.

@@ -52,6 +52,8 @@ pub(crate) struct SelfAttention {
     place: QueryNorms,
     /// Norm of what enters the output projection (BitNet).
     sub_norm: Option<Norm>,
+    /// Gate of each element that attention makes (HRM-Text).
+    gate_proj: Option<Linear>,
     /// Rotation by positions, if there is one.
     rotation: Option<Rotation>,
     /// True if queries are then multiplied by a number that grows with their position (Ministral 3).
@@ -228,6 +230,7 @@ impl SelfAttention {
             norms: c.qk_norm.then(|| [norm(names[0], of_q), norm(names[1], of_k)]),
             place: block.query_norms,
             sub_norm: block.sub_norms.then(|| norm("attn_sub_norm", c.hidden)),
+            gate_proj: block.gates.then(|| Linear::adapted(b, "gate_proj", c.hidden, q, c.qkv_bias)),
             rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
             scales_queries: block.scales_queries,
             scales_keys: block.scales_keys,
@@ -261,7 +264,7 @@ impl Attend for SelfAttention {
                 _ => x,
             };
             let heads = |x: Tensor, which: Option<usize>| {
-                let mut split = t.view(&x, [batch, seq, x.last() / self.head_dim, self.head_dim]);
+                let mut split = heads_of(t, &x, self.head_dim);
                 if let Some(which) = which {
                     split = norm(which, QueryNorms::Heads, split);
                 }
@@ -281,6 +284,10 @@ impl Attend for SelfAttention {
                 k = self.scaled_keys(t, heads(self.k_proj.call(t, &x), Some(1)));
                 v = heads(self.v_proj.call(t, &x), None);
             }
+            let gate = self
+                .gate_proj
+                .as_ref()
+                .map(|gate| heads_of(t, &gate.call(t, &x), self.head_dim));
             q = norm(0, QueryNorms::SplitHeads, q);
             k = norm(1, QueryNorms::SplitHeads, k);
             if let Some(rotation) = self.rotation {
@@ -306,6 +313,10 @@ impl Attend for SelfAttention {
                 softmax: Some(DType::F32),
             };
             let (mut out, weights) = nn::attention(t, shared.attn, &call);
+            if let Some(gate) = &gate {
+                let opened = t.sigmoid(gate);
+                out = t.mul(&opened, &out);
+            }
             out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
             if let Some(norm) = &self.sub_norm {
                 out = norm.call(t, &out);
@@ -314,6 +325,11 @@ impl Attend for SelfAttention {
             (out, weights)
         })
     }
+}
+
+/// A projection [batch, seq, heads × width] as [batch, seq, heads, width].
+fn heads_of(t: &Tape, x: &Tensor, width: u64) -> Tensor {
+    t.view(x, [x.size(0), x.size(1), x.last() / width, width])
 }
 
 /// Names of the norms of queries and keys.

@@ -35,6 +35,7 @@ pub mod gpt2;
 pub mod gpt_neox;
 pub mod gpt_neox_japanese;
 pub mod granite4_vision;
+pub mod hrm_text;
 pub mod idefics;
 pub mod idefics2;
 pub mod idefics3;
@@ -232,6 +233,7 @@ families! {
     modernbert_decoder::ModernBertDecoderConfig,
     cpmant::CpmAntConfig,
     minimax::MiniMaxConfig,
+    hrm_text::HrmTextConfig,
     zamba2::Zamba2Config,
     jetmoe::JetMoeConfig,
     prophetnet::ProphetNetConfig,
