@@ -52,6 +52,8 @@ pub(crate) enum ChosenWeights {
     NormalisedWide,
     /// Scores of experts that are chosen among the best groups of them (DeepSeek).
     Grouped(GroupKeys),
+    /// The same with sigmoids that are corrected in fp32, and chosen among all unless there are groups (A.X-K2).
+    MaybeGrouped,
     /// Softmax in fp32 times a number, chosen as `topk_method` says (DeepSeek-V2).
     ByMethod,
     /// Softmax in fp32, chosen with a correction (ERNIE 4.5).

@@ -42,6 +42,11 @@ pub(super) enum RouterKind {
         is_normalised: bool,
         scores: GroupScores,
     },
+    /// Sigmoids in fp32 with a correction in fp32, chosen among all, or among this many of that many groups.
+    MaybeGrouped {
+        groups: Option<[u64; 2]>,
+        is_normalised: bool,
+    },
     /// Softmax in fp32 times a number, chosen among all, or among this many of that many groups.
     Scaled(Option<[u64; 2]>),
     /// Softmax in fp32, chosen with a correction.
@@ -199,6 +204,10 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
         ChosenWeights::MaybeNormalised(default) => softmax(s.flag("norm_topk_prob", default)?, true),
         ChosenWeights::Normalised => softmax(true, true),
         ChosenWeights::NormalisedWide => softmax(true, false),
+        ChosenWeights::MaybeGrouped => RouterKind::MaybeGrouped {
+            groups: some_groups(s, experts)?,
+            is_normalised: s.flag("norm_topk_prob", true)?,
+        },
         ChosenWeights::ByMethod => RouterKind::Scaled(limits_of_method(s, experts)?),
         ChosenWeights::Corrected => RouterKind::Corrected,
         ChosenWeights::OfChosen => RouterKind::OfChosen,
@@ -231,6 +240,19 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
             }
         }
     })
+}
+
+/// Reads how many groups of how many experts are chosen among, if there are groups.
+fn some_groups(s: &Section, experts: u64) -> Result<Option<[u64; 2]>, ModelError> {
+    let Some(groups) = s.optional_size("n_group", experts)? else {
+        s.only("topk_group", "null without n_group", |v| v.is_null())?;
+        return Ok(None);
+    };
+    s.required("topk_group", "a number beside n_group")?;
+    if s.divide(("n_routed_experts", experts), ("n_group", groups))? < 2 {
+        return Err(s.wrong("n_group", &groups.into(), "groups of two experts or more"));
+    }
+    Ok(Some([s.size_or("topk_group", 1, groups)?, groups]))
 }
 
 /// Reads how many groups of how many `topk_method` chooses among, if it does.

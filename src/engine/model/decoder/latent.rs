@@ -6,6 +6,7 @@ use super::config::DecoderConfig;
 use super::latent_config::{LatentConfig, LatentRotation};
 use super::layer::{Attend, Layer, scaled_by_position};
 use super::mlp::Mlp;
+use super::own_sizes::OwnSizes;
 use super::sparse::SparseMlp;
 use crate::dtype::DType;
 use crate::nn::{self, AttentionCall, Builder, Linear, RmsNorm};
@@ -39,6 +40,8 @@ pub(crate) struct LatentAttention {
     pub(super) dropout: f64,
     /// True if queries are multiplied by a number that grows with their position (Mistral 4).
     scales_queries: bool,
+    /// True if queries and the latent are multiplied by numbers (LongCat-Flash).
+    scales_latents: bool,
 }
 
 /// Projection of the queries.
@@ -51,6 +54,12 @@ pub(super) enum Queries {
         q_a_layernorm: RmsNorm,
         q_b_proj: Linear,
     },
+    /// The same, where the last map also takes the latent before its norm, and makes gates too (A.X-K2).
+    Gated {
+        q_a_proj: Linear,
+        q_a_layernorm: RmsNorm,
+        q_gate_proj: Linear,
+    },
 }
 
 impl Queries {
@@ -59,17 +68,27 @@ impl Queries {
         let Some(rank) = latent.q_rank else {
             return Self::Whole(Linear::adapted(b, "q_proj", c.hidden, width, false));
         };
-        Self::Latent {
-            q_a_proj: Linear::new(b, "q_a_proj", c.hidden, rank, c.qkv_bias),
-            q_a_layernorm: RmsNorm::new(b, "q_a_layernorm", rank),
-            q_b_proj: Linear::new(b, "q_b_proj", rank, width, false),
+        let q_a_proj = Linear::new(b, "q_a_proj", c.hidden, rank, c.qkv_bias);
+        let q_a_layernorm = RmsNorm::new(b, "q_a_layernorm", rank);
+        match c.own.gate_rank() {
+            None => Self::Latent {
+                q_a_proj,
+                q_a_layernorm,
+                q_b_proj: Linear::new(b, "q_b_proj", rank, width, false),
+            },
+            Some(_) => Self::Gated {
+                q_a_proj,
+                q_a_layernorm,
+                q_gate_proj: Linear::new(b, "q_gate_proj", 2 * rank, width + c.heads * latent.values, false),
+            },
         }
     }
 
-    /// Queries, and their latent after its norm, if they have one.
-    pub(super) fn forward(&self, t: &Tape, x: &Tensor) -> (Tensor, Option<Tensor>) {
+    /// Queries, and gates beside those of each head if they have some; and the latent after its norm and before it, as far as
+    /// the caller's variables hold them.
+    pub(super) fn forward(&self, t: &Tape, x: &Tensor) -> (Tensor, [Option<Tensor>; 2]) {
         match self {
-            Self::Whole(q_proj) => (q_proj.call(t, x), None),
+            Self::Whole(q_proj) => (q_proj.call(t, x), [None, None]),
             Self::Latent {
                 q_a_proj,
                 q_a_layernorm,
@@ -78,7 +97,17 @@ impl Queries {
                 let latent = q_a_proj.call(t, x);
                 let normed = q_a_layernorm.call(t, &latent);
                 drop(latent);
-                (q_b_proj.call(t, &normed), Some(normed))
+                (q_b_proj.call(t, &normed), [Some(normed), None])
+            }
+            Self::Gated {
+                q_a_proj,
+                q_a_layernorm,
+                q_gate_proj,
+            } => {
+                let latent = q_a_proj.call(t, x);
+                let normed = q_a_layernorm.call(t, &latent);
+                let made = q_gate_proj.call(t, &t.cat(&[&normed, &latent], 2));
+                (made, [Some(normed), Some(latent)])
             }
         }
     }
@@ -102,6 +131,7 @@ impl LatentAttention {
             heads: c.heads,
             dropout: c.attention_dropout,
             scales_queries: c.family.block().scales_queries,
+            scales_latents: matches!(c.own, OwnSizes::Shortcut { .. }),
         }
     }
 
@@ -150,13 +180,18 @@ impl Attend for LatentAttention {
             let (q, _) = self.queries.forward(t, &x);
             let q = t.view(&q, [batch, seq, self.heads, latent.width()]);
             let q = t.transpose(&q, 1, 2);
-            let of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
+            let mut of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
             let compressed = self.kv_a_proj_with_mqa.call(t, &x);
             let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.turned]);
             let mut kv = self.kv_a_layernorm.call(t, &of_kv[0]);
+            if self.scales_latents {
+                of_q = of_q.iter().map(|part| t.scale(part)).collect();
+                kv = t.scale(&kv);
+            }
             kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
             let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
             let [turned_q, mut turned_k] = self.turn(t, [&of_q[1], &k], shared);
+            of_q.truncate(1);
             if let Some(cache) = &shared.cache {
                 (kv, turned_k) = cache.update(t, &kv, &turned_k);
             }

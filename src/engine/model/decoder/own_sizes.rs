@@ -26,6 +26,15 @@ pub(crate) enum OwnSizes {
     Indexers(Indexers),
     /// Indexers, and streams of the residual that blocks mix (HY-4).
     Streams(Indexers, u64),
+    /// Experts that pass tokens on as they are, and elements inside the MLPs beside experts (LongCat-Flash).
+    Shortcut {
+        /// Experts that pass tokens on.
+        zero_experts: u64,
+        /// Elements inside an MLP.
+        intermediate: u64,
+    },
+    /// Indexers, and the rank of the gates of norms, beside gates of attention (A.X-K2).
+    GatedNorms(Indexers, u64),
 }
 
 /// Indexers of a decoder's blocks.
@@ -70,7 +79,7 @@ impl OwnSizes {
     pub fn kind(&self, index: usize) -> u64 {
         match self {
             Self::Laguna { heads, .. } => heads[index],
-            Self::Usual | Self::ValueHeads(_) | Self::KeptKeys(_) | Self::Indexers(_) | Self::Streams(..) => 0,
+            _ => 0,
         }
     }
 
@@ -82,7 +91,15 @@ impl OwnSizes {
     /// Indexers of the blocks, if they have some.
     pub fn indexers(&self) -> Option<&Indexers> {
         match self {
-            Self::Indexers(indexers) | Self::Streams(indexers, _) => Some(indexers),
+            Self::Indexers(indexers) | Self::Streams(indexers, _) | Self::GatedNorms(indexers, _) => Some(indexers),
+            _ => None,
+        }
+    }
+
+    /// Rank of the gates of norms, if they have some.
+    pub fn gate_rank(&self) -> Option<u64> {
+        match self {
+            Self::GatedNorms(_, rank) => Some(*rank),
             _ => None,
         }
     }

@@ -54,6 +54,7 @@ impl Router {
                 };
                 dtype.map(|dtype| b.buffer(name, [e.sizes.experts], dtype))
             }
+            RouterKind::MaybeGrouped { .. } => Some(b.buffer(name, [e.sizes.experts], DType::F32)),
             RouterKind::Corrected => Some(b.tape().scope("moe_statics", || {
                 b.frozen_weight_of(name, [1, e.sizes.experts], DType::F32)
             })),
@@ -81,7 +82,7 @@ impl Router {
 
     /// Returns true if experts are chosen among the best groups of them.
     pub fn is_grouped(&self) -> bool {
-        matches!(self.kind, RouterKind::Grouped { .. })
+        matches!(self.kind, RouterKind::Grouped { .. } | RouterKind::MaybeGrouped { .. })
     }
 
     /// Tokens [.., hidden] → logits [n, experts], and weights and indices of the chosen experts, [n, chosen].
@@ -104,6 +105,9 @@ impl Router {
                     },
                     correction,
                 ) => self.grouped(t, x, weight, correction.as_ref(), [groups, kept], is_normalised),
+                (RouterKind::MaybeGrouped { groups, is_normalised }, Some(correction)) => {
+                    self.maybe_grouped(t, x, weight, correction, groups, is_normalised)
+                }
                 (RouterKind::Scaled(limits), _) => self.scaled(t, x, weight, limits),
                 (RouterKind::OfChosen, bias) => {
                     let logits = t.linear(x, weight.get(t), bias.as_ref());
@@ -118,7 +122,7 @@ impl Router {
                 (RouterKind::Sigmoids(form), Some(correction)) => self.sigmoids(t, x, weight, (correction, form)),
                 (RouterKind::NormalisedProduct, _) => unreachable!("such a router has a map"),
                 (RouterKind::OfBlock, _) => unreachable!("such a block has a router of its own"),
-                (RouterKind::Corrected | RouterKind::Sigmoids(_), None) => {
+                (RouterKind::Corrected | RouterKind::Sigmoids(_) | RouterKind::MaybeGrouped { .. }, None) => {
                     unreachable!("such a router has a correction")
                 }
             }
@@ -283,6 +287,44 @@ impl Router {
         }
         let weights = t.scale(&weights);
         drop((choice, of_groups, masks));
+        [logits, weights, indices]
+    }
+
+    /// `AXK2TopkRouter.forward`.
+    fn maybe_grouped(
+        &self,
+        t: &Tape,
+        x: &Tensor,
+        weight: &Active<'_>,
+        correction: &Tensor,
+        groups: Option<[u64; 2]>,
+        is_normalised: bool,
+    ) -> [Tensor; 3] {
+        let (n, logits) = wide_logits(t, x, weight);
+        let scores = t.sigmoid(&logits);
+        let mut choice = t.add(&scores, correction);
+        if let Some([kept, groups]) = groups {
+            choice = {
+                let of_groups = {
+                    let [best, places] = t.topk(&t.view(&choice, [n, groups, choice.last() / groups]), 2);
+                    drop(places);
+                    t.sum_dim(&best, 2)
+                };
+                let [_, _places] = t.topk(&of_groups, kept);
+                within_groups(t, &choice, &of_groups).0
+            };
+        }
+        let [values, indices] = t.topk(&choice, self.chosen);
+        drop(values);
+        let mut weights = t.gather_last(&scores, &indices);
+        let mut _denominator = None;
+        if is_normalised {
+            let shifted = t.shift(&t.sum_last(&weights));
+            weights = t.div_(weights, &shifted);
+            _denominator = Some(shifted);
+        }
+        let weights = t.scale(&weights);
+        drop(choice);
         [logits, weights, indices]
     }
 

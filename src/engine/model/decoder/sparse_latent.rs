@@ -111,9 +111,15 @@ impl SparseAttention {
             let [batch, seq] = [x.size(0), x.size(1)];
             let latent = &of.latent;
             let gate = self.gate.as_ref().map(|gate| gate.gate_proj.call(t, &x));
-            let (q, of_queries) = of.queries.forward(t, &x);
-            let q = t.view(&q, [batch, seq, of.heads, latent.width()]);
-            let q = t.transpose(&q, 1, 2);
+            let (q, [of_queries, _before_norm]) = of.queries.forward(t, &x);
+            let mut q = t.view(&q, [batch, seq, of.heads, q.last() / of.heads]);
+            let mut fused_gate = None;
+            if q.last() > latent.width() {
+                let parts = t.split(&q, 3, &[latent.width(), latent.values]);
+                fused_gate = Some(t.reshape(&parts[1], [batch, seq, of.heads * latent.values]));
+                q = parts[0].clone();
+            }
+            q = t.transpose(&q, 1, 2);
             let of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
             let compressed = of.kv_a_proj_with_mqa.call(t, &x);
             let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.turned]);
@@ -142,6 +148,15 @@ impl SparseAttention {
                 out = t.mul(&out, &opened);
             }
             out = t.contiguous(&t.reshape(&out, [batch, seq, of.heads * latent.values]));
+            if let Some(gate) = &fused_gate {
+                let opened = {
+                    let wide = t.to_dtype(gate, DType::F32);
+                    t.sigmoid(&wide)
+                };
+                let wide = t.mul(&out, &opened);
+                drop(opened);
+                out = t.to_dtype(&wide, out.dtype());
+            }
             out = of.o_proj.call(t, &out);
             (out, weights, self.returns_choice.then_some(choice))
         })

@@ -5,6 +5,7 @@ pub(crate) mod apertus;
 pub(crate) mod arcee;
 pub(crate) mod aria_text;
 pub(crate) mod axk1;
+pub(crate) mod axk2;
 pub(crate) mod bitnet;
 pub(crate) mod cohere;
 pub(crate) mod cohere2;
@@ -194,6 +195,7 @@ decoders! {
     deepseek_v32 with SparseLatentLayer,
     glm_moe_dsa with SparseLatentLayer,
     hy_v4 with Layer,
+    axk2 with Layer,
     doge with Layer,
     aria_text with ExpertLayer,
 }

@@ -63,12 +63,16 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
 
 /// Refuses what the class does not build.
 pub(crate) fn check(s: &Section) -> Result<(), ModelError> {
+    not_null(s, &["n_group", "topk_group"])?;
+    check_sparse(s)
+}
+
+/// Refuses what the class does not build, but for groups of experts.
+pub(crate) fn check_sparse(s: &Section) -> Result<(), ModelError> {
     not_null(
         s,
         &[
             "num_experts_per_tok",
-            "n_group",
-            "topk_group",
             "first_k_dense_replace",
             "n_shared_experts",
             "q_lora_rank",
