@@ -105,6 +105,8 @@ pub enum RmsScale {
     WeightFirst,
     /// One and the weight, in fp32 (Gemma).
     OnePlusWeight,
+    /// The weight in fp32, before the values are back in their own type (Moshi).
+    WideWeight,
 }
 
 /// transformers' RMS norms, operation by operation in fp32.
@@ -120,6 +122,16 @@ impl RmsNorm {
     /// Makes a norm with a weight of `width`.
     pub fn new(b: &Builder, name: &'static str, width: u64) -> Self {
         Self::scaled(b, name, width, RmsScale::Weight)
+    }
+
+    /// Makes a norm with a weight of `width` as the module under construction, an element of a list.
+    pub fn of_list(b: &Builder, width: u64) -> Self {
+        Self {
+            module: b.module(),
+            weight: b.weight("weight", [width]),
+            scale: RmsScale::Weight,
+            liger: None,
+        }
     }
 
     /// Makes a norm with a weight of `width`, applied as `scale` says.
@@ -144,8 +156,9 @@ impl RmsNorm {
                 t.mean_last(&squares)
             };
             let shifted = t.shift(&variance);
-            // All but Gemma's forward name the variance, which therefore lives until the call returns.
-            let _variance = (self.scale != RmsScale::OnePlusWeight).then_some(variance);
+            // All but Gemma's and Moshi's forward name the variance, which therefore lives until the call returns.
+            let names = !matches!(self.scale, RmsScale::OnePlusWeight | RmsScale::WideWeight);
+            let _variance = names.then_some(variance);
             let inverse = t.rsqrt(&shifted);
             drop(shifted);
             let normed = t.mul(&h, &inverse);
@@ -159,8 +172,11 @@ impl RmsNorm {
                     let scaled = t.mul(&self.weight, &normed);
                     t.to_dtype(&scaled, x.dtype())
                 }
-                RmsScale::OnePlusWeight => {
-                    let factor = t.shift(&t.to_dtype(&self.weight, DType::F32));
+                RmsScale::OnePlusWeight | RmsScale::WideWeight => {
+                    let mut factor = t.to_dtype(&self.weight, DType::F32);
+                    if self.scale == RmsScale::OnePlusWeight {
+                        factor = t.shift(&factor);
+                    }
                     let scaled = t.mul(&normed, &factor);
                     drop((factor, normed));
                     t.to_dtype(&scaled, x.dtype())

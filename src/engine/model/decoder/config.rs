@@ -103,7 +103,7 @@ impl DecoderConfig {
         d: &DecoderDefaults,
     ) -> Result<Self, ModelError> {
         let hidden = s.size("hidden_size", d.hidden, limits::WIDTH)?;
-        let layers = s.size("num_hidden_layers", d.layers, limits::LAYERS)?;
+        let layers = s.size(family.layers_key(), d.layers, limits::LAYERS)?;
         let heads = s.size("num_attention_heads", d.heads, limits::HEADS)?;
         let vocab = s.size("vocab_size", d.vocab, limits::VOCAB)?;
         let latent = family.latent().map(|keys| LatentConfig::read(s, keys, [hidden, heads]));

@@ -120,6 +120,8 @@ pub(crate) struct LlamaModules {
     pub embed_scale_key: Option<(&'static str, bool)>,
     /// True if the MLP's activation is that of its code, whatever the file says (MiniMax-M3).
     pub has_own_activation: bool,
+    /// Key of the number of blocks.
+    pub layers_key: &'static str,
     /// Key of the elements inside the MLP.
     pub intermediate_key: &'static str,
     /// True if transformers refuses FlashAttention for it.
@@ -163,6 +165,7 @@ impl LlamaModules {
         head_bias_key: None,
         embed_scale_key: None,
         has_own_activation: false,
+        layers_key: "num_hidden_layers",
         intermediate_key: "intermediate_size",
         refuses_flash: false,
         always_masks: false,
@@ -308,6 +311,14 @@ impl DecoderFamily {
                     ..
                 })
             )
+    }
+
+    /// Key of the number of blocks.
+    pub(crate) const fn layers_key(&self) -> &'static str {
+        match &self.modules {
+            Modules::Llama(modules) => modules.layers_key,
+            Modules::Gemma(_) => LlamaModules::LLAMA.layers_key,
+        }
     }
 
     /// Key of the elements inside the MLP.

@@ -230,7 +230,9 @@ impl SelfAttention {
             norms: c.qk_norm.then(|| [norm(names[0], of_q), norm(names[1], of_k)]),
             place: block.query_norms,
             sub_norm: block.sub_norms.then(|| norm("attn_sub_norm", c.hidden)),
-            gate_proj: block.gates.then(|| Linear::adapted(b, "gate_proj", c.hidden, q, c.qkv_bias)),
+            gate_proj: block
+                .gates
+                .then(|| Linear::adapted(b, "gate_proj", c.hidden, q, c.qkv_bias)),
             rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
             scales_queries: block.scales_queries,
             scales_keys: block.scales_keys,

@@ -106,6 +106,23 @@ impl Tape {
         })
     }
 
+    /// `x.index_add_(0, index, values)`: rows of `x` at the index get the values too, with no new memory. Backward is that
+    /// of [`Tape::index_add`], beside the gradient of `x`.
+    pub fn index_add_(&self, x: Tensor, index: &Tensor, values: &Tensor) -> Tensor {
+        self.fits(x.last() == values.last(), "index_add_", &x, values);
+        let mut rec = self.record("IndexAddBackward0", &[&x, values]);
+        rec.save(self, index);
+        rec.save(self, values);
+        let out = x.detach();
+        drop(x);
+        rec.finish(self, out, |t, bw| {
+            let shape = *bw.saved[1].shape();
+            let whole = bw.want(0, || bw.grad().clone());
+            let rows = bw.want(1, || t.empty(shape, bw.grad().dtype(), "index_select"));
+            smallvec![whole, rows]
+        })
+    }
+
     /// `x.index_copy_(0, index, values)` for an `x` without a gradient, whose rows at the index become the values: no new
     /// memory. Backward is that of [`Tape::index_add`].
     pub fn index_copy(&self, x: Tensor, index: &Tensor, values: &Tensor) -> Tensor {

@@ -55,12 +55,15 @@ impl Tape {
         self.ran_as(mark, (name, class), x.dtype(), [bytes_of(x), bytes_of(out)], extents);
     }
 
-    /// `x.sum(dims)` of booleans, outside the graph: they are widened to int64 first.
+    /// `x.sum(dims)` of booleans or int64, outside the graph: booleans are widened to int64 first.
     pub fn count(&self, x: &Tensor, dims: &[usize]) -> Tensor {
         let reduced: Vec<bool> = (0..x.dim()).map(|i| dims.contains(&i)).collect();
         let kept: Vec<u64> = (0..x.dim()).filter(|i| !reduced[*i]).map(|i| x.size(i)).collect();
         let out = self.empty(&kept[..], DType::I64, "count");
-        let wide = self.to_dtype_raw(x, DType::I64);
+        let wide = match x.dtype() {
+            DType::I64 => x.clone(),
+            _ => self.to_dtype_raw(x, DType::I64),
+        };
         self.reduce_scratch(&wide, &reduced);
         drop(wide);
         out

@@ -49,6 +49,7 @@ pub(crate) mod iquestcoder;
 pub(crate) mod jais2;
 pub(crate) mod laguna;
 pub(crate) mod llama;
+pub(crate) mod longcat_flash;
 pub(crate) mod mellum;
 pub(crate) mod mimo_v2_flash;
 pub(crate) mod minicpm3;
@@ -196,6 +197,7 @@ decoders! {
     glm_moe_dsa with SparseLatentLayer,
     hy_v4 with Layer,
     axk2 with Layer,
+    longcat_flash with Layer,
     doge with Layer,
     aria_text with ExpertLayer,
 }
