@@ -58,6 +58,7 @@ pub mod minimax_m3_vl;
 pub mod mistral3;
 pub mod mllama;
 pub mod modernbert_decoder;
+pub mod moshi;
 pub mod mpt;
 pub mod muse_glimmer;
 pub mod olmo_hybrid;
@@ -234,6 +235,7 @@ families! {
     cpmant::CpmAntConfig,
     minimax::MiniMaxConfig,
     hrm_text::HrmTextConfig,
+    moshi::MoshiConfig,
     zamba2::Zamba2Config,
     jetmoe::JetMoeConfig,
     prophetnet::ProphetNetConfig,
