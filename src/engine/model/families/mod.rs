@@ -70,6 +70,7 @@ pub mod paddleocr_vl;
 pub mod paligemma;
 pub mod persimmon;
 pub mod phi;
+pub mod phi4_multimodal;
 pub mod pix2struct;
 pub mod pp_formulanet;
 pub mod prophetnet;
@@ -236,6 +237,7 @@ families! {
     minimax::MiniMaxConfig,
     hrm_text::HrmTextConfig,
     moshi::MoshiConfig,
+    phi4_multimodal::Phi4MultimodalConfig,
     zamba2::Zamba2Config,
     jetmoe::JetMoeConfig,
     prophetnet::ProphetNetConfig,
