@@ -91,6 +91,7 @@ pub mod vipllava;
 pub mod vit;
 pub mod xglm;
 pub mod xlm;
+pub mod zamba;
 pub mod zamba2;
 
 use std::any::Any;
@@ -239,6 +240,7 @@ families! {
     moshi::MoshiConfig,
     phi4_multimodal::Phi4MultimodalConfig,
     zamba2::Zamba2Config,
+    zamba::ZambaConfig,
     jetmoe::JetMoeConfig,
     prophetnet::ProphetNetConfig,
     bart::BartConfig,

@@ -7,6 +7,7 @@ mod scan;
 
 pub use config::{Kind, MambaConfig};
 pub(crate) use mixer::Mixer;
+pub(super) use scan::{ScanCall, selective_scan};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};

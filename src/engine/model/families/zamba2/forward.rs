@@ -12,21 +12,24 @@ use crate::model::parts::text::run_blocks;
 use crate::nn::{self, Builder, Embedding, Numbered, Pattern, RmsNorm, Rotary};
 use crate::tape::{Component, Tape, Tensor};
 
-/// `Zamba2Model`.
-pub struct Zamba2 {
-    embed_tokens: Embedding,
-    layers: Vec<Numbered<Layer>>,
-    norm: RmsNorm,
-    rotary: Option<Rotary>,
+/// `ZambaModel`, `Zamba2Model`.
+pub(in crate::model::families) struct Zamba2 {
+    pub embed_tokens: Embedding,
+    pub layers: Vec<Numbered<Layer>>,
+    pub norm: RmsNorm,
+    pub rotary: Option<Rotary>,
 }
 
-/// Makes the model.
-pub fn model(b: &Builder, c: &Zamba2Config) -> MixedLm<Zamba2> {
-    let model = b
-        .tape()
-        .component("model", Component::LanguageModel, || Zamba2::new(b, c));
+/// Makes the model of Zamba 2.
+pub(super) fn model(b: &Builder, c: &Zamba2Config) -> MixedLm<Zamba2> {
+    headed(b, c.tie_word_embeddings, || Zamba2::new(b, c))
+}
+
+/// Makes a model and its head.
+pub(in crate::model::families) fn headed(b: &Builder, ties: bool, make: impl FnOnce() -> Zamba2) -> MixedLm<Zamba2> {
+    let model = b.tape().component("model", Component::LanguageModel, make);
     MixedLm {
-        lm_head: head_for(b, model.embed_tokens.weight(), c.tie_word_embeddings),
+        lm_head: head_for(b, model.embed_tokens.weight(), ties),
         model,
         logits: Logits::AsTheyAre,
     }

@@ -1,4 +1,4 @@
-//! Layers of Zamba 2.
+//! Layers of Zamba and Zamba 2.
 
 use std::rc::Rc;
 
@@ -6,11 +6,11 @@ use super::config::Zamba2Config;
 use super::transformer::SharedTransformer;
 use crate::model::decoder::block::BlockContext;
 use crate::model::parts::mamba2::Mixer2;
-use crate::nn::{Builder, Linear, RmsNorm};
+use crate::nn::{Builder, KvCache, Linear, RmsNorm};
 use crate::tape::{Module, Tape, Tensor};
 
 /// State that all layers of one forward share.
-pub(super) struct Shared {
+pub(in crate::model::families) struct Shared {
     pub block: BlockContext,
     /// Positions that are not padding, [batch, seq]; `None` if nothing is padded.
     pub padding: Option<Tensor>,
@@ -18,34 +18,53 @@ pub(super) struct Shared {
     pub embeds: Tensor,
 }
 
-/// `Zamba2MambaDecoderLayer` or `Zamba2HybridLayer`.
-pub(super) struct Layer {
+/// A mixer.
+pub(in crate::model::families) trait Mix {
+    /// [batch, seq, hidden] and a mask [batch, seq] → [batch, seq, hidden].
+    fn call(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, x: &Tensor) -> Tensor;
+}
+
+impl Mix for Mixer2 {
+    fn call(&self, t: &Tape, padding: Option<&Tensor>, cache: Option<&KvCache>, x: &Tensor) -> Tensor {
+        self.call(t, padding, cache, x)
+    }
+}
+
+/// A transformer block that hybrid layers share.
+pub(in crate::model::families) trait Transform {
+    /// The stream `x` beside the embeddings, [batch, seq, hidden] each → the same, for the hybrid layer `index`.
+    fn call(&self, t: &Tape, shared: &BlockContext, index: usize, inputs: [&Tensor; 2]) -> Tensor;
+}
+
+/// `ZambaMambaDecoderLayer`, `ZambaHybridLayer`, and those of Zamba 2.
+pub(in crate::model::families) struct Layer {
     before: Option<Before>,
     mamba: MambaLayer,
 }
 
 /// What a hybrid layer has before its mixer.
-struct Before {
-    transformer: Rc<SharedTransformer>,
-    linear: Linear,
+pub(in crate::model::families) struct Before {
+    pub transformer: Rc<dyn Transform>,
+    pub linear: Linear,
     /// Number of the layer among the hybrid ones.
-    index: usize,
+    pub index: usize,
 }
 
-/// `Zamba2MambaDecoderLayer`.
-struct MambaLayer {
+/// `ZambaMambaDecoderLayer`, `Zamba2MambaDecoderLayer`.
+pub(in crate::model::families) struct MambaLayer {
     /// That of the layer itself, if it is not hybrid.
     module: Option<Module>,
-    mamba: Mixer2,
+    mamba: Box<dyn Mix>,
     norm: RmsNorm,
 }
 
 impl MambaLayer {
-    fn new(b: &Builder, c: &Zamba2Config, module: Option<Module>) -> Self {
+    /// Makes a layer around a mixer; `module` is its own within a hybrid layer.
+    pub fn new(b: &Builder, hidden: u64, module: Option<Module>, mixer: impl FnOnce() -> Box<dyn Mix>) -> Self {
         Self {
             module,
-            mamba: b.tape().scope("mamba", || Mixer2::new(b, &c.mamba)),
-            norm: RmsNorm::new(b, "input_layernorm", c.hidden),
+            mamba: b.tape().scope("mamba", mixer),
+            norm: RmsNorm::new(b, "input_layernorm", hidden),
         }
     }
 
@@ -69,18 +88,21 @@ impl MambaLayer {
 }
 
 impl Layer {
-    /// Makes a layer; `hybrid` gives its number among the hybrid ones, if it is one, and the blocks that were made,
+    /// Takes the parts of a layer.
+    pub const fn of(before: Option<Before>, mamba: MambaLayer) -> Self {
+        Self { before, mamba }
+    }
+
+    /// Makes a layer of Zamba 2; `hybrid` gives its number among the hybrid ones, if it is one, and the blocks that were made,
     /// of which it shares one.
-    pub fn new(b: &Builder, c: &Zamba2Config, hybrid: Option<(usize, &mut Vec<Rc<SharedTransformer>>)>) -> Self {
+    pub(super) fn new(b: &Builder, c: &Zamba2Config, hybrid: Option<(usize, &mut Vec<Rc<SharedTransformer>>)>) -> Self {
         let t = b.tape();
+        let layer = |module| MambaLayer::new(b, c.hidden, module, || Box::new(Mixer2::new(b, &c.mamba)));
         let Some((index, transformers)) = hybrid else {
-            return Self {
-                before: None,
-                mamba: MambaLayer::new(b, c, None),
-            };
+            return Self::of(None, layer(None));
         };
         let linear = Linear::new(b, "linear", c.hidden, c.hidden, false);
-        let mamba = t.scope("mamba_decoder", || MambaLayer::new(b, c, Some(b.module())));
+        let mamba = t.scope("mamba_decoder", || layer(Some(b.module())));
         let block = index % c.blocks as usize;
         // A class that ties no weights leaves each layer its own block.
         if block == transformers.len() || !c.tie_word_embeddings {
@@ -93,10 +115,7 @@ impl Layer {
             linear,
             index,
         };
-        Self {
-            before: Some(before),
-            mamba,
-        }
+        Self::of(Some(before), mamba)
     }
 
     /// [batch, seq, hidden] → the same.

@@ -6,6 +6,8 @@ mod layer;
 mod transformer;
 
 pub use config::Zamba2Config;
+pub(super) use forward::{Zamba2, headed};
+pub(super) use layer::{Before, Layer, MambaLayer, Mix, Transform};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};

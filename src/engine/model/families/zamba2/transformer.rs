@@ -1,6 +1,7 @@
 //! The transformer blocks that hybrid layers share in turn.
 
 use super::config::Zamba2Config;
+use super::layer::Transform;
 use crate::dtype::DType;
 use crate::model::config::Activation;
 use crate::model::decoder::block::BlockContext;
@@ -94,9 +95,10 @@ impl SharedTransformer {
             pre_ff_norm: RmsNorm::new(b, "pre_ff_layernorm", c.hidden),
         }
     }
+}
 
-    /// The stream `x` beside the embeddings, [batch, seq, hidden] each → the same, for the hybrid layer `index`.
-    pub fn call(&self, t: &Tape, shared: &BlockContext, index: usize, [x, embeds]: [&Tensor; 2]) -> Tensor {
+impl Transform for SharedTransformer {
+    fn call(&self, t: &Tape, shared: &BlockContext, index: usize, [x, embeds]: [&Tensor; 2]) -> Tensor {
         self.module.call(t, || {
             let mut h = t.cat(&[x, embeds], 2);
             h = self.input_norm.call(t, &h);
