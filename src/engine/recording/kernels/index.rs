@@ -224,7 +224,13 @@ pub(super) fn index_put(call: &Call<'_>) {
     };
     let copied = on_host.map(|layout| t.empty(layout.shape, layout.dtype, "copy of the value"));
     let values = call.tensor(2, "values");
-    let marked = picked(call, values.as_ref().map(Tensor::numel));
+    // Values without elements have no memory either.
+    let is_empty = match call.value(2, "values") {
+        Value::Tensor(tensor) => call.layout(tensor).is_some_and(|layout| layout.shape.numel() == 0),
+        _ => false,
+    };
+    let count = values.as_ref().map(Tensor::numel).or(is_empty.then_some(0));
+    let marked = picked(call, count);
     let indices = indices(call, marked);
     let accumulates = call.is(3, "accumulate");
     let sorts_host_index = accumulates && indices.iter().all(|(_, index)| index.tensor.is_none());

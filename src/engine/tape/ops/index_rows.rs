@@ -22,7 +22,10 @@ impl Tape {
             let places = t.nonzero(&bw.saved[0], marked);
             let index = t.linear_index(&t.columns(&places));
             drop(places);
-            t.sort_index(index, masked);
+            // Nothing is sorted for no rows.
+            if marked > 0 {
+                t.sort_index(index, masked);
+            }
             smallvec![Some(out)]
         })
     }
@@ -37,10 +40,10 @@ impl Tape {
         drop(self.nonzero(mask, marked));
         let out = x.detach();
         drop(x);
-        let shape = *values.shape();
+        let (shape, dtype) = (*values.shape(), values.dtype());
         rec.finish(self, out, move |t, bw| {
             let (g, mask) = (bw.grad(), &bw.saved[0]);
-            let dx = bw.want(0, || t.put_zeros(g, mask, (shape, marked)));
+            let dx = bw.want(0, || t.put_zeros(g, mask, (shape, dtype, marked)));
             let dvalues = bw.want(1, || t.gather_rows(g, mask, marked));
             smallvec![dx, dvalues]
         })
@@ -54,10 +57,10 @@ impl Tape {
         drop(self.nonzero(mask, marked));
         let out = x.detach();
         drop(x);
-        let shape = *value.shape();
+        let (shape, dtype) = (*value.shape(), value.dtype());
         rec.finish(self, out, move |t, bw| {
             let (g, mask) = (bw.grad(), &bw.saved[0]);
-            let dx = bw.want(0, || t.put_zeros(g, mask, (shape, marked)));
+            let dx = bw.want(0, || t.put_zeros(g, mask, (shape, dtype, marked)));
             let dvalue = bw.want(1, || {
                 let rows = t.gather_rows(g, mask, marked);
                 t.view(&t.sum_dim(&rows, 0), shape)
@@ -141,9 +144,9 @@ impl Tape {
         })
     }
 
-    /// `g.index_put(mask, zeros)`, with zeros of `shape` for `marked` rows.
-    fn put_zeros(&self, g: &Tensor, mask: &Tensor, (shape, marked): (Dims, u64)) -> Tensor {
-        let zeros = self.empty(shape, g.dtype(), "zeros");
+    /// `g.index_put(mask, zeros)`, with zeros like the values that were written to `marked` rows.
+    fn put_zeros(&self, g: &Tensor, mask: &Tensor, (shape, dtype, marked): (Dims, DType, u64)) -> Tensor {
+        let zeros = self.empty(shape, dtype, "zeros");
         let out = self.empty_like(g, g.dtype(), "index_put");
         drop(self.nonzero(mask, marked));
         drop(zeros);

@@ -78,11 +78,12 @@ def bert(t):
     if t == "roformer": c.update(some(.4, embedding_size=[96], rotary_value=[True]))
     if t == "roc_bert": c.update(pronunciation_embed_dim=ch(96, 128), shape_embed_dim=ch(64, 128), **some(.3, concat_input=[False]), **some(.3, enable_shape=[False]))
     if t == "big_bird": c.update(attention_type="original_full", **some(.4, use_bias=[False], rescale_embeddings=[True]))
+    if t == "xmod": c.update(languages=ch(["en_XX"], ["de_DE", "en_XX", "fr_XX"]), default_language="en_XX", adapter_reduction_factor=ch(2, 4), **some(.3, pre_norm=[True]), **some(.3, adapter_layer_norm=[True]), **some(.3, adapter_reuse_layer_norm=[False]), **some(.3, ln_before_adapter=[False]))
     types = {} if t == "bert-generation" else dict(type_vocab_size=ch(1, 2, 16))
     return dict(c, **types, intermediate_size=ch(h * 2, h * 4), max_position_embeddings=ch(1024, 2048), hidden_act=ch("gelu", "gelu", "relu", "gelu_new"), is_decoder=maybe(.6), **some(.4, hidden_dropout_prob=[0.0]), **some(.4, attention_probs_dropout_prob=[0.0]))
 
 BERTS = ["bert", "roberta", "camembert", "xlm-roberta", "data2vec-text", "electra", "ernie", "bert-generation", "roberta-prelayernorm", "megatron-bert", "rembert", "xlm-roberta-xl",
-         "roc_bert", "roformer", "big_bird"]
+         "roc_bert", "roformer", "big_bird", "xmod"]
 
 def modernbert_decoder():
     c = sizes("modernbert-decoder"); h = c["hidden_size"]

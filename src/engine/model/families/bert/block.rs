@@ -1,5 +1,6 @@
 //! A block: attention and an MLP.
 
+use super::adapters::Adapters;
 use super::config::{AttentionForm, BertConfig, NormPlace};
 use super::rotary;
 use crate::model::config::Activation;
@@ -13,6 +14,8 @@ pub(super) struct BlockContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
     pub cache: Option<KvCache>,
+    /// Languages of the samples, where there are adapters of them, [batch].
+    pub languages: Option<Tensor>,
     /// Sines and cosines by which queries and keys are turned, [1, 1, seq, head].
     pub waves: Option<Tensor>,
 }
@@ -27,6 +30,7 @@ pub(super) struct Block {
     intermediate: Linear,
     /// `output`.
     output: Closing,
+    adapters: Option<Adapters>,
     activation: Activation,
     norms: NormPlace,
 }
@@ -53,26 +57,48 @@ const PROJECTIONS: [&str; 3] = ["query", "key", "value"];
 
 impl Closing {
     fn new(b: &Builder, c: &BertConfig, input: u64) -> Self {
+        let normed = matches!(c.form.norms, NormPlace::After | NormPlace::OfOutputs);
         b.tape().scope("output", || Self {
             dense: Linear::new(b, "dense", input, c.hidden, true),
-            norm: (c.form.norms == NormPlace::After).then(|| LayerNorm::new(b, "LayerNorm", c.hidden)),
+            norm: normed.then(|| LayerNorm::new(b, "LayerNorm", c.hidden)),
             dropout: c.hidden_dropout,
         })
     }
 
-    fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor, residual_first: bool) -> Tensor {
+    fn forward(&self, t: &Tape, x: &Tensor, residual: &Tensor, norms: NormPlace) -> Tensor {
         t.scope("output", || {
-            let mut h = self.dense.call(t, x);
-            h = t.dropout(&h, self.dropout);
-            let sum = match residual_first {
-                true => t.add(residual, &h),
-                false => t.add(&h, residual),
+            let (sum, held) = self.summed(t, x, residual, norms);
+            let out = match &self.norm {
+                Some(norm) if norms == NormPlace::After => norm.call(t, &sum),
+                _ => sum,
             };
-            match &self.norm {
-                Some(norm) => norm.call(t, &sum),
-                None => sum,
-            }
+            drop(held);
+            out
         })
+    }
+
+    /// Sum with the stream, and what the variable for the projection holds.
+    fn summed(&self, t: &Tape, x: &Tensor, residual: &Tensor, norms: NormPlace) -> (Tensor, Tensor) {
+        let mut h = self.dense.call(t, x);
+        h = t.dropout(&h, self.dropout);
+        let sum = match norms == NormPlace::Megatron {
+            true => t.add(residual, &h),
+            false => t.add(&h, residual),
+        };
+        (sum, h)
+    }
+
+    /// What it makes before a norm outside of it (X-MOD).
+    fn unnormed(&self, t: &Tape, x: &Tensor, residual: &Tensor, norms: NormPlace) -> Tensor {
+        t.scope("output", || self.summed(t, x, residual, norms).0)
+    }
+
+    /// Its norm, if that comes after it.
+    fn normed(&self, t: &Tape, sum: Tensor, norms: NormPlace) -> Tensor {
+        match &self.norm {
+            Some(norm) if norms == NormPlace::After => t.scope("output", || norm.call(t, &sum)),
+            _ => sum,
+        }
     }
 }
 
@@ -98,6 +124,9 @@ impl Block {
         if norms == NormPlace::Xl {
             output.dropout = 0.0;
         }
+        let adapters = c
+            .adapters
+            .map(|config| t.scope("output", || Adapters::new(b, c, config)));
         let xl = (norms == NormPlace::Xl).then(|| norm("LayerNorm"));
         Self {
             attention,
@@ -107,28 +136,58 @@ impl Block {
                 .map(|(first, second)| [first, second]),
             intermediate,
             output,
+            adapters,
             activation: c.activation,
             norms,
         }
     }
 
     pub fn forward(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> Outputs {
-        let residual_first = self.norms == NormPlace::Megatron;
         let (attended, weights) = t.scope("attention", || {
-            let before = self.before.as_ref();
-            let normed = before.map(|[norm, _]| norm.call(t, &x));
+            let own = self.before.as_ref().map(|[norm, _]| norm);
+            let before = own.or(self.of_output(&self.attention_output));
+            let normed = before.map(|norm| norm.call(t, &x));
             let input = normed.as_ref().unwrap_or(&x);
             let (out, weights) = self.attention.call(t, shared, input);
-            let attended = self.attention_output.forward(t, &out, &x, residual_first);
-            (attended, weights)
+            let output = &self.attention_output;
+            if self.adapters.is_none() {
+                return (output.forward(t, &out, &x, self.norms), weights);
+            }
+            let sum = output.unnormed(t, &out, &x, self.norms);
+            // The sum takes the variable of what attention made.
+            drop(out);
+            (output.normed(t, sum, self.norms), weights)
         });
-        let fed = self.fed(t, &attended, residual_first);
+        let fed = match (&self.adapters, &shared.languages) {
+            (Some(adapters), Some(languages)) => self.adapted(t, adapters, languages, &attended),
+            _ => self.fed(t, &attended),
+        };
         drop(attended);
         (fed, weights)
     }
 
+    /// Norm of the module after a part, if it comes before the part.
+    fn of_output<'a>(&self, output: &'a Closing) -> Option<&'a LayerNorm> {
+        output.norm.as_ref().filter(|_| self.norms == NormPlace::OfOutputs)
+    }
+
+    /// The second half of `XmodLayer.forward`.
+    fn adapted(&self, t: &Tape, adapters: &Adapters, languages: &Tensor, attended: &Tensor) -> Tensor {
+        let norm = self.of_output(&self.output);
+        let normed = norm.map(|norm| t.scope("output", || norm.call(t, attended)));
+        let inner = t.scope("intermediate", || {
+            let h = self.intermediate.call(t, normed.as_ref().unwrap_or(attended));
+            nn::activate(t, self.activation, h)
+        });
+        let mut out = self.output.unnormed(t, &inner, attended, self.norms);
+        out = t.scope("output", || adapters.call(t, languages, self.output.norm.as_ref(), out));
+        out = self.output.normed(t, out, self.norms);
+        drop((inner, normed));
+        out
+    }
+
     /// `feed_forward_chunk`.
-    fn fed(&self, t: &Tape, attended: &Tensor, residual_first: bool) -> Tensor {
+    fn fed(&self, t: &Tape, attended: &Tensor) -> Tensor {
         let second = self.before.as_ref().map(|[_, norm]| norm);
         let outside = second.filter(|_| self.norms.ends_encoder());
         let mut normed = outside.map(|norm| norm.call(t, attended));
@@ -143,7 +202,7 @@ impl Block {
         if self.norms == NormPlace::Xl {
             normed = None;
         }
-        let out = self.output.forward(t, &inner, attended, residual_first);
+        let out = self.output.forward(t, &inner, attended, self.norms);
         drop(normed);
         out
     }

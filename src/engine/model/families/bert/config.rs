@@ -74,13 +74,15 @@ pub enum NormPlace {
     /// Before each part and at the end of the encoder; the norm before the MLP is made last and lives no longer than the
     /// MLP's first half (XLM-RoBERTa-XL).
     Xl,
+    /// Before each part, of the module after it, and at the end (X-MOD).
+    OfOutputs,
 }
 
 impl NormPlace {
     /// Name of the norm before attention.
     pub fn before_attention(self) -> &'static str {
         match self {
-            Self::After | Self::Before => "LayerNorm",
+            Self::After | Self::Before | Self::OfOutputs => "LayerNorm",
             Self::Megatron => "ln",
             Self::Xl => "self_attn_layer_norm",
         }
@@ -89,14 +91,19 @@ impl NormPlace {
     /// Name of the norm before the MLP, and of that at the end.
     pub fn before_mlp(self) -> &'static str {
         match self {
-            Self::After | Self::Before | Self::Xl => "LayerNorm",
+            Self::After | Self::Before | Self::Xl | Self::OfOutputs => "LayerNorm",
             Self::Megatron => "ln",
         }
     }
 
-    /// True if the encoder ends with a norm.
+    /// True if the encoder ends with a norm, and embeddings have none.
     pub fn ends_encoder(self) -> bool {
         matches!(self, Self::Megatron | Self::Xl)
+    }
+
+    /// True if the encoder's own module has the norm at the end.
+    pub fn is_last_of_encoder(self) -> bool {
+        self.ends_encoder() || self == Self::OfOutputs
     }
 }
 
@@ -153,6 +160,8 @@ pub struct BertConfig {
     pub tasks: Option<u64>,
     /// Tables of how characters sound and look, if there are any.
     pub characters: Option<CharactersConfig>,
+    /// Adapters of languages behind each MLP, if there are any.
+    pub adapters: Option<AdaptersConfig>,
     /// True if the embeddings of tokens are scaled by a number (BigBird).
     pub scales_embeddings: bool,
     /// True if the projections of attention have biases.
@@ -187,4 +196,21 @@ pub struct CharactersConfig {
     /// True if all are joined and mapped to the width of the blocks; otherwise nothing but tokens is embedded, since
     /// batches of text have no ids of the others.
     pub joined: bool,
+}
+
+/// Adapters of languages behind each MLP (X-MOD). All samples are of one language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdaptersConfig {
+    /// Languages.
+    pub languages: u64,
+    /// Number of the language of all samples.
+    pub of_samples: u64,
+    /// Width inside an adapter.
+    pub width: u64,
+    /// True if they have a norm of their own before them.
+    pub normed: bool,
+    /// True if the norm of the MLP comes before them, unless they have one of their own.
+    pub reuses_norm: bool,
+    /// True if what passes around them is normed.
+    pub passes_normed: bool,
 }

@@ -82,6 +82,12 @@ static CAMEMBERT: BertForm = BertForm {
     ..ROBERTA
 };
 
+/// X-MOD's with its norms before its parts.
+pub(super) static XMOD_BEFORE: BertForm = BertForm {
+    norms: NormPlace::OfOutputs,
+    ..ROBERTA
+};
+
 static XL: BertForm = BertForm {
     norms: NormPlace::Xl,
     ..ROBERTA
@@ -158,6 +164,7 @@ pub(super) fn defaults(model_type: &str) -> Defaults {
             ..of(&BEFORE)
         },
         "camembert" | "xlm-roberta" => of(&CAMEMBERT),
+        "xmod" => of(&ROBERTA),
         "data2vec-text" => of(&DATA2VEC),
         "ernie" => of(&ERNIE),
         "electra" => Defaults {

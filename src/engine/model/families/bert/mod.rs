@@ -1,5 +1,6 @@
 //! BERT and its kin as language models (`transformers/models/bert`, `roberta`, `electra` …).
 
+mod adapters;
 mod block;
 mod characters;
 mod config;
@@ -11,7 +12,7 @@ mod stack;
 
 pub use config::BertConfig;
 
-use config::{BertForm, CharactersConfig, HeadModule, PositionForm};
+use config::{AdaptersConfig, BertForm, CharactersConfig, HeadModule, PositionForm};
 
 use crate::model::ModelError;
 use crate::model::answers::{Heads, Positions};
@@ -41,6 +42,7 @@ static FACTS: Facts = Facts {
         ModelType::new("roc_bert", &["RoCBertForCausalLM"]),
         ModelType::new("roformer", &["RoFormerForCausalLM"]),
         ModelType::new("big_bird", &["BigBirdForCausalLM"]),
+        ModelType::new("xmod", &["XmodForCausalLM"]),
     ],
     catalogue: &[],
     overrides: &[],
@@ -107,12 +109,40 @@ fn blocks_beyond(s: &Section) -> Result<Option<u64>, ModelError> {
     }
 }
 
+/// Reads the adapters of languages. Without a default language the model refuses a batch until it is told one
+/// (`set_default_language`): any makes the same tensors.
+fn adapters(model_type: &str, s: &Section, hidden: u64) -> Result<Option<AdaptersConfig>, ModelError> {
+    if model_type != "xmod" {
+        return Ok(None);
+    }
+    let listed = s.value("languages").and_then(|languages| languages.as_array());
+    let of_samples = match (listed, s.optional_text("default_language")?) {
+        (_, None) => 0,
+        (None, Some(language)) if language == "en_XX" => 0,
+        (listed, Some(language)) => {
+            let at = listed.and_then(|list| list.iter().position(|known| known == language));
+            at.ok_or_else(|| s.wrong("default_language", &language.into(), "one of `languages`"))? as u64
+        }
+    };
+    Ok(Some(AdaptersConfig {
+        languages: listed.map_or(1, |list| list.len() as u64),
+        of_samples,
+        width: hidden / s.size_or("adapter_reduction_factor", 2, hidden)?,
+        normed: s.flag("adapter_layer_norm", false)?,
+        reuses_norm: s.flag("adapter_reuse_layer_norm", true)?,
+        passes_normed: s.flag("ln_before_adapter", true)?,
+    }))
+}
+
 impl TextFamily for BertConfig {
     const FACTS: &'static Facts = &FACTS;
 
     fn read(model_type: &str, s: &Section) -> Result<Self, ModelError> {
         let defaults = forms::defaults(model_type);
-        let form = defaults.form;
+        let form = match model_type == "xmod" && s.flag("pre_norm", false)? {
+            true => &forms::XMOD_BEFORE,
+            false => defaults.form,
+        };
         let hidden = s.size("hidden_size", defaults.hidden, limits::WIDTH)?;
         let heads = s.size("num_attention_heads", defaults.heads, limits::HEADS)?;
         s.divide(("hidden_size", hidden), ("num_attention_heads", heads))?;
@@ -159,6 +189,7 @@ impl TextFamily for BertConfig {
             hidden_dropout: s.probability("hidden_dropout_prob", defaults.dropout)?,
             attention_dropout: s.probability("attention_probs_dropout_prob", defaults.dropout)?,
             characters: characters(model_type, s)?,
+            adapters: adapters(model_type, s, hidden)?,
             scales_embeddings: big_bird && s.flag("rescale_embeddings", false)?,
             attention_bias: !big_bird || s.flag("use_bias", true)?,
             turns_values: model_type == "roformer" && s.flag("rotary_value", false)?,

@@ -27,6 +27,7 @@ pub(super) struct BertStack {
     attention: AttentionForm,
     makes_types: bool,
     caches: bool,
+    has_languages: bool,
     projection: Projection,
     norms: NormPlace,
 }
@@ -48,7 +49,7 @@ impl BertStack {
             let layers = (0..c.layers as usize)
                 .map(|i| Numbered::new(b, "layer", i, || Rc::new(Block::new(b, c))))
                 .collect();
-            let ends = norms.ends_encoder();
+            let ends = norms.is_last_of_encoder();
             let within = ends.then(|| LayerNorm::new(b, norms.before_mlp(), c.hidden));
             (inside, sinusoids, layers, within)
         });
@@ -66,6 +67,7 @@ impl BertStack {
             attention: c.form.attention,
             makes_types: c.form.types == Some(TypeForm::Zeros),
             caches: c.is_decoder && c.form.head == HeadModule::Widened,
+            has_languages: c.adapters.is_some(),
             projection: c.form.projection,
             norms,
         }
@@ -97,6 +99,10 @@ impl Stack for BertStack {
         let types = self
             .makes_types
             .then(|| t.empty([ids.size(0), ids.size(1)], DType::I64, "token_type_ids"));
+        let languages = self.has_languages.then(|| {
+            let ones = t.empty([ids.size(0)], DType::F32, "ones");
+            t.compute(&ones, DType::F32, "lang_ids")
+        });
         let embeddings = self.embeddings.call(t, run, ids, types.as_ref());
         let mut embedded = embeddings.clone();
         let first = self.projection == Projection::IfNeeded;
@@ -119,6 +125,7 @@ impl Stack for BertStack {
             attn,
             mask,
             cache,
+            languages,
             waves,
         });
         let (last, held) = t.scope("encoder", || {
@@ -131,7 +138,7 @@ impl Stack for BertStack {
         });
         let out = match &self.norm {
             Some(norm) => {
-                let within = self.norms.ends_encoder();
+                let within = self.norms.is_last_of_encoder();
                 let norm = || norm.call(t, &last);
                 if within { t.scope("encoder", norm) } else { norm() }
             }
