@@ -54,7 +54,7 @@ impl Keys {
             "all-but-connector" if refuses => &"vision",
             _ => freeze,
         };
-        // Models of torchvision have no checkpointing, nor do some classes of transformers; that of Zamba 2 is not simulated.
+        // Models of torchvision have no checkpointing, nor do some classes of transformers; that of Zamba is not simulated.
         let ckpt = match family.name {
             "torchvision_video_resnet"
             | "gpt_neox_japanese"
@@ -63,6 +63,7 @@ impl Keys {
             | "xlm"
             | "cpmant"
             | "jetmoe"
+            | "zamba"
             | "zamba2"
             | "pix2struct" => &"none",
             _ => ckpt,
@@ -228,7 +229,7 @@ fn warns_of_kept_graph(report: &Report) -> bool {
 
 /// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
 /// make fp32 of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 23] = [
+const CAST_TO_FP32: [&str; 25] = [
     "gptj",
     "codegen",
     "gpt_neo",
@@ -250,6 +251,8 @@ const CAST_TO_FP32: [&str; 23] = [
     "glm_moe_dsa",
     "hy_v4",
     "xlm",
+    "axk2",
+    "zamba",
     "zamba2",
     "prophetnet",
 ];
