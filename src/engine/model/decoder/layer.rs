@@ -247,6 +247,36 @@ impl SelfAttention {
         Self { rotation: None, ..self }
     }
 
+    /// What attention makes of queries, keys and values [batch, heads, seq, width], and the weights that eager attention
+    /// returns.
+    fn attended(
+        &self,
+        t: &Tape,
+        shared: &BlockContext,
+        [q, k, v]: [&Tensor; 3],
+        gate: Option<&Tensor>,
+    ) -> (Tensor, Option<Tensor>) {
+        let call = AttentionCall {
+            q,
+            k,
+            v,
+            mask: shared.mask.as_ref(),
+            dropout: self.dropout,
+            softmax: Some(DType::F32),
+        };
+        let (mut out, weights) = nn::attention(t, shared.attn, &call);
+        if let Some(gate) = gate {
+            let opened = t.sigmoid(gate);
+            out = t.mul(&opened, &out);
+        }
+        out = t.reshape(&out, [q.size(0), q.size(2), q.size(1) * self.head_dim]);
+        if let Some(norm) = &self.sub_norm {
+            out = norm.call(t, &out);
+        }
+        out = self.o_proj.call(t, &out);
+        (out, weights)
+    }
+
     /// Multiplies keys by a number, in a family that does.
     fn scaled_keys(&self, t: &Tape, k: Tensor) -> Tensor {
         match self.scales_keys {
@@ -259,7 +289,6 @@ impl SelfAttention {
 impl Attend for SelfAttention {
     fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         self.module.call(t, move || {
-            let [batch, seq] = [x.size(0), x.size(1)];
             let names = query_norm_names(self.place);
             let norm = |which: usize, place: QueryNorms, x: Tensor| match &self.norms {
                 Some(norms) if self.place == place => norms[which].call(t, &x),
@@ -306,25 +335,7 @@ impl Attend for SelfAttention {
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
             }
-            let call = AttentionCall {
-                q: &q,
-                k: &k,
-                v: &v,
-                mask: shared.mask.as_ref(),
-                dropout: self.dropout,
-                softmax: Some(DType::F32),
-            };
-            let (mut out, weights) = nn::attention(t, shared.attn, &call);
-            if let Some(gate) = &gate {
-                let opened = t.sigmoid(gate);
-                out = t.mul(&opened, &out);
-            }
-            out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
-            if let Some(norm) = &self.sub_norm {
-                out = norm.call(t, &out);
-            }
-            out = self.o_proj.call(t, &out);
-            (out, weights)
+            self.attended(t, shared, [&q, &k, &v], gate.as_ref())
         })
     }
 }

@@ -118,7 +118,7 @@ fn adapters(model_type: &str, s: &Section, hidden: u64) -> Result<Option<Adapter
     let listed = s.value("languages").and_then(|languages| languages.as_array());
     let of_samples = match (listed, s.optional_text("default_language")?) {
         (_, None) => 0,
-        (None, Some(language)) if language == "en_XX" => 0,
+        (None, Some("en_XX")) => 0,
         (listed, Some(language)) => {
             let at = listed.and_then(|list| list.iter().position(|known| known == language));
             at.ok_or_else(|| s.wrong("default_language", &language.into(), "one of `languages`"))? as u64

@@ -21,7 +21,7 @@ pub(crate) struct Layer {
 /// The norm before the MLP, which has a gate where there are experts.
 enum SecondNorm {
     Plain(RmsNorm),
-    Gated(GatedNorm),
+    Gated(Box<GatedNorm>),
 }
 
 /// `AXK2GatedRMSNorm`, with its `AXK2GateMLP`.
@@ -86,7 +86,7 @@ impl Layer {
             }),
             input_layernorm: GatedNorm::new(b, "input_layernorm", sizes),
             post_attention_layernorm: match experts {
-                Some(_) => SecondNorm::Gated(GatedNorm::new(b, "post_attention_layernorm", sizes)),
+                Some(_) => SecondNorm::Gated(Box::new(GatedNorm::new(b, "post_attention_layernorm", sizes))),
                 None => SecondNorm::Plain(RmsNorm::new(b, "post_attention_layernorm", c.hidden)),
             },
         }
