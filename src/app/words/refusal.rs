@@ -196,9 +196,9 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
         }
         Failure::AdaptedRouter { model } => t_string!(i18n, refusal.adapted_router, message, model),
         Failure::NoTargets { targets, model } => t_string!(i18n, refusal.no_targets, message, targets, model),
-        Failure::SmolVlmUnderAutocast { features, embeddings } => {
-            let [features, embeddings] = [features, embeddings].map(|dtype| dtype.name());
-            t_string!(i18n, refusal.smolvlm_autocast, message, features, embeddings)
+        Failure::PutUnderAutocast { module, rows, tensor } => {
+            let [rows, tensor] = [rows, tensor].map(|dtype| dtype.name());
+            t_string!(i18n, refusal.put_under_autocast, message, module, rows, tensor)
         }
         Failure::Shapes {
             layer,

@@ -52,19 +52,20 @@ pub enum Failure {
     /// FlashAttention has no kernel for fp32.
     #[error("FlashAttention runs in fp16 and bf16 only; choose another precision, or `sdpa` attention")]
     FlashInFp32,
-    /// SmolVLM merges image features of one type into embeddings of another.
+    /// A module puts rows of one type into a tensor of another.
     #[error(
-        "SmolVLM does not train under autocast: transformers 5.17 puts image features in {} among embeddings in {} \
-         (`inputs_merger`), which PyTorch refuses (\"Index put requires the source and destination dtypes match\"); \
-         take precision bf16 or fp32",
-        .features.name(),
-        .embeddings.name()
+        "{module} does not train under autocast: transformers 5.17 puts rows in {} into a tensor in {}, which PyTorch refuses \
+         (\"Index put requires the source and destination dtypes match\"); take precision bf16 or fp32",
+        .rows.name(),
+        .tensor.name()
     )]
-    SmolVlmUnderAutocast {
-        /// Type of the image features.
-        features: DType,
-        /// Type of the embeddings.
-        embeddings: DType,
+    PutUnderAutocast {
+        /// Name of the module.
+        module: String,
+        /// Type of the rows.
+        rows: DType,
+        /// Type of the tensor.
+        tensor: DType,
     },
     /// LLaVA-NeXT cannot arrange the class token of a CLIP tower in a grid.
     #[error(

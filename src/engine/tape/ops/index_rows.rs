@@ -5,6 +5,7 @@ use smallvec::smallvec;
 
 use super::super::core::Tape;
 use super::super::dims::Dims;
+use super::super::failure::Failure;
 use super::super::tensor::Tensor;
 use crate::dtype::DType;
 
@@ -47,6 +48,17 @@ impl Tape {
             let dvalues = bw.want(1, || t.gather_rows(g, mask, marked));
             smallvec![dx, dvalues]
         })
+    }
+
+    /// Fails a run in which a module puts `rows` into a tensor of another type.
+    pub fn can_put(&self, module: &'static str, tensor: &Tensor, rows: &Tensor) {
+        if tensor.dtype() != rows.dtype() {
+            self.fail(|| Failure::PutUnderAutocast {
+                module: module.to_owned(),
+                rows: rows.dtype(),
+                tensor: tensor.dtype(),
+            });
+        }
     }
 
     /// `x[mask, :] = value`, in place, for one row [width] that `marked` rows take.

@@ -70,6 +70,7 @@ impl Adapters {
                 adapter.dense2.call(t, &inner)
             });
             _adapted = Some(adapted.clone());
+            t.can_put("XMOD", &out, &adapted);
             out = match samples {
                 // Indexing drops the first dimension of a single sample, which is then broadcast.
                 1 => t.index_put_one(out, &mask, &t.view(&adapted, [h.size(1), h.size(2)]), 1),

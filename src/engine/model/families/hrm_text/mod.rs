@@ -66,6 +66,7 @@ impl TextFamily for HrmTextConfig {
         text.kv_heads = text.heads;
         // A file that transformers wrote has all runs of all blocks in place of the blocks of a stack.
         text.layers = s.size_or("num_layers_per_stack", text.layers, limits::LAYERS)?;
+        text.windows = vec![None; text.layers as usize];
         let cycles = s.size_or("H_cycles", 2, limits::LAYERS)?;
         let given = s.optional_indices("L_bp_cycles", limits::LAYERS)?.unwrap_or(vec![2]);
         let first = (cycles as usize).saturating_sub(given.len());

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::nn;
-use crate::tape::{Failure, Tape, Tensor};
+use crate::tape::{Tape, Tensor};
 
 /// Writes image features [tiles, tokens, width] over the image tokens' rows of `embeds` [batch, seq, width].
 ///
@@ -32,7 +32,7 @@ pub fn merge(t: &Tape, ids: &Tensor, embeds: &Tensor, features: &Tensor) -> Tens
         let tile = t.index_ids(&mask, marked, DType::I64);
         let place = t.index_ids(&mask, marked, DType::I64);
         let values = t.index(features, &[tile, place]);
-        check_dtypes(t, &images, &values);
+        t.can_put("SmolVLM", &images, &values);
         images = t.index_put_rows(images, &mask, &values);
     }
     let merged = t.select_where(&t.unsqueeze(&mask, 2), &images, embeds);
@@ -49,13 +49,4 @@ fn check_whole_tiles(t: &Tape, tokens: &Tensor) {
     drop(equal);
     drop(t.empty([], DType::Bool, "is all true"));
     drop(all);
-}
-
-fn check_dtypes(t: &Tape, destination: &Tensor, source: &Tensor) {
-    if destination.dtype() != source.dtype() {
-        t.fail(|| Failure::SmolVlmUnderAutocast {
-            features: source.dtype(),
-            embeddings: destination.dtype(),
-        });
-    }
 }

@@ -125,6 +125,17 @@ impl Registered for ZambaConfig {
 /// Reads which layers have the transformer block.
 fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
     let count = s.size("num_hidden_layers", 76, limits::LAYERS)?;
+    let layers = layers_of(s, count)?;
+    if layers.len() as u64 != count {
+        // `validate_layer_type`; three layers are the fewest that the class makes by itself.
+        let allowed = format!("{}, the number of `layers_block_type`", layers.len());
+        return Err(s.wrong("num_hidden_layers", &count.into(), &allowed));
+    }
+    Ok(layers)
+}
+
+/// Which layers have attention, by the file or by its period.
+fn layers_of(s: &Section, count: u64) -> Result<Vec<bool>, ModelError> {
     let Some(types) = s.value("layers_block_type").or(s.value("layer_types")) else {
         let period = s.size_or("attn_layer_period", 6, limits::LAYERS)?;
         let offset = s.optional_count("attn_layer_offset", limits::LAYERS)?.unwrap_or(4);
