@@ -113,11 +113,16 @@ pub(crate) fn compose_llava(draft: &mut Draft) {
 }
 
 /// Returns true for a program that pads each sample to the limit of lengths: Qwen's `preprocess`, and InternVL's unless it
-/// groups samples by length (`padding=False if group_by_length else 'max_length'`). run_clm.py's blocks are full (`group_texts`).
+/// groups samples by length (`padding=False if group_by_length else 'max_length'`). run_clm.py's blocks are full (`group_texts`),
+/// as are LLaMA-Factory's where texts are packed, which they are without being told to in stage `pt`: rows of questions and
+/// answers are filled up with padding that attention sees too, so that there is no mask (`PackedSupervisedDatasetProcessor` and
+/// `PretrainDatasetProcessor` of `llamafactory/data/processor`, 0.9.5).
 pub(crate) fn pads_to_limit(tool: Tool, draft: &Draft) -> bool {
     match tool {
         Tool::Qwen | Tool::RunClm => true,
         Tool::InternVl => !draft.groups_by_length.unwrap_or(false),
+        // Pairs are not packed.
+        Tool::LlamaFactory => draft.other_loss.is_none() && draft.fills_rows.or(draft.pretrains).unwrap_or(false),
         _ => false,
     }
 }

@@ -145,6 +145,10 @@ pub(crate) struct Draft {
     pub is_moved: Option<bool>,
     /// Batches are of samples of about one length.
     pub groups_by_length: Option<bool>,
+    /// Samples are packed into rows that are filled up to the limit of lengths.
+    pub fills_rows: Option<bool>,
+    /// What is trained on are texts alone, without questions.
+    pub pretrains: Option<bool>,
     /// Special tokens are named, which may be none of the vocabulary's.
     pub names_tokens: Option<bool>,
 }
@@ -281,6 +285,8 @@ impl Draft {
             pads_to_limit: self.pads_to_limit.or(other.pads_to_limit),
             is_moved: self.is_moved.or(other.is_moved),
             groups_by_length: self.groups_by_length.or(other.groups_by_length),
+            fills_rows: self.fills_rows.or(other.fills_rows),
+            pretrains: self.pretrains.or(other.pretrains),
             names_tokens: self.names_tokens.or(other.names_tokens),
         }
     }
@@ -327,6 +333,7 @@ impl Draft {
                 _ => self.loss(value, NotSimulated("of `swift rlhf` DPO alone is simulated"))?,
             },
             "logits_to_keep" => self.all_logits = Some(!truth(value)?),
+            "fills_rows" => self.fills_rows = Some(truth(value)?),
             "groups_by_length" => self.groups_by_length = Some(truth(value)?),
             "reentrant" => self.reentrant = Some(truth(value)?),
             "use_cache" => self.use_cache = Some(truth(value)?),
@@ -393,7 +400,7 @@ impl Draft {
                     NotSimulated("only supervised fine-tuning (sft, pt) is simulated"),
                 )?;
             }
-            "stage" => {}
+            "stage" => self.pretrains = Some(text(value)? == "pt"),
             "loss" => self.loss(
                 value,
                 NotSimulated("only supervised fine-tuning (sft, pt) is simulated"),

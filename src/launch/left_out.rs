@@ -479,9 +479,21 @@ mod tests {
         let flash = packed("--max_length 4096 --attn_impl flash_attn");
         assert_eq!(of(&flash, "packing: true"), (Aspect::Length, Direction::AtMost));
         assert_eq!(flash.resolve(TEXT).grade(), Grade::AtMost);
-        // Without a mask nothing tells them apart, and FlexAttention has none.
-        let llama = launch(&["stage: sft\ncutoff_len: 512\npacking: true\n"]);
-        assert_eq!(of(&llama, "packing: true").1, Direction::AtMost);
+        // Rows that are filled up, without a mask, are what is simulated; what tells their samples apart is not.
+        for rows in [
+            "stage: sft\ncutoff_len: 512\npacking: true\n",
+            "stage: pt\ncutoff_len: 512\n",
+        ] {
+            let llama = launch(&[rows]).resolve(TEXT);
+            assert_eq!(
+                (llama.grade(), &llama.case["seq"]),
+                (Grade::Exact, &512.into()),
+                "{rows}"
+            );
+        }
+        let neat = launch(&["stage: sft\ncutoff_len: 512\nneat_packing: true\n"]);
+        assert_eq!(of(&neat, "neat_packing: true").1, Direction::Unknown);
+        // FlexAttention has no mask.
         let flex = launch(&["base_model: a/b\nsequence_len: 512\nsample_packing: true\nflex_attention: true\n"]);
         assert_eq!(of(&flex, "sample_packing: true").1, Direction::AtMost);
         assert_eq!(of(&flex, "flex_attention: true"), (Aspect::Kernels, Direction::AtMost));

@@ -253,10 +253,7 @@ impl Launch {
     /// length is given, and where attention needs no mask to tell them apart.
     fn left_out(&self, line: &Line) -> Option<LeftOut> {
         let left = line.left_out()?;
-        // LLaMA-Factory's plain packing leaves attention as it is; its `neat_packing` tells samples apart.
-        let has_no_mask = self.draft.attention == Some("flash_attention_2")
-            || self.draft.flex_attention == Some(true)
-            || self.tool == Tool::LlamaFactory && line.entry.key == "packing";
+        let has_no_mask = self.draft.attention == Some("flash_attention_2") || self.draft.flex_attention == Some(true);
         let is_bound = self.draft.seq.is_some() && has_no_mask;
         Some(match (left.what, left.direction) {
             (Aspect::Length, Direction::AtMost) if !is_bound => LeftOut {
