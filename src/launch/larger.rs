@@ -2,6 +2,7 @@
 //! and beside it every other tensor that the loss makes of them, and the other models that it compares with.
 
 use serde_json::Value;
+use vramscope_engine::setup::SavedType;
 use vramscope_engine::simulate::In4Bits;
 
 use crate::author::{self, Part};
@@ -288,8 +289,34 @@ fn bytes_of_trained(draft: &Draft, tool: Tool) -> u64 {
     }
 }
 
-/// Holds the modules that train in full beside adapters (`modules_to_save`), if they hold tokens alone.
-pub(crate) fn hold_modules(names: &[String], (draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) {
+/// Returns true if modules that train in full beside adapters are simulated: beside weights in 16 bits or more, under tools that leave
+/// peft's copies as they are or cast all of them.
+fn are_simulated(names: &[String], draft: &Draft, tool: Tool) -> bool {
+    let is_sharded = zero_stage(draft) == Some(3) || draft.fsdp.is_on == Some(true);
+    let is_known = matches!(
+        tool,
+        Tool::Transformers | Tool::TrlSft | Tool::TrlDpo | Tool::LlamaFactory | Tool::MsSwift
+    );
+    let is_quantised = draft.bits.is_some() || draft.in_8_bits == Some(true) || draft.few_bits.is_some();
+    // ms-swift's `all-embedding` and `all-norm` stand for names.
+    let has_names = names.iter().all(|name| !name.starts_with("all-"));
+    is_known && has_names && !is_sharded && !is_quantised && draft.adapters == Some(true) && draft.other_loss.is_none()
+}
+
+/// Takes the modules that train in full beside adapters (`modules_to_save`), or holds them if they are not simulated.
+pub(crate) fn save_modules(names: &[String], (draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) {
+    if !are_simulated(names, draft, tool) {
+        return hold_modules(names, (draft, tool), model, out);
+    }
+    out.put("saved_modules", names.join(" "));
+    // `cast_trainable_params_to_fp32` of `llamafactory/model/adapter.py`, 0.9.5.
+    if tool == Tool::LlamaFactory && draft.pure_bf16 != Some(true) {
+        out.put("saved_dtype", SavedType::Fp32.name());
+    }
+}
+
+/// Holds the modules that train in full beside adapters, if they hold tokens alone.
+fn hold_modules(names: &[String], (draft, tool): (&Draft, Tool), model: ModelFacts, out: &mut Resolved) {
     let last = |name: &String| name.rsplit('.').next().unwrap_or_default().to_owned();
     let is_known = names.iter().all(|name| OF_TOKENS.contains(&last(name).as_str()));
     let table = model
@@ -446,21 +473,37 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_tokens_that_train_beside_adapters_are_counted() {
+    fn modules_that_train_beside_adapters_are_simulated_or_counted() {
         let of = |names: &str| {
             let command =
                 format!("trl sft --model_name_or_path a/b --use_peft --max_length 512 --lora_modules_to_save {names}");
             of(&command, MODEL)
         };
-        let table = (30 * (1 << 26)) >> 20;
-        assert_eq!(beside(&of("embed_tokens lm_head")), 2 * table);
-        assert_eq!(of("embed_tokens").grade(), Grade::AtMost);
-        // Of what DeepSpeed shares between two GPUs each holds a half.
-        let shared = of("embed_tokens --nproc_per_node 2 --use_deepspeed --zero_stage 2");
-        assert!(shared.case["strategy"] == "deepspeed2", "{shared:?}");
-        assert_eq!(beside(&shared), (17 * (1 << 26)) >> 20);
-        let other = of("embed_tokens merger");
+        let simulated = of("embed_tokens lm_head");
+        assert_eq!(simulated.case["saved_modules"], "embed_tokens lm_head");
+        assert_eq!((beside(&simulated), simulated.grade()), (0, Grade::AtMost));
+        // Of what FSDP and the third stage of ZeRO share they are held.
+        let table = 1 << 26;
+        let sharded = of("embed_tokens --nproc_per_node 2 --use_deepspeed --zero_stage 3");
+        assert!(sharded.case["strategy"] == "deepspeed3", "{sharded:?}");
+        assert_eq!(beside(&sharded), (18 * table) >> 20);
+        let other = of("embed_tokens merger --nproc_per_node 2 --use_deepspeed --zero_stage 3");
         assert_eq!((beside(&other), other.grade()), (0, Grade::DryRun));
+        // LLaMA-Factory casts what is trained to fp32, unless it is told not to.
+        let llama = |more: &str| {
+            let file = format!(
+                "stage: sft\nmodel_name_or_path: a/b\ncutoff_len: 512\nadditional_target: lm_head\nbf16: true\n{more}"
+            );
+            launch(&[&file]).resolve(MODEL).case
+        };
+        assert_eq!(llama("")["saved_dtype"], "fp32");
+        assert!(!llama("pure_bf16: true\n").contains_key("saved_dtype"));
+        // Weights in 4 bits are widened in other ways by each tool.
+        let quantised = of("lm_head --load_in_4bit");
+        assert!(
+            !quantised.case.contains_key("saved_modules") && beside(&quantised) > 0,
+            "{quantised:?}"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::deepspeed::{engine, zero_stage};
 use crate::draft::{Draft, Targets as Given, Weights};
 use crate::fsdp::Fsdp;
 use crate::images::{Filling, ImageRules};
-use crate::larger::{hold, hold_modules, loss_of, stand_in};
+use crate::larger::{hold, loss_of, save_modules, stand_in};
 use crate::liger::liger;
 use crate::loss::OtherLoss;
 use crate::model_facts::ModelFacts;
@@ -130,7 +130,7 @@ fn larger_forms((draft, tool): (&Draft, Tool), other_loss: Option<OtherLoss>, mo
         eight_bits(draft, model, out);
     }
     if let Some(names) = draft.saved.as_ref().filter(|names| !names.is_empty()) {
-        hold_modules(names, (draft, tool), model, out);
+        save_modules(names, (draft, tool), model, out);
     }
 }
 

@@ -218,6 +218,7 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
             t_string!(i18n, refusal.long_step, message, accum, each, most)
         }
         Failure::WeightRead => t_string!(i18n, refusal.weight_read, message),
+        Failure::NotSaved { module, error } => t_string!(i18n, refusal.not_saved, message, module, error),
         Failure::HeadNotReplaced => t_string!(i18n, refusal.head_not_replaced, message),
         Failure::LlavaNextFull => t_string!(i18n, refusal.llava_next_full, message),
         Failure::NoQueries { patches } => {

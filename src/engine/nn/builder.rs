@@ -11,6 +11,7 @@ use super::wrapped::Wrapped;
 use crate::dtype::DType;
 use crate::setup::{Freeze, ParameterNames};
 use crate::tape::dims::Dims;
+use crate::tape::log::ScopeId;
 use crate::tape::{Component, Failure, Kind, Module, Tape, Tensor, Why};
 
 /// Trained parameters and their types.
@@ -81,6 +82,48 @@ impl ByName {
     }
 }
 
+/// Modules that peft copies to train the copies in full beside adapters (`modules_to_save`, `ModulesToSaveWrapper` of
+/// `peft/utils/other.py`, 0.21).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Saved {
+    /// Their names, or the ends of them.
+    pub names: Vec<String>,
+    /// Type to which a tool casts the copies; `None` if it leaves them in that of the weights.
+    pub dtype: Option<DType>,
+    /// True if autocast casts what copies in another type than their inputs are multiplied with.
+    pub under_autocast: bool,
+}
+
+impl Saved {
+    /// The first name with which the dotted path of a module ends, or that of one around it: `norm` is `input_layernorm` too
+    /// (`_set_trainable`: `key.endswith(target_key)`).
+    fn name_of(&self, path: &str) -> Option<&str> {
+        let ends = |name: &str| {
+            let around = path.match_indices('.').map(|(dot, _)| &path[..dot]);
+            around.chain([path]).any(|path| path.ends_with(name))
+        };
+        self.names.iter().map(String::as_str).find(|name| ends(name))
+    }
+
+    /// Returns true if no adapter is put on the module at this path: its name, or one around it, is one of these as a whole
+    /// (`check_target_module_exists`).
+    fn leaves_out(&self, path: &str) -> bool {
+        let path = format!(".{path}.");
+        self.names.iter().any(|name| path.contains(&format!(".{name}.")))
+    }
+}
+
+/// A parameter or buffer of a module that peft copies: what the module has from its constructor, which is frozen, and the copy that
+/// the forward reads. The copy has no memory until [`Builder::attach`].
+struct Copied {
+    original: Tensor,
+    copy: Tensor,
+    scope: ScopeId,
+    name: &'static str,
+    is_parameter: bool,
+    is_table: Cell<bool>,
+}
+
 /// Success in finding the places of adapters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attached {
@@ -115,6 +158,8 @@ pub struct Builder {
     freezes: Cell<bool>,
     /// What a byte stands for in bitsandbytes, once a weight is quantised.
     byte_values: OnceCell<Tensor>,
+    saved: Saved,
+    copied: RefCell<Vec<Copied>>,
 }
 
 impl Builder {
@@ -130,7 +175,14 @@ impl Builder {
             recast: RefCell::default(),
             freezes: Cell::new(false),
             byte_values: OnceCell::new(),
+            saved: Saved::default(),
+            copied: RefCell::default(),
         }
+    }
+
+    /// Copies these modules when adapters are attached.
+    pub fn saving(self, saved: Saved) -> Self {
+        Self { saved, ..self }
     }
 
     /// Freezes and trains parameters by their names too.
@@ -258,6 +310,10 @@ impl Builder {
         let tensor = self.made_as(shape, dtype, name);
         tensor.storage().classify(Kind::Weight, Why::Parameter);
         let tensor = self.to_recast(tensor, name);
+        if self.is_saved() {
+            self.params.borrow_mut().push(tensor.clone());
+            return self.copied(&tensor, name, true);
+        }
         let tensor = match self.trains(name) {
             true => self.tape.require_grad(&tensor),
             false => tensor,
@@ -275,7 +331,110 @@ impl Builder {
         let tensor = self.tape.as_kind(Kind::Weight, || self.tape.empty(shape, dtype, name));
         tensor.storage().classify(Kind::Weight, Why::Buffer);
         self.buffers.borrow_mut().push(tensor.clone());
-        tensor
+        match self.is_saved() {
+            true => self.copied(&tensor, name, false),
+            false => tensor,
+        }
+    }
+
+    /// Returns true if peft copies the module under construction.
+    fn is_saved(&self) -> bool {
+        let path = || self.tape.path_of_scope(self.tape.scope_id());
+        !self.saved.names.is_empty() && self.saved.name_of(&path()).is_some()
+    }
+
+    /// Fails the run, since a library stops with this error at the copy of a module.
+    fn fail_to_save(&self, module: &str, error: &str) {
+        self.tape.fail(|| Failure::NotSaved {
+            module: module.to_owned(),
+            error: error.to_owned(),
+        });
+    }
+
+    /// Fails the run if peft copies the module under construction, whose weight is in 4 bits.
+    pub(super) fn check_saved_in_4_bits(&self) {
+        if self.is_saved() {
+            let path = self.tape.path_of_scope(self.tape.scope_id());
+            self.fail_to_save(
+                &path,
+                "only Tensors of floating point and complex dtype can require gradients",
+            );
+        }
+    }
+
+    /// Makes the copy of a parameter or buffer of the module under construction, which the module's forward reads from then on.
+    fn copied(&self, original: &Tensor, name: &'static str, is_parameter: bool) -> Tensor {
+        let dtype = self.saved.dtype.filter(|_| is_parameter).unwrap_or(original.dtype());
+        if dtype != original.dtype() && !self.saved.under_autocast {
+            let path = self.tape.path_of_scope(self.tape.scope_id());
+            self.fail_to_save(&path, "mat1 and mat2 must have the same dtype");
+        }
+        let empty = self.tape.without_memory(original.shape(), dtype);
+        let copy = match is_parameter {
+            true => self.tape.require_grad(&empty),
+            false => empty,
+        };
+        self.copied.borrow_mut().push(Copied {
+            original: original.clone(),
+            copy: copy.clone(),
+            scope: self.tape.scope_id(),
+            name,
+            is_parameter,
+            is_table: Cell::new(false),
+        });
+        copy
+    }
+
+    /// Notes that a weight is the table of an `nn.Embedding`, which its copy is too.
+    pub(super) fn note_table(&self, weight: &Tensor) {
+        self.tape.note_table(weight);
+        if let Some(copied) = self.copied.borrow().iter().find(|copied| copied.copy.is(weight)) {
+            copied.is_table.set(true);
+        }
+    }
+
+    /// `copy.deepcopy` of the modules that are saved, in the type of their weights.
+    fn make_copies(&self) {
+        for copied in &*self.copied.borrow() {
+            let place = (copied.scope, copied.name);
+            self.tape.give_memory(&copied.copy, copied.original.dtype(), place);
+            let kept = if copied.is_parameter {
+                &self.params
+            } else {
+                &self.buffers
+            };
+            kept.borrow_mut().push(copied.copy.clone());
+        }
+    }
+
+    /// Casts the copies to the type that the tool trains them in.
+    fn cast_copies(&self) {
+        for copied in &*self.copied.borrow() {
+            if copied.copy.dtype() != copied.original.dtype() {
+                self.tape.move_to(&copied.copy, copied.name);
+            }
+            if copied.is_table.get() {
+                self.tape.note_table(&copied.copy);
+            }
+        }
+    }
+
+    /// Buffers of modules that are saved, which their wrappers hold beside the copies.
+    pub fn saved_buffers(&self) -> Vec<Tensor> {
+        let copied = self.copied.borrow();
+        let buffers = copied.iter().filter(|copied| !copied.is_parameter);
+        buffers.map(|copied| copied.original.clone()).collect()
+    }
+
+    /// Names of modules to save that no module has, as far as they have parameters.
+    pub fn unmatched_saved(&self) -> Vec<String> {
+        let copied = self.copied.borrow();
+        let paths = copied.iter().map(|copied| self.tape.path_of_scope(copied.scope));
+        let found: Vec<String> = paths
+            .filter_map(|path| self.saved.name_of(&path).map(str::to_owned))
+            .collect();
+        let is_missing = |name: &&String| !found.contains(name);
+        self.saved.names.iter().filter(is_missing).cloned().collect()
     }
 
     /// The values that a byte stands for in bitsandbytes, made for the first weight.
@@ -335,9 +494,18 @@ impl Builder {
         if self.tape.is_wrapped_apart(weight) {
             return self.weight(name, *weight.shape());
         }
-        drop(self.made_as(*weight.shape(), weight.dtype(), name));
-        self.tape.note_tie(weight);
-        weight.clone()
+        // peft copies the module that is named: the other one keeps the frozen weight, or has a copy of its own.
+        let original = {
+            let copied = self.copied.borrow();
+            let of_copy = copied.iter().find(|copied| copied.copy.is(weight));
+            of_copy.map_or_else(|| weight.clone(), |copied| copied.original.clone())
+        };
+        drop(self.made_as(*weight.shape(), original.dtype(), name));
+        self.tape.note_tie(&original);
+        match self.is_saved() {
+            true => self.copied(&original, name, true),
+            false => original,
+        }
     }
 
     /// Makes modules whose constructors run before those of others that come before them in `parameters()`.
@@ -399,6 +567,7 @@ impl Builder {
                 }
             }
         }
+        self.make_copies();
         for next in [DType::F32, of_adapters.unwrap_or(adapters.dtype)] {
             for (target, maps) in found.iter().zip(&mut made) {
                 for (map, tensor) in maps.iter_mut().enumerate().filter(|(_, tensor)| tensor.dtype() != next) {
@@ -406,6 +575,7 @@ impl Builder {
                 }
             }
         }
+        self.cast_copies();
         if of_adapters.is_some() {
             for maps in &mut made {
                 // Their paths say which module each is of, by which DeepSpeed gathers them.
@@ -452,11 +622,24 @@ impl Builder {
         let names = adapters.places.parameters(&maps.collect::<Vec<String>>());
         let mut found: Vec<Found<'_>> = Vec::new();
         for slot in slots {
+            let path = match slot {
+                Slot::Map(map) => map.path(t),
+                Slot::Parameter(parameter) => parameter.path(t),
+            };
+            if self.saved.leaves_out(&path) {
+                continue;
+            }
             let times = match slot {
-                Slot::Map(map) => adapters.places.take_map(&map.path(t), map.place(t)).then_some(1),
-                Slot::Parameter(parameter) => names.times_of(&parameter.path(t)),
+                Slot::Map(map) => adapters.places.take_map(&path, map.place(t)).then_some(1),
+                Slot::Parameter(_) => names.times_of(&path),
             };
             let Some(times) = times else { continue };
+            if self.saved.name_of(&path).is_some() {
+                self.fail_to_save(
+                    &path,
+                    "modules_to_save cannot be applied to modules of type lora.Linear",
+                );
+            }
             if let Slot::Parameter(parameter) = slot {
                 // A module's later parameters are wrapped around its earlier ones.
                 let beside =

@@ -16,7 +16,7 @@ impl Embedding {
     pub fn new(b: &Builder, name: &'static str, entries: u64, width: u64) -> Self {
         b.tape().scope(name, || {
             let weight = b.weight("weight", [entries, width]);
-            b.tape().note_table(&weight);
+            b.note_table(&weight);
             Self {
                 module: b.module(),
                 weight,

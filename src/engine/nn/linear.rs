@@ -127,7 +127,10 @@ impl Linear {
 
     fn here(b: &Builder, name: &'static str, [input, output]: [u64; 2], bias: bool, language: bool) -> Self {
         let weight = match b.nf4(name) {
-            Some(compute) => Weight::Nf4(Nf4::new(b, [output, input], compute)),
+            Some(compute) => {
+                b.check_saved_in_4_bits();
+                Weight::Nf4(Nf4::new(b, [output, input], compute))
+            }
             None => Weight::Dense(b.weight("weight", [output, input])),
         };
         let linear = Self {

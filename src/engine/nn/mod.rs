@@ -36,7 +36,7 @@ pub use attention::{
     soft_cap,
 };
 pub use batch_norm::BatchNorm;
-pub use builder::{Attached, Builder, ByName, Trained};
+pub use builder::{Attached, Builder, ByName, Saved, Trained};
 pub use cache::KvCache;
 pub use complex_rotary::{ComplexRotary, apply_complex_rotary, apply_complex_rotary_in_turn};
 pub use delta::{DeltaCall, chunk_gated_delta_rule};

@@ -231,6 +231,16 @@ choices! {
         Bf16 = "bf16" as "bf16",
     }
 
+    /// Type of the weights of modules that are trained in full beside adapters.
+    #[derive(Default)]
+    pub enum SavedType {
+        /// That of the weights that peft copies.
+        #[default]
+        AsWeights = "as_weights",
+        /// fp32, to which LLaMA-Factory casts all that is trained.
+        Fp32 = "fp32" as "fp32",
+    }
+
     /// Adapters on the fused weights of experts.
     #[derive(Default)]
     pub enum ExpertAdapters {
@@ -421,6 +431,7 @@ mod tests {
         follows_its_words::<Loss>(&["full", "fused_linear"]);
         follows_its_words::<Packing>(&["padded", "packed"]);
         follows_its_words::<AdapterType>(&["fp32", "bf16"]);
+        follows_its_words::<SavedType>(&["as_weights", "fp32"]);
         follows_its_words::<ExpertAdapters>(&["targets", "all"]);
         follows_its_words::<KernelPackages>(&["none", "fla", "causal_conv1d", "fla_causal_conv1d", "hub"]);
         follows_its_words::<Strategy>(&[

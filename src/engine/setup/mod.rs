@@ -21,7 +21,7 @@ pub(crate) use adapters::MapPlace;
 pub use adapters::Targets;
 pub use choices::{
     AdapterType, Attention, CAUSAL_CONV1D, Checkpointing, ExpertAdapters, FrozenType, Generation, KernelPackages,
-    Loading, Loss, Optimizer, Packing, PixelValues, Precision, Reference, Strategy, TrainerKind, ZeroGrad,
+    Loading, Loss, Optimizer, Packing, PixelValues, Precision, Reference, SavedType, Strategy, TrainerKind, ZeroGrad,
 };
 pub use count::{NotCount, Prefix, read_count, read_listed_count, read_number};
 pub use declaration::{Alternatives, Declaration, Depends, Export, Group, Needs};

@@ -43,6 +43,11 @@ impl ParameterNames {
         self.0.is_empty()
     }
 
+    /// The names as they were given.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
     /// The patterns that are found in none of these names.
     pub(crate) fn unmatched(&self, names: &[String]) -> Vec<String> {
         let is_found = |pattern: &Regex| names.iter().any(|name| pattern.is_match(name));

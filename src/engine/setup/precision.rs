@@ -51,6 +51,11 @@ impl Setup {
         }
     }
 
+    /// Returns true if modules train in full beside adapters.
+    pub const fn trains_saved_modules(&self) -> bool {
+        self.freeze.is_adapted() && !self.saved_modules.is_empty()
+    }
+
     /// Type of weights that are not trained.
     pub const fn frozen_dtype(&self) -> DType {
         match (self.frozen_weights, self.precision.autocast()) {

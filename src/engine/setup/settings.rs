@@ -7,7 +7,7 @@ use super::declaration::settings;
 use super::{
     AdapterType, Alternatives, Attention, Checkpointing, Declaration, Depends, ExpertAdapters, Export, Freeze,
     FrozenType, Generation, Group, KernelPackages, LigerKernels, Loading, Loss, Needs, Optimizer, Packing,
-    ParameterNames, PixelValues, Precision, Reference, Targets, TrainerKind, Value, ZeroGrad,
+    ParameterNames, PixelValues, Precision, Reference, SavedType, Targets, TrainerKind, Value, ZeroGrad,
 };
 
 settings! {
@@ -298,6 +298,27 @@ settings! {
         depends: Depends::Adapters,
         is_of_training: true,
         alternatives: Alternatives::Each,
+    }
+
+    /// Modules that are trained in full beside adapters, as copies (`modules_to_save`).
+    SavedModules(saved_modules: ParameterNames = ParameterNames::default()) {
+        about: "Modules trained in full beside adapters (modules_to_save): their names, or the ends of them, with spaces between them",
+        absent: "none",
+        value_name: "NAMES",
+        example: "embed_tokens lm_head",
+        group: Group::Finer,
+        depends: Depends::Adapters,
+        needs: Needs::Text,
+        is_of_training: true,
+        export: Export::Written,
+    }
+
+    /// Type of the weights of those modules.
+    SavedDtype(saved_dtype: SavedType = SavedType::default()) {
+        about: "Type of the weights of saved_modules: that of the weights they copy, or fp32",
+        group: Group::Finer,
+        depends: Depends::Adapters,
+        is_of_training: true,
     }
 
     /// Micro-batches per optimizer step.

@@ -4,9 +4,9 @@ use super::load::{load, load_quantised};
 use crate::dtype::DType;
 use crate::model::Model;
 use crate::model::forward::Forward;
-use crate::nn::{Adapters, Attached, Builder, ByName, LigerPatches, Trained};
+use crate::nn::{Adapters, Attached, Builder, ByName, LigerPatches, Saved, Trained};
 use crate::optim::Ema;
-use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Loading, Setup};
+use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Loading, SavedType, Setup};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 
 /// Settings that decide how a model is made: setups that agree in them can share one model.
@@ -14,6 +14,7 @@ use crate::tape::{Failure, Gpu, Tape, Tensor};
 pub(super) struct Making {
     trained: Trained,
     adapters: Option<Adapters>,
+    saved: Saved,
     ema: bool,
 }
 
@@ -24,6 +25,7 @@ impl Making {
         Self {
             trained: trained(model, setup),
             adapters: adapted.then(|| adapters(model, setup)),
+            saved: saved(setup),
             ema: setup.ema,
         }
     }
@@ -33,7 +35,7 @@ impl Making {
 pub(super) struct Built {
     pub forward: Box<dyn Forward>,
     pub params: Vec<Tensor>,
-    /// Parameters of modules that the forward never runs: it does not hold them, the model does.
+    /// Parameters and buffers of modules that the forward never runs: it does not hold them, the model does.
     pub unused: Vec<Tensor>,
     pub ema: Option<Ema>,
 }
@@ -66,7 +68,7 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     if products.is_some() {
         tape.set_recast(Some(DType::F32));
     }
-    let builder = Builder::new(tape, trained).by_name(by_name(setup));
+    let builder = Builder::new(tape, trained).by_name(by_name(setup)).saving(making.saved);
     if is_loaded {
         tape.hush_follower();
     }
@@ -96,8 +98,10 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     let ema = making.ema.then(|| Ema::new(tape, &builder.contents()));
     builder.recast();
     let params = params(&builder);
+    let buffers = builder.saved_buffers();
     drop(builder);
-    let unused = params.iter().filter(|param| param.is_only_handle()).cloned().collect();
+    let unused = params.iter().filter(|param| param.is_only_handle()).cloned();
+    let unused = unused.chain(buffers).collect();
     Built {
         forward,
         params,
@@ -153,6 +157,21 @@ fn by_name(setup: &Setup) -> ByName {
     ByName::new(&setup.frozen_names, &setup.trained_names)
 }
 
+/// Modules that are trained in full beside adapters.
+fn saved(setup: &Setup) -> Saved {
+    if !setup.freeze.is_adapted() {
+        return Saved::default();
+    }
+    Saved {
+        names: setup.saved_modules.names().to_vec(),
+        dtype: match setup.saved_dtype {
+            SavedType::AsWeights => None,
+            SavedType::Fp32 => Some(DType::F32),
+        },
+        under_autocast: setup.precision.autocast().is_some(),
+    }
+}
+
 /// Patterns of parameters' names that no parameter of a model has.
 pub(super) struct UnmatchedNames {
     pub patterns: Vec<String>,
@@ -163,15 +182,17 @@ pub(super) struct UnmatchedNames {
 /// Patterns of a setup that match no parameter; `None` if all do.
 pub(super) fn unmatched_names(model: &Model, setup: &Setup) -> Option<UnmatchedNames> {
     let given = [&setup.frozen_names, &setup.trained_names];
-    if given.iter().all(|names| names.is_empty()) {
+    let saved = saved(setup);
+    if given.iter().all(|names| names.is_empty()) && saved.names.is_empty() {
         return None;
     }
     let tape = Tape::new(Gpu::default());
-    let builder = Builder::new(&tape, trained(model, &Setup::default()));
+    let builder = Builder::new(&tape, trained(model, &Setup::default())).saving(saved);
     let forward = model.build(&builder);
     let names: Vec<String> = builder.made().iter().map(|param| tape.path_of(param)).collect();
     drop(forward);
-    let patterns: Vec<String> = given.iter().flat_map(|given| given.unmatched(&names)).collect();
+    let unmatched = given.iter().flat_map(|given| given.unmatched(&names));
+    let patterns: Vec<String> = unmatched.chain(builder.unmatched_saved()).collect();
     // The first, the last and one in between tell how modules are nested.
     let known = [0, names.len() / 2, names.len().saturating_sub(1)];
     let known = known.iter().filter_map(|at| names.get(*at).cloned()).collect();

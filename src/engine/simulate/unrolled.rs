@@ -10,7 +10,8 @@ pub(super) fn record_on(model: &Model, setup: &Setup, tape: &Tape, wrap: Option<
     let works = tape.works();
     let (mut trainer, params) = Trainer::new(model, setup, tape);
     // Layers that are alike but for what of them is trained are not.
-    trainer.rolls = setup.frozen_names.is_empty() && setup.trained_names.is_empty();
+    let names = [&setup.frozen_names, &setup.trained_names, &setup.saved_modules];
+    trainer.rolls = names.iter().all(|names| names.is_empty());
     prepare(wrap, tape, (&mut trainer, &params));
     let recording = record_trainer(tape.clone(), trainer, params);
     if !tape.has_unlike_layers() {

@@ -127,6 +127,8 @@ reasons! {
     pipeline_tied(model) = "the head of {model} is its table of tokens, and the last stage of a pipeline has no table: \
         PyTorch does not keep two copies alike";
     pipeline_zero_grad() = "pipeline parallelism is not simulated yet with `zero_grad` other than to_none";
+    saved_sharded() = "modules trained in full beside adapters (`saved_modules`) are not simulated yet with FSDP, stage 3 of DeepSpeed \
+        and tensor parallelism";
     stage_beyond(last, stage, world) = "`stage` is {stage}; the stages of {world} GPUs are 0 to {last}";
     stage_elsewhere() = "`stage` is of a pipeline";
     tensor_bits() = "tensor parallelism is not simulated yet with weights in 4 bits";

@@ -4,8 +4,8 @@ use super::parallel::can_train;
 use super::way_out::{WayOut, tried, ways};
 use super::{SimulateError, Unshared};
 use crate::setup::{
-    ExpertAdapters, Freeze, Loss, Offload, Optimizer, Parallel, Precision, Strategy, Targets, TrainerKind, Zero,
-    ZeroGrad,
+    ExpertAdapters, Freeze, Loss, Offload, Optimizer, Parallel, ParameterNames, Precision, Strategy, Targets,
+    TrainerKind, Zero, ZeroGrad,
 };
 use crate::{Model, Setup};
 
@@ -107,6 +107,14 @@ const CANDIDATES: &[(&[&str], &[WayOut])] = &[
         &["deepspeed_zero_grad", "pipeline_zero_grad"],
         ways![
             leave "zero_grad" => |s, _| s.zero_grad = ZeroGrad::ToNone,
+        ],
+    ),
+    (
+        &["saved_sharded"],
+        ways![
+            leave "saved_modules" => |s, _| s.saved_modules = ParameterNames::default(),
+            set "strategy" = "deepspeed2" => |_, p| (p.strategy, p.mp) = (Strategy::Deepspeed2, false),
+            set "strategy" = "ddp" => |_, p| (p.strategy, p.mp) = (Strategy::Ddp, false),
         ],
     ),
     (&["tensor_dora"], ways![leave "dora" => |s, _| s.dora = false,]),

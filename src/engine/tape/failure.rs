@@ -44,6 +44,16 @@ pub enum Failure {
          adapter of a parameter: take `freeze` lora, and `lora_targets` that name maps"
     )]
     WeightRead,
+    /// A module that peft cannot copy and train beside adapters, or whose copy fails.
+    #[error(
+        "`saved_modules`: a copy of {module} does not train, for it stops with \"{error}\"; leave it out, or set `saved_dtype` to as_weights"
+    )]
+    NotSaved {
+        /// Path of the module.
+        module: String,
+        /// The library's error.
+        error: String,
+    },
     /// The head is none that TRL replaces, or its replacement is not simulated.
     #[error(
         "TRL's head, which makes no logits (`add_fused_lm_head`), is not simulated for this model; take `trainer` transformers"

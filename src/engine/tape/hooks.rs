@@ -6,8 +6,10 @@ use std::rc::Rc;
 
 use super::checkpoint::ReentrantRun;
 use super::core::{GradientHook, Tape};
+use super::dims::Dims;
 use super::kind::Kind;
 use super::log::{ScopeId, StorageId};
+use super::storage::Storage;
 use super::tensor::Tensor;
 use super::why::Why;
 use crate::dtype::DType;
@@ -199,6 +201,21 @@ impl Tape {
     /// Makes a tensor of type `after` whose memory is of type `before` until [`Tape::move_to`] replaces it.
     pub fn empty_to_recast(&self, like: &Tensor, after: DType) -> Tensor {
         like.alias_as(*like.shape(), *like.strides(), after)
+    }
+
+    /// Makes a tensor without memory, which gets it by [`Tape::give_memory`].
+    pub fn without_memory(&self, shape: &Dims, dtype: DType) -> Tensor {
+        let storage = Storage::new(&self.0, None);
+        Tensor::from_parts(storage, *shape, shape.contiguous_strides(), dtype, None)
+    }
+
+    /// Gives a parameter of the module `scope` that has no memory some of the type `made`.
+    pub fn give_memory(&self, x: &Tensor, made: DType, (scope, name): (ScopeId, &'static str)) {
+        let new = self.in_scope(scope, || {
+            self.as_kind(Kind::Weight, || self.storage(x.shape(), made, name))
+        });
+        new.classify(Kind::Weight, Why::Parameter);
+        x.storage().take_over(&new);
     }
 
     /// Gives a tensor new memory in its own type, then frees the old.

@@ -62,6 +62,10 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
         entries.extend(setup.dora.then(|| ("use_dora", json!(true))));
+        entries.extend(
+            of.saved_modules()
+                .map(|names| ("additional_target", json!(names.join(",")))),
+        );
         entries.push(("lora_target", json!(lora_target(&targets::names(&setup.lora_targets)))));
     }
     entries.extend(freezing(setup));

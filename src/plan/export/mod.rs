@@ -226,6 +226,12 @@ impl Exported<'_> {
         matches!(self.setup().freeze, Freeze::Lora | Freeze::Qlora)
     }
 
+    /// Modules that train in full beside the adapters (`modules_to_save`).
+    fn saved_modules(&self) -> Option<&[String]> {
+        let setup = self.setup();
+        setup.trains_saved_modules().then(|| setup.saved_modules.names())
+    }
+
     /// The model's ID on the hub, or a placeholder that the reader replaces.
     fn model_id(&self) -> &str {
         self.known_id().unwrap_or(PLACEHOLDER)

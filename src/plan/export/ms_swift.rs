@@ -39,6 +39,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
         entries.extend(setup.dora.then(|| ("use_dora", json!(true))));
+        entries.extend(of.saved_modules().map(|names| ("modules_to_save", json!(names))));
         match targets::target_modules(&setup.lora_targets) {
             Value::String(all) if all != "all-linear" => entries.push(("target_regex", json!(all))),
             names => entries.push(("target_modules", names)),

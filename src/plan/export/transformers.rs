@@ -49,6 +49,12 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     Ok(yaml::document(&of.notes_with_lines(true), &arguments(of)?))
 }
 
+/// The argument of `LoraConfig` that names modules trained in full beside the adapters.
+fn saved_modules(of: &Exported<'_>) -> String {
+    let names = of.saved_modules().map(|names| literal(&json!(names)));
+    names.map_or_else(String::new, |names| format!(", modules_to_save={names}"))
+}
+
 /// Python that loads the model, freezes or adapts it, and constructs the arguments.
 pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
     let setup = of.setup();
@@ -87,8 +93,9 @@ pub(super) fn python(of: &Exported<'_>) -> Result<String, String> {
             ExpertAdapters::All => ", target_parameters=[\"gate_up_proj\", \"down_proj\"]",
         };
         let dora = if setup.dora { ", use_dora=True" } else { "" };
+        let saved = saved_modules(of);
         out += &format!(
-            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={}{excluded}{parameters}{dora})  # peft.LoraConfig(**lora)\n",
+            "lora = dict(r={}, lora_alpha={}, lora_dropout={:?}, target_modules={}{excluded}{parameters}{dora}{saved})  # peft.LoraConfig(**lora)\n",
             setup.rank,
             2 * setup.rank,
             setup.lora_dropout,

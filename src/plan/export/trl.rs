@@ -26,6 +26,7 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
         entries.push(("lora_alpha", json!(2 * setup.rank)));
         entries.push(("lora_dropout", json!(setup.lora_dropout)));
         entries.extend(setup.dora.then(|| ("use_dora", json!(true))));
+        entries.extend(of.saved_modules().map(|names| ("lora_modules_to_save", json!(names))));
         entries.push((
             "lora_target_modules",
             json!(match targets::target_modules(&setup.lora_targets) {

@@ -1,11 +1,11 @@
 """Measure training steps of configurations that nobody published: each family's sizes and switches drawn by chance.
 
-usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined|parts|shared_parts|bits]
+usage: configurations.py draw SEED PER_FAMILY CASES.jsonl [trainer|alone|adapted|trl_sft|trl_dpo|trl|deepspeed|shared|combined|parts|shared_parts|bits|trl_bits|saved]
        configurations.py run CASES.jsonl OUT.jsonl [deadline_s]
 Each line of CASES: `config`, what a config.json would hold; `case`, as in measure.py, whose steps these are; `inputs`, what
 the batch is made from. With `trainer` the steps are those of transformers' Trainer, with `trl_sft` and `trl_dpo` those of
 TRL's trainers, of families that these take, with `trl` SFT of each and DPO of every second; with `alone`, vision-language
-models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. With `parts` the model is changed as tools change it: parts and parameters frozen by name, DoRA, NEFTune, smoothed labels, Muon; with `shared_parts` that on one of several; with `bits` weights are in 4 bits and optimizers are those of bitsandbytes. `run` measures each in a
+models get no image; with `adapted`, decoders with experts get LoRA adapters, on experts too; with `deepspeed`, one of several GPUs runs DeepSpeed's engine; with `shared`, transformers' Trainer on one of several, as `two_gpus.py` starts it, and with `combined` TRL's trainers too. With `parts` the model is changed as tools change it: parts and parameters frozen by name, DoRA, NEFTune, smoothed labels, Muon; with `shared_parts` that on one of several; with `bits` weights are in 4 bits and optimizers are those of bitsandbytes, with `trl_bits` the same under TRL's trainers; with `saved` tables, heads and connectors train in full beside adapters. `run` measures each in a
 process of its own, several at once: bytes do not depend on it.
 """
 import copy, gc, glob, importlib, json, multiprocessing, os, shutil, sys, tempfile, time, traceback
@@ -305,6 +305,38 @@ def bits(line):
     if c["ckpt"] == "full" and maybe(.3): c["reentrant"] = True
     return line
 
+def trl_bits(line):
+    """The same line with weights in 4 bits under a trainer of TRL."""
+    t = line["config"]["model_type"]
+    if t == "gpt2" or t in NOT_TRL: return None
+    line["case"].update(freeze="lora", rank=ch(8, 16), lora_dropout=ch(0.0, .05))
+    line = trl(ch("trl_sft", "trl_sft", "trl_dpo"))(line)
+    if line: line["case"].update(freeze="qlora", precision="bf16-amp", optim=ch("adamw_fused", "adamw", *BITS))
+    return line
+
+# Modules that families which adapters are put on have beside their tables and heads.
+CONNECTORS = dict(llava="multi_modal_projector", llava_next="multi_modal_projector", internvl="multi_modal_projector", paligemma="multi_modal_projector", gemma3="multi_modal_projector", idefics3="connector", smolvlm="connector",
+                  qwen2_vl="merger", qwen2_5_vl="merger")
+
+def saved(line):
+    """The same line with adapters, and tables, heads and connectors trained in full beside them, under a loop, transformers' Trainer and TRL's SFT."""
+    c = line["case"]; t = c["model"]
+    if t == "gpt2": return None  # whose projections are no linear layers
+    for key in ("rank", "lora_dropout"): c.pop(key, None)
+    trainer = ch("loop", "transformers", "trl_sft") if t not in NOT_TRL else ch("loop", "transformers")
+    if trainer == "transformers": line = trained(line); c["ckpt"] = ch("none", "full")
+    if t in ("idefics3", "smolvlm"): c["precision"] = ch("fp32", "bf16")  # which fail under autocast
+    c.update(freeze="lora", rank=ch(8, 16), lora_dropout=ch(0.0, .05), lora_targets=ch("all-linear", ["q_proj", "v_proj"] if t != "phi3" else ["qkv_proj"]))
+    if trainer == "trl_sft":
+        c.pop("lora_targets")
+        line = trl("trl_sft")(line)
+        if line is None: return None
+        c = line["case"]; c["freeze"] = "lora"
+    c["saved_modules"] = ch("embed_tokens", "lm_head", "embed_tokens lm_head", "lm_head embed_tokens", CONNECTORS.get(t, "lm_head"), "embed_tokens " + CONNECTORS.get(t, "norm"))
+    if trainer != "trl_sft" and maybe(.3): c["saved_dtype"] = "fp32"
+    if c["ckpt"] == "full" and maybe(.3): c["reentrant"] = True
+    return line
+
 def alone(line):
     """The same line without images."""
     c = line["case"]; c.update(images=0, seq=ch(33, 64, 100, 257, 384), freeze=ch("none", "none", "vision", "lora")); line["inputs"]["n"] = 0
@@ -384,7 +416,7 @@ def one(line, to):
 def run(cases, to, deadline):
     import torch, transformers, measure  # once, before each process is forked; CUDA only after it
     lines = [json.loads(l) for l in open(cases)]
-    if any(l["case"].get("trainer", "").startswith("trl") for l in lines): import datasets, peft, trl
+    if any(l["case"].get("trainer", "").startswith("trl") and l["case"].get("freeze") != "qlora" for l in lines): import datasets, peft, trl  # peft imports bitsandbytes where it is, which makes a context of CUDA: not before a fork
     folder = tempfile.mkdtemp(); context = multiprocessing.get_context("fork"); live = {}; i = 0
     file = lambda i: os.path.join(folder, f"{i}.json")
     most = 6 if any("strategy" in line["case"] for line in lines) else 12  # DeepSpeed's buffers are of a gigabyte or two
@@ -403,9 +435,9 @@ def run(cases, to, deadline):
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
-        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined, "parts": parted, "shared_parts": shared_parted, "bits": bits}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
+        R.seed(int(sys.argv[2])); changed = {"trainer": trained, "alone": alone, "adapted": adapted, "trl_sft": trl("trl_sft"), "trl_dpo": trl("trl_dpo"), "trl": trl("trl_sft"), "deepspeed": sharded, "shared": shared, "combined": combined, "parts": parted, "shared_parts": shared_parted, "bits": bits, "trl_bits": trl_bits, "saved": saved}.get(sys.argv[5] if len(sys.argv) > 5 else None, lambda line: line)
         with open(sys.argv[4], "w") as out:
-            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else PARTED if changed in (parted, shared_parted, bits) else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
+            families = ALONE if changed is alone else EXPERTS if changed is adapted else SHARDED if changed is sharded else PARTED if changed in (parted, shared_parted, bits, trl_bits, saved) else [*TEXT, *IMAGES] if changed in (shared, combined) else [*TEXT, *IMAGES, *OTHERS]
             for at, t in enumerate(families):
                 for line in filter(None, (changed(draw(t)) for _ in range(int(sys.argv[3])))): out.write(json.dumps(line) + "\n")
                 if sys.argv[5:] == ["trl"] and at % 2 == 0:

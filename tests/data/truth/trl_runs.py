@@ -93,7 +93,7 @@ def run(case, build):
     from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
     import fronts
     folder = tempfile.mkdtemp()
-    c = dict(case, precision="fp32")  # whose pixel values nobody casts; the trainer loads weights in the type of `arguments`
+    c = dict(case, precision="fp32", freeze="none")  # whose pixel values nobody casts; the trainer loads weights as `arguments` say
     model, inp = build(c, torch.Generator(device="cuda").manual_seed(0))
     vocab = model.config.get_text_config().vocab_size
     made = [{k: v.cpu() if torch.is_tensor(v) else v for k, v in inp().items()} for _ in range(case.get("accum", 1))] if case.get("images") else []
@@ -103,8 +103,11 @@ def run(case, build):
     del model, inp; gc.collect(); torch.cuda.empty_cache()
     rows = list(sft_rows(case, vocab) if case["trainer"] == "trl_sft" else grpo_rows(case) if case["trainer"] == "trl_grpo" else dpo_rows(case))
     lora = None
-    if case.get("freeze") == "lora": lora = LoraConfig(r=case.get("rank", 16), lora_alpha=32, lora_dropout=case.get("lora_dropout", 0.0), target_modules=case.get("targets", LORA), task_type="CAUSAL_LM")
+    if case.get("freeze") in ("lora", "qlora"): lora = LoraConfig(r=case.get("rank", 16), lora_alpha=32, lora_dropout=case.get("lora_dropout", 0.0), target_modules=case.get("targets", LORA), modules_to_save=case.get("saved_modules", "").split() or None, task_type="CAUSAL_LM")
     args, marks = arguments(case, folder), []
+    if case.get("freeze") == "qlora":
+        from transformers import BitsAndBytesConfig
+        args["model_init_kwargs"]["quantization_config"] = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)
     if made: args.update(remove_unused_columns=False)
     given = dict(model=folder, train_dataset=Dataset.from_list(rows), processing_class=fronts.words(vocab), peft_config=lora, callbacks=[fronts.meter(marks)], data_collator=collator(case, made) if made else None)
     torch.cuda.reset_peak_memory_stats(); torch.cuda.reset_accumulated_memory_stats()

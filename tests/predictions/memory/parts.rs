@@ -1,5 +1,5 @@
 //! Steps of models that were changed as tools change them (parts and parameters frozen by name, DoRA, NEFTune, smoothed labels,
-//! Muon), drawn by chance over 22 families, against measurements on an H200.
+//! Muon, modules trained in full beside adapters), drawn by chance over 22 families, against measurements on an H200.
 
 use vramscope_tests::{kept, ledger};
 
@@ -7,7 +7,7 @@ use super::drawn::Compared;
 
 const FILE: &str = "data/truth/parts.jsonl.gz";
 const TEXT: &str = "Configurations of 22 families drawn by chance, with parts and parameters frozen by name, DoRA, NEFTune, smoothed labels \
-    and Muon, in a loop and under transformers' Trainer, each measured in a process of its own on an H200 (PyTorch 2.11, \
+    and Muon, and modules trained in full beside adapters, in a loop, under transformers' Trainer and TRL's, each measured in a process of its own on an H200 (PyTorch 2.11, \
     transformers 5.17, peft 0.21; `tests/data/truth/configurations.py`).";
 const TABLE: &str = "tests/data/parts_vs_predicted.md";
 

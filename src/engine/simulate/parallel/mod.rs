@@ -322,6 +322,9 @@ fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if sharded && setup.ema {
         return Err(why::fsdp_ema());
     }
+    if sharded && setup.trains_saved_modules() {
+        return Err(why::saved_sharded());
+    }
     Ok(())
 }
 

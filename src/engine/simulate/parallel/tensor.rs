@@ -63,6 +63,8 @@ pub(super) fn refuse(setup: &Setup) -> Result<(), SimulateError> {
         Err(why::tensor_bits())
     } else if setup.dora && setup.freeze.is_adapted() {
         Err(why::tensor_dora())
+    } else if setup.trains_saved_modules() {
+        Err(why::saved_sharded())
     } else if setup.clip || setup.ema {
         Err(why::tensor_extras())
     } else {

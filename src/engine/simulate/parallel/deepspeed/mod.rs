@@ -32,7 +32,7 @@ use super::super::{SimulateError, unshared as why};
 use super::leaves_pixels;
 use crate::dtype::DType;
 use crate::optim::Optimizer;
-use crate::setup::{AdapterType, Freeze, Parallel, Precision, Strategy};
+use crate::setup::{AdapterType, Freeze, Parallel, Precision, SavedType, Strategy};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 use crate::{Model, Setup};
 use partitioned::Partitioned;
@@ -57,6 +57,8 @@ pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
             false if setup.precision.products() == DType::F32 => AdapterType::Fp32,
             false => AdapterType::Bf16,
         },
+        // Copies of modules are cast to 16 bits too, whatever a tool cast them to before.
+        saved_dtype: SavedType::AsWeights,
         reentrant: setup.reentrant || forces_reentrant(setup, parallel),
         ..setup.clone()
     }

@@ -19,6 +19,9 @@ pub fn refuse(setup: &Setup, parallel: &Parallel) -> Result<(), SimulateError> {
     if setup.ema && parallel.strategy == Strategy::Deepspeed3 {
         return Err(why::deepspeed_ema());
     }
+    if setup.trains_saved_modules() && parallel.strategy == Strategy::Deepspeed3 {
+        return Err(why::saved_sharded());
+    }
     if setup.zero_grad != ZeroGrad::ToNone {
         return Err(why::deepspeed_zero_grad());
     }
