@@ -10,6 +10,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
     pub fn empty_cache(&mut self) {
         for kind in [PoolKind::Large, PoolKind::Small] {
             for pool in self.pools_of(kind) {
+                // Collected first, as in `release_blocks`: unmapping puts what is left of a block back into this pool.
                 let cached: Vec<u32> = self.pools[pool].iter(&self.blocks).collect();
                 for id in cached {
                     self.release_or_unmap(id);
@@ -70,6 +71,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         let Some(max_split) = self.options.max_split_size.map(|max| max.get()) else {
             return false;
         };
+        // Only oversize blocks are released here: they are never split, so that each is a whole segment.
         let wanted = request.size.max(max_split);
         let pool = &self.pools[request.pool as usize];
         let fitting = pool.best_fit(&self.blocks, wanted);
@@ -102,6 +104,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
             .flat_map(|pool| self.whole_segments(pool))
             .map(|id| (id, self.age(id)))
             .collect();
+        // Each round releases every segment of at least the mean age, even if the first would do: PyTorch goes past the target
+        // so that the next request does not collect again. Segments that are as young as those in use stay for last.
         while excess > 0 && !candidates.is_empty() {
             let total: u64 = candidates.iter().map(|(_, age)| age).sum();
             let mean = total as f64 / candidates.len() as f64;

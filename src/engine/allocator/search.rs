@@ -27,6 +27,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         } else {
             self.pools[request.pool as usize].best_fit(&self.blocks, request.size)?
         };
+        // `get_free_block` looks at the best fit alone: no smaller block would serve the request, and a larger one is oversize
+        // too.
         if self.blocks[id].size >= self.oversize_for(request) {
             return None;
         }
@@ -48,6 +50,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// the small pools are live already.
     #[cold]
     pub(super) fn take_new(&mut self, request: Request) -> Result<u32, OutOfMemory> {
+        // The order is `malloc`'s, each step only after the one before has failed (`c10/cuda/CUDACachingAllocator.cpp`). To
+        // empty the cache any earlier would return segments that PyTorch keeps, so that reserved bytes and the retries that
+        // users see in `memory_stats` would be wrong from there on.
         self.collect_garbage();
         if let Some(id) = self.reserve(request) {
             return Ok(id);
@@ -57,6 +62,7 @@ impl<S: SegmentSource> CachingAllocator<S> {
         {
             return Ok(id);
         }
+        // Only this step counts as a retry: the allocation that follows it is the one that `isRetry` marks.
         self.empty_cache();
         self.num_alloc_retries += 1;
         self.reserve(request).ok_or_else(|| self.out_of_memory(request))

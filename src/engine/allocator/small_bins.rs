@@ -58,16 +58,18 @@ impl SmallBins {
     /// Finds the smallest block of at least `units` units; of equals, the lowest.
     #[inline(always)]
     pub fn best_fit(&self, blocks: &[SmallBlock], units: u16) -> Option<u32> {
-        let shelved = self.occupied.next(bin(units));
+        let binned = self.occupied.next(bin(units));
         let Some(loose) = blocks.get(self.loose as usize).filter(|loose| loose.units >= units) else {
-            return Some(self.bins[shelved?].first);
+            return Some(self.bins[binned?].first);
         };
-        let Some(shelved) = shelved else {
+        let Some(binned) = binned else {
             return Some(self.loose);
         };
         let own = bin(loose.units);
-        let first = self.bins[shelved].first;
-        let is_loose_better = own < shelved || own == shelved && loose.address < blocks[first as usize].address;
+        let first = self.bins[binned].first;
+        // The loose block is cached like any other: if it were looked at only after the bins, or always first, the request could
+        // get another block than PyTorch's ordered set gives, and all later addresses would differ.
+        let is_loose_better = own < binned || own == binned && loose.address < blocks[first as usize].address;
         Some(if is_loose_better { self.loose } else { first })
     }
 
@@ -76,7 +78,7 @@ impl SmallBins {
     pub fn insert(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let last = std::mem::replace(&mut self.loose, id);
         if last != NONE {
-            self.shelve(blocks, last);
+            self.insert_into_bin(blocks, last);
         }
     }
 
@@ -86,12 +88,13 @@ impl SmallBins {
         if id == self.loose {
             self.loose = NONE;
         } else {
-            self.unshelve(blocks, id);
+            self.remove_from_bin(blocks, id);
         }
     }
 
+    /// Links a block into the bin of its size, behind the last block with a lower address.
     #[inline(never)]
-    fn shelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
+    fn insert_into_bin(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let SmallBlock { units, address, .. } = blocks[id as usize];
         let number = bin(units);
         let bin = &mut self.bins[number];
@@ -145,8 +148,9 @@ impl SmallBins {
         self.indexes.iter_mut().find(|index| index.bin == bin)
     }
 
+    /// Unlinks a block from the bin of its size.
     #[inline(never)]
-    pub fn unshelve(&mut self, blocks: &mut [SmallBlock], id: u32) {
+    pub fn remove_from_bin(&mut self, blocks: &mut [SmallBlock], id: u32) {
         let SmallBlock {
             before,
             after,
