@@ -70,7 +70,7 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     }
     let builder = Builder::new(tape, trained).by_name(by_name(setup)).saving(making.saved);
     if is_loaded {
-        tape.hush_follower();
+        tape.pause_follower();
     }
     let from = tape.mark();
     let forward = model.build(&builder);
@@ -117,12 +117,12 @@ pub fn parameters(model: &Model) -> u64 {
     built.params.iter().map(elements).sum()
 }
 
-/// Parameters of a model whose linear maps bitsandbytes keeps in 4 bits, by number.
+/// Parameters of a model whose linear layers bitsandbytes keeps in 4 bits, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct In4Bits {
     /// In 4 bits.
     pub packed: u64,
-    /// Of the largest linear map in 4 bits.
+    /// Of the largest linear layer in 4 bits.
     pub largest: u64,
     /// All others.
     pub others: u64,

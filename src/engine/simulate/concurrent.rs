@@ -68,9 +68,9 @@ mod at_once {
             // Events of the first step that the steps after it repeat, once the model is made.
             let mut repeated: Option<Repeated> = None;
             while let Some(Written { requests, events, then }) = next(&written) {
-                fresh.hear(requests, &events)?;
+                fresh.receive(requests, &events)?;
                 if let Some(repeated) = &mut repeated {
-                    repeated.hear(&events);
+                    repeated.receive(&events);
                 }
                 match then {
                     Then::More => {}
@@ -83,7 +83,7 @@ mod at_once {
                     Then::Rest(rest) => {
                         let repeated = repeated.take().unwrap_or_default();
                         let steady = repeated.step(&rest.updates[1], &rest.zero_grad, rest.replaced);
-                        return fresh.finish_heard(&rest, &steady).map(Some);
+                        return fresh.finish_received(&rest, &steady).map(Some);
                     }
                 }
             }

@@ -105,8 +105,8 @@ impl Trainer {
         let forward = || t.autocast(self.autocast, || model.0.loss(t, model.1, batch)).loss;
         let logits = self.wrapped_of(t, model.1, forward);
         // FSDP2 hands them out in its policy's type, which they have; DDP copies outputs for a backward alone.
-        if let Some(wrapper) = self.wrapper_of(model.1).filter(|wrapper| wrapper.is_in_parts()) {
-            drop(wrapper.handed_out(t, None, Vec::new()));
+        if let Some(wrapper) = self.wrapper_of(model.1).filter(|wrapper| wrapper.shards_states()) {
+            drop(wrapper.wrapped_outputs(t, None, Vec::new()));
         }
         match self.autocast {
             Some(_) => t.to_dtype(&logits, DType::F32),

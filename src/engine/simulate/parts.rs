@@ -154,11 +154,11 @@ fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update,
     ];
     let mut from = passes.start;
     for (to, mark) in instants {
-        repeated.hear(&events[from..to]);
+        repeated.receive(&events[from..to]);
         repeated.reach(mark);
         from = to;
     }
-    repeated.hear(&events[from..passes.end]);
+    repeated.receive(&events[from..passes.end]);
     let (update, zero_grad) = (&events[first_update..second_update], &events[second_update..end]);
     let steady = repeated.step(update, zero_grad, passes.replaced());
     // The remaining events are the first step, kept in place because there are thousands.

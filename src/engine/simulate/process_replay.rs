@@ -51,7 +51,7 @@ impl ProcessReplay {
 
     /// Replays the next recorded events; `requests` are the bytes of their new storages.
     #[cfg(not(target_family = "wasm"))]
-    pub fn hear(&mut self, requests: Vec<u64>, events: &[Event]) -> Result<(), OutOfMemory> {
+    pub fn receive(&mut self, requests: Vec<u64>, events: &[Event]) -> Result<(), OutOfMemory> {
         self.replayer.know(requests.into_iter());
         self.replayer.play(events)?;
         self.played += events.len();
@@ -79,7 +79,7 @@ impl ProcessReplay {
     /// Replays the rest of a run: the first step's update, after its forward and backward, and the steps after it,
     /// which are `steady`. Returns the segments of the small pool too.
     #[cfg(not(target_family = "wasm"))]
-    pub fn finish_heard(mut self, rest: &Rest, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
+    pub fn finish_received(mut self, rest: &Rest, steady: &Step) -> Result<(Replay, Vec<Bytes>), OutOfMemory> {
         for (events, mark) in [(&rest.updates[0], Mark::AfterOptimizer), (&rest.zero_grad, Mark::End)] {
             self.replayer.play(events)?;
             self.replayer.reach(mark, &mut self.first);
@@ -110,6 +110,8 @@ impl ProcessReplay {
             first,
             ..
         } = self;
+        // The second step begins with optimizer states and a cache that the first lacked, so its figures differ from both others;
+        // the third is the steady one. It is replayed only if the second moved anything.
         let before = replayer.lasting();
         let second = replayer.step(steady)?;
         let third = if replayer.settle(&before) {

@@ -14,9 +14,9 @@ pub(super) struct Repeated {
     first: Option<StorageId>,
     /// By storage from `first` on: the index of its allocation in `events`, or [`DEAD`].
     allocations: Vec<u32>,
-    /// Numbers of heard events before each that was left out.
+    /// Numbers of received events before each that was left out.
     left_out: Vec<usize>,
-    heard: usize,
+    received: usize,
 }
 
 /// Marks a storage that was freed.
@@ -34,9 +34,9 @@ impl Repeated {
     }
 
     /// Takes in the next events.
-    pub fn hear(&mut self, events: &[Event]) {
+    pub fn receive(&mut self, events: &[Event]) {
         for &event in events {
-            self.heard += 1;
+            self.received += 1;
             if event.is_alloc() {
                 let first = *self.first.get_or_insert(event.storage());
                 // Storages are numbered in the order of allocation.
@@ -46,7 +46,7 @@ impl Repeated {
                 *alloc = DEAD;
             } else {
                 // The storage is from before the step.
-                self.left_out.push(self.heard - 1);
+                self.left_out.push(self.received - 1);
                 continue;
             }
             self.events.push(event);
@@ -143,11 +143,11 @@ mod tests {
         let [old, workspace, input, gradient, state] = [3, 7, 8, 9, 10];
         let (alloc, free) = (Event::alloc, Event::free);
         let mut repeated = Repeated::default();
-        repeated.hear(&[free(old), alloc(workspace), alloc(input)]);
+        repeated.receive(&[free(old), alloc(workspace), alloc(input)]);
         repeated.reach(Mark::BeforeForward);
-        repeated.hear(&[alloc(gradient)]);
+        repeated.receive(&[alloc(gradient)]);
         repeated.reach(Mark::AfterForward);
-        repeated.hear(&[alloc(state), free(input)]);
+        repeated.receive(&[alloc(state), free(input)]);
         repeated.reach(Mark::AfterBackward);
         let update = [alloc(20), free(20)];
         let step = repeated.step(&update, &[free(gradient)], None);

@@ -110,7 +110,7 @@ pub struct Notes {
 /// Part of a model that one of several GPUs has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// GPUs that share the linear maps of a language model; 1 if one GPU has them whole.
+    /// GPUs that share the linear layers of a language model; 1 if one GPU has them whole.
     pub group: u64,
     /// The stage of a pipeline that it runs.
     pub stage: Stage,
@@ -372,12 +372,12 @@ impl Trainer {
     }
 
     fn run(&mut self) -> Parts {
-        let is_in_parts = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.is_in_parts());
-        let is_whole = is_in_parts || self.engine().is_some() || self.run.setup.trainer.is_derived();
+        let shards_states = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.shards_states());
+        let is_whole = shards_states || self.engine().is_some() || self.run.setup.trainer.is_derived();
         let parts = match self.run.setup.zero_grad {
             ZeroGrad::ToNone if !is_whole => self.run_once(),
             _ => {
-                self.tape.hush_follower();
+                self.tape.pause_follower();
                 let (passes, [update, _]) = self.step();
                 self.wrapper
                     .iter()
@@ -388,7 +388,7 @@ impl Trainer {
         };
         self.tape
             .revise(|events, allocations| parts.name_states(events, allocations));
-        self.tape.tell_rest(parts.rest());
+        self.tape.send_rest(parts.rest());
         parts
     }
 
@@ -396,7 +396,7 @@ impl Trainer {
     fn run_once(&mut self) -> Parts {
         let t = self.tape.clone();
         let passes = self.micro_batches(&t);
-        t.hush_follower();
+        t.pause_follower();
         self.update(&t);
         let first_update = t.mark();
         self.update(&t);
@@ -434,7 +434,9 @@ impl Trainer {
         }
         self.work.update = t.work_mark();
         let wrapper = self.wrapper.clone();
-        wrapper.iter().for_each(|wrapper| wrapper.updates(t, &self.optimizer));
+        wrapper
+            .iter()
+            .for_each(|wrapper| wrapper.update_on_host(t, &self.optimizer));
         // `Trainer` clips at infinity where it is not to clip, for the norm that it logs (`_get_grad_norm`).
         if self.run.setup.clip || self.run.setup.trainer.is_derived() {
             self.fetched.norm = None;
@@ -492,10 +494,10 @@ impl Trainer {
         };
         let held = match &self.wrapper {
             Some(wrapper) if are_logits => {
-                loss = wrapper.handed_logits(t, loss);
-                wrapper.handed_out(t, None, held)
+                loss = wrapper.wrapped_logits(t, loss);
+                wrapper.wrapped_outputs(t, None, held)
             }
-            Some(wrapper) => wrapper.handed_out(t, Some(&loss), held),
+            Some(wrapper) => wrapper.wrapped_outputs(t, Some(&loss), held),
             None => held,
         };
         (loss, held)

@@ -158,7 +158,7 @@ impl Trainer {
         drop(batch);
         let made = scores.take()?;
         Some(match self.wrapper_of(model.1) {
-            Some(wrapper) => wrapper.returned(t, made),
+            Some(wrapper) => wrapper.wrapped_figures(t, made),
             None => made,
         })
     }

@@ -1,4 +1,4 @@
-//! What wraps a model for several GPUs, as the loop of a step calls it.
+//! The library that wraps a model for several GPUs (DDP, FSDP, DeepSpeed), as the loop of a step calls it.
 
 use std::rc::Rc;
 
@@ -22,18 +22,19 @@ pub(super) trait Wrapper {
     /// The model begins to generate, or has done so.
     fn generates(&self, _: &Tape, _begins: bool) {}
 
-    /// Returns what is handed out in the place of what the model's output object holds, beside its loss, if it has one.
-    fn handed_out(&self, _: &Tape, _loss: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
+    /// The tensors of the model's output object, beside its loss, as the wrapper's forward returns them: FSDP casts them to
+    /// `output_dtype`, DDP passes them through a node of its own.
+    fn wrapped_outputs(&self, _: &Tape, _loss: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
         held
     }
 
-    /// Returns the logits that are handed out, of which the trainer computes the loss.
-    fn handed_logits(&self, _: &Tape, logits: Tensor) -> Tensor {
+    /// The logits as the wrapper's forward returns them, for a trainer that computes the loss itself.
+    fn wrapped_logits(&self, _: &Tape, logits: Tensor) -> Tensor {
         logits
     }
 
-    /// Returns what is handed out in the place of figures of each token.
-    fn returned(&self, _: &Tape, figures: FusedOutput) -> FusedOutput {
+    /// What a fused head returns for each token (log-probabilities, entropies), as the wrapper's forward returns it.
+    fn wrapped_figures(&self, _: &Tape, figures: FusedOutput) -> FusedOutput {
         figures
     }
 
@@ -43,7 +44,7 @@ pub(super) trait Wrapper {
     /// The first step is over; called where every step is recorded by itself.
     fn after_first_step(&self, _: &Tape) {}
 
-    /// Memory that parameters moved into, and true if it is of trained ones.
+    /// Tensors that the wrapper moved the parameters into, such as shards or flat buffers, each with true if trained.
     fn weights(&self) -> Vec<(Tensor, bool)> {
         Vec::new()
     }
@@ -53,15 +54,17 @@ pub(super) trait Wrapper {
         Norms::default()
     }
 
-    /// An optimizer like this updates: notes what the host does of it.
-    fn updates(&self, _: &Tape, _: &Optimizer) {}
+    /// Called for each update: notes the part of it that runs on the host, under CPU offload.
+    fn update_on_host(&self, _: &Tape, _: &Optimizer) {}
 
-    /// True if optimizer and gradients have parts of parameters alone, so that each step is recorded by itself.
-    fn is_in_parts(&self) -> bool {
+    /// True if optimizer and gradients hold shards only. The first two steps are then recorded separately, instead of deriving
+    /// the second from the first.
+    fn shards_states(&self) -> bool {
         false
     }
 
-    /// Storages made on another stream than the model's.
+    /// Storages allocated on another stream than the model's. The allocator caches by stream, so their memory
+    /// serves tensors of that stream only.
     fn streams(&self) -> Vec<(StorageId, u32)> {
         Vec::new()
     }
@@ -72,7 +75,7 @@ pub(super) trait Wrapper {
     }
 }
 
-/// Runs a model's forward as what wraps it does, if anything does.
+/// Runs a model's forward between the wrapper's hooks, if there is a wrapper.
 pub(super) fn wrapped_by<R>(t: &Tape, wrapper: Option<&Rc<dyn Wrapper>>, forward: impl FnOnce() -> R) -> R {
     wrapper.iter().for_each(|wrapper| wrapper.before_forward(t));
     let output = forward();

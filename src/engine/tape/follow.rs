@@ -70,9 +70,9 @@ pub struct RestMarks {
 pub(super) struct Follower {
     to: std::sync::mpsc::Sender<Written>,
     /// Numbers of events and storages sent so far.
-    heard: (usize, usize),
+    sent: (usize, usize),
     /// True while sending is suspended.
-    hushed: bool,
+    paused: bool,
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -80,8 +80,8 @@ impl Follower {
     /// Fewest events worth a message.
     const ENOUGH: usize = 4096;
 
-    fn hear(&mut self, log: &Log, reached: Option<Mark>) {
-        if self.hushed || reached.is_none() && log.events.len() - self.heard.0 < Self::ENOUGH {
+    fn send_if_due(&mut self, log: &Log, reached: Option<Mark>) {
+        if self.paused || reached.is_none() && log.events.len() - self.sent.0 < Self::ENOUGH {
             return;
         }
         let then = reached.map_or(Then::More, Then::Reached);
@@ -89,7 +89,7 @@ impl Follower {
     }
 
     /// Sends the rest of a run.
-    fn hear_rest(mut self, log: &Log, marks: RestMarks) {
+    fn send_rest(mut self, log: &Log, marks: RestMarks) {
         let [passes, first, second, end] = marks.ends;
         let part = |from: usize, to: usize| log.events[from..to].to_vec();
         let rest = Rest {
@@ -102,7 +102,7 @@ impl Follower {
 
     /// Sends the events before `to`, and all new storages.
     fn send(&mut self, log: &Log, to: usize, then: Then) {
-        let (events, allocations) = std::mem::replace(&mut self.heard, (to, log.allocations.len()));
+        let (events, allocations) = std::mem::replace(&mut self.sent, (to, log.allocations.len()));
         let part = Written {
             requests: log.allocations.requests_from(allocations).collect(),
             events: log.events[events..to].to_vec(),
@@ -117,11 +117,11 @@ impl Follower {
 impl Tape {
     /// Sends events to `to` from now on, in batches.
     pub fn follow(&self, to: std::sync::mpsc::Sender<Written>) {
-        let heard = (self.mark(), self.allocations());
+        let sent = (self.mark(), self.allocations());
         *self.0.follower.borrow_mut() = Some(Follower {
             to,
-            heard,
-            hushed: false,
+            sent,
+            paused: false,
         });
     }
 
@@ -133,24 +133,24 @@ impl Tape {
     }
 
     /// Sends the new events if there are enough of them.
-    pub(super) fn tell(&self) {
+    pub(super) fn send_new_events(&self) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {
-            follower.hear(&self.0.log.borrow(), None);
+            follower.send_if_due(&self.0.log.borrow(), None);
         }
     }
 
     /// Sends the new events up to a mark of the run.
     pub fn reach(&self, mark: Mark) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {
-            follower.hear(&self.0.log.borrow(), Some(mark));
+            follower.send_if_due(&self.0.log.borrow(), Some(mark));
         }
     }
 
-    /// Suspends sending until [`Self::tell_rest`], because the events from here on may still change. Returns true if
+    /// Suspends sending until [`Self::send_rest`], because the events from here on may still change. Returns true if
     /// events were sent until now.
-    pub fn hush_follower(&self) -> bool {
+    pub fn pause_follower(&self) -> bool {
         match &mut *self.0.follower.borrow_mut() {
-            Some(follower) => !std::mem::replace(&mut follower.hushed, true),
+            Some(follower) => !std::mem::replace(&mut follower.paused, true),
             None => false,
         }
     }
@@ -158,14 +158,14 @@ impl Tape {
     /// Sends events again, those too that were recorded meanwhile.
     pub fn resume_follower(&self) {
         if let Some(follower) = &mut *self.0.follower.borrow_mut() {
-            follower.hushed = false;
+            follower.paused = false;
         }
     }
 
     /// Sends the rest of a run; without such a rest, closes the channel.
-    pub fn tell_rest(&self, marks: Option<RestMarks>) {
+    pub fn send_rest(&self, marks: Option<RestMarks>) {
         if let (Some(follower), Some(marks)) = (self.0.follower.take(), marks) {
-            follower.hear_rest(&self.0.log.borrow(), marks);
+            follower.send_rest(&self.0.log.borrow(), marks);
         }
     }
 }
@@ -178,7 +178,7 @@ impl Tape {
     pub const fn unfollow(&self) {}
 
     #[inline(always)]
-    pub(super) const fn tell(&self) {}
+    pub(super) const fn send_new_events(&self) {}
 
     /// Does nothing.
     #[inline(always)]
@@ -186,7 +186,7 @@ impl Tape {
 
     /// Does nothing.
     #[inline(always)]
-    pub const fn hush_follower(&self) -> bool {
+    pub const fn pause_follower(&self) -> bool {
         false
     }
 
@@ -196,5 +196,5 @@ impl Tape {
 
     /// Does nothing.
     #[inline(always)]
-    pub fn tell_rest(&self, _: Option<RestMarks>) {}
+    pub fn send_rest(&self, _: Option<RestMarks>) {}
 }

@@ -28,7 +28,7 @@ pub struct Position {
 #[derive(Debug, Default)]
 pub(super) struct Stack {
     /// For each block, the one that ran in its place, by its index among those that ran.
-    pub(super) stands: Vec<usize>,
+    pub(super) representatives: Vec<usize>,
     /// Start of each block that ran in forward, then the end of the last one.
     pub(super) forward: Vec<Position>,
     /// Positions at which backward, which begins at the end, has passed each of these.
@@ -43,9 +43,9 @@ pub struct Deduplication {
     pub(super) stacks: Vec<Stack>,
     /// True if every block is run.
     whole: bool,
-    /// Gradients from a micro-batch before, to which new ones are added, each as the position of the addition and a
-    /// storage of its size; `None` if there are no such gradients.
-    held: Option<Vec<(usize, StorageId)>>,
+    /// Gradients of an earlier micro-batch that this one adds to: for each the index of the event before which it is added,
+    /// and a storage of its size. `None` for the first micro-batch of a step, which finds no gradients.
+    accumulated: Option<Vec<(usize, StorageId)>>,
     /// Number of storages before the pass: leaves made in it have no gradient from before.
     before: usize,
 }
@@ -62,12 +62,12 @@ pub struct Piece {
 }
 
 impl Deduplication {
-    /// Makes an empty recording of one micro-batch; `whole` runs every block, `held` adds to gradients from before.
-    pub fn new(whole: bool, held: bool) -> Self {
+    /// Makes an empty recording of one micro-batch; `whole` runs every block, `accumulates` adds to gradients from before.
+    pub fn new(whole: bool, accumulates: bool) -> Self {
         Self {
             stacks: Vec::new(),
             whole,
-            held: held.then(Vec::new),
+            accumulated: accumulates.then(Vec::new),
             before: 0,
         }
     }
@@ -89,7 +89,7 @@ impl Deduplication {
         for stack in &self.stacks {
             let place = |i: usize| at(&stack.forward[i]);
             add(now..place(0), false);
-            let blocks = stack.stands.iter();
+            let blocks = stack.representatives.iter();
             blocks.for_each(|&block| add(place(block)..place(block + 1), true));
             now = place(stack.forward.len() - 1);
         }
@@ -97,7 +97,7 @@ impl Deduplication {
             let ends = stack.backward.len() - 1;
             let place = |i: usize| at(&stack.backward[ends - i]);
             add(now..place(ends), false);
-            let blocks = stack.stands.iter().rev();
+            let blocks = stack.representatives.iter().rev();
             blocks.for_each(|&block| add(place(block + 1)..place(block), true));
             now = place(0);
         }
@@ -106,12 +106,12 @@ impl Deduplication {
     }
 
     /// Storages of the size of gradients from before, each with the index of the event before which it was added to.
-    pub fn held(&self) -> &[(usize, StorageId)] {
-        self.held.as_deref().unwrap_or_default()
+    pub fn accumulated(&self) -> &[(usize, StorageId)] {
+        self.accumulated.as_deref().unwrap_or_default()
     }
 
     /// Notes the position of backward once it has left a block: it reaches node `node`, or its end.
-    fn comes_to(&mut self, node: Option<u64>, place: impl Fn() -> Position) {
+    fn backward_reaches(&mut self, node: Option<u64>, place: impl Fn() -> Position) {
         for stack in self.stacks.iter_mut().rev() {
             let ends = stack.nodes.len();
             while stack.backward.len() < ends
@@ -128,9 +128,12 @@ impl Deduplication {
 
 /// Chooses the blocks that run, and for each block the one that runs in its place: one with equal kinds of its own,
 /// before it and after it, in the whole stack and among those that run.
-fn stands(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
+fn representatives(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
     let beside = |i: usize| (i.checked_sub(1).map(|i| kinds[i]), kinds[i], kinds.get(i + 1).copied());
     let same = |i: usize, among: &[usize]| among.iter().position(|&run| beside(run) == beside(i));
+    // A block's own kind does not suffice: its output lives until the next block lets go of it, and its gradient is what that
+    // block's backward makes. Where kinds alternate, such as sliding and full attention, a block may free at other places
+    // before one kind than before the other.
     let mut runs: Vec<usize> = Vec::new();
     for i in 0..kinds.len() {
         if same(i, &runs).is_none() {
@@ -143,8 +146,8 @@ fn stands(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
         runs.insert(at + 1, runs[at + 1] - 1);
     }
     let stand = |i: usize| runs.binary_search(&i).ok().or_else(|| same(i, &runs)).unwrap_or(0);
-    let stands = (0..kinds.len()).map(stand).collect();
-    (runs, stands)
+    let representatives = (0..kinds.len()).map(stand).collect();
+    (runs, representatives)
 }
 
 /// Makes the first blocks of a frozen input kinds of their own, up to the first block of the last kind: adapters may be in blocks
@@ -163,7 +166,7 @@ pub fn where_graph_begins(mut kinds: Vec<u64>, input: &Tensor) -> Vec<u64> {
 
 impl Tape {
     /// Deduplicates layers from here on, as `deduplication` configures.
-    pub fn lighten(&self, deduplication: Deduplication) {
+    pub fn start_deduplication(&self, deduplication: Deduplication) {
         let before = self.allocations();
         *self.0.deduplication.borrow_mut() = Some(Deduplication {
             before,
@@ -177,7 +180,7 @@ impl Tape {
     }
 
     /// Current position in the recording.
-    pub fn place(&self) -> Position {
+    pub fn position(&self) -> Position {
         let log = self.0.log.borrow();
         Position {
             event: log.events.len(),
@@ -199,13 +202,13 @@ impl Tape {
         if whole {
             return (0..kinds.len()).for_each(run);
         }
-        let (runs, stands) = stands(kinds);
+        let (runs, representatives) = representatives(kinds);
         let mut stack = Stack {
-            stands,
+            representatives,
             ..Stack::default()
         };
         let note = |stack: &mut Stack| {
-            stack.forward.push(self.place());
+            stack.forward.push(self.position());
             stack.nodes.push(self.0.sequence.get());
         };
         for block in runs {
@@ -219,15 +222,15 @@ impl Tape {
     }
 
     /// Notes that backward reaches node `node`, or its end.
-    pub(super) fn comes_to(&self, node: Option<u64>) {
+    pub(super) fn backward_reaches(&self, node: Option<u64>) {
         if let Some(deduplication) = &mut *self.0.deduplication.borrow_mut() {
-            deduplication.comes_to(node, || self.place());
+            deduplication.backward_reaches(node, || self.position());
         }
     }
 
     /// Returns true if there is a gradient from a micro-batch before to which this one is added; its memory is like
     /// that of `like`.
-    pub(super) fn holds_gradient(&self, leaf: &Tensor, like: &Tensor) -> bool {
+    pub(super) fn accumulates_gradient(&self, leaf: &Tensor, like: &Tensor) -> bool {
         let place = self.mark();
         let mut deduplication = self.0.deduplication.borrow_mut();
         let Some(deduplication) = deduplication.as_mut() else {
@@ -237,10 +240,11 @@ impl Tape {
             .storage()
             .id()
             .is_some_and(|id| (id as usize) < deduplication.before);
-        let (Some(held), true, Some(id)) = (deduplication.held.as_mut(), is_of_before, like.storage().id()) else {
+        let accumulated = deduplication.accumulated.as_mut();
+        let (Some(accumulated), true, Some(id)) = (accumulated, is_of_before, like.storage().id()) else {
             return false;
         };
-        held.push((place, id));
+        accumulated.push((place, id));
         true
     }
 }
@@ -251,9 +255,9 @@ mod tests {
 
     #[test]
     fn one_block_stands_for_those_with_the_same_neighbours() {
-        assert_eq!(stands(&[1; 5]), (vec![0, 1, 4], vec![0, 1, 1, 1, 2]));
-        let (runs, stands) = stands(&[0, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0, 0, 7]);
+        assert_eq!(representatives(&[1; 5]), (vec![0, 1, 4], vec![0, 1, 1, 1, 2]));
+        let (runs, representatives) = representatives(&[0, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0, 0, 7]);
         assert_eq!(runs, [0, 1, 3, 4, 5, 13, 14]);
-        assert_eq!(stands, [0, 1, 1, 2, 3, 4, 1, 1, 2, 3, 4, 1, 1, 5, 6]);
+        assert_eq!(representatives, [0, 1, 1, 2, 3, 4, 1, 1, 2, 3, 4, 1, 1, 5, 6]);
     }
 }

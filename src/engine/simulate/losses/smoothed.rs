@@ -10,7 +10,7 @@ impl Trainer {
     /// `compute_loss` with a `label_smoother`.
     pub(super) fn smoothed_loss(&self, t: &Tape, batch: &Batch) -> Tensor {
         // `LabelSmoother` shifts labels of classes that transformers knows as language models by name, and FSDP2 renames classes.
-        let is_renamed = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.is_in_parts());
+        let is_renamed = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.shards_states());
         self.loss_of_logits(t, batch, |logits, labels| {
             let positions = labels.size(1) - u64::from(!is_renamed);
             smoothed(t, logits, (labels, positions), self.fetched.items.as_ref())

@@ -236,7 +236,7 @@ impl Wrapper for Ddp {
     }
 
     /// `_post_forward`: copies pass through a node of the graph that does nothing to their gradients.
-    fn handed_out(&self, t: &Tape, loss: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
+    fn wrapped_outputs(&self, t: &Tape, loss: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
         if !self.finds_unused {
             return held;
         }
@@ -247,7 +247,7 @@ impl Wrapper for Ddp {
         copies
     }
 
-    fn handed_logits(&self, t: &Tape, logits: Tensor) -> Tensor {
+    fn wrapped_logits(&self, t: &Tape, logits: Tensor) -> Tensor {
         match self.finds_unused {
             true => t.clone_of(&logits),
             false => logits,
@@ -255,7 +255,7 @@ impl Wrapper for Ddp {
     }
 
     /// Of what has no node in the graph, the copy is dropped.
-    fn returned(&self, t: &Tape, figures: FusedOutput) -> FusedOutput {
+    fn wrapped_figures(&self, t: &Tape, figures: FusedOutput) -> FusedOutput {
         if !self.finds_unused {
             return figures;
         }

@@ -45,11 +45,11 @@ impl<'a> Ledger<'a> {
             let of = blocks.iter().find(|(start, (end, _))| (**start..*end).contains(&place));
             of.map_or(1, |(_, (_, n))| *n)
         };
-        let held = deduplication
-            .held()
+        let accumulated = deduplication
+            .accumulated()
             .iter()
             .map(|&(place, id)| sizes[id as usize] * comes(place));
-        let held: u64 = held.sum();
+        let accumulated: u64 = accumulated.sum();
         // Storages that are allocated and freed in the pass belong to it.
         let (mut born, mut dies) = (vec![false; allocations], vec![false; allocations]);
         let mut model = 0;
@@ -84,7 +84,7 @@ impl<'a> Ledger<'a> {
             sizes,
             times,
             pieces,
-            base: model + held + left,
+            base: model + accumulated + left,
             left,
         }
     }

@@ -115,7 +115,7 @@ impl PassRecorder {
         place: ModelShare,
         (work, whole): (bool, bool),
     ) -> Result<(Pass, i64), SimulateError> {
-        let held = setup.accum > 1 || setup.zero_grad == ZeroGrad::ToZero;
+        let accumulates = setup.accum > 1 || setup.zero_grad == ZeroGrad::ToZero;
         let one = Setup {
             accum: 1,
             ..setup.clone()
@@ -126,7 +126,7 @@ impl PassRecorder {
             tape.expect_work(self.items);
         }
         let start = tape.mark();
-        tape.lighten(Deduplication::new(whole, held));
+        tape.start_deduplication(Deduplication::new(whole, accumulates));
         let passes = trainer.micro_batches(tape);
         trainer.optimizer.zero_grad();
         let end = tape.mark();

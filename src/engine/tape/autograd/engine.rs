@@ -102,9 +102,9 @@ impl Tape {
         loop {
             self.pass_ends(&mut ready, &mut held);
             let Some(Ready(node)) = ready.pop() else { break };
-            self.tell();
+            self.send_new_events();
             if depth == Depth::Outermost {
-                self.comes_to(Some(node.sequence));
+                self.backward_reaches(Some(node.sequence));
             }
             let outputs = self.evaluate(&node);
             let next = std::mem::take(&mut *node.next.borrow_mut());
@@ -115,7 +115,7 @@ impl Tape {
             *node.next.borrow_mut() = next;
         }
         if depth == Depth::Outermost {
-            self.comes_to(None);
+            self.backward_reaches(None);
         }
         drop(seed);
         restore(aside);
@@ -236,7 +236,7 @@ impl Tape {
             new.is_contiguous()
         };
         let is_taken_over = new.handles() == 1 && obeys;
-        if self.holds_gradient(leaf, if is_taken_over { &new } else { leaf }) {
+        if self.accumulates_gradient(leaf, if is_taken_over { &new } else { leaf }) {
             // Has the layout of the parameter.
             self.add_in_place(leaf, &new);
             return;

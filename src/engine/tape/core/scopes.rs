@@ -96,7 +96,7 @@ impl Tape {
     /// entered from. Not inlined, because models call it at hundreds of places.
     #[inline(never)]
     fn open(&self, name: &'static str, index: Option<u32>, component: Option<Component>) -> ScopeId {
-        self.tell();
+        self.send_new_events();
         let parent = self.0.scope.get();
         let mut log = self.0.log.borrow_mut();
         let component = component.unwrap_or(log.scopes[parent as usize].component);

@@ -3,7 +3,7 @@
 use super::super::log::{Log, ScopeId, StorageId};
 use super::super::tensor::Tensor;
 use super::parts::{Layer, Parts};
-use super::places::Turn;
+use super::places::Instance;
 use super::write::Writer;
 
 /// A gradient for a parameter of a layer that did not run.
@@ -24,7 +24,7 @@ pub struct Leaves {
 pub fn by_layer(log: &Log, parts: &Parts, leaves: &[Tensor]) -> Leaves {
     let mut of: Vec<Vec<Vec<usize>>> = Vec::with_capacity(parts.stacks.len());
     for (stack, layers) in parts.stacks.iter().enumerate() {
-        let mut own = vec![Vec::new(); layers.stands.len()];
+        let mut own = vec![Vec::new(); layers.representatives.len()];
         if let Some(module) = module(log, parts, stack) {
             let first = log.scopes[module as usize].index.unwrap_or(0);
             for (at, leaf) in leaves.iter().enumerate() {
@@ -87,8 +87,8 @@ impl Leaves {
         self.of[stack][layer].iter().position(|&at| at == leaf)
     }
 
-    /// The parameter that is to a turn what the parameter with this storage is in the recording.
-    pub fn parameter(&self, parts: &Parts, (at, layer): Turn, leaves: &[Tensor], id: StorageId) -> StorageId {
+    /// The parameter that is to a instance what the parameter with this storage is in the recording.
+    pub fn parameter(&self, parts: &Parts, (at, layer): Instance, leaves: &[Tensor], id: StorageId) -> StorageId {
         let found = parts.parts[at].layer.and_then(|Layer { stack, run, .. }| {
             let own = &self.of[stack];
             let ran = own[parts.stacks[stack].runs[run]].iter();
@@ -114,9 +114,11 @@ impl Leaves {
             };
             let layers = &parts.stacks[stack];
             let place = self.rank(stack, layers.runs[run], at)?;
-            let others =
-                (0..layers.stands.len()).filter(|&layer| layers.stands[layer] == run && layer != layers.runs[run]);
+            let others = (0..layers.representatives.len())
+                .filter(|&layer| layers.representatives[layer] == run && layer != layers.runs[run]);
             for layer in others {
+                // Parameters of a layer come in the order of its constructor, so equal places mean the same parameter. Shapes
+                // are compared all the same: a layer of another kind would get a gradient of the wrong size.
                 let other = &leaves[*self.of[stack][layer].get(place)?];
                 if other.shape() != leaf.shape() || other.dtype() != leaf.dtype() || other.grad().is_some() {
                     return None;

@@ -98,15 +98,17 @@ impl Tape {
     /// Deduplicates the layers of the pass that begins here, unless a library is told of modules and gradients as they
     /// come, or the layers are deduplicated already.
     pub fn roll(&self) -> Option<Rolled> {
+        // DDP, DeepSpeed and FSDP act at each module or gradient, and what they do depends on the layers before: a bucket fills
+        // up in some layer, a prefetch reaches into the next. One layer then does not stand for another.
         let is_heard = self.watcher().is_some() || self.0.gradient_hook.borrow().is_some();
         if is_heard || self.0.deduplication.borrow().is_some() {
             return None;
         }
         let Unroller(write) = Unroller::get()?;
-        let is_followed = self.hush_follower();
-        self.lighten(Deduplication::new(false, false));
+        let is_followed = self.pause_follower();
+        self.start_deduplication(Deduplication::new(false, false));
         Some(Rolled {
-            begin: self.place(),
+            begin: self.position(),
             is_followed,
             write,
         })

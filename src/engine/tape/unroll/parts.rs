@@ -33,7 +33,7 @@ pub struct Size {
 #[derive(Debug)]
 pub struct Layers {
     /// For each layer, the one that ran in its place, by its index among those that ran.
-    pub stands: Vec<usize>,
+    pub representatives: Vec<usize>,
     /// For each layer that ran, its index in the stack.
     pub runs: Vec<usize>,
     /// For each layer that ran, the last that it stands for.
@@ -45,7 +45,7 @@ pub struct Layers {
 impl Layers {
     /// Returns true if a layer that ran stands for itself alone.
     pub fn is_single(&self, run: usize) -> bool {
-        self.stands.iter().filter(|&&stand| stand == run).count() == 1
+        self.representatives.iter().filter(|&&stand| stand == run).count() == 1
     }
 
     /// Index of the part that is forward or backward of a layer that ran.
@@ -66,7 +66,7 @@ impl Parts {
     /// Divides a pass from `begin` to `end`. `None` unless each stack ran once forward, and at most once backward.
     pub fn of(stacks: &[Stack], begin: Position, end: Position) -> Option<Self> {
         let mut parts = Vec::new();
-        let mut layers: Vec<Layers> = stacks.iter().map(|stack| layers(&stack.stands)).collect();
+        let mut layers: Vec<Layers> = stacks.iter().map(|stack| layers(&stack.representatives)).collect();
         let mut now = begin;
         let mut add = |to: Position, layer: Option<Layer>| {
             let part = Part { from: now, to, layer };
@@ -105,6 +105,7 @@ impl Parts {
             }
         }
         add(end, None);
+        // A stack that ran twice, or whose backward ran within another's, has positions that go back: its parts would overlap.
         let is_ordered = parts.iter().all(|Part { from, to, .. }| from.event <= to.event);
         is_ordered.then_some(Self { parts, stacks: layers })
     }
@@ -115,7 +116,7 @@ impl Parts {
         for part in &self.parts {
             let stand = |layer: Layer| {
                 self.stacks[layer.stack]
-                    .stands
+                    .representatives
                     .iter()
                     .filter(|&&run| run == layer.run)
                     .count()
@@ -138,10 +139,10 @@ impl Parts {
                 continue;
             };
             let layers = &self.stacks[stack];
-            let count = layers.stands.len();
+            let count = layers.representatives.len();
             for passed in 0..count {
                 let layer = if backward { count - 1 - passed } else { passed };
-                let part = layers.part(backward, layers.stands[layer]);
+                let part = layers.part(backward, layers.representatives[layer]);
                 order.extend(part.map(|part| (part, layer)));
             }
             at += layers.runs.len();
@@ -150,14 +151,14 @@ impl Parts {
     }
 }
 
-fn layers(stands: &[usize]) -> Layers {
-    let count = stands.iter().max().map_or(0, |last| last + 1);
-    let of = |run: usize| stands.iter().position(|&stand| stand == run).unwrap_or(0);
-    let last = |run: usize| stands.iter().rposition(|&stand| stand == run).unwrap_or(0);
+fn layers(representatives: &[usize]) -> Layers {
+    let count = representatives.iter().max().map_or(0, |last| last + 1);
+    let of = |run: usize| representatives.iter().position(|&stand| stand == run).unwrap_or(0);
+    let last = |run: usize| representatives.iter().rposition(|&stand| stand == run).unwrap_or(0);
     Layers {
         runs: (0..count).map(of).collect(),
         last: (0..count).map(last).collect(),
-        stands: stands.to_vec(),
+        representatives: representatives.to_vec(),
         first_part: [None; 2],
     }
 }
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn parts_run_in_the_order_of_the_whole_pass() {
         let stack = Stack {
-            stands: vec![0, 1, 1, 2],
+            representatives: vec![0, 1, 1, 2],
             forward: [2, 4, 6, 8].map(at).to_vec(),
             backward: [10, 12, 14, 16].map(at).to_vec(),
             nodes: vec![0; 4],

@@ -7,8 +7,9 @@ use super::super::log::{Log, ScopeId, StorageId};
 use super::super::stack::Position;
 use super::parts::{Part, Parts};
 
-/// A part of the whole pass: its index in the recording, and that of its layer in the stack.
-pub type Turn = (usize, usize);
+/// An instance of a part in the whole pass: the part's index in the recording, and the index in the stack of the layer that it is
+/// written for (0 between layers). One part of the recording has as many instances as its layer stands for.
+pub type Instance = (usize, usize);
 
 /// Stands for the rank of a library's workspace, which is made once, no matter which layer uses it first.
 const WORKSPACE: u32 = u32::MAX;
@@ -21,7 +22,7 @@ pub enum Place {
     /// It is a workspace that the pass made.
     Workspace,
     /// The storage of this rank among those that a part made.
-    Made(Turn, u32),
+    Made(Instance, u32),
 }
 
 /// Parts that made the storages and modules of a pass.
@@ -80,10 +81,10 @@ impl<'a> Places<'a> {
         layer.is_some_and(|layer| !self.parts.stacks[layer.stack].is_single(layer.run))
     }
 
-    /// Number of turns that this part may have.
-    pub fn turns(&self, at: usize) -> usize {
+    /// Number of instances that this part may have.
+    pub fn instances(&self, at: usize) -> usize {
         let layer = self.part(at).layer;
-        layer.map_or(1, |layer| self.parts.stacks[layer.stack].stands.len())
+        layer.map_or(1, |layer| self.parts.stacks[layer.stack].representatives.len())
     }
 
     /// The part that made a storage of the pass, and the storage's rank there; `None` for older ones and workspaces.
@@ -97,9 +98,9 @@ impl<'a> Places<'a> {
         self.made[home][rank as usize].1
     }
 
-    /// Place of what is the storage `id` in the recording, seen from a turn. `None` if it does not follow from the
+    /// Place of what is the storage `id` in the recording, seen from a instance. `None` if it does not follow from the
     /// recording.
-    pub fn place(&self, turn: Turn, id: StorageId) -> Option<Place> {
+    pub fn place(&self, instance: Instance, id: StorageId) -> Option<Place> {
         let Some(number) = (id as usize).checked_sub(self.begin.storage) else {
             return Some(Place::Before);
         };
@@ -107,7 +108,7 @@ impl<'a> Places<'a> {
         if rank == WORKSPACE {
             return Some(Place::Workspace);
         }
-        Some(Place::Made(self.beside(turn, home as usize)?, rank))
+        Some(Place::Made(self.beside(instance, home as usize)?, rank))
     }
 
     /// The part that made a module of the pass; `None` for older ones.
@@ -116,23 +117,30 @@ impl<'a> Places<'a> {
         (scope >= self.begin.scope).then(|| self.parts.parts.partition_point(|part| part.to.scope <= scope))
     }
 
-    /// The turn that is to `turn` what the part `home` is to it in the recording: of the same layer or of one beside it.
-    pub fn beside(&self, (at, layer): Turn, home: usize) -> Option<Turn> {
+    /// The instance that is to `instance` what the part `home` is to it in the recording: of the same layer or of one beside it.
+    pub fn beside(&self, (at, layer): Instance, home: usize) -> Option<Instance> {
         if home == at {
             return Some((at, layer));
         }
+        // Between layers there is one instance, whoever looks at it.
         let Some(of) = self.part(home).layer else {
             return Some((home, 0));
         };
         let layers = &self.parts.stacks[of.stack];
         let Some(own) = self.part(at).layer.filter(|own| own.stack == of.stack) else {
+            // Seen from another stack or from between layers, a layer that stands for several could be any of them.
             return layers.is_single(of.run).then(|| (home, layers.runs[of.run]));
         };
+        // Of two layers that ran one after the other, each has the kind of the other's neighbour in the stack
+        // (`tape/stack.rs` chooses them so): what one made for the other, the neighbour makes too. Of two further apart the
+        // recording does not say how many layers lie between them.
         if of.run.abs_diff(own.run) > 1 {
             return None;
         }
         let layer = (layer + of.run).checked_sub(own.run)?;
-        let part = layers.part(of.backward, *layers.stands.get(layer)?)?;
+        let part = layers.part(of.backward, *layers.representatives.get(layer)?)?;
+        // The neighbour may have been run by another layer than the one in the recording. Ranks of storages carry over only
+        // if both make the same ones in the same order.
         self.are_alike(home, part).then_some((part, layer))
     }
 
@@ -151,13 +159,14 @@ impl<'a> Places<'a> {
         alike
     }
 
-    /// Returns true if this turn makes a workspace that was made in its part: the first turn to use it. `None` if another
+    /// Returns true if this instance makes a workspace that was made in its part: the first instance to use it. `None` if another
     /// layer might have used it before.
-    pub fn makes_workspace(&self, (at, layer): Turn) -> Option<bool> {
+    pub fn makes_workspace(&self, (at, layer): Instance) -> Option<bool> {
         let Some(own) = self.part(at).layer else {
             return Some(true);
         };
         let layers = &self.parts.stacks[own.stack];
+        // Forward comes to the lowest layer first, which is the one that ran; backward to the highest that it stands for.
         if !own.backward {
             return Some(layer == layers.runs[own.run]);
         }
@@ -166,9 +175,9 @@ impl<'a> Places<'a> {
         is_first.then_some(layer == last)
     }
 
-    /// Returns true if this turn frees what its part freed of storages that its stack did not make: the last turn to use
+    /// Returns true if this instance frees what its part freed of storages that its stack did not make: the last instance to use
     /// them. `None` if another layer might use them later.
-    pub fn frees_of_others(&self, (at, layer): Turn) -> Option<bool> {
+    pub fn frees_of_others(&self, (at, layer): Instance) -> Option<bool> {
         let Some(own) = self.part(at).layer else {
             return Some(true);
         };

@@ -21,7 +21,7 @@ pub fn write(
     left: Left<'_>,
     marks: &[(Mark, usize)],
 ) -> Option<Unrolled> {
-    let end = t.place();
+    let end = t.position();
     let parts = Parts::of(&deduplication.stacks, begin, end)?;
     let (written, unrolled) = t.write_whole(&parts, [begin, end], left)?;
     t.replace(begin, written, unrolled, marks)
@@ -81,6 +81,8 @@ impl Tape {
                 renumbered.push((storage, writer.claim(id)?));
             }
         }
+        // Every storage that the pass leaves must belong to a tensor that is known here: one that nobody claims would stay
+        // allocated in the log while its tensor is freed under its old id.
         if writer.has_others_live() {
             return None;
         }
@@ -128,6 +130,8 @@ impl Tape {
                 None,
             ));
         }
+        // A thread that replays the log meanwhile is told each mark after exactly the events before it, so that its figures of
+        // a phase are those of a replay from the finished log.
         let mut events = &written.events[..];
         for &(mark, at) in marks {
             let before = unrolled.event(at)? - self.mark();
@@ -145,7 +149,7 @@ impl Tape {
         const CHUNK: usize = 1 << 13;
         for chunk in events.chunks(CHUNK) {
             self.0.log.borrow_mut().events.extend_from_slice(chunk);
-            self.tell();
+            self.send_new_events();
         }
     }
 }

@@ -8,7 +8,7 @@ use super::super::log::{Allocation, Event, Log, ScopeId, StorageId};
 use super::super::stack::Position;
 use super::super::work::{HostOp, Launch, WorkItem};
 use super::parts::{Layer, Part, Parts};
-use super::places::{Place, Places, Turn};
+use super::places::{Instance, Place, Places};
 use crate::allocator::MIN_BLOCK;
 
 /// Marks a part that was not written yet, or a description that was not copied.
@@ -27,28 +27,28 @@ pub struct Writer<'a> {
     pub storages: Vec<u32>,
     /// True for each storage that is live.
     live: Vec<bool>,
-    /// New ids of storages, one turn after the other.
+    /// New ids of storages, one instance after the other.
     made: Vec<StorageId>,
     /// By part and layer, the beginning of its storages in `made`, and its first module.
-    turns: Vec<Vec<(u32, ScopeId)>>,
+    instances: Vec<Vec<(u32, ScopeId)>>,
     /// Workspaces of libraries: ids in the recording, and now.
     workspaces: Vec<(StorageId, StorageId)>,
     /// By description, an equal one of the same part that stands for it in copies.
     equals: Vec<u32>,
-    /// By description, its copy for the turn that is being written.
+    /// By description, its copy for the instance that is being written.
     copies: Vec<u32>,
-    /// The last module that was looked up for a turn, in the recording and in the turn.
-    last_scope: Cell<Option<(Turn, ScopeId, ScopeId)>>,
+    /// The last module that was looked up for a instance, in the recording and in the instance.
+    last_scope: Cell<Option<(Instance, ScopeId, ScopeId)>>,
 }
 
 impl<'a> Writer<'a> {
     /// Begins with an empty pass.
     pub fn new(places: Places<'a>, log: &Log, begin: Position) -> Self {
-        let turns = (0..places.parts.parts.len()).map(|at| vec![(NONE, NONE); places.turns(at)]);
+        let instances = (0..places.parts.parts.len()).map(|at| vec![(NONE, NONE); places.instances(at)]);
         let storages = begin.storage..log.allocations.len();
         let whole = places.parts.whole_size();
         Self {
-            turns: turns.collect(),
+            instances: instances.collect(),
             recorded: (
                 log.events[begin.event..].to_vec(),
                 storages
@@ -70,14 +70,20 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the next part. `None` if its events do not follow from the recording.
-    pub fn part(&mut self, log: &mut Log, turn: Turn) -> Option<()> {
-        let (at, layer) = turn;
+    ///
+    /// A layer that ran keeps its modules and descriptions. One that it stands for gets copies with its own index, so that
+    /// labels, and the breakdown by layer, name it. What lies between layers is taken over event by event, except where it
+    /// frees what layers made: there the recording has the frees of the layers that ran, and the whole pass those of all.
+    pub fn part(&mut self, log: &mut Log, instance: Instance) -> Option<()> {
+        let (at, layer) = instance;
         let part = self.places.part(at);
         let is_own = layer == self.places.own_layer(at);
         let first = if is_own { part.from.scope } else { log.scopes.len() };
-        self.turns[at][layer] = (self.made.len() as u32, first as ScopeId);
+        self.instances[at][layer] = (self.made.len() as u32, first as ScopeId);
         if !is_own {
-            self.copy_scopes(log, turn)?;
+            self.copy_scopes(log, instance)?;
+            // A copied description names a module of this instance: one that was made for another would label its storages
+            // with that one's layer.
             let number = |id: usize| id - self.begin.storage;
             for &description in &self.recorded.1[number(part.from.storage)..number(part.to.storage)] {
                 self.copies[description as usize] = NONE;
@@ -88,6 +94,9 @@ impl<'a> Writer<'a> {
         self.moves_from(part, at);
         let mut freed: Vec<Freed> = Vec::new();
         while at < end {
+            // Cached keys and values, or hidden states that the output keeps, are freed outside the layers, one layer after the
+            // other. Copying these events would free those of the layers that ran alone, and leave those of
+            // all others live for good.
             if part.layer.is_none() {
                 let frees = self.frees_of_layers(at..end);
                 if frees > 0 {
@@ -103,11 +112,13 @@ impl<'a> Writer<'a> {
             let event = self.recorded.0[at];
             at += 1;
             let now = match event.is_alloc() {
-                true => self.make(log, (turn, is_own), event.storage())?,
-                false => self.free(turn, event.storage())?,
+                true => self.make(log, (instance, is_own), event.storage())?,
+                false => self.free(instance, event.storage())?,
             };
             self.events.extend(now.map(|id| event.renamed(id)));
         }
+        // Two runs of frees may be one loop over all layers that something else interrupts at a layer that did not run; the
+        // order would then be a guess.
         freed
             .iter()
             .all(|one| freed.iter().all(|other| one.is_apart_from(other)))
@@ -115,8 +126,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Copies the modules of a part; those that are entered from outside the layer are of another index.
-    fn copy_scopes(&mut self, log: &mut Log, turn: Turn) -> Option<()> {
-        let (at, layer) = turn;
+    fn copy_scopes(&mut self, log: &mut Log, instance: Instance) -> Option<()> {
+        let (at, layer) = instance;
         let part = self.places.part(at);
         let own = part.layer?;
         let run = self.places.own_layer(at) as u32;
@@ -127,36 +138,47 @@ impl<'a> Writer<'a> {
                 .home_of_scope(scope.parent)
                 .and_then(|home| self.places.part(home).layer);
             let is_within = parent.is_some_and(|parent| (parent.stack, parent.run) == (own.stack, own.run));
+            // `layers.3` becomes `layers.7`; a list inside of the layer, such as `experts.0`, keeps its indices.
             if !is_within {
                 scope.index = scope.index.map(|index| index + layer as u32 - run);
             }
-            scope.parent = self.scope(turn, scope.parent)?;
+            scope.parent = self.scope(instance, scope.parent)?;
             log.scopes.push(scope);
         }
         Some(())
     }
 
-    /// The module that is to a turn what `scope` is in the recording.
-    fn scope(&self, turn: Turn, scope: ScopeId) -> Option<ScopeId> {
-        if let Some((.., found)) = self.last_scope.get().filter(|last| (last.0, last.1) == (turn, scope)) {
+    /// The module that is to a instance what `scope` is in the recording.
+    fn scope(&self, instance: Instance, scope: ScopeId) -> Option<ScopeId> {
+        if let Some((.., found)) = self
+            .last_scope
+            .get()
+            .filter(|last| (last.0, last.1) == (instance, scope))
+        {
             return Some(found);
         }
         let Some(home) = self.places.home_of_scope(scope) else {
             return Some(scope);
         };
-        let (part, layer) = self.places.beside(turn, home)?;
-        let (_, first) = self.turns[part][layer];
+        let (part, layer) = self.places.beside(instance, home)?;
+        let (_, first) = self.instances[part][layer];
         let found = (first != NONE).then(|| first + scope - self.places.part(home).from.scope as ScopeId)?;
-        self.last_scope.set(Some((turn, scope, found)));
+        self.last_scope.set(Some((instance, scope, found)));
         Some(found)
     }
 
     /// Makes a storage; none if it is a workspace that is there.
-    fn make(&mut self, log: &mut Log, (turn, is_own): (Turn, bool), id: StorageId) -> Option<Option<StorageId>> {
+    fn make(
+        &mut self,
+        log: &mut Log,
+        (instance, is_own): (Instance, bool),
+        id: StorageId,
+    ) -> Option<Option<StorageId>> {
         let now = (self.begin.storage + self.storages.len()) as StorageId;
         let recorded = self.recorded.1[id as usize - self.begin.storage];
         if self.places.home(id).is_none() {
-            if !self.places.makes_workspace(turn)? {
+            // A library's workspace is made by its first use and kept for the process, so of all instances one makes it.
+            if !self.places.makes_workspace(instance)? {
                 return Some(None);
             }
             self.workspaces.push((id, now));
@@ -166,7 +188,7 @@ impl<'a> Writer<'a> {
             let description = if is_own {
                 recorded
             } else {
-                self.copy(log, turn, recorded)?
+                self.copy(log, instance, recorded)?
             };
             self.storages.push(description);
         }
@@ -174,15 +196,17 @@ impl<'a> Writer<'a> {
         Some(Some(now))
     }
 
-    /// Copy of a description for a turn.
-    fn copy(&mut self, log: &mut Log, turn: Turn, recorded: u32) -> Option<u32> {
+    /// Copy of a description for a instance.
+    fn copy(&mut self, log: &mut Log, instance: Instance, recorded: u32) -> Option<u32> {
+        // A loop over positions makes thousands of storages with equal descriptions. They share one copy: a copy for each
+        // would multiply the descriptions by the number of layers, which deduplication is there to avoid.
         let recorded = self.equals[recorded as usize];
         let known = self.copies[recorded as usize];
         if known != NONE {
             return Some(known);
         }
         let allocation = log.allocations.descriptions()[recorded as usize];
-        let scope = self.scope(turn, allocation.scope)?;
+        let scope = self.scope(instance, allocation.scope)?;
         let copy = log
             .allocations
             .describe(std::iter::once(Allocation { scope, ..allocation }));
@@ -190,16 +214,18 @@ impl<'a> Writer<'a> {
         Some(copy)
     }
 
-    /// The storage that a turn frees; none if another turn frees it.
-    fn free(&mut self, turn: Turn, id: StorageId) -> Option<Option<StorageId>> {
-        if !self.places.is_of_own_stack(turn.0, id) && !self.places.frees_of_others(turn)? {
+    /// The storage that a instance frees; none if another instance frees it.
+    fn free(&mut self, instance: Instance, id: StorageId) -> Option<Option<StorageId>> {
+        // What several layers share, such as a mask or cosines and sines, is freed once, by the last that uses it.
+        if !self.places.is_of_own_stack(instance.0, id) && !self.places.frees_of_others(instance)? {
             return Some(None);
         }
-        let now = match self.places.place(turn, id)? {
+        let now = match self.places.place(instance, id)? {
             Place::Before => return Some(Some(id)),
             Place::Workspace => return None,
             Place::Made(by, rank) => self.of(by, rank)?,
         };
+        // A storage that is freed twice would mean that two parts of the recording were matched wrongly.
         self.end(now).then_some(Some(now))
     }
 
@@ -252,13 +278,15 @@ impl<'a> Writer<'a> {
             frees[parts.parts[home].layer?.run].push((home, rank));
             names.push(self.places.name(home, rank));
         }
-        let count = layers.stands.len();
+        let count = layers.representatives.len();
+        // Frees of a single layer that stands for others tell no direction: whether the others are freed upwards or
+        // downwards would decide which free blocks the allocator merges first.
         if ends[0] == ends[1] && !layers.is_single(ends[0]?) {
             return None;
         }
         for passed in 0..count {
             let layer = if ends[0] > ends[1] { count - 1 - passed } else { passed };
-            let run = layers.stands[layer];
+            let run = layers.representatives[layer];
             for &(home, rank) in &frees[run] {
                 debug_assert_eq!(layers.part(backward, run), Some(home));
                 let id = self.claim_of((home, layer), rank)?;
@@ -275,9 +303,9 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The storage of this rank that a turn made.
-    fn of(&self, (part, layer): Turn, rank: u32) -> Option<StorageId> {
-        let (first, _) = self.turns[part][layer];
+    /// The storage of this rank that a instance made.
+    fn of(&self, (part, layer): Instance, rank: u32) -> Option<StorageId> {
+        let (first, _) = self.instances[part][layer];
         (first != NONE).then_some(())?;
         self.made.get((first + rank) as usize).copied()
     }
@@ -287,9 +315,9 @@ impl<'a> Writer<'a> {
         std::mem::take(&mut self.live[id as usize - self.begin.storage])
     }
 
-    /// Takes a storage that outlives the pass: the one of this rank that a turn made.
-    pub fn claim_of(&mut self, turn: Turn, rank: u32) -> Option<StorageId> {
-        let id = self.of(turn, rank)?;
+    /// Takes a storage that outlives the pass: the one of this rank that a instance made.
+    pub fn claim_of(&mut self, instance: Instance, rank: u32) -> Option<StorageId> {
+        let id = self.of(instance, rank)?;
         self.end(id).then_some(id)
     }
 
@@ -307,9 +335,9 @@ impl<'a> Writer<'a> {
         self.live.contains(&true)
     }
 
-    /// A work item as a turn has it; `parameter` gives its parameter for that of the recording.
-    pub fn item(&self, turn: Turn, item: &WorkItem, parameter: &dyn Fn(StorageId) -> StorageId) -> WorkItem {
-        if turn.1 == self.places.own_layer(turn.0) {
+    /// A work item as a instance has it; `parameter` gives its parameter for that of the recording.
+    pub fn item(&self, instance: Instance, item: &WorkItem, parameter: &dyn Fn(StorageId) -> StorageId) -> WorkItem {
+        if instance.1 == self.places.own_layer(instance.0) {
             return item.clone();
         }
         match item {
@@ -317,7 +345,7 @@ impl<'a> Writer<'a> {
                 WorkItem::HostOp(HostOp::Accumulate(Some(parameter(*id))))
             }
             _ => item.map(&|launch| Launch {
-                scope: self.scope(turn, launch.scope).unwrap_or(launch.scope),
+                scope: self.scope(instance, launch.scope).unwrap_or(launch.scope),
                 ..*launch
             }),
         }
@@ -327,6 +355,7 @@ impl<'a> Writer<'a> {
 /// Returns for each description one of the same part that is equal, if one was found: chunks of positions make thousands of
 /// equal storages.
 fn equals(log: &Log, parts: &Parts) -> Vec<u32> {
+    // A table that forgets is enough: equal storages follow one another closely, and one that is missed costs a copy only.
     const PLACES: usize = 1 << 10;
     let descriptions = log.allocations.descriptions();
     let mut equals: Vec<u32> = (0..descriptions.len() as u32).collect();

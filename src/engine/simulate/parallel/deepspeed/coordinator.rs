@@ -6,7 +6,8 @@ use super::shards::Shards;
 use crate::setup::Zero;
 use crate::tape::Tape;
 
-/// What is known of the order of modules (`ZeRoTraceMode`).
+/// What is known of the order of modules (`ZeRoTraceMode`). DeepSpeed gathers ahead only along an order that it has seen, so the first
+/// pass, and one after a change of the order, hold fewer parameters at once than all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trace {
     /// A pass went another way than the one before: nothing is recorded until the next begins.
@@ -68,6 +69,7 @@ impl Coordinator {
 
     /// `reset_step`, at the beginning of each forward: DeepSpeed records the order in one pass and gathers ahead in the next.
     pub fn reset(&mut self, t: &Tape) {
+        // What the pass before gathered ahead and did not use is released here, not where it was left: until then it counts.
         self.shards.land(t);
         self.trace = match self.trace {
             Trace::Invalid => Trace::Recording,
@@ -123,18 +125,21 @@ impl Coordinator {
         }
         let wanted = self.modules[module].params.clone();
         self.shards.start(t, &wanted);
+        // Checkpointing runs a block's forward within backward. The frozen parameters that this gathers are kept with the module
+        // whose backward runs, and are released when that is over.
         let is_recomputed = is_forward && t.is_in_backward();
         for &at in &wanted {
-            use_for(&mut self.shards.list[at].users, module);
+            insert_once(&mut self.shards.list[at].users, module);
             if let Some(&owner) = self.active.last().filter(|_| is_recomputed)
                 && !self.shards.list[at].param.requires_grad()
             {
-                use_for(&mut self.modules[owner].recomputed, at);
-                use_for(&mut self.shards.list[at].users, owner);
+                insert_once(&mut self.modules[owner].recomputed, at);
+                insert_once(&mut self.shards.list[at].users, owner);
             }
             self.shards.wait(t, at);
         }
         if self.trace == Trace::Complete {
+            // In this order, as in `fetch_sub_module`: what is used now must not be gathered ahead for a later module.
             self.discard(&wanted);
             self.prefetch(t);
         }
@@ -156,6 +161,8 @@ impl Coordinator {
         let new = wanted
             .iter()
             .filter(|&&at| self.fetched_for[at].is_none_or(|step| step < self.step));
+        // As many are popped as the module uses for the first time since they were fetched. DeepSpeed raises if they are others
+        // ("tracing error at step"), which [`Self::check`] rules out.
         let count = new.count();
         let mut discarded: Vec<usize> = Vec::new();
         while discarded.len() < count {
@@ -163,7 +170,7 @@ impl Coordinator {
                 break;
             };
             self.fetched_for[at] = Some(step);
-            use_for(&mut discarded, at);
+            insert_once(&mut discarded, at);
         }
     }
 
@@ -172,6 +179,7 @@ impl Coordinator {
         if self.zero.stage3_prefetch_bucket_size == 0 {
             return;
         }
+        // Both limits are in elements. The last parameter may go beyond them: it is compared before it is added.
         let room = self.zero.stage3_max_live_parameters as i64 - self.shards.available;
         let most = room.min(self.zero.stage3_prefetch_bucket_size as i64);
         let (mut ahead, mut elements) = (Vec::new(), 0);
@@ -179,6 +187,7 @@ impl Coordinator {
             let Some((at, step)) = self.queue.pop_front() else {
                 break;
             };
+            // A parameter that two modules share is in the queue twice; of its uses the last decides when it is released.
             let known = self.fetched_for[at].map_or(step, |known| known.max(step));
             self.fetched_for[at] = Some(known);
             if self.shards.is_away(at) && !ahead.contains(&at) {
@@ -191,6 +200,8 @@ impl Coordinator {
 
     /// `release_sub_module`.
     pub fn release(&mut self, t: &Tape, module: usize, is_forward: bool) {
+        // While the order is recorded nobody knows what comes next, so a module's parameters go at once, and a tied one is
+        // gathered again for its next use.
         let mut freed = match self.trace {
             Trace::Recording | Trace::Invalid => {
                 let own = self.modules[module].params.iter().copied();
@@ -202,7 +213,7 @@ impl Coordinator {
         let mut params = self.modules[module].params.clone();
         if !is_forward {
             for at in std::mem::take(&mut self.modules[module].recomputed) {
-                use_for(&mut params, at);
+                insert_once(&mut params, at);
                 if !self.shards.list[at].persists {
                     freed.push(at);
                 }
@@ -220,6 +231,8 @@ impl Coordinator {
     /// `__params_to_release`: a module's parameters but those that persist, that were fetched ahead for a later use, or
     /// that are used again soon.
     fn released_after(&mut self, module: usize) -> Vec<usize> {
+        // `lru_cache` outlives the pass: DeepSpeed computes this once for each module and step, with what was fetched ahead then.
+        // Computed anew it would follow the present pass and release other parameters.
         let key = (module, self.step);
         if let Some(known) = self.released.get(&key) {
             return known.clone();
@@ -229,6 +242,7 @@ impl Coordinator {
         let mut freed: Vec<usize> = self.modules[module].params.iter().copied().filter(is_over).collect();
         let mut traversed = 0;
         for &next in self.order.iter().skip(self.step) {
+            // A parameter that is used again within this distance stays, instead of being gathered again at once.
             if traversed >= self.zero.stage3_max_reuse_distance {
                 break;
             }
@@ -256,8 +270,8 @@ impl Coordinator {
     }
 }
 
-/// Adds to a set.
-fn use_for(set: &mut Vec<usize>, new: usize) {
+/// Adds an element to a set that keeps its order, as DeepSpeed's `OrderedSet` and Python's dictionaries do.
+fn insert_once(set: &mut Vec<usize>, new: usize) {
     if !set.contains(&new) {
         set.push(new);
     }

@@ -30,7 +30,7 @@ pub(super) struct Gradients {
     /// Norms of the gradients that were copied to the host in this step.
     norms: Vec<Tensor>,
     /// Parameters whose gradients were copied to the host in this step.
-    handed: Vec<usize>,
+    copied_to_host: Vec<usize>,
     /// Micro-batches of this step so far.
     passes: u64,
     /// True if gradients that are reduced are those of the whole step.
@@ -65,7 +65,7 @@ impl Gradients {
             waiting: Vec::new(),
             flat: (!parallel.offload.is_any()).then(|| of_gradients(parts, "this GPU's gradients")),
             norms: Vec::new(),
-            handed: Vec::new(),
+            copied_to_host: Vec::new(),
             passes: 0,
             is_boundary: true,
             dtype,
@@ -81,6 +81,8 @@ impl Gradients {
         if self.elements > 0 && self.elements + shard.elements > self.size {
             self.reduce(t, shards);
         }
+        // A gradient larger than the whole bucket is not copied into it: it stays where backward made it until it is reduced, by
+        // itself.
         if self.bucket.is_some() && self.elements + shard.elements <= self.size {
             shard.param.clear_grad();
             self.copy(t, 2 * shard.elements * self.dtype.width());
@@ -106,12 +108,13 @@ impl Gradients {
         self.elements = 0;
         let parts = waiting.iter().map(|&at| shards.list[at].part).sum::<u64>();
         self.keep(t, parts);
+        // `partition_grads` names the copy of the last gradient in a variable of its loop, so one stays alive until the next.
         let mut last = None;
         for &at in &waiting {
             let shard = &shards.list[at];
             if self.flat.is_none() {
-                self.handed.push(at);
-                self.hand_over(t, shard.part.min(shard.elements), &mut last);
+                self.copied_to_host.push(at);
+                self.copy_to_host(t, shard.part.min(shard.elements), &mut last);
             }
             shard.param.clear_grad();
         }
@@ -164,7 +167,7 @@ impl Gradients {
     /// Copies a part of a gradient to the host by way of another copy on the GPU; at the end of a step after its norm is
     /// taken (`_offload_grad_partition_at_boundary`). A sum with the host's gradients has a name of its own, which holds
     /// the last until the next.
-    fn hand_over(&mut self, t: &Tape, elements: u64, last: &mut Option<Tensor>) {
+    fn copy_to_host(&mut self, t: &Tape, elements: u64, last: &mut Option<Tensor>) {
         if self.passes == 1 {
             drop(last.take());
         }
@@ -189,7 +192,7 @@ impl Gradients {
     pub fn sum_norms(&mut self, t: &Tape, groups: &[Vec<usize>]) {
         for group in groups {
             let mut total = None;
-            for _ in group.iter().filter(|at| self.handed.contains(at)) {
+            for _ in group.iter().filter(|at| self.copied_to_host.contains(at)) {
                 let square = values::double(t, "square of a norm");
                 total.get_or_insert_with(|| values::double(t, "sum of squares"));
                 drop(square);
@@ -219,7 +222,7 @@ impl Gradients {
     /// Drops the norms of a step.
     pub fn forget_norms(&mut self) {
         self.norms.clear();
-        self.handed.clear();
+        self.copied_to_host.clear();
         self.passes = 0;
     }
 
@@ -241,6 +244,7 @@ impl Gradients {
     /// `reduce_scatter_coalesced`: copies of the gradients with each GPU's parts together, filled up to equal sizes.
     fn scattered(&mut self, t: &Tape, shards: &Shards, waiting: &[usize]) -> Vec<Tensor> {
         let of = |at: usize| (shards.list[at].elements, shards.list[at].part);
+        // `reduce_scatter_coalesced` of a single tensor that divides evenly scatters a view of it: no copy is made.
         if let [only] = waiting
             && of(*only).0.is_multiple_of(self.world)
         {

@@ -182,6 +182,7 @@ impl ModuleWatcher for Watcher {
             let mut same = shards.filter(|(_, shard)| shard.param.storage().same(x.storage()));
             let Some((at, shard)) = same.next() else { return };
             let has = |module: &usize| coordinator.modules[*module].params.contains(&at);
+            // A module around it may own the parameter, and has then gathered it already.
             if self.stack.borrow().iter().any(has) || t.is_in_backward_of_node() {
                 return;
             }

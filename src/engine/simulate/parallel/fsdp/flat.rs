@@ -574,7 +574,7 @@ impl Wrapper for Flat {
         Norms::EachAlone
     }
 
-    fn updates(&self, t: &Tape, optimizer: &Optimizer) {
+    fn update_on_host(&self, t: &Tape, optimizer: &Optimizer) {
         if self.offloads {
             let units = self.units.borrow();
             for unit in units.iter().filter(|unit| unit.trains) {

@@ -494,7 +494,8 @@ impl Sharded {
             return;
         };
         let is_forward = self.state(at) == State::Forward;
-        // A variable of the function has it until this group's parameters are copied too.
+        // In forward the next all-gather, on a stream of its own, overlaps this copy. `AllGatherState` holds the buffer until the
+        // next one has been copied too, so that two are alive at once; a variable of the function has the older one until then.
         let before = is_forward.then(|| self.shared.borrow_mut().copied.take());
         for p in self.groups.borrow()[at].params.iter().map(|&p| &self.params[p]) {
             let whole = weight(
@@ -586,6 +587,8 @@ impl Sharded {
         self.set(at, State::PreBackward);
         self.unshard(t, at);
         self.wait(t, at);
+        // Backward prefetch goes by the order in which forwards ended, not by that of the modules: a group that ran twice is in it
+        // twice, and its last use comes first.
         let index = self.groups.borrow_mut()[at].uses.pop();
         let before = index.and_then(|index| index.checked_sub(1));
         if let Some(target) = before.map(|index| self.shared.borrow().order[index]) {
@@ -614,6 +617,7 @@ impl Sharded {
         let made = dtype;
         let dtype = self.types.sums.unwrap_or(dtype);
         let own: u64 = with_gradient.iter().map(|p| p.elements).sum();
+        // The input of the reduce-scatter before lives until this one is about to begin, so that two are never alive at once.
         drop(self.shared.borrow_mut().reducing.take());
         let input = t.in_scope(0, || t.empty([own * self.world], dtype, "reduce-scatter input"));
         // `foreach_reduce` looks at each gradient's size, and its variable has the last until it returns.
@@ -680,13 +684,13 @@ impl Wrapper for Sharded {
         }
     }
 
-    fn handed_out(&self, t: &Tape, _: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
+    fn wrapped_outputs(&self, t: &Tape, _: Option<&Tensor>, held: Vec<Tensor>) -> Vec<Tensor> {
         let cast = held.iter().map(|x| t.no_grad(|| self.cast(t, x))).collect();
         self.shared.borrow_mut().copied = None;
         cast
     }
 
-    fn returned(&self, t: &Tape, figures: FusedOutput) -> FusedOutput {
+    fn wrapped_figures(&self, t: &Tape, figures: FusedOutput) -> FusedOutput {
         let cast = figures.map(|x| self.cast(t, x));
         self.shared.borrow_mut().copied = None;
         cast
@@ -723,7 +727,7 @@ impl Wrapper for Sharded {
         Norms::ForeachOfShards
     }
 
-    fn updates(&self, t: &Tape, optimizer: &Optimizer) {
+    fn update_on_host(&self, t: &Tape, optimizer: &Optimizer) {
         if self.offloads {
             for param in self.params.iter().filter(|param| param.shard.requires_grad()) {
                 t.on_host(optimizer.on_host(param.shard.dtype()), param.elements);
@@ -731,7 +735,7 @@ impl Wrapper for Sharded {
         }
     }
 
-    fn is_in_parts(&self) -> bool {
+    fn shards_states(&self) -> bool {
         true
     }
 
