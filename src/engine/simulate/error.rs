@@ -293,9 +293,9 @@ pub enum Missing {
     Tower,
     /// A connector.
     Connector,
-    /// Linear maps of the usual names; it has others, which adapters take.
+    /// Linear layers of the usual names; it has others, which adapters take.
     UsualMaps,
-    /// Linear maps that can take adapters.
+    /// Linear layers that can take adapters.
     Maps,
 }
 

@@ -36,7 +36,7 @@ pub(super) fn load(t: &Tape, from: usize, params: &[Tensor]) {
     });
 }
 
-/// [`load`] of a model of which some linear maps are kept in 4 bits: each is quantised when its weight has come.
+/// [`load`] of a model of which some linear layers are kept in 4 bits: each is quantised when its weight has come.
 pub(super) fn load_quantised(t: &Tape, from: usize, params: &[Tensor]) {
     let built = t.mark();
     let named = named(t, params);

@@ -1,4 +1,9 @@
 //! Polynomials with rational coefficients, evaluated exactly.
+//!
+//! A tensor's bytes are a product of sizes, and its share of attention one of squares, so each number of a recording is a
+//! polynomial of batch and length that the recorder solves for (`src/recorder/vramscope/record/sizes.py`). Coefficients may be
+//! fractions, such as the half of n (n + 1) / 2, although every value is whole. In floating point such a sum would be off by
+//! a byte for large tensors, and one byte decides into which block of the allocator a tensor goes.
 
 use super::super::fault::Fault;
 
@@ -62,6 +67,7 @@ impl Polynomial {
             let all = all?;
             (all / gcd(all, *below)).checked_mul(*below)
         };
+        // One denominator for all terms, so that a value is a single exact division.
         let denominator = fractions.iter().fold(Some(1), lcm).ok_or_else(wrong)?;
         let scaled = fractions.iter().enumerate().filter(|(_, [above, _])| *above != 0);
         let scaled = scaled.map(|(i, [above, below])| Some((i, above.checked_mul(denominator / below)?)));
@@ -77,6 +83,8 @@ impl Polynomial {
             .iter()
             .map(|&(i, above)| monomials[i]?.checked_mul(above));
         let sum = terms.into_iter().try_fold(0i128, |sum, term| sum.checked_add(term?))?;
+        // A value that is not whole proves that the polynomial does not hold here, for example because a kernel rounds up to
+        // a multiple: the sizes are refused, instead of rounding what is wrong already.
         (sum % self.denominator == 0).then(|| i64::try_from(sum / self.denominator).ok())?
     }
 }

@@ -1,4 +1,4 @@
-//! Loading of weights in 4 bits: each linear map is quantised as it comes (`Bnb4bitQuantize`), what is left is widened to
+//! Loading of weights in 4 bits: each linear layer is quantised as it comes (`Bnb4bitQuantize`), what is left is widened to
 //! fp32 (peft's `prepare_model_for_kbit_training`), and adapters are put on.
 
 use super::super::SimulateError;

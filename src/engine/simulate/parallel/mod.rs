@@ -213,7 +213,7 @@ pub const fn share(parallel: &Parallel) -> Share {
     }
 }
 
-/// Returns the setup that one GPU records if each has a part of the model: of every linear map, or of the blocks.
+/// Returns the setup that one GPU records if each has a part of the model: of every linear layer, or of the blocks.
 ///
 /// # Errors
 /// When the strategy is not simulated for the model or the setup.

@@ -1,6 +1,6 @@
 //! Records tensor parallelism as transformers trains it: models with a plan, and the optimizer's form.
 //!
-//! `from_pretrained(distributed_config=DistributedConfig(tp_size=…))` turns the linear maps that the model's plan names
+//! `from_pretrained(distributed_config=DistributedConfig(tp_size=…))` turns the linear layers that the model's plan names
 //! into `DTensor`s: each GPU has some heads and some of the MLP's width, with an all-reduce after attention and MLP and
 //! one for each projection's input gradient in backward. The head of a text model is split by its vocabulary, and so is
 //! a token embedding that is tied to it; norms, other embeddings, vision towers and the heads of vision-language models
@@ -32,7 +32,7 @@ pub(super) fn base(model: &Model, setup: &Setup, world: u64) -> Result<Setup, Si
     Ok(Setup { optim, ..setup.clone() })
 }
 
-/// Checks that `world` GPUs can share a model's linear maps.
+/// Checks that `world` GPUs can share a model's linear layers.
 ///
 /// # Errors
 /// When transformers has no plan for the model, or the split sizes are not multiples of `world`.
