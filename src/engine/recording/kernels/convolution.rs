@@ -66,14 +66,14 @@ fn is_depthwise(x: &Tensor, weight: &Tensor, steps: &Steps) -> bool {
 }
 
 /// Returns true if a kernel covers a single element.
-fn is_product(weight: &Tensor) -> bool {
+fn is_pointwise(weight: &Tensor) -> bool {
     weight.shape().iter().skip(2).all(|&extent| extent == 1)
 }
 
 /// Copies the weight to channels last if the image has them and the weight does not (`cudnn_conv_suggest_memory_format`
 /// in `aten/src/ATen/native/ConvUtils.h`); cuDNN then needs no workspace beyond some hundred bytes.
 fn weight_like(call: &Call<'_>, x: &Tensor, weight: &Tensor) -> Option<Tensor> {
-    let copies = x.has_channels_last() && !weight.has_channels_last() && !is_product(weight);
+    let copies = x.has_channels_last() && !weight.has_channels_last() && !is_pointwise(weight);
     copies.then(|| call.tape.empty_like(weight, weight.dtype(), "weight in channels last"))
 }
 
@@ -95,7 +95,7 @@ pub(super) fn forward(call: &Call<'_>) -> bool {
         return true;
     }
     let known = weight.dim() > 2 && steps.cuts_patches(&x, &weight);
-    if x.has_channels_last() || known && is_product(&weight) {
+    if x.has_channels_last() || known && is_pointwise(&weight) {
         call.make();
         drop(weight_like(call, &x, &weight));
         return known;
@@ -133,7 +133,7 @@ pub(super) fn backward(call: &Call<'_>) -> bool {
         let dense = call.tape.dense_copy(&grad);
         call.make_only(&[1, 0]);
         drop(dense);
-    } else if x.has_channels_last() || known && is_product(&weight) {
+    } else if x.has_channels_last() || known && is_pointwise(&weight) {
         let is_last = x.has_channels_last();
         let fits = if is_last {
             grad.is_channels_last_contiguous()

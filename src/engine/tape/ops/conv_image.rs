@@ -73,7 +73,7 @@ impl Tape {
 
     /// Copies a weight to channels last, unless it covers single pixels, so that both layouts are the same.
     fn copied_weight(&self, weight: &Tensor, is_last: bool) -> Option<Tensor> {
-        let is_product = weight.size(2) == 1 && weight.size(3) == 1;
-        (is_last && !is_product).then(|| self.image(*weight.shape(), weight, true, "weight in channels last"))
+        let is_pointwise = weight.size(2) == 1 && weight.size(3) == 1;
+        (is_last && !is_pointwise).then(|| self.image(*weight.shape(), weight, true, "weight in channels last"))
     }
 }

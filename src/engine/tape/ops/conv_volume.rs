@@ -8,12 +8,12 @@ use super::super::tensor::Tensor;
 use super::super::work::{Class, bytes_of};
 use crate::dtype::DType;
 
-/// Most input channels of which fp32 and fp16 kernels copy no padding: those of images.
-const COLOURS: u64 = 4;
+/// Most input channels that fp32 and fp16 kernels read without padding them to a whole group: those of images.
+const MAX_UNPADDED_CHANNELS: u64 = 4;
 
 impl Tape {
     /// `torch.nn.functional.conv3d(x, weight, stride=stride, padding=padding)` of contiguous volumes:
-    /// [n, c, t, h, w] × [o, c, kernel…] → [n, o, …]. Each of both gradients has a workspace of its own.
+    /// [n, c, t, h, w] × [o, c, kernel…] → [n, o, …]. Each gradient allocates its own workspace.
     pub fn conv3d(&self, x: &Tensor, weight: &Tensor, stride: [u64; 3], padding: [u64; 3]) -> Tensor {
         let weight = &self.cast_low(weight);
         let x = &self.cast_low(x);
@@ -31,7 +31,7 @@ impl Tape {
         let dense = self.dense_copy(x);
         let mark = self.work_mark();
         let out = self.empty(shape, x.dtype(), "convolution");
-        self.in_volumes(forward_copies(x, weight, &out, strided));
+        self.volume_workspace(forward_copies(x, weight, &out, strided));
         let extents = [
             out.numel() / out.size(1),
             out.size(1),
@@ -47,12 +47,12 @@ impl Tape {
             let mark = t.work_mark();
             let dx = bw.want(0, || {
                 let dx = t.empty(*x.shape(), x.dtype(), "convolution backward");
-                t.in_volumes(input_copies(&x, &w, bw.grad(), strided));
+                t.volume_workspace(input_copies(&x, &w, bw.grad(), strided));
                 dx
             });
             let dw = bw.want(1, || {
                 let dw = t.empty(*w.shape(), w.dtype(), "convolution backward");
-                t.in_volumes(weight_copies(&x, &w, bw.grad()));
+                t.volume_workspace(weight_copies(&x, &w, bw.grad()));
                 dw
             });
             let bytes = [bytes_of(&x) + bytes_of(bw.grad()), bytes_of(&w)];
@@ -63,7 +63,8 @@ impl Tape {
         })
     }
 
-    fn in_volumes(&self, bytes: u64) {
+    /// Allocates and frees the scratch memory of one cuDNN call.
+    fn volume_workspace(&self, bytes: u64) {
         if bytes > 0 {
             drop(self.empty([bytes], DType::U8, "cuDNN workspace"));
         }
@@ -78,11 +79,11 @@ impl Tape {
 
 /// Bytes of the copies for the output of a convolution.
 fn forward_copies(x: &Tensor, w: &Tensor, out: &Tensor, strided: bool) -> u64 {
-    if is_product(w) && !strided {
+    if is_pointwise(w) && !strided {
         return 0;
     }
     let is_bf16 = x.dtype() == DType::Bf16;
-    if w.size(1) <= COLOURS && !is_bf16 {
+    if w.size(1) <= MAX_UNPADDED_CHANNELS && !is_bf16 {
         return if w.size(0).is_multiple_of(4) {
             copies(x, w, out, 1)
         } else {
@@ -94,7 +95,7 @@ fn forward_copies(x: &Tensor, w: &Tensor, out: &Tensor, strided: bool) -> u64 {
 
 /// Bytes of the copies for the gradient `g` → input.
 fn input_copies(x: &Tensor, w: &Tensor, g: &Tensor, strided: bool) -> u64 {
-    if is_product(w) && !strided {
+    if is_pointwise(w) && !strided {
         0
     } else {
         copies(x, w, g, group(x))
@@ -107,7 +108,7 @@ fn weight_copies(x: &Tensor, w: &Tensor, g: &Tensor) -> u64 {
 }
 
 /// Returns true if the kernel covers a single element, so that both layouts of the weight are the same.
-fn is_product(w: &Tensor) -> bool {
+fn is_pointwise(w: &Tensor) -> bool {
     (2..w.dim()).all(|i| w.size(i) == 1)
 }
 
@@ -119,7 +120,7 @@ fn group(x: &Tensor) -> u64 {
 /// Bytes of copies of input, weight and output with channels last, padded to whole groups.
 fn copies(x: &Tensor, w: &Tensor, out: &Tensor, group: u64) -> u64 {
     let padded = |t: &Tensor| t.numel() / t.size(1) * t.size(1).next_multiple_of(group);
-    let weight = match is_product(w) {
+    let weight = match is_pointwise(w) {
         true => 0,
         false => padded(w) / w.size(0) * w.size(0).next_multiple_of(group),
     };
