@@ -16,7 +16,7 @@ pub(super) struct BlockContext {
     pub cache: Option<KvCache>,
     /// Languages of the samples, where there are adapters of them, [batch].
     pub languages: Option<Tensor>,
-    /// Sines and cosines by which queries and keys are turned, [1, 1, seq, head].
+    /// Sines and cosines that rotate queries and keys, [1, 1, seq, head].
     pub waves: Option<Tensor>,
 }
 

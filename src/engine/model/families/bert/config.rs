@@ -47,7 +47,7 @@ pub enum PositionForm {
     Table,
     /// A running count of the tokens that are not padding (RoBERTa).
     Counted,
-    /// A frozen table of sinusoids, by which queries and keys are turned (RoFormer).
+    /// A frozen table of sinusoids that rotate queries and keys (RoFormer).
     Rotary,
 }
 
@@ -119,7 +119,7 @@ pub enum Projection {
 /// Modules of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadModule {
-    /// `cls.predictions`: a linear map, the encoder's activation, a norm, the output projection.
+    /// `cls.predictions`: a linear layer, the encoder's activation, a norm, the output projection.
     Predictions,
     /// `lm_head`: the same with GELU.
     LmHead,
@@ -166,7 +166,7 @@ pub struct BertConfig {
     pub scales_embeddings: bool,
     /// True if the projections of attention have biases.
     pub attention_bias: bool,
-    /// True if values are turned too, where queries and keys are (RoFormer).
+    /// True if values are rotated too, where queries and keys are (RoFormer).
     pub turns_values: bool,
     /// Activation of the MLP.
     pub activation: Activation,

@@ -6,7 +6,7 @@ use crate::model::parts::text::Head;
 use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Kind, Module, Tape, Tensor};
 
-/// A linear map, an activation and a norm before the output projection.
+/// A linear layer, an activation and a norm before the output projection.
 struct Transform {
     module: Module,
     dense: Linear,

@@ -1,9 +1,9 @@
-//! Positions of RoFormer: sinusoids by which alternating elements of queries and keys are turned as pairs.
+//! Positions of RoFormer: sinusoids by which alternating elements of queries and keys are rotated as pairs.
 
 use crate::tape::{Tape, Tensor};
 
-/// `apply_rotary_position_embeddings`: queries and keys turned by `waves`, [1, 1, seq, head], and values if `all` are.
-/// The caller's variables and those of the function hold what is turned until all are.
+/// `apply_rotary_position_embeddings`: queries and keys rotated by `waves`, [1, 1, seq, head], and values if `all` are.
+/// The caller's variables and those of the function hold what is rotated until all are.
 pub(super) fn turned(t: &Tape, waves: &Tensor, [q, k, v]: [Tensor; 3], all: bool) -> [Tensor; 3] {
     let d = waves.dim() - 1;
     let [sin, cos] = [0, 1].map(|_| t.narrow(waves, d, waves.last() / 2));

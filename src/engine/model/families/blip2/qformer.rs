@@ -51,7 +51,7 @@ pub(crate) struct FeedForward {
     output: Output,
 }
 
-/// A linear map, dropout, and a norm of the sum with the residual (`BertSelfOutput`).
+/// A linear layer, dropout, and a norm of the sum with the residual (`BertSelfOutput`).
 pub(crate) struct Output {
     module: Module,
     dense: Linear,

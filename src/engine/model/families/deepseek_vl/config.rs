@@ -6,7 +6,7 @@ use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
 use crate::model::parts::siglip_vision::SiglipVisionConfig;
 
-/// DeepSeek-VL: a SigLIP tower, two linear maps, any decoder.
+/// DeepSeek-VL: a SigLIP tower, two linear layers, any decoder.
 ///
 /// Source: `transformers/models/deepseek_vl/configuration_deepseek_vl.py`.
 #[derive(Debug, Clone, PartialEq)]

@@ -42,7 +42,7 @@ pub struct ProjectorConfig {
     pub input: u64,
     /// Elements of a token.
     pub output: u64,
-    /// Linear maps.
+    /// Linear layers.
     pub depth: u64,
     /// Width between the maps, in widths of a token.
     pub ratio: u64,
@@ -90,7 +90,7 @@ pub enum AttentionConfig {
         kv_rank: u64,
         /// Elements of a head without positions.
         unturned: u64,
-        /// Elements of a head that positions turn.
+        /// Elements of a head that RoPE rotates.
         turned: u64,
         /// Elements of a value's head.
         values: u64,

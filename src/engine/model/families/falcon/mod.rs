@@ -64,7 +64,7 @@ pub struct FalconConfig {
     pub activation: Activation,
     /// Norms.
     pub norms: Norms,
-    /// True if linear maps have biases.
+    /// True if linear layers have biases.
     pub bias: bool,
     /// True for ALiBi in place of rotary positions.
     pub alibi: bool,

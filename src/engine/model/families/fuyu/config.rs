@@ -8,7 +8,7 @@ use crate::model::parts::rotary_decoder::RotaryDecoderConfig;
 use crate::model::parts::text::TextFamily;
 use crate::setup::Setup;
 
-/// Fuyu: Persimmon, with a linear map of image patches in place of a vision tower.
+/// Fuyu: Persimmon, with a linear layer of image patches in place of a vision tower.
 ///
 /// Source: `transformers/models/fuyu/configuration_fuyu.py`.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use crate::model::families::gemma4_text::Gemma4TextConfig;
 /// Tokens that the processor makes of an image at most (`max_soft_tokens`), to which it pads all.
 pub const SOFT_TOKENS: u64 = 280;
 
-/// Gemma 4 around its language model: a tower for images (`gemma4`), or two linear maps that embed their patches
+/// Gemma 4 around its language model: a tower for images (`gemma4`), or two linear layers that embed their patches
 /// (`gemma4_unified`), or neither.
 ///
 /// Source: `transformers/models/{gemma4,gemma4_unified}/configuration_*.py`.
@@ -67,7 +67,7 @@ pub struct VisionTower {
     pub pool: u64,
     /// Positions along each axis.
     pub positions: u64,
-    /// True if inputs and outputs of the linear maps are clamped.
+    /// True if inputs and outputs of the linear layers are clamped.
     pub clips: bool,
     /// True if features are standardized.
     pub standardizes: bool,
@@ -88,7 +88,7 @@ pub struct AudioTower {
     pub kernel: u64,
     /// Width of the features.
     pub output: u64,
-    /// True if linear maps have limits of their inputs and outputs.
+    /// True if linear layers have limits of their inputs and outputs.
     pub clips: bool,
 }
 

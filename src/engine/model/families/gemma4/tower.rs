@@ -78,7 +78,7 @@ struct Mlp {
     activation: Activation,
 }
 
-/// `Gemma4ClippableLinear`: a linear map whose input and output are clamped between limits that are buffers.
+/// `Gemma4ClippableLinear`: a linear layer whose input and output are clamped between limits that are buffers.
 pub struct ClippableLinear {
     module: Module,
     linear: Linear,

@@ -6,7 +6,7 @@ use crate::model::decoder::DecoderConfig;
 use crate::model::families::decoders;
 use crate::model::parts::sam_vision::SamVisionConfig;
 
-/// GOT-OCR 2 and PP-Chart2Table: SAM's tower, two convolutions and a linear map, any decoder.
+/// GOT-OCR 2 and PP-Chart2Table: SAM's tower, two convolutions and a linear layer, any decoder.
 ///
 /// Sources: `transformers/models/got_ocr2/configuration_got_ocr2.py`,
 /// `transformers/models/pp_chart2table/configuration_pp_chart2table.py`.

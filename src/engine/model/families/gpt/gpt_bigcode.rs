@@ -5,7 +5,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits};
 
-/// Reads GPTBigCode: GPT-2 with linear maps, and one head of keys and values for all query heads.
+/// Reads GPTBigCode: GPT-2 with linear layers, and one head of keys and values for all query heads.
 pub(super) fn read(s: &Section) -> Result<GptConfig, ModelError> {
     let hidden = s.size_of_either(["n_embd", "hidden_size"], 768, limits::WIDTH)?;
     let heads = s.size_of_either(["n_head", "num_attention_heads"], 12, limits::HEADS)?;

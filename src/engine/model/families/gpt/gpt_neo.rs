@@ -41,7 +41,7 @@ fn local_blocks(s: &Section, layers: u64) -> Result<Vec<bool>, ModelError> {
     }
 }
 
-/// Reads GPT-Neo: GPT-2 with linear maps, of whose blocks some see a window.
+/// Reads GPT-Neo: GPT-2 with linear layers, of whose blocks some see a window.
 pub(super) fn read(s: &Section) -> Result<GptConfig, ModelError> {
     let hidden = s.size("hidden_size", 2048, limits::WIDTH)?;
     let heads = s.size_of_either(["num_heads", "num_attention_heads"], 16, limits::HEADS)?;

@@ -1,4 +1,4 @@
-//! Decoders like GPT-2's, with linear maps: GPTBigCode, GPT-Neo, GPT-J and CodeGen.
+//! Decoders like GPT-2's, with linear layers: GPTBigCode, GPT-Neo, GPT-J and CodeGen.
 
 mod attention;
 mod config;

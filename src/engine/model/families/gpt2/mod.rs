@@ -92,7 +92,7 @@ impl Family for Gpt2Config {
                 model_takes_ids: true,
                 tower_takes_ids: false,
             },
-            // Its linear maps are `Conv1D`s.
+            // Its linear layers are `Conv1D`s.
             adapters: AdapterMaps::None,
             liger: Liger::Unknown,
             no_flash: None,

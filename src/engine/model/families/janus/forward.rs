@@ -13,7 +13,7 @@ use crate::tape::{Component, Tape, Tensor};
 /// `JanusForConditionalGeneration`.
 pub struct Janus<T> {
     vision_model: JanusVision,
-    /// Linear maps of the aligner, with an activation before each but the first.
+    /// Linear layers of the aligner, with an activation before each but the first.
     aligner: Vec<Linear>,
     activation: Activation,
     text: ImageText<T>,

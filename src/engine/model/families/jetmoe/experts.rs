@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::nn::{Builder, Linear};
 use crate::tape::{Module, Tape, Tensor};
 
-/// `JetMoeParallelExperts`: a linear map of each expert.
+/// `JetMoeParallelExperts`: a linear layer of each expert.
 pub(super) struct ParallelExperts {
     module: Module,
     /// [experts, outputs, inputs].

@@ -26,13 +26,13 @@ pub struct Lfm2VlConfig {
 /// LFM2-VL's projector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectorConfig {
-    /// Width between its linear maps.
+    /// Width between its linear layers.
     pub hidden: u64,
-    /// True if its linear maps have biases.
+    /// True if its linear layers have biases.
     pub bias: bool,
     /// True if a layer norm comes first.
     pub norm: bool,
-    /// Activation between its linear maps.
+    /// Activation between its linear layers.
     pub activation: Activation,
 }
 

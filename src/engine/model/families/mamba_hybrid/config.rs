@@ -24,7 +24,7 @@ pub struct MambaHybridConfig {
     pub mamba: Scan,
     /// Kinds of the layers.
     pub layers: Vec<LayerKind>,
-    /// True if positions turn queries and keys.
+    /// True if RoPE rotates queries and keys.
     pub has_positions: bool,
     /// For each layer, true if it has experts in place of an MLP (Jamba).
     pub sparse: Vec<bool>,

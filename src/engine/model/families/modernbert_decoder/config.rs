@@ -48,7 +48,7 @@ pub struct Biases {
     pub attention: bool,
     /// Projections of the MLP.
     pub mlp: bool,
-    /// The linear map before the output projection.
+    /// The linear layer before the output projection.
     pub head: bool,
     /// The output projection.
     pub output: bool,

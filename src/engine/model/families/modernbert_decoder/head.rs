@@ -1,4 +1,4 @@
-//! The head: a linear map, an activation and a norm before the output projection.
+//! The head: a linear layer, an activation and a norm before the output projection.
 
 use super::block::norm;
 use super::config::ModernBertDecoderConfig;

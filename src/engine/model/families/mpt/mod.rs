@@ -19,7 +19,7 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-/// MPT: layer norms and linear maps without biases, ALiBi in eager attention.
+/// MPT: layer norms and linear layers without biases, ALiBi in eager attention.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MptConfig {
     /// Entries of the vocabulary.

@@ -19,7 +19,7 @@ struct SelfAttention {
     o_proj: Linear,
     gate_proj: Linear,
     qk_norm: PowerRmsNorm,
-    /// True if positions turn queries and keys: in sliding blocks.
+    /// True if RoPE rotates queries and keys: in sliding blocks.
     turns: bool,
     head_dim: u64,
     dropout: f64,

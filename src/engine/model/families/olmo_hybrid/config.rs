@@ -20,7 +20,7 @@ pub struct OlmoHybridConfig {
     pub text: DecoderConfig,
     /// For each layer, true if it is gated DeltaNet.
     pub is_linear: Vec<bool>,
-    /// True if positions turn queries and keys of attention.
+    /// True if RoPE rotates queries and keys of attention.
     pub has_positions: bool,
     /// Sizes of gated DeltaNet.
     pub delta: DeltaSizes,

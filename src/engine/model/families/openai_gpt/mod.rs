@@ -81,7 +81,7 @@ impl TextFamily for OpenAiGptConfig {
 
     fn libraries(&self) -> TextSupport {
         TextSupport {
-            // Its linear maps are `Conv1D`s.
+            // Its linear layers are `Conv1D`s.
             adapters: AdapterMaps::None,
             liger: Liger::Unknown,
             no_flash: Some(NoFlash::NotSimulated),

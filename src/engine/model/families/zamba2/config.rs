@@ -32,7 +32,7 @@ pub struct Zamba2Config {
     pub rank: u64,
     /// True if queries, keys and values are adapted too.
     pub adapts_attention: bool,
-    /// True if linear maps of MLPs and mixers have biases.
+    /// True if linear layers of MLPs and mixers have biases.
     pub bias: bool,
     /// Activation of MLPs.
     pub activation: Activation,

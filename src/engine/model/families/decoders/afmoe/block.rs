@@ -34,7 +34,7 @@ struct SelfAttention {
     q_norm: RmsNorm,
     k_norm: RmsNorm,
     gate_proj: Linear,
-    /// True if positions turn queries and keys: in sliding blocks.
+    /// True if RoPE rotates queries and keys: in sliding blocks.
     turns: bool,
     head_dim: u64,
     dropout: f64,

@@ -1,4 +1,4 @@
-//! DeepSeek-V2: latent attention turned by complex numbers, and experts (`transformers/models/deepseek_v2`).
+//! DeepSeek-V2: latent attention with RoPE by complex numbers, and experts (`transformers/models/deepseek_v2`).
 
 pub(crate) use crate::model::decoder::latent::LatentLayer;
 

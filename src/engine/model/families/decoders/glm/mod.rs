@@ -1,4 +1,4 @@
-//! GLM-4: positions turn alternating elements of half a head (`transformers/models/glm`).
+//! GLM-4: RoPE rotates alternating elements of half a head (`transformers/models/glm`).
 
 use crate::model::config::limits;
 use crate::model::decoder::{

@@ -1,4 +1,4 @@
-//! HunYuan dense: norms of queries and keys once they are turned (`transformers/models/hunyuan_v1_dense`).
+//! HunYuan dense: norms of queries and keys after RoPE (`transformers/models/hunyuan_v1_dense`).
 
 use crate::model::ModelError;
 use crate::model::config::section::Section;

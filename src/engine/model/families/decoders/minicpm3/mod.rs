@@ -1,4 +1,4 @@
-//! MiniCPM3: latent attention turned as in Llama; embeddings, residuals and last hidden states are scaled
+//! MiniCPM3: latent attention with RoPE as in Llama; embeddings, residuals and last hidden states are scaled
 //! (`transformers/models/minicpm3`).
 
 pub(crate) use crate::model::decoder::latent::LatentLayer;
