@@ -13,7 +13,7 @@ pub(crate) enum Weights {
 /// Modules that get adapters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Targets {
-    /// All linear maps, or those of the language model if the tower is frozen.
+    /// All linear layers, or those of the language model if the tower is frozen.
     AllLinear,
     /// Maps of these names.
     Named(Vec<String>),

@@ -154,7 +154,7 @@ pub(crate) fn names(value: &Value) -> Result<Vec<String>, Fault> {
 }
 
 /// Names of modules in a list or between commas, or the regular expression of an export; `all` is LLaMA-Factory's word
-/// for all linear maps.
+/// for all linear layers.
 pub(crate) fn targets(value: &Value) -> Result<Targets, Fault> {
     let names: Vec<String> = match value {
         Value::Array(items) => items.iter().map(text).collect::<Result<_, _>>()?,

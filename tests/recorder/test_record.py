@@ -494,7 +494,7 @@ class Format(unittest.TestCase):
         self.assertEqual(products, [f"made_{i}.py" for i in range(40)])
 
     def test_a_backward_operation_has_its_forward_module(self) -> None:
-        """The gradient of the second linear map belongs to it."""
+        """The gradient of the second linear layer belongs to it."""
 
         def work() -> None:
             mlp()(torch.randn(8, 64, device="cuda")).sum().backward()

@@ -117,7 +117,7 @@ pub struct Size {
 pub(crate) struct Support<'a> {
     /// Main inputs of the classes of the model and its tower.
     pub main_inputs: MainInputs,
-    /// Linear maps that peft finds for adapters.
+    /// Linear layers that peft finds for adapters.
     pub adapters: AdapterMaps,
     /// Liger's replacement of the loss.
     pub liger: Liger,
@@ -131,7 +131,7 @@ pub(crate) struct Support<'a> {
 }
 
 impl Support<'_> {
-    /// That of a model which takes token ids beside a tower that takes none, with linear maps of the usual names, and of which
+    /// That of a model which takes token ids beside a tower that takes none, with linear layers of the usual names, and of which
     /// Liger and the plans of several GPUs know nothing.
     pub const USUAL: Support<'static> = Support {
         main_inputs: MainInputs {
@@ -149,7 +149,7 @@ impl Support<'_> {
 /// Plan of transformers' tensor parallelism for a model (`base_model_tp_plan`).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TensorPlan<'a> {
-    /// Language model whose linear maps the GPUs share.
+    /// Language model whose linear layers the GPUs share.
     pub text: &'a DecoderConfig,
     /// True if they also share its head by the vocabulary, and the embedding tied to it.
     pub splits_head: bool,

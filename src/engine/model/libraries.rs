@@ -4,19 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::setup::FormerNames;
 
-/// Linear maps that peft finds in a model for adapters.
+/// Linear layers that peft finds in a model for adapters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdapterMaps {
     /// `q_proj` to `down_proj`, by which adapters are usually placed.
     Usual,
     /// `q_proj` to `down_proj`, beside experts whose fused weights peft adapts if they are named.
     BesideExperts,
-    /// The same, beside a router that is a linear map, for which peft fails (PhiMoE).
+    /// The same, beside a router that is a linear layer, for which peft fails (PhiMoE).
     BesideExpertsAndRouter,
     /// `q_proj` to `down_proj`, beside experts and a router that are not simulated with adapters: peft fails with
     /// `all-linear`, for which the router is a map like any other (Llama 4).
     BesideOtherExperts,
-    /// Linear maps of other names: found by `all-linear`, or if they are named.
+    /// Linear layers of other names: found by `all-linear`, or if they are named.
     OtherNames,
     /// None: the maps are not `nn.Linear`, or the model has no language model.
     None,

@@ -170,7 +170,7 @@ impl Model {
         self.config.family().takes()
     }
 
-    /// Linear maps and parameters on which peft puts the adapters of a setup.
+    /// Linear layers and parameters on which peft puts the adapters of a setup.
     pub(crate) fn adapter_places(&self, setup: &Setup) -> AdapterPlaces {
         AdapterPlaces {
             targets: setup.lora_targets.clone(),
@@ -179,7 +179,7 @@ impl Model {
         }
     }
 
-    /// Returns true if its linear maps are `nn.Linear` itself, which alone bitsandbytes replaces: Falcon's are of a subclass.
+    /// Returns true if its linear layers are `nn.Linear` itself, which alone bitsandbytes replaces: Falcon's are of a subclass.
     pub(crate) fn has_plain_maps(&self) -> bool {
         self.model_type != "falcon"
     }

@@ -13,7 +13,7 @@ pub enum Stored {
     /// Experts are stored in MXFP4, and dequantised to bf16 when they are loaded without the package `kernels`
     /// (`quantizer_mxfp4.py`).
     Mxfp4,
-    /// Linear maps are kept in NF4 with double quantisation by bitsandbytes, and multiplied in this type.
+    /// Linear layers are kept in NF4 with double quantisation by bitsandbytes, and multiplied in this type.
     Nf4(DType),
 }
 

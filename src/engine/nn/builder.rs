@@ -23,7 +23,7 @@ pub struct Trained {
     pub dtype: DType,
     /// Type of weights of frozen parts.
     pub frozen: DType,
-    /// Type in which 4-bit linear maps are multiplied; `None` if weights are not kept in 4 bits.
+    /// Type in which 4-bit linear layers are multiplied; `None` if weights are not kept in 4 bits.
     pub nf4: Option<DType>,
     /// True if the package causal-conv1d runs convolutions along a sequence.
     pub causal_conv1d: bool,
@@ -138,7 +138,7 @@ pub enum Attached {
 /// A place for an adapter.
 #[derive(Clone)]
 enum Slot {
-    /// A linear map.
+    /// A linear layer.
     Map(Rc<LoraSlot>),
     /// A parameter, by its name.
     Parameter(Rc<Wrapped>),
@@ -208,7 +208,7 @@ impl Builder {
         }
     }
 
-    /// Type in which a linear map of this name is multiplied if its weight is kept in 4 bits: transformers excludes the
+    /// Type in which a linear layer of this name is multiplied if its weight is kept in 4 bits: transformers excludes the
     /// head (`get_keys_to_not_convert`).
     pub(super) fn nf4(&self, name: &str) -> Option<DType> {
         self.policy.nf4.filter(|_| name != "lm_head")
@@ -223,7 +223,7 @@ impl Builder {
         self.policy.causal_conv1d
     }
 
-    /// Returns true if Liger replaces the function that turns queries and keys of the module under construction.
+    /// Returns true if Liger replaces the function that rotates queries and keys (RoPE) of the module under construction.
     pub fn has_liger_rope(&self) -> bool {
         self.policy.liger.rope(self.tape.component_now())
     }
@@ -540,9 +540,9 @@ impl Builder {
         parameter
     }
 
-    /// `get_peft_model`: makes adapters for every linear map and parameter that the targets name.
+    /// `get_peft_model`: makes adapters for every linear layer and parameter that the targets name.
     ///
-    /// peft makes those of linear maps first, in the type of the weights beside them; then `cast_adapter_dtype` remakes
+    /// peft makes those of linear layers first, in the type of the weights beside them; then `cast_adapter_dtype` remakes
     /// the 16-bit ones in fp32, one by one, and a user who wants another type casts again. The memory that this frees is
     /// cached when training begins.
     pub fn attach(&self, adapters: &Adapters) -> Attached {
@@ -603,7 +603,7 @@ impl Builder {
             });
             paths.filter(|path| path.ends_with(name)).count()
         };
-        // HunYuan's router is a linear map inside its gate.
+        // HunYuan's router is a linear layer inside its gate.
         let routers = count(".gate.weight") + count(".gate.wg");
         match found.len() {
             0 => Attached::Nowhere,
@@ -689,7 +689,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Makes the first or second map, or, of a linear map, DoRA's magnitudes.
+    /// Makes the first or second map, or, of a linear layer, DoRA's magnitudes.
     fn map(&self, t: &Tape, which: usize, dtype: DType) -> Tensor {
         match self.slot {
             Slot::Map(slot) => slot.weight(t, which, self.rank, dtype),

@@ -27,7 +27,7 @@ impl Norms {
 /// What Liger replaces in one part of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replaced {
-    /// The function that turns queries and keys.
+    /// The function that rotates queries and keys (RoPE).
     pub rope: bool,
     /// Norms.
     pub norms: Norms,
@@ -90,7 +90,7 @@ impl LigerPatches {
         }
     }
 
-    /// Returns true if positions turn queries and keys in place.
+    /// Returns true if RoPE rotates queries and keys in place.
     pub(super) const fn rope(&self, part: Component) -> bool {
         self.part(part).rope
     }

@@ -1,4 +1,4 @@
-//! Linear maps.
+//! Linear layers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -343,7 +343,7 @@ impl Linear {
     }
 }
 
-/// transformers' `Conv1D`: a linear map whose weight is [`input`, `output`].
+/// transformers' `Conv1D`: a linear layer whose weight is [`input`, `output`].
 pub struct Conv1d {
     module: Module,
     weight: Tensor,

@@ -22,7 +22,7 @@ pub struct Adapters {
     pub dtype: DType,
     /// True for DoRA (`use_dora`): the length of each of a weight's rows is trained apart from its direction.
     pub dora: bool,
-    /// Linear maps and parameters that get one.
+    /// Linear layers and parameters that get one.
     pub places: AdapterPlaces,
 }
 
@@ -134,14 +134,14 @@ pub(super) struct Lora {
     dropout: f64,
 }
 
-/// The linear map beside an adapter.
+/// The linear layer beside an adapter.
 #[derive(Clone, Copy)]
 pub(super) struct Base<'a> {
     pub weight: BaseWeight<'a>,
     pub bias: Option<&'a Tensor>,
 }
 
-/// The weight of a linear map beside an adapter.
+/// The weight of a linear layer beside an adapter.
 #[derive(Clone, Copy)]
 pub(super) enum BaseWeight<'a> {
     Dense(&'a Tensor),

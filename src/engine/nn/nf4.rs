@@ -98,7 +98,7 @@ impl Nf4 {
         let rec = t.record("MatMul4Bit", &[x]);
         let rows = x.numel() / x.last().max(1);
         if x.last() != self.shape[1] {
-            t.misfit("a linear map in 4 bits", &[x.shape(), &self.shape]);
+            t.misfit("a linear layer in 4 bits", &[x.shape(), &self.shape]);
         }
         let out = t.no_grad(|| {
             if fuses(t.gpu().capability, rows, self.shape) {

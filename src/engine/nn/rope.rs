@@ -20,7 +20,7 @@ pub struct Rotary {
     is_dynamic: bool,
 }
 
-/// Form of what positions turn heads by.
+/// Form of the tables that rotate heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waves {
     /// Cosines and sines, repeated for the second half of each head.
@@ -36,7 +36,7 @@ pub enum Waves {
 pub enum Frequencies {
     /// `compute_default_rope_parameters`.
     Default,
-    /// `_compute_proportional_rope_parameters`: this many pairs of elements turn, the others have zeros.
+    /// `_compute_proportional_rope_parameters`: this many pairs of elements are rotated, the others have zeros.
     Proportional(u64),
     /// Those of height and width, this many, alternate before those of time (`Ernie4_5_VLMoeTextRotaryEmbedding`).
     Interleaved(u64),
@@ -45,7 +45,7 @@ pub enum Frequencies {
 impl Frequencies {
     /// Makes `n` inverse frequencies, of which `last` is the result.
     fn make(self, t: &Tape, n: u64, last: impl FnOnce() -> Tensor) -> Tensor {
-        let turned = match self {
+        let rotated = match self {
             Self::Default => return inverse_frequencies(t, n, last),
             Self::Interleaved(first) => {
                 let _in_order = inverse_frequencies(t, n, || t.empty([n], DType::F32, "mul"));
@@ -53,13 +53,13 @@ impl Frequencies {
                 drop(t.empty([first], DType::F32, "cat"));
                 return all;
             }
-            Self::Proportional(turned) => turned,
+            Self::Proportional(rotated) => rotated,
         };
-        let part = |name| t.empty([turned], DType::F32, name);
+        let part = |name| t.empty([rotated], DType::F32, name);
         let power = {
             let shares = {
                 let steps = {
-                    let _whole = t.empty([turned], DType::I64, "arange");
+                    let _whole = t.empty([rotated], DType::I64, "arange");
                     part("arange as float")
                 };
                 let shares = part("div");
@@ -71,14 +71,14 @@ impl Frequencies {
             power
         };
         let reciprocal = part("reciprocal");
-        if turned == n {
+        if rotated == n {
             let all = last();
             drop((reciprocal, power));
             return all;
         }
         let some = part("mul");
         drop((reciprocal, power));
-        let rest = t.empty([n - turned], DType::F32, "zeros");
+        let rest = t.empty([n - rotated], DType::F32, "zeros");
         let all = last();
         drop((rest, some));
         all
@@ -216,15 +216,15 @@ impl Rotary {
                         return (rotations.clone(), rotations);
                     }
                 };
-                let turn = |name| {
+                let wave_of = |name| {
                     let wave = t.compute(&emb, DType::F32, name);
                     t.compute(&wave, DType::F32, "times attention scaling")
                 };
-                let cos = turn("cos");
-                let sin = turn("sin");
-                let turned = (t.to_dtype(&cos, dtype), t.to_dtype(&sin, dtype));
+                let cos = wave_of("cos");
+                let sin = wave_of("sin");
+                let rotated = (t.to_dtype(&cos, dtype), t.to_dtype(&sin, dtype));
                 drop((expanded, freqs_in));
-                turned
+                rotated
             })
         })
     }
@@ -243,11 +243,11 @@ pub fn rotate_half(t: &Tape, x: &Tensor) -> Tensor {
 /// `apply_rotary_pos_emb` of one of queries and keys: `x * cos + rotate_half(x) * sin`.
 pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
     let straight = t.mul(x, cos);
-    let turned = {
+    let rotated = {
         let rotated = rotate_half(t, x);
         t.mul(&rotated, sin)
     };
-    t.add(&straight, &turned)
+    t.add(&straight, &rotated)
 }
 
 /// Rotation of alternating elements of queries and keys as pairs, by cosines and sines of half as many elements
@@ -255,7 +255,7 @@ pub fn apply_rotary(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor 
 pub fn apply_rotary_to_pairs(t: &Tape, x: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
     let pairs = x.map(|x| [0, 1].map(|_| t.narrow(x, 3, x.last() / 2)));
     pairs.each_ref().map(|[first, second]| {
-        let turned = {
+        let rotated = {
             let straight = t.mul(first, cos);
             t.sub(&straight, &t.mul(second, sin))
         };
@@ -263,14 +263,14 @@ pub fn apply_rotary_to_pairs(t: &Tape, x: [&Tensor; 2], cos: &Tensor, sin: &Tens
             let straight = t.mul(second, cos);
             t.add(&straight, &t.mul(first, sin))
         };
-        t.cat(&[&turned, &other], 3)
+        t.cat(&[&rotated, &other], 3)
     })
 }
 
 /// `apply_rotary_pos_emb` of nanochat, whose `rotate_half` negates the first half instead, and puts it last.
 pub fn apply_rotary_back(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
     let straight = t.mul(x, cos);
-    let turned = {
+    let rotated = {
         let rotated = {
             let (d, half) = (x.dim() - 1, x.last() / 2);
             let first = t.slice(x, d, half);
@@ -280,7 +280,7 @@ pub fn apply_rotary_back(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Te
         };
         t.mul(&rotated, sin)
     };
-    t.add(&straight, &turned)
+    t.add(&straight, &rotated)
 }
 
 /// Phi's rotation of the first elements of each head, as many as `cos` has: both queries and keys are rotated, then
@@ -292,10 +292,10 @@ pub fn apply_partial_rotary(
     cos: &Tensor,
     sin: &Tensor,
 ) -> ([Tensor; 2], [(Tensor, Tensor); 2]) {
-    let parts = [q, k].map(|x| turned_part(t, x, cos.last()));
-    let [turned_q, turned_k] = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
+    let parts = [q, k].map(|x| rotated_part(t, x, cos.last()));
+    let [rotated_q, rotated_k] = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
     let [(_, rest_q), (_, rest_k)] = parts;
-    let held = [(turned_q, rest_q), (turned_k, rest_k)];
+    let held = [(rotated_q, rest_q), (rotated_k, rest_k)];
     let whole = [0, 1].map(|i| t.cat(&[&held[i].0, &held[i].1], q.dim() - 1));
     (whole, held)
 }
@@ -303,27 +303,27 @@ pub fn apply_partial_rotary(
 /// Rotates the first elements of each head, both queries and keys before either is concatenated with its other elements
 /// (Qwen3.5). A rotated part is freed once it is.
 pub fn apply_rotary_to_part(t: &Tape, x: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
-    let parts = x.map(|x| turned_part(t, x, cos.last()));
-    let turned = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
+    let parts = x.map(|x| rotated_part(t, x, cos.last()));
+    let rotated = [0, 1].map(|i| apply_rotary(t, &parts[i].0, cos, sin));
     let mut rests = parts.map(|(_, rest)| rest).into_iter();
-    turned.map(|turned| {
-        let rest = rests.next().unwrap_or_else(|| turned.clone());
-        t.cat(&[&turned, &rest], turned.dim() - 1)
+    rotated.map(|rotated| {
+        let rest = rests.next().unwrap_or_else(|| rotated.clone());
+        t.cat(&[&rotated, &rest], rotated.dim() - 1)
     })
 }
 
 /// Rotates the first elements of each head, concatenating the queries before the keys are rotated (Phi-3).
 pub fn apply_partial_rotary_in_turn(t: &Tape, [q, k]: [&Tensor; 2], cos: &Tensor, sin: &Tensor) -> [Tensor; 2] {
-    let parts = [q, k].map(|x| turned_part(t, x, cos.last()));
+    let parts = [q, k].map(|x| rotated_part(t, x, cos.last()));
     [0, 1].map(|i| {
-        let turned = apply_rotary(t, &parts[i].0, cos, sin);
-        t.cat(&[&turned, &parts[i].1], q.dim() - 1)
+        let rotated = apply_rotary(t, &parts[i].0, cos, sin);
+        t.cat(&[&rotated, &parts[i].1], q.dim() - 1)
     })
 }
 
 /// Splits each head into its first `width` elements and the others.
-fn turned_part(t: &Tape, x: &Tensor, width: u64) -> (Tensor, Tensor) {
+fn rotated_part(t: &Tape, x: &Tensor, width: u64) -> (Tensor, Tensor) {
     let d = x.dim() - 1;
-    let turned = t.slice(x, d, width);
-    (turned, t.narrow(x, d, x.last().saturating_sub(width)))
+    let rotated = t.slice(x, d, width);
+    (rotated, t.narrow(x, d, x.last().saturating_sub(width)))
 }

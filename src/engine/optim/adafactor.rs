@@ -2,7 +2,7 @@
 //! transformers 5.17: one parameter after the other, in fp32.
 
 use super::Optimizer;
-use super::work::{Form, Pass, in_place, turn};
+use super::work::{Form, Pass, in_place, note_parameter};
 use crate::dtype::DType;
 use crate::tape::{Kind, Tape, Tensor, Why};
 
@@ -35,7 +35,7 @@ impl Optimizer {
         let mut states = std::mem::take(&mut self.states);
         for (p, states) in self.params.iter().zip(&mut states) {
             let Some(grad) = p.grad() else { continue };
-            turn(t, ADAFACTOR.name, p);
+            note_parameter(t, ADAFACTOR.name, p);
             // `grad = p.grad` frees the last turn's copy before `grad.float()` makes this one's.
             locals.grad = None;
             let grad = t.to_dtype(&grad, DType::F32);

@@ -2,7 +2,7 @@
 //! parameters' own type.
 
 use super::Optimizer;
-use super::work::{Form, Pass, in_place, turn};
+use super::work::{Form, Pass, in_place, note_parameter};
 use crate::tape::{Kind, Tape, Tensor, Why};
 
 /// The local variables of `_single_tensor_adafactor`, which outlive each turn of its loop.
@@ -41,7 +41,7 @@ impl Optimizer {
         let mut locals = Locals::default();
         for (p, states) in self.params.iter().zip(&self.states) {
             let Some(grad) = p.grad() else { continue };
-            turn(t, ADAFACTOR.name, p);
+            note_parameter(t, ADAFACTOR.name, p);
             drop(t.reduce_all(p, "norm"));
             // `param.norm(2).item()`, and the update's below
             t.wait();

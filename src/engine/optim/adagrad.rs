@@ -2,7 +2,7 @@
 
 use super::Optimizer;
 use super::groups::by_dtype;
-use super::work::{Form, Pass, in_place, turn};
+use super::work::{Form, Pass, in_place, note_parameter};
 use crate::dtype::DType;
 use crate::tape::work::Class;
 use crate::tape::{Kind, Tape, Tensor, Why};
@@ -72,7 +72,7 @@ impl Optimizer {
     fn adagrad_loop(&self, t: &Tape) {
         let mut std: Option<Tensor> = None;
         for p in self.params.iter().filter(|p| p.grad().is_some()) {
-            turn(t, FOR_LOOP.name, p);
+            note_parameter(t, FOR_LOOP.name, p);
             let mark = t.work_mark();
             let next = t.empty_like(p, p.dtype(), "sqrt of sum");
             t.ran(mark, []);

@@ -2,7 +2,7 @@
 
 use super::Optimizer;
 use super::groups::by_dtype;
-use super::work::{Form, Pass, in_place, turn};
+use super::work::{Form, Pass, in_place, note_parameter};
 use crate::dtype::DType;
 use crate::setup;
 use crate::tape::work::Class;
@@ -97,7 +97,7 @@ impl Optimizer {
     fn adamw_loop(&self, t: &Tape) {
         let mut denom: Option<Tensor> = None;
         for p in self.params.iter().filter(|p| p.grad().is_some()) {
-            turn(t, FOR_LOOP.name, p);
+            note_parameter(t, FOR_LOOP.name, p);
             let mark = t.work_mark();
             let root = t.empty_like(p, p.dtype(), "sqrt of exp_avg_sq");
             let next = t.empty_like(p, p.dtype(), "denominator of the update");

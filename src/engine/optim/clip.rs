@@ -1,7 +1,7 @@
 //! Gradient clipping (`torch/nn/utils/clip_grad.py`).
 
 use super::groups::by_dtype;
-use super::work::{lists, turn};
+use super::work::{lists, note_parameter};
 use crate::dtype::DType;
 use crate::tape::work::{Beside, HostOp};
 use crate::tape::{Tape, Tensor, promote};
@@ -42,7 +42,7 @@ pub fn clip_grad_norm(t: &Tape, params: &[Tensor], form: Norms) -> Option<Tensor
     let dtype = grads.iter().map(Tensor::dtype).fold(grads[0].dtype(), promote);
     let mark = t.work_mark();
     t.host_op(HostOp::Step("clip"));
-    grads.iter().for_each(|grad| turn(t, "clip", grad));
+    grads.iter().for_each(|grad| note_parameter(t, "clip", grad));
     let mut norms: Vec<Tensor> = Vec::with_capacity(grads.len());
     let in_foreach = if form == Norms::EachAlone { Vec::new() } else { groups };
     for group in in_foreach {

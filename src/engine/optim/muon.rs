@@ -5,7 +5,7 @@
 //! (`torch/distributed/tensor/_ops/_matrix_ops.py`) was read off recorded steps of 2 and 8 GPUs, of tall, wide and square
 //! matrices.
 
-use super::work::{Form, Pass, in_place, turn};
+use super::work::{Form, Pass, in_place, note_parameter};
 use super::{Optimizer, States};
 use crate::dtype::DType;
 use crate::tape::work::Beside;
@@ -46,7 +46,7 @@ impl Optimizer {
         let mut update = None;
         for p in &self.params {
             let Some(grad) = p.grad() else { continue };
-            turn(t, MUON.name, p);
+            note_parameter(t, MUON.name, p);
             // `grad.lerp(buf, momentum)`
             let momentum = t.empty_like(&grad, grad.dtype(), "Nesterov momentum");
             drop(update.replace(momentum.clone()));

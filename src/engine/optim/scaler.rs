@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 
 use super::Optimizer;
-use super::work::{lists, turn};
+use super::work::{lists, note_parameter};
 use crate::dtype::DType;
 use crate::tape::work::HostOp;
 use crate::tape::{Kind, Tape, Tensor};
@@ -64,7 +64,7 @@ impl GradScaler {
         if t.works() {
             let grads: Vec<Tensor> = optimizer.params().iter().filter_map(Tensor::grad).collect();
             t.host_op(HostOp::Step("scaler"));
-            grads.iter().for_each(|grad| turn(t, "scaler", grad));
+            grads.iter().for_each(|grad| note_parameter(t, "scaler", grad));
             lists(
                 t,
                 &grads.iter().collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 //! What the compiled update makes beside the states is Inductor's choice. It was recorded for 24 steps (PyTorch 2.11), by
 //! one rule for all parameters: `tests/data/truth/optimizers.jsonl.gz`.
 
-use super::work::{Form, in_place, turn};
+use super::work::{Form, in_place, note_parameter};
 use super::{Optimizer, States};
 use crate::dtype::DType;
 use crate::setup;
@@ -122,7 +122,7 @@ impl Optimizer {
             if p.grad().is_none() {
                 continue;
             }
-            turn(t, ADAMW.name, p);
+            note_parameter(t, ADAMW.name, p);
             if states.0.is_empty() {
                 t.in_scope(t.scope_of(p), || {
                     form.moment(t, p, states);

@@ -23,7 +23,7 @@ impl Optimizer {
     pub fn zero_grad_work(&self, t: &Tape) {
         if t.works() {
             t.host_op(HostOp::Step("zero_grad"));
-            self.params.iter().for_each(|p| turn(t, "zero_grad", p));
+            self.params.iter().for_each(|p| note_parameter(t, "zero_grad", p));
         }
     }
 
@@ -36,14 +36,14 @@ impl Optimizer {
         t.host_op(HostOp::Step(form.name));
         if let Some((class, passes)) = form.lists {
             let trained: Vec<&Tensor> = self.params.iter().filter(|p| p.grad().is_some()).collect();
-            trained.iter().for_each(|p| turn(t, form.name, p));
+            trained.iter().for_each(|p| note_parameter(t, form.name, p));
             by_type(t, &trained, class, passes);
         }
     }
 }
 
-/// Records the host's work on one parameter.
-pub(super) fn turn(t: &Tape, optimizer: &'static str, p: &Tensor) {
+/// Records the Python that the host runs for one parameter in its loop: it decides the time of a step of many small tensors.
+pub(super) fn note_parameter(t: &Tape, optimizer: &'static str, p: &Tensor) {
     t.host_op(HostOp::Parameter(optimizer, p.dim() >= 2));
 }
 

@@ -1,8 +1,8 @@
-//! Linear maps and parameters that peft puts adapters on (`peft/utils/transformers_weight_conversion.py`).
+//! Linear layers and parameters that peft puts adapters on (`peft/utils/transformers_weight_conversion.py`).
 
 use super::{ExpertAdapters, MapPlace, Targets};
 
-/// Names that experts had in transformers 4 as linear maps, by which peft 0.21 finds the fused weights that take their
+/// Names that experts had in transformers 4 as linear layers, by which peft 0.21 finds the fused weights that take their
 /// place in transformers 5 (`_MOE_TARGET_MODULE_MAPPING`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormerNames {
@@ -60,7 +60,7 @@ fn ends(path: &str, name: &str) -> bool {
 }
 
 impl AdapterPlaces {
-    /// Returns true if the linear map at this dotted path, in this place, gets an adapter: none whose name was an
+    /// Returns true if the linear layer at this dotted path, in this place, gets an adapter: none whose name was an
     /// expert's, since peft takes such names for parameters alone.
     pub(crate) fn take_map(&self, path: &str, place: MapPlace) -> bool {
         let Some(former) = self.former else {
@@ -73,7 +73,7 @@ impl AdapterPlaces {
         }
     }
 
-    /// Parameters that get adapters in a model with these linear maps.
+    /// Parameters that get adapters in a model with these linear layers.
     pub(crate) fn parameters(&self, maps: &[String]) -> Parameters {
         let named = self.former_names(maps);
         let mut found: Vec<(&'static str, u64)> = Vec::new();
@@ -126,7 +126,7 @@ impl AdapterPlaces {
         }
     }
 
-    /// Returns true if a linear map with the name of a router gets an adapter.
+    /// Returns true if a linear layer with the name of a router gets an adapter.
     pub fn takes_router(&self) -> bool {
         match &self.targets {
             Targets::Projections | Targets::Attention => false,

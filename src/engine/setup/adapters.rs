@@ -13,15 +13,15 @@ pub enum Targets {
     Projections,
     /// `q_proj`, `k_proj`, `v_proj` and `o_proj` of the language model.
     Attention,
-    /// `"all-linear"`: every linear map but the head, those of the vision tower too.
+    /// `"all-linear"`: every linear layer but the head, those of the vision tower too.
     AllLinear,
-    /// Every linear map of the language model but the head: what tools make of `"all-linear"` beside a frozen tower.
+    /// Every linear layer of the language model but the head: what tools make of `"all-linear"` beside a frozen tower.
     LanguageModel,
-    /// Every linear map whose path ends in one of these names.
+    /// Every linear layer whose path ends in one of these names.
     Named(Vec<String>),
 }
 
-/// Place of a linear map in a model.
+/// Place of a linear layer in a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MapPlace {
     /// One of the language model's seven projections.
@@ -64,7 +64,7 @@ impl Targets {
         ))
     }
 
-    /// Returns true if the linear map at this dotted path, in this place, gets an adapter.
+    /// Returns true if the linear layer at this dotted path, in this place, gets an adapter.
     ///
     /// peft takes a name for the end of a path, and leaves the head out of `all-linear`.
     pub(crate) fn take(&self, path: &str, place: MapPlace) -> bool {

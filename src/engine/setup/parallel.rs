@@ -67,7 +67,7 @@ impl Parallel {
         }
     }
 
-    /// GPUs that share each linear map; 1 if each has them whole.
+    /// GPUs that share each linear layer; 1 if each has them whole.
     pub const fn group(&self) -> u64 {
         match self.strategy {
             Strategy::Tensor => self.world,

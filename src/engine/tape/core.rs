@@ -90,7 +90,7 @@ pub(super) struct Core {
     pub(super) ties: RefCell<Vec<(ScopeId, Tensor)>>,
     /// Tables of embeddings.
     pub(super) tables: RefCell<Vec<StorageId>>,
-    /// True if linear maps are those of DeepSpeed's stage 3.
+    /// True if linear layers are those of DeepSpeed's stage 3.
     pub(super) linear_of_zero3: Cell<bool>,
     /// Type that a library gives parameters once the model is made.
     pub(super) recast: Cell<Option<DType>>,
@@ -236,12 +236,12 @@ impl Tape {
         self.0.padded.get()
     }
 
-    /// GPUs that share the linear maps of a language model (tensor parallelism); 1 if it is whole.
+    /// GPUs that share the linear layers of a language model (tensor parallelism); 1 if it is whole.
     pub fn group(&self) -> u64 {
         self.0.group.get()
     }
 
-    /// Sets the number of GPUs that share the linear maps of the models made from now on.
+    /// Sets the number of GPUs that share the linear layers of the models made from now on.
     pub fn set_group(&self, gpus: u64) {
         self.0.group.set(gpus);
     }

@@ -10,8 +10,10 @@ pub enum Failure {
     /// The loss depends on no trained parameter.
     #[error("nothing that is trained leads to the loss: it has no gradient")]
     NoGradient,
-    /// No linear map has a name that the adapters target.
-    #[error("`lora_targets` is {targets}, but no linear map of {model} has such a name; use projections or all-linear")]
+    /// No linear layer has a name that the adapters target.
+    #[error(
+        "`lora_targets` is {targets}, but no linear layer of {model} has such a name; use projections or all-linear"
+    )]
     NoTargets {
         /// Targets asked for.
         targets: String,

@@ -83,7 +83,7 @@ pub enum Class {
 pub enum Layout {
     /// Both row-major.
     Nn,
-    /// The right one column-major: a linear map.
+    /// The right one column-major: a linear layer.
     Tn,
     /// The left one column-major: a gradient of a weight.
     Nt,
@@ -193,7 +193,7 @@ pub enum HostOp {
     Choose,
     /// A collective of GPUs that each have a part of a model, over this many bytes in total.
     Collective(CollectiveKind, u64),
-    /// A linear map that several GPUs share runs its forward or backward: Python around `DTensor`s.
+    /// A linear layer that several GPUs share runs its forward or backward: Python around `DTensor`s.
     DTensor {
         /// True for backward.
         gradient: bool,

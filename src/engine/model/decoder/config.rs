@@ -75,7 +75,7 @@ pub struct DecoderConfig {
     pub experts: Option<ExpertsConfig>,
     /// Sizes of latent attention, in a family that has it.
     pub latent: Option<LatentConfig>,
-    /// Rotary embedding of sliding layers, in a family whose kinds of layers turn other parts of heads.
+    /// Rotary embedding of sliding layers, in a family whose kinds of layers rotate different parts of heads.
     pub(crate) sliding_rope: Option<Rope>,
     /// What the family's own blocks have beside these.
     pub(crate) own: OwnSizes,

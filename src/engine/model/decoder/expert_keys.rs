@@ -27,7 +27,7 @@ pub(crate) enum OfDense {
     /// None but those of all MLPs.
     Usual,
     /// The width of their MLP under one key, if it is given; and a pattern under another, which is 1 unless given: while
-    /// it is 1, such layers turn queries and keys whatever they see (Cohere 2 MoE).
+    /// it is 1, such layers rotate queries and keys whatever they see (Cohere 2 MoE).
     Prefix([&'static str; 2]),
 }
 

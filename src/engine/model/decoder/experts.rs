@@ -21,7 +21,7 @@ pub struct ExpertsConfig {
     pub(super) shared: Option<(SharedKind, u64)>,
     /// True for each layer with experts, false for one with an MLP.
     pub sparse: Vec<bool>,
-    /// True if layers with an MLP turn queries and keys whatever they see.
+    /// True if layers with an MLP rotate queries and keys whatever they see.
     pub(super) dense_turns: bool,
 }
 

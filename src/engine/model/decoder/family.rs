@@ -108,8 +108,8 @@ pub(crate) struct LlamaModules {
     pub recomputes_rotary: bool,
     /// True if full and sliding blocks have a rotary embedding each (`Olmo3RotaryEmbedding`).
     pub rotary_by_kind: bool,
-    /// Shares of each head that both rotary embeddings turn, in a family that has one for each kind of block and turns
-    /// parts of heads.
+    /// Shares of each head that both rotary embeddings rotate, in a family that has one for each kind of block and
+    /// rotates parts of heads.
     pub kind_shares: Option<KindShares>,
     /// Key that switches the norms of queries and keys on, in a family that has them only with it.
     pub query_norms_key: Option<&'static str>,
@@ -266,7 +266,7 @@ impl DecoderFamily {
         }
     }
 
-    /// Shares of each head that both rotary embeddings turn, if they have their own.
+    /// Shares of each head that both rotary embeddings rotate, if they have their own.
     pub(crate) const fn kind_shares(&self) -> Option<KindShares> {
         match &self.modules {
             Modules::Llama(modules) => modules.kind_shares,

@@ -17,9 +17,9 @@ pub(crate) struct LlamaBlock {
     pub rotation: Rotation,
     /// True if queries are then multiplied by a number that grows with their position (Ministral 3).
     pub scales_queries: bool,
-    /// True if keys are multiplied by a number before positions turn them (Falcon H1).
+    /// True if keys are multiplied by a number before RoPE rotates them (Falcon H1).
     pub scales_keys: bool,
-    /// True if, beside sliding blocks, those that see all positions turn nothing (EXAONE 4, Cohere 2).
+    /// True if, beside sliding blocks, those that see all positions have no RoPE (EXAONE 4, Cohere 2).
     pub only_sliding_turn: bool,
     /// True if embeddings, and what each part adds to the residual stream, are multiplied by a number (Granite).
     pub scales_stream: bool,
@@ -70,7 +70,7 @@ pub(crate) enum QueryNorms {
     Heads,
     /// Of each head, once all three projections are split (EXAONE 4).
     SplitHeads,
-    /// Of each head, once positions have turned it, by these names (HunYuan).
+    /// Of each head, after RoPE, by these names (HunYuan).
     TurnedHeads([&'static str; 2]),
     /// Of the whole projection, once all three are made (OLMo 2; OLMo has the order without the norms).
     Whole,

@@ -195,13 +195,13 @@ impl GemmaText {
         let masks = given
             .masks
             .unwrap_or_else(|| self.causal_masks(t, run, &embeds, packed));
-        let turns: Vec<(Tensor, Tensor)> = self
+        let tables: Vec<(Tensor, Tensor)> = self
             .rotary
             .iter()
             .map(|rotary| rotary.call(t, &embeds, &position_ids))
             .collect();
         let shared = |slides: bool, mask: &Option<Mask>| {
-            let (cos, sin) = &turns[usize::from(slides).min(turns.len() - 1)];
+            let (cos, sin) = &tables[usize::from(slides).min(tables.len() - 1)];
             Rc::new(BlockContext {
                 attn: run.attn,
                 mask: mask.clone(),
@@ -311,8 +311,8 @@ impl SelfAttention {
             } else {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
-                let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-                (q, k) = turned;
+                let rotated = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+                (q, k) = rotated;
             }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);

@@ -18,7 +18,7 @@ pub(super) struct Indexer {
     /// Type of weights, in which keys of HY-4 pass their norm.
     dtype: DType,
     sizes: Indexers,
-    /// Elements of a head that positions turn.
+    /// Elements of a head that RoPE rotates.
     turned: u64,
 }
 
@@ -64,9 +64,9 @@ impl Indexer {
             }
             t.split(&t.unsqueeze(&normed, 2), 3, &parts)
         };
-        let [turned_q, turned_k] = self.turn(t, [&of_q[turned], &of_k[turned]], shared);
-        let of_q = in_order(turned_q, of_q[rest].clone());
-        let of_k = in_order(turned_k, of_k[rest].clone());
+        let [rotated_q, rotated_k] = self.apply_rope(t, [&of_q[turned], &of_k[turned]], shared);
+        let of_q = in_order(rotated_q, of_q[rest].clone());
+        let of_k = in_order(rotated_k, of_k[rest].clone());
         let q = t.cat(&[&of_q[0], &of_q[1]], 3);
         let mut k = t.squeeze(&t.cat(&[&of_k[0], &of_k[1]], 3), 2);
         if let Some(cache) = &shared.cache {
@@ -106,7 +106,7 @@ impl Indexer {
     }
 
     /// Rotates queries and keys, [batch, seq, heads, width] each.
-    fn turn(&self, t: &Tape, x: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
+    fn apply_rope(&self, t: &Tape, x: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
         let [cos, sin] = [&shared.cos, &shared.sin].map(|wave| t.unsqueeze(wave, 2));
         match self.sizes.turns_pairs {
             true => {

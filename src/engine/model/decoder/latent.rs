@@ -135,7 +135,7 @@ impl LatentAttention {
         }
     }
 
-    /// `expand_kv`: keys and values of all heads, from their latent and from the part that positions have turned.
+    /// `expand_kv`: keys and values of all heads, from their latent and from the part that RoPE has rotated.
     pub(super) fn expanded(&self, t: &Tape, latent: &Tensor, turned: &Tensor) -> [Tensor; 2] {
         let LatentConfig { unturned, values, .. } = self.latent;
         let [batch, seq] = [latent.size(0), latent.size(2)];
@@ -155,7 +155,7 @@ impl LatentAttention {
     }
 
     /// Rotates queries and keys by their positions.
-    pub(super) fn turn(&self, t: &Tape, [q, k]: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
+    pub(super) fn apply_rope(&self, t: &Tape, [q, k]: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
         let cos = t.unsqueeze(&shared.cos, 1);
         match self.latent.rotation {
             LatentRotation::Pairs => {
@@ -190,16 +190,16 @@ impl Attend for LatentAttention {
             }
             kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
             let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
-            let [turned_q, mut turned_k] = self.turn(t, [&of_q[1], &k], shared);
+            let [rotated_q, mut rotated_k] = self.apply_rope(t, [&of_q[1], &k], shared);
             of_q.truncate(1);
             if let Some(cache) = &shared.cache {
-                (kv, turned_k) = cache.update(t, &kv, &turned_k);
+                (kv, rotated_k) = cache.update(t, &kv, &rotated_k);
             }
-            let mut queries = t.cat(&[&of_q[0], &turned_q], 3);
+            let mut queries = t.cat(&[&of_q[0], &rotated_q], 3);
             if let Some(position_ids) = shared.position_ids.as_ref().filter(|_| self.scales_queries) {
                 queries = scaled_by_position(t, queries, position_ids);
             }
-            let [keys, values] = self.expanded(t, &kv, &turned_k);
+            let [keys, values] = self.expanded(t, &kv, &rotated_k);
             let call = AttentionCall {
                 q: &queries,
                 k: &keys,

@@ -20,16 +20,16 @@ pub(crate) struct LatentKeys {
     pub values: Option<u64>,
     /// Rotation; `None` for that of the key `rope_interleave`.
     pub rotation: Option<LatentRotation>,
-    /// Key by which the rotary tables know the elements that positions turn.
+    /// Key by which the rotary tables know the elements that RoPE rotates.
     pub table: TableWidth,
 }
 
 /// Width of the rotary tables of latent attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableWidth {
-    /// `head_dim`, which is that of the turned elements.
+    /// `head_dim`, which is that of the rotated elements.
     HeadDim,
-    /// The turned elements, whatever `head_dim` says (DeepSeek-V3.2).
+    /// The rotated elements, whatever `head_dim` says (DeepSeek-V3.2).
     Turned,
     /// `partial_rotary_factor` of a whole head, which only scaled tables read (Mistral 4).
     PartOfHead,
@@ -66,9 +66,9 @@ pub struct LatentConfig {
     pub(super) q_rank: Option<u64>,
     /// Elements of the latent of keys and values.
     pub(super) kv_rank: u64,
-    /// Elements of a query's or key's head that positions do not turn.
+    /// Elements of a query's or key's head that RoPE does not rotate.
     pub(super) unturned: u64,
-    /// Elements that positions turn.
+    /// Elements that RoPE rotates.
     pub(super) turned: u64,
     /// Elements of a value's head.
     pub(super) values: u64,
@@ -76,7 +76,7 @@ pub struct LatentConfig {
 }
 
 impl LatentConfig {
-    /// Elements of a head that positions turn.
+    /// Elements of a head that RoPE rotates.
     pub(crate) const fn turned(&self) -> u64 {
         self.turned
     }
@@ -137,7 +137,7 @@ impl LatentConfig {
     }
 }
 
-/// Refuses tables for another number of elements than attention turns.
+/// Refuses tables for another number of elements than attention rotates.
 fn turns_heads_of_the_table(s: &Section) -> Result<(), ModelError> {
     rope_tables::rotates_whole_heads(s)?;
     rope_tables::has_factor(s)

@@ -58,7 +58,7 @@ pub(crate) struct SelfAttention {
     rotation: Option<Rotation>,
     /// True if queries are then multiplied by a number that grows with their position (Ministral 3).
     scales_queries: bool,
-    /// True if keys are multiplied by a number before positions turn them (Falcon H1).
+    /// True if keys are multiplied by a number before RoPE rotates them (Falcon H1).
     scales_keys: bool,
     /// True if Liger replaces the rotation.
     liger_rope: bool,
@@ -242,7 +242,7 @@ impl SelfAttention {
         }
     }
 
-    /// Lets positions turn nothing.
+    /// Leaves queries and keys as they are, without RoPE.
     pub(crate) fn without_positions(self) -> Self {
         Self { rotation: None, ..self }
     }
@@ -324,7 +324,7 @@ impl Attend for SelfAttention {
             if let Some(rotation) = self.rotation {
                 [q, k] = match self.liger_rope {
                     true => t.liger_rope([&q, &k], [&shared.cos, &shared.sin]),
-                    false => turn(t, rotation, [q, k], shared),
+                    false => apply_rope(t, rotation, [q, k], shared),
                 };
             }
             q = norm(0, QueryNorms::TurnedHeads(names), q);
@@ -354,11 +354,11 @@ const fn query_norm_names(place: QueryNorms) -> [&'static str; 2] {
 }
 
 /// `apply_rotary_pos_emb` of the family.
-fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
+fn apply_rope(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
     let cos = t.unsqueeze(&shared.cos, 1);
     let sin = t.unsqueeze(&shared.sin, 1);
     let whole = |x: [&Tensor; 2]| x.map(|x| nn::apply_rotary(t, x, &cos, &sin));
-    let back = |turned: &[Tensor; 2]| [t.to_dtype(&turned[0], q.dtype()), t.to_dtype(&turned[1], k.dtype())];
+    let back = |rotated: &[Tensor; 2]| [t.to_dtype(&rotated[0], q.dtype()), t.to_dtype(&rotated[1], k.dtype())];
     match rotation {
         Rotation::Whole | Rotation::Halves => whole([&q, &k]),
         Rotation::Back => [&q, &k].map(|x| nn::apply_rotary_back(t, x, &cos, &sin)),
@@ -368,8 +368,8 @@ fn turn(t: &Tape, rotation: Rotation, [q, k]: [Tensor; 2], shared: &BlockContext
             back(&whole([&wide[0], &wide[1]]))
         }
         Rotation::Part => {
-            let (whole, turned) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
-            drop(turned);
+            let (whole, rotated) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
+            drop(rotated);
             whole
         }
         Rotation::FreedPart => nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin),
@@ -404,7 +404,7 @@ fn alternating_in_f32(t: &Tape, x: &Tensor, [cos, sin]: &[Tensor; 2]) -> Tensor 
         let wide = t.to_dtype(x, DType::F32);
         t.mul(&wide, cos)
     };
-    let turned = {
+    let rotated = {
         let wide = {
             let rotated = {
                 let [first, second] = [0, 1].map(|_| t.narrow(x, 3, x.last() / 2));
@@ -415,5 +415,5 @@ fn alternating_in_f32(t: &Tape, x: &Tensor, [cos, sin]: &[Tensor; 2]) -> Tensor 
         };
         t.mul(&wide, sin)
     };
-    t.add(&straight, &turned)
+    t.add(&straight, &rotated)
 }

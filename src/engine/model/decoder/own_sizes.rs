@@ -48,7 +48,7 @@ pub(crate) struct Indexers {
     pub chosen: u64,
     /// True if alternating elements of its heads make pairs, false if halves do.
     pub turns_pairs: bool,
-    /// True if positions turn the last elements of a head, and weights are scaled in place of scores (HY-4).
+    /// True if RoPE rotates the last elements of a head, and weights are scaled in place of scores (HY-4).
     pub turns_last: bool,
     /// For each block, true if it takes the choice of the block before it; `None` in a family whose blocks pass none on.
     pub takes_choice: Option<Vec<bool>>,

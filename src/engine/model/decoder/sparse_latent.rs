@@ -126,9 +126,9 @@ impl SparseAttention {
             let mut kv = of.kv_a_layernorm.call(t, &of_kv[0]);
             kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
             let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
-            let [turned_q, turned_k] = of.turn(t, [&of_q[1], &k], shared);
-            let queries = t.cat(&[&of_q[0], &turned_q], 3);
-            let [mut keys, mut values] = of.expanded(t, &kv, &turned_k);
+            let [rotated_q, rotated_k] = of.apply_rope(t, [&of_q[1], &k], shared);
+            let queries = t.cat(&[&of_q[0], &rotated_q], 3);
+            let [mut keys, mut values] = of.expanded(t, &kv, &rotated_k);
             if let Some(cache) = &shared.cache {
                 (keys, values) = cache.update(t, &keys, &values);
             }

@@ -229,9 +229,9 @@ impl Decoder {
         cache: Option<KvCache>,
     ) -> Tensor {
         let dtype = if self.turns_by_f32 { DType::F32 } else { embeds.dtype() };
-        let turns = |rotary: &Rotary| rotary.call_in(t, dtype, &position_ids);
-        let (cos, sin) = turns(&self.rotary);
-        let of_sliding = self.sliding_rotary.as_ref().map(turns);
+        let tables = |rotary: &Rotary| rotary.call_in(t, dtype, &position_ids);
+        let (cos, sin) = tables(&self.rotary);
+        let of_sliding = self.sliding_rotary.as_ref().map(tables);
         let mut shared = BlockContext {
             attn: self.attention(run),
             mask,

@@ -73,7 +73,7 @@ struct SelfAttention {
     dropout: f64,
 }
 
-/// Two linear maps around an activation.
+/// Two linear layers around an activation.
 pub struct Mlp {
     module: Module,
     fc1: Linear,
@@ -201,7 +201,7 @@ impl SelfAttention {
 }
 
 impl Mlp {
-    /// Makes the linear maps.
+    /// Makes the linear layers.
     pub fn new(b: &Builder, shape: EncoderShape, activation: Activation) -> Self {
         let EncoderShape {
             hidden, intermediate, ..

@@ -2,7 +2,7 @@
 
 use super::super::{Opened, RecordingError, Sizes, open, report};
 
-/// Returns two steps of a linear map of 1,024 × 1,024 with varying batch: `$0` bytes of the output, `$1` samples.
+/// Returns two steps of a linear layer of 1,024 × 1,024 with varying batch: `$0` bytes of the output, `$1` samples.
 fn text() -> String {
     let header = super::text::header([9, 0]).replace(
         r#""format":"vramscope-recording","version":1,"#,

@@ -1,4 +1,4 @@
-//! Collectives between GPUs that share a linear map, as `DTensor` runs them (`torch/distributed/tensor/`).
+//! Collectives between GPUs that share a linear layer, as `DTensor` runs them (`torch/distributed/tensor/`).
 //!
 //! Collectives are out of place (`torch.ops._c10d_functional`): each copies its input and works on the copy. The host
 //! waits at once, in stream order, so that no lifetime depends on the collective.

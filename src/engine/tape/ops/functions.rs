@@ -76,8 +76,8 @@ impl Tape {
         })
     }
 
-    /// `apply_rotary_emb` of flash-attn (`flash_attn/layers/rotary.py`): positions turn `x` in one kernel, forward and back, which
-    /// keeps their cosines and sines.
+    /// `apply_rotary_emb` of flash-attn (`flash_attn/layers/rotary.py`): rotates `x` by position in one kernel, forward
+    /// and backward, which keeps the cosines and sines.
     pub fn flash_rotary(&self, x: &Tensor, waves: &[Tensor; 2]) -> Tensor {
         let mut rec = self.record("ApplyRotaryEmbBackward", &[x]);
         for wave in waves {

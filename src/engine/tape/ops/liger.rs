@@ -71,7 +71,7 @@ impl Tape {
         })
     }
 
-    /// `LigerRopeFunction.apply(q, k, cos, sin)`: queries and keys [batch, heads, seq, width] are turned where they are, in
+    /// `LigerRopeFunction.apply(q, k, cos, sin)`: queries and keys [batch, heads, seq, width] are rotated in place, in
     /// forward and in backward, once they lie position by position.
     pub fn liger_rope(&self, [q, k]: [&Tensor; 2], [cos, sin]: [&Tensor; 2]) -> [Tensor; 2] {
         let mut rec = self.record("LigerRopeFunctionBackward", &[q, k, cos, sin]);

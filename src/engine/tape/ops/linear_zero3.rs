@@ -1,4 +1,4 @@
-//! Linear maps of DeepSpeed's ZeRO stage 3 (`deepspeed/runtime/zero/linear.py`).
+//! Linear layers of DeepSpeed's ZeRO stage 3 (`deepspeed/runtime/zero/linear.py`).
 
 use smallvec::{SmallVec, smallvec};
 
@@ -7,12 +7,12 @@ use super::super::dims::Dims;
 use super::super::tensor::Tensor;
 
 impl Tape {
-    /// Makes linear maps DeepSpeed's from now on (`LinearFunctionForZeroStage3` in `deepspeed/runtime/zero/linear.py`).
+    /// Makes linear layers DeepSpeed's from now on (`LinearFunctionForZeroStage3` in `deepspeed/runtime/zero/linear.py`).
     pub fn set_linear_of_zero3(&self) {
         self.0.linear_of_zero3.set(true);
     }
 
-    /// True if linear maps are DeepSpeed's.
+    /// True if linear layers are DeepSpeed's.
     pub fn has_linear_of_zero3(&self) -> bool {
         self.0.linear_of_zero3.get()
     }

@@ -45,7 +45,7 @@ impl Tape {
         let mut rec = self.record("MmBackward0", &[a, b]);
         let saved = save_operands(self, &mut rec, a, b, 0);
         let meta = Operands::of(a, b);
-        self.fits(a.size(1) == b.size(0), "mm of a linear map", a, b);
+        self.fits(a.size(1) == b.size(0), "mm of a linear layer", a, b);
         let out = self.product([a.size(0), b.size(1)], a.dtype(), "mm");
         self.multiplied(&meta.forward(), a.dtype());
         rec.finish(self, out, move |t, bw| {
@@ -61,7 +61,7 @@ impl Tape {
         let bias = &self.cast_low(bias);
         let mut rec = self.record("AddmmBackward0", &[bias, a, b]);
         let saved = save_operands(self, &mut rec, a, b, 1);
-        self.fits(a.size(1) == b.size(0), "addmm of a linear map", a, b);
+        self.fits(a.size(1) == b.size(0), "addmm of a linear layer", a, b);
         let out = self.empty([a.size(0), b.size(1)], a.dtype(), "addmm");
         self.cublaslt();
         let meta = Operands::of(a, b);

@@ -63,7 +63,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Modules that unsloth adds adapters to: names, or all linear maps of the parts that it is told (`get_peft_regex`).
+    /// Modules that unsloth adds adapters to: names, or all linear layers of the parts that it is told (`get_peft_regex`).
     pub(super) fn unsloth_targets(&mut self, told: &[(String, Value)], place: Place) {
         let get = |name: &str| told.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
         let named = get("target_modules").filter(|value| !matches!(value, Value::None));

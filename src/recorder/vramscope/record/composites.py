@@ -255,7 +255,7 @@ def weight_norm(v: torch.Tensor, g: torch.Tensor, dim: int = 0) -> torch.Tensor:
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """A linear map, whose bias is added in place where the input can't be made flat (`Linear.cpp`).
+    """A linear layer, whose bias is added in place where the input can't be made flat (`Linear.cpp`).
 
     C++ adds out of place where a dispatch mode runs (`isTensorSubclassLike`).
     """

@@ -22,7 +22,7 @@ pub(crate) struct BlockConfig {
     pub norm_before: bool,
     /// True if the modules of cross attention are there, which run only beside an encoder ([`Layer::forward_across`]).
     pub has_cross_attention: bool,
-    /// True if the first linear map and the activation are one expression, in which the MLP's input lives until the end
+    /// True if the first linear layer and the activation are one expression, in which the MLP's input lives until the end
     /// of both.
     pub nests_activation: bool,
     /// Activation of the MLP.

@@ -124,7 +124,7 @@ impl DeltaDecoderConfig {
         })
     }
 
-    /// Linear maps that peft finds for adapters.
+    /// Linear layers that peft finds for adapters.
     pub(crate) const fn adapters(&self) -> AdapterMaps {
         match self.experts {
             Some(_) => AdapterMaps::BesideExperts,

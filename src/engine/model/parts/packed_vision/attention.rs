@@ -121,7 +121,7 @@ impl PackedAttention {
 }
 
 /// `apply_rotary_pos_emb_flashatt` (`modeling_ovis2_5.py`; no other tower of these has its FlashAttention simulated): queries and
-/// keys in fp32 are turned by flash-attn's kernel, which takes half of the cosines and sines.
+/// keys in fp32 are rotated by flash-attn's kernel, which takes half of the cosines and sines.
 fn flash_rotary(t: &Tape, x: [&Tensor; 2], positions: &Positions) -> (Tensor, Tensor) {
     let waves =
         [&positions.cos, &positions.sin].map(|wave| t.no_grad(|| t.contiguous(&t.narrow(wave, 1, wave.last() / 2))));

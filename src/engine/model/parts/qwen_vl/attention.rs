@@ -230,7 +230,7 @@ pub fn attend_within(t: &Tape, attn: Attention, segments: &Segments, call: &Segm
     let lengths = (attn != Attention::FlashAttention2).then(lengths);
     let [q, k, v] = call.qkv;
     // Operations are recorded one by one where query heads share keys, or where autocast converts inputs: those of each segment
-    // are saved then, not the whole. Linear maps in 4 bits return the type of their input, which is fp32 after a norm.
+    // are saved then, not the whole. Linear layers in 4 bits return the type of their input, which is fp32 after a norm.
     let is_converted = t
         .autocast_dtype()
         .is_some_and(|low| call.qkv.iter().any(|x| x.dtype() != low));

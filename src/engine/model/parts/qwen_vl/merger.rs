@@ -6,7 +6,7 @@ use crate::model::config::Activation;
 use crate::nn::{self, Builder, Linear};
 use crate::tape::{Tape, Tensor};
 
-/// `PatchMerger`: a norm, then neighbouring patches through two linear maps.
+/// `PatchMerger`: a norm, then neighbouring patches through two linear layers.
 pub struct Merger<N> {
     ln_q: N,
     mlp: [Linear; 2],

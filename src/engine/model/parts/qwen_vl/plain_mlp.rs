@@ -1,4 +1,4 @@
-//! MLP of two linear maps, of the towers of Kimi-K2.5 and Muse Glimmer.
+//! MLP of two linear layers, of the towers of Kimi-K2.5 and Muse Glimmer.
 
 use super::block::Map;
 use crate::model::config::Activation;

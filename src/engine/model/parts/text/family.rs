@@ -46,7 +46,7 @@ pub(crate) trait TextFamily: Config + Sized {
 /// Support of a language model by training libraries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextSupport {
-    /// Linear maps that peft finds for adapters.
+    /// Linear layers that peft finds for adapters.
     pub adapters: AdapterMaps,
     /// Liger's replacement of the loss.
     pub liger: Liger,

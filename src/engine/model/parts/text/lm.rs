@@ -58,7 +58,7 @@ pub(crate) trait Head {
     /// Runs the head.
     fn logits(&self, t: &Tape, h: &Tensor) -> Tensor;
 
-    /// The linear map that the head is, if it is nothing else.
+    /// The linear layer that the head is, if it is nothing else.
     fn linear(&self) -> Option<&Linear> {
         None
     }
@@ -86,7 +86,7 @@ pub(crate) struct TextLm<S> {
 }
 
 impl<S: Stack> TextLm<S> {
-    /// Makes the stack, then a head that is a linear map.
+    /// Makes the stack, then a head that is a linear layer.
     pub fn new(b: &Builder, path: &'static str, form: HeadForm, stack: impl FnOnce() -> S) -> Self {
         let stack = b.tape().component(path, Component::LanguageModel, stack);
         let head = Box::new(LinearHead(form.make(b, stack.table())));

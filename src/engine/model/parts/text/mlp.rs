@@ -13,7 +13,7 @@ pub(crate) struct MlpForm {
     pub bias: bool,
 }
 
-/// Two linear maps around an activation.
+/// Two linear layers around an activation.
 pub(crate) struct PlainMlp {
     module: Module,
     up: Linear,
