@@ -9,7 +9,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::{self, Pattern};
-use crate::paste::{Paste, is_told, may_be_told};
+use crate::paste::{Paste, is_quoted, may_quote};
 use crate::text::window;
 
 /// A sign: a place where a text matches a pattern of a kind.
@@ -170,10 +170,10 @@ fn tries(paste: &Paste<'_>) -> Vec<Tries> {
             index = paste.index(hit.start());
             (start, end) = (paste.start(index), paste.start(index + 1));
             line = paste.line(index);
-            is_doubtful = may_be_told(line);
+            is_doubtful = may_quote(line);
         }
         let offset = hit.start() - start;
-        if is_doubtful && is_told(line, offset) {
+        if is_doubtful && is_quoted(line, offset) {
             continue;
         }
         // A long line, such as JSON without breaks, is looked at around each hit.

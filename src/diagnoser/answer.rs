@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use vramscope_diagnose::snapshot::{Category, Group, Recording, SegmentMap, Summary};
-use vramscope_diagnose::words::{self, Said};
+use vramscope_diagnose::words::{self, Sentence};
 use vramscope_diagnose::{Action, Check, Confidence, Evidence, Finding, Piece, Quote, checks};
 use vramscope_engine::units::Bytes;
 
@@ -31,10 +31,10 @@ struct WordedFinding {
     code: &'static str,
     confidence: Confidence,
     row: &'static str,
-    title: Said,
-    numbers: Vec<Said>,
+    title: Sentence,
+    numbers: Vec<Sentence>,
     /// Next steps: the action that a change of the setup carries out, if there is one, and the sentence.
-    next: Vec<(Option<Action>, Said)>,
+    next: Vec<(Option<Action>, Sentence)>,
     /// Lines of the text that show it.
     quotes: Vec<Quote>,
     gauge: Option<(Bytes, Bytes)>,
@@ -122,7 +122,7 @@ impl WordedFinding {
                 .advice
                 .iter()
                 .cloned()
-                .chain(steps.map(|step| (Some(step), said(step))))
+                .chain(steps.map(|step| (Some(step), page_step(step))))
                 .collect(),
             quotes: finding.quotes.clone(),
             gauge: finding.cause.gauge(),
@@ -131,14 +131,14 @@ impl WordedFinding {
 }
 
 /// Wording of a step; where the command line names a flag, the page names its own control.
-fn said(step: Action) -> Said {
-    let mut said = words::step(step);
+fn page_step(step: Action) -> Sentence {
+    let mut sentence = words::step(step);
     match step {
-        Action::NameSetup => said.key = "s_name_setup_above".into(),
-        Action::NameCard => said.key = "s_name_card_above".into(),
+        Action::NameSetup => sentence.key = "s_name_setup_above".into(),
+        Action::NameCard => sentence.key = "s_name_card_above".into(),
         _ => {}
     }
-    said
+    sentence
 }
 
 impl<'a> Shown<'a> {

@@ -52,11 +52,10 @@ const MOST_LINES: usize = 200;
 
 /// The command of a text; `None` if it has none.
 pub fn command(paste: &Paste<'_>) -> Option<OfCommand> {
-    let (index, logical) = (0..paste.len()).find_map(|index| {
+    let (index, first) = (0..paste.len()).find_map(|index| {
         let line = paste.line(index);
         starts(line).then(|| (index, first_of(paste, index)))
     })?;
-    let first = logical;
     // A comment among the variables before the program cuts those above it off.
     if let Some(lost) = lost_above(paste, first, index) {
         return Some(OfCommand {
@@ -69,7 +68,8 @@ pub fn command(paste: &Paste<'_>) -> Option<OfCommand> {
     let (end, lost) = end_of(paste, index);
     let lines: Vec<&str> = (first..=end.min(paste.len() - 1)).map(|i| paste.line(i)).collect();
     let text = lines.join("\n");
-    // Options on lines of their own without a backslash: the paste lost them, and whatever joined the variables.
+    // Options on lines of their own without a backslash: the paste lost the backslashes, those between variables too, so
+    // nothing can be said about variables on lines of their own.
     let is_flat = lost.is_none() && paste.line(end + 1).trim_start().starts_with("--");
     let unexported = match is_flat {
         true => Vec::new(),

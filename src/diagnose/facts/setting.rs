@@ -8,7 +8,7 @@ use aho_corasick::AhoCorasick;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::paste::{Paste, is_told, masked};
+use crate::paste::{Paste, is_quoted, masked};
 
 /// A setting as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ pub fn settings(paste: &Paste<'_>) -> Vec<Setting> {
             at = written.name("key").map_or(whole.end, |key| key.end()).max(at + 1);
             // `softmax(scores, dtype=torch.float32)` says nothing of the weights.
             let is_of_operation = key == "dtype" && line.contains('(') && !line.contains("from_pretrained");
-            if !is_given || is_of_operation || !KEYS.contains(key.as_str()) || is_told(line, whole.start) {
+            if !is_given || is_of_operation || !KEYS.contains(key.as_str()) || is_quoted(line, whole.start) {
                 continue;
             }
             let value = ["double", "single", "plain"].iter().find_map(|name| written.name(name));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::Said;
+use super::words::Sentence;
 use crate::kind;
 use crate::oom::{Asker, Site};
 use crate::profile::HotSpot;
@@ -20,9 +20,9 @@ pub enum Cause {
         /// Name of the kind.
         kind: String,
         /// The hypothesis in one sentence.
-        title: Said,
+        title: Sentence,
         /// What speaks for it.
-        why: Vec<Said>,
+        why: Vec<Sentence>,
     },
     /// The process needs more than the card has.
     OutOfCapacity {

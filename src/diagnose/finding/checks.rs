@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{Said, say, title};
+use super::words::{Sentence, sentence, title};
 use super::{Cause, Confidence, Finding};
 use crate::snapshot::Category;
 use crate::{Evidence, Piece};
@@ -18,7 +18,7 @@ pub struct Check {
     /// True if the item is done: a question is answered, or a rule is kept.
     pub is_done: bool,
     /// The answer that the evidence gives.
-    pub said: Said,
+    pub said: Sentence,
 }
 
 /// Returns every item that is answered. Items that only a person can answer are never ticked.
@@ -29,7 +29,7 @@ pub fn checks(pieces: &[Piece], findings: &[Finding], setup: Option<&Setup>) -> 
         setup,
     };
     let mut out = Vec::new();
-    let mut tell = |items: &[&'static str], said: Option<(bool, Said)>| {
+    let mut tick = |items: &[&'static str], said: Tick| {
         if let Some((is_done, said)) = said {
             out.extend(items.iter().map(|item| Check {
                 item,
@@ -38,24 +38,24 @@ pub fn checks(pieces: &[Piece], findings: &[Finding], setup: Option<&Setup>) -> 
             }));
         }
     };
-    tell(&["9.diagnose/five/0", "9.lists/seconds/0"], case.others());
-    tell(&["9.diagnose/five/1", "9.lists/seconds/1"], case.counters());
-    tell(
+    tick(&["9.diagnose/five/0", "9.lists/seconds/0"], case.others());
+    tick(&["9.diagnose/five/1", "9.lists/seconds/1"], case.counters());
+    tick(
         &["9.diagnose/five/2", "9.lists/seconds/2", "9.lists/before/2"],
         case.sizes(),
     );
-    tell(&["9.diagnose/five/3"], case.optimizer());
-    tell(&["9.diagnose/five/4"], case.precision());
-    tell(&["9.lists/during/0"], case.logged());
-    tell(&["9.lists/during/2"], case.steady());
-    tell(&["9.lists/before/1"], case.phase());
-    tell(&["9.lists/minutes/0"], case.place());
-    tell(&["9.lists/minutes/1"], case.message());
-    tell(&["9.lists/minutes/2"], case.setup.map(|_| done("k_setup", [])));
+    tick(&["9.diagnose/five/3"], case.optimizer());
+    tick(&["9.diagnose/five/4"], case.precision());
+    tick(&["9.lists/during/0"], case.logged());
+    tick(&["9.lists/during/2"], case.steady());
+    tick(&["9.lists/before/1"], case.phase());
+    tick(&["9.lists/minutes/0"], case.place());
+    tick(&["9.lists/minutes/1"], case.message());
+    tick(&["9.lists/minutes/2"], case.setup.map(|_| done("k_setup", [])));
     for (item, kept) in FIXES.iter().zip(case.kept()) {
-        tell(&[item], kept.then(|| done("k_has_it", [])));
+        tick(&[item], kept.then(|| done("k_has_it", [])));
     }
-    tell(
+    tick(
         &["11.lists/before/1"],
         case.profiled(|cause| {
             matches!(
@@ -64,11 +64,11 @@ pub fn checks(pieces: &[Piece], findings: &[Finding], setup: Option<&Setup>) -> 
             )
         }),
     );
-    tell(
+    tick(
         &["11.lists/decisions/1"],
         case.profiled(|cause| matches!(cause, Cause::Communication { .. })),
     );
-    tell(
+    tick(
         &["11.lists/decisions/2"],
         case.profiled(|cause| matches!(cause, Cause::DataLoading { .. })),
     );
@@ -91,10 +91,11 @@ struct Case<'a> {
     setup: Option<&'a Setup>,
 }
 
-type Told = Option<(bool, Said)>;
+/// True if an item is done, with the answer; `None` if the evidence does not say.
+type Tick = Option<(bool, Sentence)>;
 
-fn done<const N: usize>(key: &str, gaps: [String; N]) -> (bool, Said) {
-    (true, say(key, gaps))
+fn done<const N: usize>(key: &str, gaps: [String; N]) -> (bool, Sentence) {
+    (true, sentence(key, gaps))
 }
 
 impl Case<'_> {
@@ -103,12 +104,12 @@ impl Case<'_> {
     }
 
     /// The title of the first finding whose cause matches, which answers the question.
-    fn title_of(&self, of: impl Fn(&Cause) -> bool) -> Told {
+    fn title_of(&self, of: impl Fn(&Cause) -> bool) -> Tick {
         let finding = self.findings.iter().find(|finding| of(&finding.cause))?;
         Some((true, title(&finding.cause, finding.confidence)))
     }
 
-    fn others(&self) -> Told {
+    fn others(&self) -> Tick {
         let is_shown = self.any(|evidence| match evidence {
             Evidence::Oom(message) => !message.others.is_empty() || message.own.is_some(),
             Evidence::Smi(smi) => !smi.processes.is_empty(),
@@ -118,11 +119,11 @@ impl Case<'_> {
             .or_else(|| is_shown.then(|| done("k_no_others", [])))
     }
 
-    fn counters(&self) -> Told {
+    fn counters(&self) -> Tick {
         self.title_of(|cause| matches!(cause, Cause::Fragmentation { .. }))
     }
 
-    fn sizes(&self) -> Told {
+    fn sizes(&self) -> Tick {
         let long = self.title_of(|cause| matches!(cause, Cause::LongSample { .. }));
         long.or_else(|| {
             let setup = self.setup?;
@@ -131,7 +132,7 @@ impl Case<'_> {
         })
     }
 
-    fn optimizer(&self) -> Told {
+    fn optimizer(&self) -> Tick {
         let recorded = self.pieces.iter().find_map(|piece| match &piece.evidence {
             Evidence::Snapshot(summary) => {
                 let states = summary.at_peak.iter().find(|(of, _)| *of == Category::OptimizerState)?;
@@ -145,12 +146,12 @@ impl Case<'_> {
         })
     }
 
-    fn precision(&self) -> Told {
+    fn precision(&self) -> Tick {
         let setup = self.setup?;
         Some(done("k_precision", [setup.precision.name().to_owned()]))
     }
 
-    fn logged(&self) -> Told {
+    fn logged(&self) -> Tick {
         let readings = self.pieces.iter().find_map(|piece| match &piece.evidence {
             Evidence::Log(log) => log.series.first().map(|series| series.points.len()),
             _ => None,
@@ -159,20 +160,20 @@ impl Case<'_> {
     }
 
     /// The rule that memory does not grow: kept only if no finding shows growth.
-    fn steady(&self) -> Told {
+    fn steady(&self) -> Tick {
         let growth = |finding: &&Finding| matches!(finding.cause, Cause::Leak(_) | Cause::NoLeak { .. });
         let finding = self.findings.iter().find(growth)?;
         let is_kept = finding.confidence == Confidence::RuledOut;
         Some((is_kept, title(&finding.cause, finding.confidence)))
     }
 
-    fn phase(&self) -> Told {
+    fn phase(&self) -> Tick {
         self.title_of(|cause| matches!(cause, Cause::Peak { .. }))
             .or_else(|| self.place())
     }
 
     /// Where the run failed, as the first finding that knows it says.
-    fn place(&self) -> Told {
+    fn place(&self) -> Tick {
         let is_place = |finding: &&Finding| {
             matches!(finding.cause, Cause::Site(_)) || finding.speaks_for.iter().any(|fact| fact.starts_with("phase="))
         };
@@ -180,16 +181,16 @@ impl Case<'_> {
         Some((true, title(&finding.cause, finding.confidence)))
     }
 
-    fn message(&self) -> Told {
+    fn message(&self) -> Tick {
         self.any(|evidence| matches!(evidence, Evidence::Oom(_)))
             .then(|| done("k_message", []))
     }
 
     /// The profile's answer. A profile without a matching finding also answers the question.
-    fn profiled(&self, of: impl Fn(&Cause) -> bool) -> Told {
+    fn profiled(&self, of: impl Fn(&Cause) -> bool) -> Tick {
         let is_there = self.any(|evidence| matches!(evidence, Evidence::Profile(_)));
-        let told = self.title_of(of);
-        told.or_else(|| is_there.then(|| done("k_not_seen", [])))
+        let tick = self.title_of(of);
+        tick.or_else(|| is_there.then(|| done("k_not_seen", [])))
     }
 
     /// For each fix, true if the setup already has it.

@@ -90,14 +90,14 @@ pub fn make(
         }
     }
     let texts_of_kind = kind.words.get("en")?;
-    let title = texts_of_kind.title.said(format!("{name}.title"), facts, &values)?;
+    let title = texts_of_kind.title.fill(format!("{name}.title"), facts, &values)?;
     let why = texts_of_kind.why.iter().enumerate();
     let why = why
-        .filter_map(|(i, line)| line.said(format!("{name}.why.{i}"), facts, &values))
+        .filter_map(|(i, line)| line.fill(format!("{name}.why.{i}"), facts, &values))
         .collect();
     let steps = texts_of_kind.steps.iter().enumerate();
     let advice =
-        steps.filter_map(|(i, line)| Some((line.action, line.said(format!("{name}.step.{i}"), facts, &values)?)));
+        steps.filter_map(|(i, line)| Some((line.action, line.fill(format!("{name}.step.{i}"), facts, &values)?)));
     let for_it = speaking_for(kind, facts);
     let against: Vec<_> = kind
         .lowered_by

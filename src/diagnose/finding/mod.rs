@@ -33,7 +33,7 @@ pub use model_shape::catalogue_name;
 pub use steps::Action;
 
 use self::known::Known;
-use self::words::Said;
+use self::words::Sentence;
 use super::facts::{Fact, Place};
 use super::{Evidence, Piece};
 
@@ -93,7 +93,7 @@ pub struct Finding {
     /// The cause, with the numbers that support it.
     pub cause: Cause,
     /// What to do in this setup, the most important first: the change of a setup that carries it out, and its words.
-    pub advice: Vec<(Option<Action>, Said)>,
+    pub advice: Vec<(Option<Action>, Sentence)>,
     /// Recommended actions that hold for any setup, after those.
     #[serde(rename = "actions")]
     pub steps: Vec<Action>,

@@ -298,7 +298,7 @@ fn logits_are_recognised() {
     let english = words::Phrases::english();
     let why: Vec<String> = words::evidence(&first.cause)
         .iter()
-        .map(|said| english.say(said))
+        .map(|said| english.text_of(said))
         .collect();
     assert!(
         why.iter()

@@ -56,7 +56,7 @@ fn findings(text: &str) -> Vec<(Finding, String)> {
         said.extend(evidence(&finding.cause));
         said.extend(finding.advice.iter().map(|(_, said)| said.clone()));
         said.extend(finding.steps.iter().map(|action| step(*action)));
-        let words: Vec<String> = said.iter().map(|said| english.say(said)).collect();
+        let words: Vec<String> = said.iter().map(|said| english.text_of(said)).collect();
         let words = words.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
         (finding, words)
     };

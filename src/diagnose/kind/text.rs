@@ -8,7 +8,7 @@ use vramscope_phrases::gaps;
 use super::Condition;
 use crate::facts::Facts;
 use crate::finding::Action;
-use crate::finding::words::{Gap, Said};
+use crate::finding::words::{Gap, Sentence};
 
 /// Words of a kind in one language.
 #[derive(Debug, Deserialize)]
@@ -76,12 +76,12 @@ impl Line {
     }
 
     /// The line with its values; `None` if a condition does not hold or a gap has no value.
-    pub fn said(&self, key: String, facts: &Facts, values: &BTreeMap<String, String>) -> Option<Said> {
+    pub fn fill(&self, key: String, facts: &Facts, values: &BTreeMap<String, String>) -> Option<Sentence> {
         if !self.conditions.iter().all(|condition| condition.holds(facts)) {
             return None;
         }
         let gaps = self.gaps.iter().map(|name| values.get(name).cloned().map(Gap::Text));
-        Some(Said {
+        Some(Sentence {
             key,
             gaps: gaps.collect::<Option<_>>()?,
         })

@@ -8,7 +8,7 @@ use super::site;
 use super::{Asker, Backend, OomMessage, Process};
 use crate::amount::{Amount, Found, amounts};
 use crate::evidence::{Evidence, Piece};
-use crate::paste::is_told;
+use crate::paste::is_quoted;
 use crate::text::{line_of, one_line, window};
 
 /// Text that begins a message, and the component that failed. At each position the first match wins.
@@ -62,7 +62,7 @@ fn find_whole(text: &str) -> Vec<Piece> {
         let next = starts.get(i + 1).map_or(text.len(), |&(next, _)| next);
         let line_start = text[..at].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-        if is_told(&text[line_start..line_end], at - line_start) {
+        if is_quoted(&text[line_start..line_end], at - line_start) {
             continue;
         }
         let raw = window(text, at, LONGEST.min(next - at));

@@ -3,12 +3,12 @@
 
 mod clean;
 mod decode;
+mod quoted;
 mod secrets;
-mod told;
 
 pub use decode::decode;
+pub use quoted::{is_quoted, may_quote};
 pub use secrets::masked;
-pub use told::{is_told, may_be_told};
 
 /// Longest quotation of a line in bytes.
 const LONGEST_QUOTE: usize = 400;

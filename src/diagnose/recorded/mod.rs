@@ -1,16 +1,16 @@
 //! Comparison of a recording made without a GPU with a memory snapshot of a run on one.
 
 mod align;
-mod happened;
-mod told;
+mod recording_side;
+mod snapshot_side;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use self::align::{Kind, Skip};
-use self::happened::Happened;
-use self::told::Told;
+use self::recording_side::RecordingSide;
+use self::snapshot_side::SnapshotSide;
 use crate::Snapshot;
 use vramscope_engine::order::sort_by;
 use vramscope_engine::recording::{Played, RecordedRun, RecordingError, report};
@@ -62,15 +62,15 @@ pub struct Difference {
     pub after: u64,
     /// Allocation of the recording at this place.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub recorded: Option<Made>,
+    pub recorded: Option<AllocationSite>,
     /// Allocation of the snapshot at this place.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub happened: Option<Made>,
+    pub happened: Option<AllocationSite>,
 }
 
 /// Allocation of either side.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Made {
+pub struct AllocationSite {
     /// Requested bytes.
     pub bytes: Bytes,
     /// Module and operation, or the line of code, that allocated it.
@@ -82,7 +82,7 @@ pub struct Made {
 pub struct Group {
     /// Size and place of the allocations.
     #[serde(flatten)]
-    pub made: Made,
+    pub made: AllocationSite,
     /// Number of allocations.
     pub count: u64,
 }
@@ -98,11 +98,11 @@ const KEPT: usize = 10;
 /// # Errors
 /// Fails like [`report`].
 pub fn compare(run: RecordedRun, snapshots: &[Snapshot]) -> Result<(Vec<Comparison>, Played), RecordingError> {
-    let told = Told::of(&run);
+    let recording = RecordingSide::of(&run);
     let mut all = Vec::new();
     for snapshot in snapshots {
         let devices = (0..snapshot.devices.len()).filter(|&device| !snapshot.devices[device].events.is_empty());
-        all.extend(devices.map(|device| of_device((&run, &told), &Happened::of(snapshot, device))));
+        all.extend(devices.map(|device| of_device((&run, &recording), &SnapshotSide::of(snapshot, device))));
     }
     let played = report(run)?;
     all.iter_mut()
@@ -110,41 +110,45 @@ pub fn compare(run: RecordedRun, snapshots: &[Snapshot]) -> Result<(Vec<Comparis
     Ok((all, played))
 }
 
-fn of_device((run, told): (&RecordedRun, &Told<'_>), happened: &Happened<'_>) -> Comparison {
-    let beginning = happened.is_from_start.then(|| {
-        let upto = told.allocations.len();
-        stretch((told, 0..upto), happened, 0)
+fn of_device((run, recording): (&RecordedRun, &RecordingSide<'_>), snapshot: &SnapshotSide<'_>) -> Comparison {
+    let beginning = snapshot.is_from_start.then(|| {
+        let upto = recording.allocations.len();
+        stretch((recording, 0..upto), snapshot, 0)
     });
-    let last = told.last_step(run);
-    let sizes = told.sizes();
-    let at = align::find(&sizes[last.clone()], &happened.sizes());
+    let last = recording.last_step(run);
+    let sizes = recording.sizes();
+    let at = align::find(&sizes[last.clone()], &snapshot.sizes());
     let step = at.map(|(skipped, at)| (last.start + skipped..last.end, at));
     let happened_peak = step.as_ref().map(|(recorded, at)| {
-        let end = (*at + recorded.len()).min(happened.allocations.len());
-        happened.peak(*at..end)
+        let end = (*at + recorded.len()).min(snapshot.allocations.len());
+        snapshot.peak(*at..end)
     });
     Comparison {
-        device: happened.device,
+        device: snapshot.device,
         beginning,
-        step: step.map(|(recorded, at)| stretch((told, recorded), happened, at)),
+        step: step.map(|(recorded, at)| stretch((recording, recorded), snapshot, at)),
         recorded_peak: Bytes::ZERO,
         happened_peak,
     }
 }
 
 /// Compares a range of recorded allocations with the snapshot's from `at` on.
-fn stretch((told, range): (&Told<'_>, std::ops::Range<usize>), happened: &Happened<'_>, at: usize) -> Stretch {
-    let (ours, theirs) = (&told.sizes()[range.clone()], &happened.sizes()[at..]);
+fn stretch(
+    (recording, range): (&RecordingSide<'_>, std::ops::Range<usize>),
+    snapshot: &SnapshotSide<'_>,
+    at: usize,
+) -> Stretch {
+    let (ours, theirs) = (&recording.sizes()[range.clone()], &snapshot.sizes()[at..]);
     let walk = align::walk(ours, theirs);
     let first = walk.skips.first().map(|skip| Difference {
-        event: happened.event(at + skip.theirs.start),
+        event: snapshot.event(at + skip.theirs.start),
         after: skip.alike,
         recorded: ours
             .get(skip.ours.start)
-            .map(|_| told.made(range.start + skip.ours.start)),
+            .map(|_| recording.made(range.start + skip.ours.start)),
         happened: theirs
             .get(skip.theirs.start)
-            .map(|_| happened.made(at + skip.theirs.start)),
+            .map(|_| snapshot.made(at + skip.theirs.start)),
     });
     let of = |kind: Kind| {
         let skips = walk.skips.iter().filter(|skip| !skip.is_end);
@@ -153,8 +157,8 @@ fn stretch((told, range): (&Told<'_>, std::ops::Range<usize>), happened: &Happen
             Kind::Theirs => skip.theirs.clone(),
         });
         groups(all.map(|i| match kind {
-            Kind::Ours => told.made(range.start + i),
-            Kind::Theirs => happened.made(at + i),
+            Kind::Ours => recording.made(range.start + i),
+            Kind::Theirs => snapshot.made(at + i),
         }))
     };
     Stretch {
@@ -170,8 +174,8 @@ fn stretch((told, range): (&Told<'_>, std::ops::Range<usize>), happened: &Happen
     }
 }
 
-fn groups(all: impl Iterator<Item = Made>) -> Vec<Group> {
-    let mut counted: BTreeMap<Made, u64> = BTreeMap::new();
+fn groups(all: impl Iterator<Item = AllocationSite>) -> Vec<Group> {
+    let mut counted: BTreeMap<AllocationSite, u64> = BTreeMap::new();
     for made in all {
         *counted.entry(made).or_default() += 1;
     }

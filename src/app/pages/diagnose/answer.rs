@@ -77,7 +77,7 @@ fn Share() -> impl IntoView {
         let findings = reader
             .answer
             .with_untracked(|answer| answer.as_ref().map(|answer| answer.findings.clone()));
-        let say = |said: &_| reader.phrases.with_untracked(|phrases| phrases.say(said));
+        let say = |said: &_| reader.phrases.with_untracked(|phrases| phrases.text_of(said));
         let each = findings.into_iter().flatten().map(|finding| finding.shared(i18n, &say));
         each.collect::<Vec<_>>().join("\n\n")
     };

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use vramscope_diagnose::words::Said;
+use vramscope_diagnose::words::Sentence;
 
 /// Diagnosis of all files together.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,11 +33,11 @@ pub struct Finding {
     /// Row of the course that explains it.
     pub row: String,
     /// Conclusion in one sentence.
-    pub title: Said,
+    pub title: Sentence,
     /// Numbers that support it.
-    pub numbers: Vec<Said>,
+    pub numbers: Vec<Sentence>,
     /// Next steps: name of the action that a change carries out, if there is one, and sentence.
-    pub next: Vec<(Option<String>, Said)>,
+    pub next: Vec<(Option<String>, Sentence)>,
     /// Lines of the text that show it.
     pub quotes: Vec<Quote>,
     /// A part and its whole, drawn as a gauge.
@@ -61,7 +61,7 @@ pub struct Check {
     /// True if the item is fulfilled.
     pub is_done: bool,
     /// Explanation.
-    pub said: Said,
+    pub said: Sentence,
 }
 
 /// Recording of one device.

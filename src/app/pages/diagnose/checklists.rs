@@ -88,13 +88,13 @@ fn ChecklistItem(tick: String, words: &'static str, marks: RwSignal<Marks>) -> i
             let all = &answer.as_ref()?.checks;
             all.iter()
                 .find(|check| check.item == name)
-                .map(|Check { is_done, said, .. }| (*is_done, reader.phrases.with(|phrases| phrases.say(said))))
+                .map(|Check { is_done, said, .. }| (*is_done, reader.phrases.with(|phrases| phrases.text_of(said))))
         })
     });
-    let is_told = move || check.get().is_some_and(|(is_done, _)| is_done);
+    let is_answered = move || check.get().is_some_and(|(is_done, _)| is_done);
     let (name, to_set) = (tick.clone(), tick.clone());
     let is_marked = Memo::new(move |_| marks.with(|marks| marks.has(&tick)));
-    let by = move || match (is_told(), is_marked.get()) {
+    let by = move || match (is_answered(), is_marked.get()) {
         (true, _) => "evidence",
         (false, true) => "hand",
         (false, false) => "",
@@ -113,8 +113,8 @@ fn ChecklistItem(tick: String, words: &'static str, marks: RwSignal<Marks>) -> i
             <label>
                 <input
                     type="checkbox"
-                    prop:checked=move || is_told() || is_marked.get()
-                    prop:disabled=is_told
+                    prop:checked=move || is_answered() || is_marked.get()
+                    prop:disabled=is_answered
                     on:change:target=move |event| set(event.target().checked())
                 />
                 <span><span>{marked(words)}</span>{said}</span>

@@ -1,7 +1,7 @@
 //! A finding of the diagnosis.
 
 use leptos::prelude::*;
-use vramscope_diagnose::words::Said;
+use vramscope_diagnose::words::Sentence;
 use vramscope_engine::format::difference;
 
 use super::answer_data::{Finding, Fix, Quote};
@@ -28,7 +28,7 @@ pub fn FindingView(finding: Finding) -> impl IntoView {
         quotes,
         gauge,
     } = finding;
-    let say = move |said: Said| text(move || reader.phrases.with(|phrases| phrases.say(&said)));
+    let say = move |said: Sentence| text(move || reader.phrases.with(|phrases| phrases.text_of(&said)));
     let numbers: Vec<_> = numbers.into_iter().map(|said| view! { <li>{say(said)}</li> }).collect();
     let next: Vec<_> = next
         .into_iter()
@@ -90,7 +90,7 @@ fn standing(i18n: Words, confidence: &str) -> &'static str {
 impl Finding {
     /// The finding as a text to share: certainty, conclusion and next steps. Numbers stay out with the quotes: those of
     /// logs name files and lines of code.
-    pub fn shared(&self, i18n: Words, say: &dyn Fn(&Said) -> String) -> String {
+    pub fn shared(&self, i18n: Words, say: &dyn Fn(&Sentence) -> String) -> String {
         let title = format!("{}: {}", standing(i18n, &self.confidence), say(&self.title));
         let next = self.next.iter().map(|(_, said)| format!("- {}", say(said)));
         std::iter::once(title).chain(next).collect::<Vec<_>>().join("\n")

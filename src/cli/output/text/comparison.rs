@@ -1,6 +1,6 @@
 //! Formats the comparison of a recording with a memory snapshot.
 
-use vramscope_diagnose::recorded::{Comparison, Difference, Group, Made, Stretch};
+use vramscope_diagnose::recorded::{AllocationSite, Comparison, Difference, Group, Stretch};
 use vramscope_engine::format::{difference, gib};
 
 use super::paint::{QUIET, STRONG};
@@ -58,7 +58,7 @@ fn stretch(title: &str, of: &Stretch, width: usize) -> String {
 }
 
 fn first_words(first: &Difference) -> String {
-    let made = |made: &Option<Made>| match made {
+    let made = |made: &Option<AllocationSite>| match made {
         Some(made) => format!("{} bytes by {}", made.bytes.get(), made.place),
         None => "nothing".to_owned(),
     };

@@ -37,16 +37,16 @@ fn every_finding_has_words_and_numbers() {
     let english = words::Phrases::english();
     let is_filled = |text: &str| text.contains(' ') && !text.contains("{{");
     for finding in of(&text) {
-        let title = english.say(&words::title(&finding.cause, finding.confidence));
+        let title = english.text_of(&words::title(&finding.cause, finding.confidence));
         assert!(is_filled(&title), "{title}");
         let evidence = words::evidence(&finding.cause);
-        let evidence: Vec<String> = evidence.iter().map(|said| english.say(said)).collect();
+        let evidence: Vec<String> = evidence.iter().map(|said| english.text_of(said)).collect();
         let has_number = |line: &String| line.chars().any(|c| c.is_ascii_digit());
         assert!(
             !evidence.is_empty() && evidence.iter().all(|line| is_filled(line) && has_number(line)),
             "{evidence:?}"
         );
-        let steps = finding.steps.iter().map(|step| english.say(&words::step(*step)));
+        let steps = finding.steps.iter().map(|step| english.text_of(&words::step(*step)));
         assert!(
             steps.into_iter().all(|step| is_filled(&step) && step.ends_with('.')),
             "{finding:?}"

@@ -1,6 +1,6 @@
 //! Phrases for the numbers that support a finding.
 
-use super::{Gap, Said, bytes, percent, said, say};
+use super::{Gap, Sentence, bytes, percent, sentence, sentence_with};
 use crate::finding::{Cause, Growth, Holder};
 use crate::oom::{Asker, Site};
 use crate::snapshot::Group;
@@ -8,7 +8,7 @@ use vramscope_engine::format::{difference, share};
 use vramscope_engine::units::Bytes;
 
 /// The numbers that support a cause, one sentence each.
-pub fn evidence(cause: &Cause) -> Vec<Said> {
+pub fn evidence(cause: &Cause) -> Vec<Sentence> {
     match cause {
         Cause::Known { why, .. } => why.clone(),
         Cause::OutOfCapacity { .. }
@@ -38,8 +38,8 @@ pub fn evidence(cause: &Cause) -> Vec<Said> {
 }
 
 /// Sentences about a request that failed.
-fn failed_request(cause: &Cause) -> Vec<Said> {
-    let asked = |request: &Bytes| say("e_asked", [bytes(*request)]);
+fn failed_request(cause: &Cause) -> Vec<Sentence> {
+    let asked = |request: &Bytes| sentence("e_asked", [bytes(*request)]);
     match cause {
         Cause::OutOfCapacity {
             request,
@@ -61,29 +61,29 @@ fn failed_request(cause: &Cause) -> Vec<Said> {
             request,
             ..
         } => {
-            let taken = reserved.map(|reserved| say("e_taken", [bytes(reserved)]));
-            let limit = say("e_limit", [bytes(*allowed)]);
+            let taken = reserved.map(|reserved| sentence("e_taken", [bytes(reserved)]));
+            let limit = sentence("e_limit", [bytes(*allowed)]);
             let lines = [Some(limit), taken, request.as_ref().map(asked)];
             lines.into_iter().flatten().collect()
         }
-        Cause::RefusedThoughFree { request, free } => vec![say("e_refused", [bytes(*request), bytes(*free)])],
+        Cause::RefusedThoughFree { request, free } => vec![sentence("e_refused", [bytes(*request), bytes(*free)])],
         Cause::OutsideTheCache { asker } => {
             let key = match asker {
                 Asker::Nccl => "e_nccl",
                 Asker::Cublas | Asker::Cudnn => "e_library",
                 _ => "e_driver",
             };
-            vec![say(key, [])]
+            vec![sentence(key, [])]
         }
         Cause::HostMemory { request } => request.iter().map(asked).collect(),
-        Cause::NoNumbers => vec![say("e_no_numbers", [])],
-        Cause::Site(site) => vec![say(of_site(*site), [])],
+        Cause::NoNumbers => vec![sentence("e_no_numbers", [])],
+        Cause::Site(site) => vec![sentence(of_site(*site), [])],
         _ => Vec::new(),
     }
 }
 
 /// Sentences about causes inside the allocator.
-fn allocator(cause: &Cause) -> Vec<Said> {
+fn allocator(cause: &Cause) -> Vec<Sentence> {
     match cause {
         Cause::Fragmentation {
             reserved,
@@ -97,9 +97,12 @@ fn allocator(cause: &Cause) -> Vec<Said> {
             let together = request.zip(*free).map(|(request, free)| {
                 let sum = *unallocated + free;
                 let key = if sum >= request { "e_enough" } else { "e_not_enough" };
-                say(key, [bytes(free), bytes(sum), bytes(request)])
+                sentence(key, [bytes(free), bytes(sum), bytes(request)])
             });
-            [Some(say("e_share", gaps)), together].into_iter().flatten().collect()
+            [Some(sentence("e_share", gaps)), together]
+                .into_iter()
+                .flatten()
+                .collect()
         }
         Cause::ExpandableSegments {
             reserved,
@@ -107,31 +110,31 @@ fn allocator(cause: &Cause) -> Vec<Said> {
             serves,
         } => {
             let saved = difference(expandable.difference_to(*reserved));
-            let played = say("e_expandable", [bytes(*reserved), bytes(*expandable), saved]);
-            let served = serves.map(|serves| say(if serves { "e_serves" } else { "e_serves_not" }, []));
+            let played = sentence("e_expandable", [bytes(*reserved), bytes(*expandable), saved]);
+            let served = serves.map(|serves| sentence(if serves { "e_serves" } else { "e_serves_not" }, []));
             [Some(played), served].into_iter().flatten().collect()
         }
         Cause::PrivatePools {
             bytes: pools,
             allocated,
         } => vec![match allocated {
-            Some(all) => say("e_pools_of", [bytes(*pools), bytes(*all), share(*pools, *all)]),
-            None => say("e_pools", [bytes(*pools)]),
+            Some(all) => sentence("e_pools_of", [bytes(*pools), bytes(*all), share(*pools, *all)]),
+            None => sentence("e_pools", [bytes(*pools)]),
         }],
         _ => Vec::new(),
     }
 }
 
 /// Sentences about shapes of the request's size.
-fn shapes(cause: &Cause) -> Vec<Said> {
-    let whole = |request: Bytes| say("e_whole", [bytes(request)]);
+fn shapes(cause: &Cause) -> Vec<Sentence> {
+    let whole = |request: Bytes| sentence("e_whole", [bytes(request)]);
     match cause {
         Cause::AttentionMatrix { request, shapes } => shapes
             .iter()
             .map(|s| {
                 let size = Bytes::new(s.batch * s.heads * s.length * s.length * s.width);
                 let sides = [s.batch, s.heads, s.length, s.width].map(|side| side.to_string());
-                said("e_attention", sides.into_iter().chain([bytes(size)]).map(Gap::Text))
+                sentence_with("e_attention", sides.into_iter().chain([bytes(size)]).map(Gap::Text))
             })
             .chain([whole(*request)])
             .collect(),
@@ -140,7 +143,7 @@ fn shapes(cause: &Cause) -> Vec<Said> {
             .map(|s| {
                 let size = Bytes::new(s.tokens * s.vocab * s.width);
                 let sides = [s.tokens, s.vocab, s.width].map(|side| side.to_string());
-                said("e_logits", sides.into_iter().chain([bytes(size)]).map(Gap::Text))
+                sentence_with("e_logits", sides.into_iter().chain([bytes(size)]).map(Gap::Text))
             })
             .chain([whole(*request)])
             .collect(),
@@ -149,7 +152,7 @@ fn shapes(cause: &Cause) -> Vec<Said> {
             .map(|t| {
                 let sides: Vec<String> = t.shape.iter().map(u64::to_string).collect();
                 let what = format!("{} [{}] {}", t.name, sides.join(", "), t.dtype.name());
-                say("e_tensor", [what, t.layer.to_string(), bytes(t.bytes)])
+                sentence("e_tensor", [what, t.layer.to_string(), bytes(t.bytes)])
             })
             .collect(),
         _ => Vec::new(),
@@ -157,14 +160,14 @@ fn shapes(cause: &Cause) -> Vec<Said> {
 }
 
 /// Sentences about counters over the run.
-fn counters(cause: &Cause) -> Vec<Said> {
+fn counters(cause: &Cause) -> Vec<Sentence> {
     match cause {
-        Cause::Retries { ooms, retries } => vec![say("e_retries", [ooms.to_string(), retries.to_string()])],
-        Cause::NearlyFull { device, used, total } => vec![say(
+        Cause::Retries { ooms, retries } => vec![sentence("e_retries", [ooms.to_string(), retries.to_string()])],
+        Cause::NearlyFull { device, used, total } => vec![sentence(
             "e_nearly_full",
             [device.to_string(), bytes(*used), bytes(*total), share(*used, *total)],
         )],
-        Cause::Utilization { device, mean, readings } => vec![say(
+        Cause::Utilization { device, mean, readings } => vec![sentence(
             "e_utilization",
             [device.to_string(), percent(*mean), readings.to_string()],
         )],
@@ -172,7 +175,7 @@ fn counters(cause: &Cause) -> Vec<Said> {
         Cause::NoLeak { growth, readings } => {
             let sign = if *growth < 0.0 { "−" } else { "+" };
             let growth = format!("{sign}{}", percent(growth.abs()));
-            vec![say("e_no_leak", [growth, readings.to_string()])]
+            vec![sentence("e_no_leak", [growth, readings.to_string()])]
         }
         Cause::LongSample {
             step,
@@ -180,8 +183,8 @@ fn counters(cause: &Cause) -> Vec<Said> {
             usual,
             length,
         } => {
-            let length = length.map(|length| say("e_length", [length.to_string()]));
-            let needs = say("e_long_sample", [step.to_string(), bytes(*most), bytes(*usual)]);
+            let length = length.map(|length| sentence("e_length", [length.to_string()]));
+            let needs = sentence("e_long_sample", [step.to_string(), bytes(*most), bytes(*usual)]);
             [Some(needs), length].into_iter().flatten().collect()
         }
         _ => Vec::new(),
@@ -189,23 +192,23 @@ fn counters(cause: &Cause) -> Vec<Said> {
 }
 
 /// Sentences about a profile of the run.
-fn profile(cause: &Cause) -> Vec<Said> {
+fn profile(cause: &Cause) -> Vec<Sentence> {
     match cause {
-        Cause::DataLoading { share } => vec![say("e_data", [percent(*share)])],
-        Cause::Communication { share } => vec![say("e_communication", [percent(*share)])],
-        Cause::Copies { share } => vec![say("e_copies", [percent(*share)])],
-        Cause::Idle { busy } => vec![say("e_busy", [percent(*busy)])],
-        Cause::AttentionTime { share } => vec![say("e_attention_time", [percent(*share)])],
+        Cause::DataLoading { share } => vec![sentence("e_data", [percent(*share)])],
+        Cause::Communication { share } => vec![sentence("e_communication", [percent(*share)])],
+        Cause::Copies { share } => vec![sentence("e_copies", [percent(*share)])],
+        Cause::Idle { busy } => vec![sentence("e_busy", [percent(*busy)])],
+        Cause::AttentionTime { share } => vec![sentence("e_attention_time", [percent(*share)])],
         Cause::HotSpots { spots } => spots
             .iter()
-            .map(|spot| say("e_spot", [spot.name.clone(), bytes(spot.bytes)]))
+            .map(|spot| sentence("e_spot", [spot.name.clone(), bytes(spot.bytes)]))
             .collect(),
         _ => Vec::new(),
     }
 }
 
 /// Sentences about a recording of every allocation.
-fn recorded(cause: &Cause) -> Vec<Said> {
+fn recorded(cause: &Cause) -> Vec<Sentence> {
     match cause {
         Cause::Peak {
             peak,
@@ -214,86 +217,86 @@ fn recorded(cause: &Cause) -> Vec<Said> {
         } => {
             let categories = by_category
                 .iter()
-                .map(|(category, held)| said("e_category", [Gap::from(*category), bytes(*held).into()]));
-            let live = std::iter::once(say("e_live", [bytes(*peak)]));
+                .map(|(category, held)| sentence_with("e_category", [Gap::from(*category), bytes(*held).into()]));
+            let live = std::iter::once(sentence("e_live", [bytes(*peak)]));
             live.chain(categories).chain(largest.iter().map(group)).collect()
         }
         Cause::NeverFreed { bytes: all, groups } => {
-            let all = std::iter::once(say("e_never_freed", [bytes(*all)]));
+            let all = std::iter::once(sentence("e_never_freed", [bytes(*all)]));
             all.chain(groups.iter().take(5).map(group)).collect()
         }
         Cause::Unforeseen { recorded, simulated } => {
             let more = difference(recorded.difference_to(*simulated));
-            vec![say("e_unforeseen", [bytes(*recorded), bytes(*simulated), more])]
+            vec![sentence("e_unforeseen", [bytes(*recorded), bytes(*simulated), more])]
         }
         _ => Vec::new(),
     }
 }
 
 /// Stack and bytes of a group of allocations, in one sentence.
-fn group(group: &Group) -> Said {
+fn group(group: &Group) -> Sentence {
     let mut gaps = vec![
         Gap::Text(bytes(group.bytes)),
         Gap::from(group.category),
         Gap::Text(group.count.to_string()),
     ];
     if group.stack.is_empty() {
-        return said("e_group_bare", gaps);
+        return sentence_with("e_group_bare", gaps);
     }
     gaps.push(Gap::Text(group.stack.join(" < ")));
-    said("e_group", gaps)
+    sentence_with("e_group", gaps)
 }
 
-fn capacity([request, total, free, allocated, reserved]: [Option<Bytes>; 5], devices: &[u32]) -> Vec<Said> {
+fn capacity([request, total, free, allocated, reserved]: [Option<Bytes>; 5], devices: &[u32]) -> Vec<Sentence> {
     let mut lines = Vec::new();
     if devices.len() > 1 {
         let mut devices = devices.to_vec();
         devices.sort_unstable();
         let names: Vec<String> = devices.iter().map(u32::to_string).collect();
-        lines.push(say("e_devices", [names.len().to_string(), names.join(", ")]));
+        lines.push(sentence("e_devices", [names.len().to_string(), names.join(", ")]));
     }
     match (request, free) {
         (Some(request), Some(free)) => {
             let missing = request.saturating_sub(free);
-            lines.push(say("e_missing", [bytes(request), bytes(free), bytes(missing)]));
+            lines.push(sentence("e_missing", [bytes(request), bytes(free), bytes(missing)]));
         }
-        (Some(request), None) => lines.push(say("e_asked", [bytes(request)])),
+        (Some(request), None) => lines.push(sentence("e_asked", [bytes(request)])),
         _ => {}
     }
     if let (Some(total), Some(allocated)) = (total, allocated) {
-        lines.push(say(
+        lines.push(sentence(
             "e_tensors_hold",
             [bytes(allocated), bytes(total), share(allocated, total)],
         ));
     }
     if let (Some(total), None) = (total, allocated) {
-        lines.push(say("e_card_has", [bytes(total)]));
+        lines.push(sentence("e_card_has", [bytes(total)]));
     }
     if let (Some(total), Some(free), Some(reserved)) = (total, free, reserved) {
         let outside = total.saturating_sub(free).saturating_sub(reserved);
-        lines.push(say("e_outside", [bytes(outside)]));
+        lines.push(sentence("e_outside", [bytes(outside)]));
     }
     if request.is_some_and(|request| request <= Bytes::mib(20)) {
-        lines.push(say("e_small", []));
+        lines.push(sentence("e_small", []));
     }
     lines
 }
 
-fn others(total: Option<Bytes>, held: Bytes, own: Option<Bytes>, processes: &[Holder]) -> Vec<Said> {
+fn others(total: Option<Bytes>, held: Bytes, own: Option<Bytes>, processes: &[Holder]) -> Vec<Sentence> {
     let mut lines = vec![match total {
-        Some(total) => say("e_others_hold", [bytes(held), bytes(total), share(held, total)]),
-        None => say("e_others", [bytes(held)]),
+        Some(total) => sentence("e_others_hold", [bytes(held), bytes(total), share(held, total)]),
+        None => sentence("e_others", [bytes(held)]),
     }];
-    lines.extend(own.map(|own| say("e_own", [bytes(own)])));
+    lines.extend(own.map(|own| sentence("e_own", [bytes(own)])));
     if processes.is_empty() {
-        lines.push(say("e_unlisted", []));
+        lines.push(sentence("e_unlisted", []));
     }
     lines.extend(processes.iter().take(8).map(|process| {
         let name = process
             .name
             .as_ref()
             .map_or_else(String::new, |name| format!(" ({name})"));
-        say("e_process", [format!("{}{name}", process.pid), bytes(process.bytes)])
+        sentence("e_process", [format!("{}{name}", process.pid), bytes(process.bytes)])
     }));
     lines
 }
@@ -311,7 +314,7 @@ const fn of_site(site: Site) -> &'static str {
     }
 }
 
-fn leak(growth: &Growth) -> Vec<Said> {
+fn leak(growth: &Growth) -> Vec<Sentence> {
     let per_step = Bytes::new(growth.per_step.max(0.0) as u64);
     let rise = growth.last.get() as f64 / growth.first.get().max(1) as f64 - 1.0;
     let gaps = [
@@ -331,13 +334,13 @@ fn leak(growth: &Growth) -> Vec<Said> {
         "e_rises"
     };
     let mut lines = vec![
-        say("e_growth", gaps),
-        say(how, [rises.join(" ")]),
-        say("e_ahead", [growth.readings.to_string(), bytes(growth.predicted)]),
+        sentence("e_growth", gaps),
+        sentence(how, [rises.join(" ")]),
+        sentence("e_ahead", [growth.readings.to_string(), bytes(growth.predicted)]),
     ];
     if let (Some(total), Some(risk)) = (growth.total, growth.risk) {
         let gaps = [share(growth.predicted, total), bytes(total), format!("{risk:.2}")];
-        lines.push(say("e_risk", gaps));
+        lines.push(sentence("e_risk", gaps));
     }
     if let Some(step) = growth.full_at {
         let key = if growth.is_accelerating {
@@ -345,7 +348,7 @@ fn leak(growth: &Growth) -> Vec<Said> {
         } else {
             "e_full_at"
         };
-        lines.push(say(key, [step.to_string()]));
+        lines.push(sentence(key, [step.to_string()]));
     }
     lines
 }

@@ -1,4 +1,4 @@
-//! Phrases for findings. A [`Said`] is a phrase key and the values for its gaps, so that every frontend can phrase it
+//! Phrases for findings. A [`Sentence`] is a phrase key and the values for its gaps, so that every frontend can phrase it
 //! in its own language; [`Phrases`] are those of one language.
 
 mod evidence;
@@ -19,7 +19,7 @@ use vramscope_engine::format::gib;
 
 /// One sentence: the key of its phrase, and the values for the gaps `a`, `b`, `c`, …
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct Sentence {
     /// Key of the phrase.
     pub key: String,
     /// Values for the gaps.
@@ -63,20 +63,21 @@ fn of_kinds(language: &str) -> impl Iterator<Item = (String, String)> {
     crate::kind::phrases(language).map(|(key, text)| (key, text.to_owned()))
 }
 
-fn said(key: &str, gaps: impl IntoIterator<Item = Gap>) -> Said {
-    Said {
+/// A phrase with its gaps, some of which may be phrases themselves.
+fn sentence_with(key: &str, gaps: impl IntoIterator<Item = Gap>) -> Sentence {
+    Sentence {
         key: key.into(),
         gaps: gaps.into_iter().collect(),
     }
 }
 
 /// A phrase whose gaps need no translation.
-pub(super) fn say<const N: usize>(key: &str, gaps: [String; N]) -> Said {
-    said(key, gaps.map(Gap::Text))
+pub(super) fn sentence<const N: usize>(key: &str, gaps: [String; N]) -> Sentence {
+    sentence_with(key, gaps.map(Gap::Text))
 }
 
 /// A finding in one sentence. Causes that are ruled out have a sentence that denies them.
-pub fn title(cause: &Cause, confidence: Confidence) -> Said {
+pub fn title(cause: &Cause, confidence: Confidence) -> Sentence {
     let is_ruled_out = confidence == Confidence::RuledOut;
     let key = match cause {
         Cause::Known { title, .. } => return title.clone(),
@@ -87,7 +88,7 @@ pub fn title(cause: &Cause, confidence: Confidence) -> Said {
         Cause::Limit { is_mps: true, .. } => "t_limit_mps",
         Cause::Limit { .. } => "t_limit",
         Cause::RefusedThoughFree { .. } => "t_refused_though_free",
-        Cause::OutsideTheCache { asker } => return say("t_outside_the_cache", [asker_name(*asker).into()]),
+        Cause::OutsideTheCache { asker } => return sentence("t_outside_the_cache", [asker_name(*asker).into()]),
         Cause::HostMemory { .. } => "t_host_memory",
         Cause::NoNumbers => "t_no_numbers",
         Cause::PrivatePools { .. } => "t_private_pools",
@@ -110,7 +111,7 @@ pub fn title(cause: &Cause, confidence: Confidence) -> Said {
         Cause::AttentionTime { .. } => "t_attention_time",
         Cause::HotSpots { .. } => "t_hot_spots",
         Cause::Peak { by_category, .. } => match by_category.first() {
-            Some((category, _)) => return said("t_peak", [Gap::from(*category)]),
+            Some((category, _)) => return sentence_with("t_peak", [Gap::from(*category)]),
             None => "t_nothing_live",
         },
         Cause::NeverFreed { .. } => "t_never_freed",
@@ -120,7 +121,7 @@ pub fn title(cause: &Cause, confidence: Confidence) -> Said {
         Cause::Unforeseen { .. } if confidence == Confidence::Likely => "t_unforeseen",
         Cause::Unforeseen { .. } => "t_simulated",
     };
-    say(key, [])
+    sentence(key, [])
 }
 
 /// Phrase key for a utilization band of course row 11.bands.
@@ -217,11 +218,11 @@ impl Phrases {
     }
 
     /// Returns the phrase with its gaps filled.
-    pub fn say(&self, said: &Said) -> String {
-        let values = said.gaps.iter().map(|gap| match gap {
+    pub fn text_of(&self, sentence: &Sentence) -> String {
+        let values = sentence.gaps.iter().map(|gap| match gap {
             Gap::Text(text) => text.as_str(),
             Gap::Phrase(key) => self.get(key),
         });
-        fill(self.get(&said.key), &values.collect::<Vec<_>>())
+        fill(self.get(&sentence.key), &values.collect::<Vec<_>>())
     }
 }

@@ -1,10 +1,10 @@
 //! Phrases for the recommended actions.
 
-use super::{Said, say};
+use super::{Sentence, sentence};
 use crate::finding::Action;
 
 /// A recommended action in one sentence.
-pub fn step(step: Action) -> Said {
+pub fn step(step: Action) -> Sentence {
     let key = match step {
         Action::StopOthers => "s_stop_others",
         Action::OtherDevice => "s_other_device",
@@ -38,5 +38,5 @@ pub fn step(step: Action) -> Said {
         Action::CheckLimits => "s_check_limits",
         Action::SaveNow => "s_save_now",
     };
-    say(key, [])
+    sentence(key, [])
 }

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use super::{Made, allocations};
+use super::{AllocationSite, allocations};
 use vramscope_engine::recording::RecordedRun;
 use vramscope_engine::tape::log::Log;
 use vramscope_engine::units::Bytes;
 
 /// Allocations of a run, including kernels' internal memory.
-pub(super) struct Told<'a> {
+pub(super) struct RecordingSide<'a> {
     /// Storages, in order of allocation.
     pub allocations: Vec<u32>,
     log: &'a Log,
 }
 
-impl<'a> Told<'a> {
+impl<'a> RecordingSide<'a> {
     /// Collects the allocations of a whole run.
     pub fn of(run: &'a RecordedRun) -> Self {
         Self {
@@ -42,14 +42,14 @@ impl<'a> Told<'a> {
     }
 
     /// Describes an allocation.
-    pub fn made(&self, at: usize) -> Made {
+    pub fn made(&self, at: usize) -> AllocationSite {
         let allocation = &self.log.allocations[self.allocations[at] as usize];
         let module = self.log.path(allocation.scope);
         let place = match module.is_empty() {
             true => allocation.name.to_owned(),
             false => format!("{module}: {}", allocation.name),
         };
-        Made {
+        AllocationSite {
             bytes: Bytes::new(allocation.bytes),
             place,
         }

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::Made;
+use super::AllocationSite;
 use crate::Snapshot;
 use crate::snapshot::{Allocations, StackId, place_of};
 use vramscope_engine::allocator::Action;
 use vramscope_engine::units::Bytes;
 
-/// Allocations of one device.
-pub(super) struct Happened<'a> {
+/// Allocations of one device, as its snapshot has them: the other side of a comparison with [`RecordingSide`](super::RecordingSide).
+pub(super) struct SnapshotSide<'a> {
     pub device: u32,
     /// True if the snapshot began with an empty allocator.
     pub is_from_start: bool,
@@ -20,7 +20,7 @@ pub(super) struct Happened<'a> {
     snapshot: &'a Snapshot,
 }
 
-impl<'a> Happened<'a> {
+impl<'a> SnapshotSide<'a> {
     /// Collects the allocations of one device of a snapshot.
     pub fn of(snapshot: &'a Snapshot, device: usize) -> Self {
         let allocations = Allocations::of(snapshot, device);
@@ -55,10 +55,10 @@ impl<'a> Happened<'a> {
     }
 
     /// Describes an allocation.
-    pub fn made(&self, at: usize) -> Made {
+    pub fn made(&self, at: usize) -> AllocationSite {
         let (_, bytes, stack) = self.allocations[at];
         let place = place_of(self.snapshot.stacks.frames(stack));
-        Made {
+        AllocationSite {
             bytes: Bytes::new(bytes),
             place: if place.is_empty() {
                 "no Python (backward, or a library)".into()

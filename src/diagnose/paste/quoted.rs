@@ -1,4 +1,4 @@
-//! Tells what a run says from what its data say: a prompt may quote an error.
+//! Tells a run's own output from text of its data that it prints: a prompt may quote an error.
 
 use std::sync::LazyLock;
 
@@ -25,21 +25,21 @@ const KEYS: [&str; 14] = [
 /// Marks before a sample that a tool prints.
 const PRINTED: [&str; 5] = ["[INPUT]", "[LABELS]", "[INPUT_IDS]", "[LABELS_IDS]", "<|im_start|>"];
 
-/// Everything that begins somebody's words.
+/// Everything after which text of the data begins.
 static MARKS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let quoted = |key: &str| [format!("\"{key}\""), format!("'{key}'")];
     let keys = KEYS.iter().flat_map(|key| quoted(key));
     AhoCorasick::new(keys.chain(PRINTED.map(str::to_owned))).expect("a few words")
 });
 
-/// Returns true if somebody's words may begin in a line; of any other line nothing is told.
-pub fn may_be_told(line: &str) -> bool {
+/// Returns true if text of the data may begin in a line: a cheap test before [`is_quoted`].
+pub fn may_quote(line: &str) -> bool {
     MARKS.is_match(line)
 }
 
 /// Returns true if byte `at` of a line lies within a text of the data: the value of such a key, or what a tool prints of
 /// a sample's tokens.
-pub fn is_told(line: &str, at: usize) -> bool {
+pub fn is_quoted(line: &str, at: usize) -> bool {
     let Some(before) = line.get(..at) else { return false };
     if PRINTED.iter().any(|mark| before.contains(mark)) {
         return true;
@@ -82,9 +82,9 @@ mod tests {
     fn a_prompt_is_no_log() {
         let line = r#"{"role": "user", "content": "my run says \"CUDA out of memory\" why?"} CUDA"#;
         let at = line.find("CUDA").expect("there");
-        assert!(is_told(line, at));
-        assert!(!is_told(line, line.rfind("CUDA").expect("there")));
-        assert!(!is_told("RuntimeError: CUDA out of memory", 14));
-        assert!(may_be_told(line) && !may_be_told("RuntimeError: CUDA out of memory"));
+        assert!(is_quoted(line, at));
+        assert!(!is_quoted(line, line.rfind("CUDA").expect("there")));
+        assert!(!is_quoted("RuntimeError: CUDA out of memory", 14));
+        assert!(may_quote(line) && !may_quote("RuntimeError: CUDA out of memory"));
     }
 }
