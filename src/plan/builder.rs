@@ -87,7 +87,7 @@ impl PlanBuilder {
                 None => judge.settle(&candidate)?,
             };
             if let Some(settled) = settled {
-                let choice = self.told(judge, settled)?;
+                let choice = self.choice_of(judge, settled)?;
                 show(&mut self.plan.front, choice);
             }
         } else if !self.has_climbed {
@@ -113,7 +113,7 @@ impl PlanBuilder {
         match (judge.recommend(found)?, &found.nearest) {
             (Some(best), _) => {
                 self.plan.reasons = best.reasons.iter().map(reason).collect();
-                self.plan.recommended = Some(self.told(judge, best.settled.clone())?);
+                self.plan.recommended = Some(self.choice_of(judge, best.settled.clone())?);
                 self.settled = Some(best.settled);
             }
             (None, Some(candidate)) => self.plan.nearest = nearest(judge, candidate).ok(),
@@ -124,7 +124,7 @@ impl PlanBuilder {
 
     /// A setup with the figures that every other place shows of it: those of an estimate, which no limit hems in and which
     /// takes a fresh process. The replays of [`Judge`] decide only whether it trains.
-    fn told(&self, judge: &Judge<'_>, settled: Settled) -> Result<Choice, SimulateError> {
+    fn choice_of(&self, judge: &Judge<'_>, settled: Settled) -> Result<Choice, SimulateError> {
         let candidate = settled.candidate.clone();
         let next = settled.next.map(|(batch, _)| batch);
         let report = simulated(judge, &candidate)?;

@@ -15,7 +15,7 @@ const MOST_PAIRS: u64 = 1 << 49;
 
 /// Refuses setups that cannot run, with the ways out that are none of these.
 pub(super) fn check(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
-    refused(model, setup).map_err(|why| why.told(model, setup, |changed| refused(model, changed).is_ok()))
+    refused(model, setup).map_err(|why| why.into_error(model, setup, |changed| refused(model, changed).is_ok()))
 }
 
 /// What [`check`] refuses, before any way out is tried: trying one tries no further ones.

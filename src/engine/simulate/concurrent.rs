@@ -54,7 +54,7 @@ mod at_once {
         let record = || {
             let tape = Tape::roomy(gpu);
             tape.follow(to.clone());
-            let _told = Told(&tape);
+            let _close = CloseOnDrop(&tape);
             let recording = recorded.get_or_init(|| record_on(model, setup, &tape, None));
             // Events that were not sent can be read from the recording now.
             drop(to);
@@ -102,9 +102,9 @@ mod at_once {
 
     /// Closes a tape's channel when its recording panics: such a tape may stay alive, and the other thread would wait
     /// for ever.
-    struct Told<'a>(&'a Tape);
+    struct CloseOnDrop<'a>(&'a Tape);
 
-    impl Drop for Told<'_> {
+    impl Drop for CloseOnDrop<'_> {
         fn drop(&mut self) {
             self.0.unfollow();
         }
@@ -146,7 +146,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_run_that_is_played_while_it_is_recorded_goes_as_one_that_is_played_from_its_record() {
+    fn concurrent_replay_equals_a_replay_afterwards() {
         for text in CASES {
             let case = Case::from_json(text).unwrap().unwrap();
             let model = Model::from_case(&case).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_fails_is_told_of() {
+    fn a_failure_is_reported_as_without_a_second_thread() {
         let case = Case::from_json(r#"{"model":"gpt2","batch":1,"seq":64,"freeze":"all-but-connector"}"#);
         let case = case.unwrap().unwrap();
         let model = Model::from_case(&case).unwrap();

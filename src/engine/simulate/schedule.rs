@@ -131,7 +131,7 @@ impl ScheduledStep<'_> {
             _output = Some(self.forward());
             self.loss();
         }
-        let turn = (self.t.mark(), self.t.work_mark());
+        let first_backward = (self.t.mark(), self.t.work_mark());
         let mut _sent = None;
         for i in 0..all {
             _sent = self.backward(i);
@@ -140,7 +140,7 @@ impl ScheduledStep<'_> {
                 self.loss();
             }
         }
-        turn
+        first_backward
     }
 
     /// `ScheduleGPipe._step_microbatches`; returns the tape and work positions at which the first backward begins.
@@ -153,11 +153,11 @@ impl ScheduledStep<'_> {
             _output = Some(self.forward());
             self.loss();
         }
-        let turn = (self.t.mark(), self.t.work_mark());
+        let first_backward = (self.t.mark(), self.t.work_mark());
         for i in 0..all {
             drop(self.backward(i));
         }
-        turn
+        first_backward
     }
 
     /// `forward_one_chunk` of the next micro-batch.

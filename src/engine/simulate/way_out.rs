@@ -77,7 +77,7 @@ impl From<SimulateError> for Refused {
 
 impl Refused {
     /// The refusal of a setup on one GPU, with those of its ways out after which the setup `answers`.
-    pub fn told(self, model: &Model, setup: &Setup, answers: impl Fn(&Setup) -> bool) -> SimulateError {
+    pub fn into_error(self, model: &Model, setup: &Setup, answers: impl Fn(&Setup) -> bool) -> SimulateError {
         match self {
             Self::Plainly(why) => why,
             Self::NotSimulated { given, ways } => {

@@ -1,4 +1,7 @@
 //! Events of an operation, kept to be repeated for others of the same size.
+//!
+//! Attention over windows runs the same kernels for each of thousands of segments. Run through the tape one by one they would
+//! take most of a recording's time, and their descriptions most of its memory.
 
 use std::ops::Range;
 
@@ -31,6 +34,7 @@ impl Script {
         for event in &log.events[range] {
             let id = event.storage();
             let allocation = &log.allocations[id as usize];
+            // A workspace is allocated by its first use and kept: repeated, it would be allocated each time.
             if Some(id) == ignored || allocation.kind == Kind::Workspace {
                 continue;
             }

@@ -98,6 +98,8 @@ impl Search<'_> {
             if self.is_beyond(class, batches[last], self.room, update) {
                 return None;
             }
+            // The line through two smaller micro-batches lies above the last one by the gradients that they have beside them and it
+            // has not. If even that much less does not fit, nothing needs to be recorded.
             let known = |at: usize| Some((batches[at], passes[at].as_ref()?.peak));
             let (first, low) = (0..last).find_map(known)?;
             let (most, high) = (0..last).rev().find_map(known)?;
@@ -139,5 +141,6 @@ fn guess(room: Bytes, batches: &[u64], passes: &[Option<Pass>], good: usize, bad
     };
     let least = (good + 1..bad).rev().find(|&at| chord(at) <= u128::from(room.get()));
     let least = least.unwrap_or(good + 1).min(most);
+    // The middle of what is still possible halves it in the worst case; the two lines mostly leave one or two candidates.
     Some(least + (most - least).div_ceil(2))
 }

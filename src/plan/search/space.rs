@@ -283,6 +283,8 @@ impl Space {
     /// Returns true if the largest micro-batch alone fills a step, so that no gradients lie beside it, while smaller
     /// ones accumulate.
     pub(super) fn ends_without_gradients(&self, parallel: Option<&Parallel>) -> bool {
+        // The first micro-batch of a step makes the gradients and every later one finds them, so the peak jumps by their bytes
+        // between one micro-batch and two. Bounds that assume a convex curve must leave this end out.
         let batches = self.batches_of(parallel);
         let accum = |batch: Option<&u64>| batch.is_some_and(|batch| self.accum(*batch, parallel) > 1);
         accum(batches.first()) && !accum(batches.last())
@@ -300,11 +302,13 @@ impl Space {
     }
 }
 
+/// Values of a setting, the asked one first: [`dominated`](super::dominated) and distances take the first as what was asked.
 fn choices<T: Copy + PartialEq>(asked: T, all: &[T], open: bool) -> Vec<T> {
     let others = all.iter().copied().filter(|choice| open && *choice != asked);
     std::iter::once(asked).chain(others).collect()
 }
 
+/// Micro-batches of one size that make up the samples of a step on `world` GPUs, in at most [`MOST_ACCUMULATED`] of them.
 fn batches(asked: &Setup, samples: Samples, world: u64, open: bool) -> Vec<u64> {
     let most = match samples {
         Samples::Effective(samples) => samples / world.max(1),

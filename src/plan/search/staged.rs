@@ -42,6 +42,7 @@ impl Recorder<'_> {
             accum: few,
             ..setup.clone()
         };
+        // The schedule is given the whole batch at once, so that inputs of all micro-batches live for the whole step.
         self.recorded += 1;
         let run = record_parallel_notes(model, &recorded, stage, self.gpu, self.notes())?;
         let inputs = run
