@@ -32,7 +32,7 @@ pub(crate) fn engine(
     out.put("precision", precision);
     out.put("strategy", format!("deepspeed{stage}"));
     out.put("world", processes.world);
-    match processes.is_told {
+    match processes.is_stated {
         true => {}
         // Each of several GPUs holds a share of what one holds.
         false if stage > 0 => out.missing.push(Note::NoGpus.into()),

@@ -20,7 +20,7 @@ pub(crate) struct Processes {
     /// Processes on all machines.
     pub world: u64,
     /// False if no line tells how many, so that one is assumed.
-    pub is_told: bool,
+    pub is_stated: bool,
     /// GPUs that each process uses.
     pub gpus_of_each: u64,
 }
@@ -51,7 +51,7 @@ pub(crate) fn processes(draft: &Draft, tool: Tool) -> Processes {
     Processes {
         // More than can be is refused where the setup is checked.
         world: processes.saturating_mul(draft.nodes.unwrap_or(1)),
-        is_told: of_node.is_some(),
+        is_stated: of_node.is_some(),
         gpus_of_each: gpus_of_each.max(1),
     }
 }

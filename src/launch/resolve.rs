@@ -603,7 +603,7 @@ fn gpus((draft, tool): (&Draft, Tool), has_other_loss: bool, model: ModelFacts, 
             .push(note.with([("gpus", processes.gpus_of_each.to_string())]));
     }
     let zero_stage = zero_stage(draft);
-    let is_fsdp = zero_stage.is_none() && is_sharded(&draft.fsdp, tool) && (world > 1 || !processes.is_told);
+    let is_fsdp = zero_stage.is_none() && is_sharded(&draft.fsdp, tool) && (world > 1 || !processes.is_stated);
     let is_several = world > 1 || zero_stage.is_some();
     let trainer = trainer(draft, tool);
     // Files that name no program.
@@ -627,7 +627,7 @@ fn gpus((draft, tool): (&Draft, Tool), has_other_loss: bool, model: ModelFacts, 
         }
         return;
     }
-    if !processes.is_told {
+    if !processes.is_stated {
         out.assumed.push(Note::OneGpu.into());
     }
 }
@@ -664,7 +664,7 @@ fn fsdp((draft, tool): (&Draft, Tool), takes_images: bool, processes: Processes,
     };
     out.put("strategy", strategy);
     out.put("world", processes.world);
-    if !processes.is_told {
+    if !processes.is_stated {
         out.missing.push(Note::NoGpus.into());
     }
     if given.offloads == Some(true) {

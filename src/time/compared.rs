@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::carry::Carry;
 use super::interpolate::{Field, Ratios};
-use super::kernels::{Kernels, Told, sized, substitutes};
+use super::kernels::{KernelTime, Kernels, sized, substitutes};
 use super::kinds::{Location, curve_bytes, curve_of, place_of};
 use super::measured::{Point, points_of};
 use super::spread::Source;
@@ -61,8 +61,8 @@ impl Compared {
         let (launch, other) = match place_of(kind, *dtype, extents) {
             Location::Field(class, extents, shared) => {
                 let launch = sized(class, *dtype, extents, shared);
-                let told = || reference.kernels.time(&launch).or_else(|| self.own.time(&launch));
-                (launch, known.or_else(told))
+                let found = || reference.kernels.time(&launch).or_else(|| self.own.time(&launch));
+                (launch, known.or_else(found))
             }
             Location::Curve(ref name, x) => {
                 let bytes = Launch {
@@ -86,15 +86,15 @@ impl Compared {
     }
 
     /// Seconds of a kernel on this card; `None` if its kind was not measured on the other.
-    pub fn told(&self, launch: &Launch) -> Option<Told> {
+    pub fn kernel_time(&self, launch: &Launch) -> Option<KernelTime> {
         let there = self.own.time(launch)?;
         let carried = self.carry.kernel(launch, there);
         Some(match self.ratio(launch) {
-            Some(ratio) => Told {
+            Some(ratio) => KernelTime {
                 seconds: carried * ratio,
                 source: Source::Measured,
             },
-            None => Told {
+            None => KernelTime {
                 seconds: carried,
                 source: self.carry.source(),
             },
@@ -189,26 +189,26 @@ mod tests {
         sized(Class::Attention(fused), DType::F32, [12, 3136, 3136, 64], 1)
     }
 
-    fn told(record: &Record, launch: &Launch) -> Told {
+    fn time_by(record: &Record, launch: &Launch) -> KernelTime {
         Measured::of_record(record, &own())
             .kernels
-            .told(launch)
+            .kernel_time(launch)
             .expect("its kind is known")
     }
 
     #[test]
     fn the_card_itself_takes_what_pytorch_takes_there() {
         for launch in held() {
-            let (told, own) = (
-                told(&h200(), &launch),
+            let (found, own) = (
+                time_by(&h200(), &launch),
                 own().kernels.time(&launch).expect("it is known"),
             );
             assert!(
-                (told.seconds / own - 1.0).abs() < 0.02,
+                (found.seconds / own - 1.0).abs() < 0.02,
                 "{launch:?}: {} {own}",
-                told.seconds
+                found.seconds
             );
-            assert_eq!(told.source, Source::Measured);
+            assert_eq!(found.source, Source::Measured);
         }
     }
 
@@ -223,18 +223,18 @@ mod tests {
             }
         }
         for launch in held() {
-            let ratio = told(&slow, &launch).seconds / told(&h200(), &launch).seconds;
+            let ratio = time_by(&slow, &launch).seconds / time_by(&h200(), &launch).seconds;
             assert!((ratio - 2.0).abs() < 1e-6, "{launch:?}: {ratio}");
         }
-        assert_eq!(told(&slow, &lacking()), told(&h200(), &lacking()));
+        assert_eq!(time_by(&slow, &lacking()), time_by(&h200(), &lacking()));
     }
 
     #[test]
     fn a_kind_that_a_record_lacks_is_carried() {
-        let told = told(&h200(), &lacking());
-        assert_eq!(told.source, Source::Carried { same_generation: true });
+        let found = time_by(&h200(), &lacking());
+        assert_eq!(found.source, Source::Carried { same_generation: true });
         let own = own().kernels.time(&lacking()).expect("it is known");
-        assert!((told.seconds / own - 1.0).abs() < 1e-9);
+        assert!((found.seconds / own - 1.0).abs() < 1e-9);
     }
 
     #[test]
@@ -255,11 +255,11 @@ mod tests {
         let seconds = convolution.time().expect("it has one").get();
         record.results.push(convolution);
         let launch = sized(Class::Convolution, DType::F32, [8 * 256, 1024, 588, 0], 1);
-        let told = told(&record, &launch);
+        let found = time_by(&record, &launch);
         assert!(
-            (told.seconds / seconds - 1.0).abs() < 1e-9,
+            (found.seconds / seconds - 1.0).abs() < 1e-9,
             "{} {seconds}",
-            told.seconds
+            found.seconds
         );
     }
 }

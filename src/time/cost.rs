@@ -201,10 +201,13 @@ impl<'a> Costs<'a> {
         if let Some(&price) = self.known.borrow().get(&key) {
             return price;
         }
-        let told = self.kernels.and_then(|kernels| kernels.told(launch));
-        let (time, source) = match (told, self.carry) {
-            (Some(told), None) => (told.seconds, told.source),
-            (Some(told), Some(carry)) => (carry.kernel(launch, told.seconds), told.source.then(carry.source())),
+        let measured = self.kernels.and_then(|kernels| kernels.kernel_time(launch));
+        let (time, source) = match (measured, self.carry) {
+            (Some(measured), None) => (measured.seconds, measured.source),
+            (Some(measured), Some(carry)) => (
+                carry.kernel(launch, measured.seconds),
+                measured.source.then(carry.source()),
+            ),
             (None, _) => (self.rates.time(launch), Source::Published),
         };
         let gpu = match self.without {

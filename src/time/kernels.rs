@@ -22,9 +22,9 @@ pub struct Kernels {
     compared: Option<Arc<Compared>>,
 }
 
-/// A kernel's time and what it was told from.
+/// A kernel's time and what it was known from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Told {
+pub(super) struct KernelTime {
     /// Seconds of the kernel.
     pub seconds: f64,
     /// Source of the time.
@@ -67,7 +67,7 @@ impl Kernels {
         }
     }
 
-    /// These kernels, told from those of another card wherever that one's were measured.
+    /// These kernels, known from those of another card wherever that one's were measured.
     #[must_use]
     pub(super) fn compared(self, with: Compared) -> Self {
         Self {
@@ -90,14 +90,14 @@ impl Kernels {
 
     /// Seconds of a kernel, if its kind was measured.
     pub fn time(&self, launch: &Launch) -> Option<f64> {
-        self.told(launch).map(|told| told.seconds)
+        self.kernel_time(launch).map(|known| known.seconds)
     }
 
     /// Seconds of a kernel and their source, if its kind was measured on this card or the one that it was compared with.
-    pub(super) fn told(&self, launch: &Launch) -> Option<Told> {
-        let of_other = self.compared.as_ref().and_then(|compared| compared.told(launch));
+    pub(super) fn kernel_time(&self, launch: &Launch) -> Option<KernelTime> {
+        let of_other = self.compared.as_ref().and_then(|compared| compared.kernel_time(launch));
         of_other.or_else(|| {
-            Some(Told {
+            Some(KernelTime {
                 seconds: self.here(launch)?,
                 source: Source::Measured,
             })

@@ -188,12 +188,12 @@ impl<'m, 'a> Finder<'m, 'a> {
     /// Says what the version decides of a script that names what transformers 5 has no more (`AutoModelForVision2Seq`):
     /// TRL before 0.20 made no checkpoints of activations unless it was told to.
     fn of_older_trl(&mut self) {
-        let is_told = self
+        let is_stated = self
             .facts
             .entries
             .iter()
             .any(|entry| entry.key.ends_with("gradient_checkpointing"));
-        let Some(place) = self.older.filter(|_| self.facts.tool.is_trl() && !is_told) else {
+        let Some(place) = self.older.filter(|_| self.facts.tool.is_trl() && !is_stated) else {
             return;
         };
         self.tell("gradient_checkpointing", false, place);
