@@ -25,7 +25,7 @@ use crate::worker::around::answer as answer_around;
 use crate::worker::costs::{Coster, costs};
 use crate::worker::difference::{Compare as CompareSetups, difference};
 use crate::worker::launch::LaunchReader;
-use crate::worker::lazy::{self, Begin, Closer, Here, Need, Planner, Timer};
+use crate::worker::lazy::{self, Begin, Closer, LoadedChunks, Need, Planner, Timer};
 use crate::worker::several::Several;
 use crate::worker::{Recorder, begin_time, recorder};
 
@@ -56,25 +56,25 @@ pub fn part(of: Lazy) -> Fetch<MakeView> {
 }
 
 /// Fetches the chunk that a question of the engine's host needs, and adds it to those that are there.
-pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<Here>>>> {
+pub fn work(need: Need, mut chunks: LoadedChunks) -> Pin<Box<dyn Future<Output = Option<LoadedChunks>>>> {
     Box::pin(async move {
         match need {
-            Need::Attention => here.attention = Some(attention_work().await.ok()?),
-            Need::Sweep => here.sweep = Some(sweep_work().await.ok()?),
-            Need::Batches => here.batches = Some(batches_work().await.ok()?),
-            Need::Plan => here.plan = Some(plan_work().await.ok()?),
-            Need::Cost => here.cost = Some(cost_work().await.ok()?),
-            Need::Closer => here.closer = Some(closer_work().await.ok()?),
-            Need::Around => here.around = Some(around_work().await.ok()?),
-            Need::Timer => here.timer = Some(time_work().await.ok()?),
+            Need::Attention => chunks.attention = Some(attention_work().await.ok()?),
+            Need::Sweep => chunks.sweep = Some(sweep_work().await.ok()?),
+            Need::Batches => chunks.batches = Some(batches_work().await.ok()?),
+            Need::Plan => chunks.plan = Some(plan_work().await.ok()?),
+            Need::Cost => chunks.cost = Some(cost_work().await.ok()?),
+            Need::Closer => chunks.closer = Some(closer_work().await.ok()?),
+            Need::Around => chunks.around = Some(around_work().await.ok()?),
+            Need::Timer => chunks.timer = Some(time_work().await.ok()?),
             Need::Several => {
                 let several = several_work().await.ok()?;
                 several.provide();
-                here.several = Some(several);
+                chunks.several = Some(several);
             }
-            Need::Difference => here.difference = Some(difference_work().await.ok()?),
-            Need::Launch => here.launch = Some(launch_work().await.ok()?),
-            Need::Recorder => here.recorder = Some(recorder_work().await.ok()?),
+            Need::Difference => chunks.difference = Some(difference_work().await.ok()?),
+            Need::Launch => chunks.launch = Some(launch_work().await.ok()?),
+            Need::Recorder => chunks.recorder = Some(recorder_work().await.ok()?),
             // That is of one question (`Pump::unpack`).
             Need::Unpacked => {}
             Need::Models(group) => {
@@ -84,10 +84,10 @@ pub fn work(need: Need, mut here: Here) -> Pin<Box<dyn Future<Output = Option<He
                     LazyGroup::Blocks => blocks().await,
                 };
                 models.ok()?.provide();
-                here.add_models(group);
+                chunks.add_models(group);
             }
         }
-        Some(here)
+        Some(chunks)
     })
 }
 

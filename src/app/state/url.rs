@@ -49,12 +49,12 @@ impl Address {
     /// the name of another model decides nothing.
     fn whole(&self) -> impl Iterator<Item = (Key, &str)> {
         let is_named = self.draft.model_name().is_some();
-        let is_told = move |key: Key, text: &str| {
+        let is_written = move |key: Key, text: &str| {
             let decides = key.decides_run() && !text.is_empty();
             decides && (key != Key::Model || is_named)
         };
         let all = Key::all().map(|key| (key, self.draft.get(key)));
-        all.filter(move |(key, text)| is_told(*key, text) || self.draft.has(*key))
+        all.filter(move |(key, text)| is_written(*key, text) || self.draft.has(*key))
     }
 
     /// Parses a fragment with or without `#`. Keeps all valid parts and reports the rest.

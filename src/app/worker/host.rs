@@ -6,7 +6,7 @@ use std::rc::Rc;
 use vramscope_engine::report::Instant;
 use vramscope_launch::ModelFacts;
 
-use super::lazy::{Here, Need};
+use super::lazy::{LoadedChunks, Need};
 use super::prefetch::PrefetchWork;
 use super::protocol::{Answer, Ask, Order, Progress, Refusal, Reply, Slot};
 use super::recorded::{Packed, Replay};
@@ -25,7 +25,7 @@ pub struct Host {
     kept: Option<Kept>,
     /// The last recording, with its number.
     recording: Option<(u32, Rc<dyn Replay>)>,
-    here: Here,
+    chunks: LoadedChunks,
 }
 
 /// A question in progress.
@@ -48,9 +48,14 @@ enum Work {
 
 impl Work {
     /// Starts work that comes in several parts. `recording` finds the recording of a number.
-    fn begun(self, here: Here, kept: Option<&Kept>, recording: impl Fn(u32) -> Option<Rc<dyn Replay>>) -> Self {
+    fn begin(
+        self,
+        chunks: LoadedChunks,
+        kept: Option<&Kept>,
+        recording: impl Fn(u32) -> Option<Rc<dyn Replay>>,
+    ) -> Self {
         let Self::Asked(ask) = self else { return self };
-        Self::Parts(match (ask, here) {
+        Self::Parts(match (ask, chunks) {
             (Ask::RecordedChanges { number, entries, now }, _) => match recording(number) {
                 Some(recording) => recording.changes(&entries, now),
                 None => Box::new(Nothing),
@@ -59,7 +64,7 @@ impl Work {
                 Some(recording) => recording.batches(&entries),
                 None => Box::new(Nothing),
             },
-            (ask, Here { timer: Some(begin), .. }) if ask.is_timed() => {
+            (ask, LoadedChunks { timer: Some(begin), .. }) if ask.is_timed() => {
                 begin(kept.filter(|kept| ask.run() == Some(kept.id)), &ask)
             }
             (Ask::WhatIf { entries, now }, _) => Box::new(WhatIfWork::of(&entries, now)),
@@ -67,38 +72,38 @@ impl Work {
             (Ask::Prefetch(all), _) => Box::new(PrefetchWork::of(all)),
             (
                 Ask::Attention(entries),
-                Here {
+                LoadedChunks {
                     attention: Some(begin), ..
                 },
             ) => begin(&entries),
-            (Ask::Sweep(entries), Here { sweep: Some(begin), .. }) => begin(&entries),
+            (Ask::Sweep(entries), LoadedChunks { sweep: Some(begin), .. }) => begin(&entries),
             (
                 Ask::Difference(both),
-                Here {
+                LoadedChunks {
                     difference: Some(begin),
                     ..
                 },
             ) => begin(&both),
             (
                 Ask::Strategies(entries),
-                Here {
+                LoadedChunks {
                     several: Some(several), ..
                 },
             ) => (several.strategies)(&entries),
             (
                 Ask::Numbers(entries),
-                Here {
+                LoadedChunks {
                     several: Some(several), ..
                 },
             ) => (several.numbers)(&entries),
             (
                 Ask::Batches(entries),
-                Here {
+                LoadedChunks {
                     batches: Some(begin), ..
                 },
             ) => begin(&entries),
-            (Ask::Plan { entries, card }, Here { plan: Some(begin), .. }) => begin(&entries, card.as_deref()),
-            (Ask::Cost { entries, prices, card }, Here { cost: Some(begin), .. }) => {
+            (Ask::Plan { entries, card }, LoadedChunks { plan: Some(begin), .. }) => begin(&entries, card.as_deref()),
+            (Ask::Cost { entries, prices, card }, LoadedChunks { cost: Some(begin), .. }) => {
                 begin(&entries, &prices, card.as_deref())
             }
             (ask, _) => return Self::Asked(ask),
@@ -127,7 +132,7 @@ impl Host {
                 let job = Job {
                     id,
                     done: 0,
-                    need: Need::of(&ask, self.here),
+                    need: Need::of(&ask, self.chunks),
                     work: Work::Asked(ask),
                 };
                 self.jobs.insert(slot, job);
@@ -149,16 +154,16 @@ impl Host {
     }
 
     /// Returns the chunks that are loaded.
-    pub const fn here(&self) -> Here {
-        self.here
+    pub const fn chunks(&self) -> LoadedChunks {
+        self.chunks
     }
 
     /// Records newly loaded chunks, which unblocks the questions that waited for them.
-    pub fn receive(&mut self, here: Here) {
-        self.here = here;
+    pub fn receive(&mut self, chunks: LoadedChunks) {
+        self.chunks = chunks;
         for job in self.jobs.values_mut() {
             if let Work::Asked(ask) = &job.work {
-                job.need = Need::of(ask, here);
+                job.need = Need::of(ask, chunks);
             }
         }
     }
@@ -175,7 +180,7 @@ impl Host {
     /// A recording is unpacked: the question about it can begin.
     pub fn receive_recording(&mut self, number: u32, recording: Rc<dyn Replay>) {
         self.recording = Some((number, recording));
-        self.receive(self.here);
+        self.receive(self.chunks);
     }
 
     /// Takes the most urgent job that matches the predicate.
@@ -196,7 +201,7 @@ impl Host {
         let id = job.id;
         job.work = job
             .work
-            .begun(self.here, self.kept.as_ref(), |number| self.recording(number));
+            .begin(self.chunks, self.kept.as_ref(), |number| self.recording(number));
         let (answer, left) = match &mut job.work {
             Work::Asked(ask) => match self.answer(id, ask) {
                 Ok(answer) => (answer, 0),
@@ -237,7 +242,7 @@ impl Host {
                 Ok(Some(answer))
             }
             Ask::Launch(launched) => {
-                let Some(reader) = self.here.launch else {
+                let Some(reader) = self.chunks.launch else {
                     return Ok(None);
                 };
                 let model = self.read(&(reader.model)(launched))?;
@@ -260,8 +265,8 @@ impl Host {
                 Some(Answer::Details(Box::new(Details::of(&kept.ran.report))))
             }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
-            Ask::Export { run, .. } | Ask::Derive { run, .. } => self.here.closer?(self.kept(*run)?, ask),
-            Ask::Around { run, .. } => self.here.around?(self.kept(*run)?, ask),
+            Ask::Export { run, .. } | Ask::Derive { run, .. } => self.chunks.closer?(self.kept(*run)?, ask),
+            Ask::Around { run, .. } => self.chunks.around?(self.kept(*run)?, ask),
             // Not questions about a kept run.
             Ask::Run(_)
             | Ask::Recorded { .. }
@@ -287,18 +292,18 @@ impl Host {
     /// Reads entries to run, or returns the chunk that their model needs first.
     fn read(&self, draft: &Draft) -> Result<Result<Subject, Refusal>, Need> {
         let reading = Reading::of(draft, &Draft::default());
-        let several = Need::to_share(&reading, self.here);
-        if let Some(need) = Need::to_read(&reading.source, self.here).or(several) {
+        let several = Need::to_share(&reading, self.chunks);
+        if let Some(need) = Need::to_read(&reading.source, self.chunks).or(several) {
             return Err(need);
         }
         let read = Subject::of(reading);
         let group = read.as_ref().ok().and_then(|subject| subject.model.lazy_group());
-        Need::models(group, self.here).map_or(Ok(read), Err)
+        Need::models(group, self.chunks).map_or(Ok(read), Err)
     }
 
     fn run(&mut self, id: u32, subject: Subject) -> Result<Answer, Refusal> {
         let ran = subject.run()?;
-        let run = subject.told(id, &ran);
+        let run = subject.run_view(id, &ran);
         let card = run.card.clone().ok();
         self.kept = Some(Kept {
             id,

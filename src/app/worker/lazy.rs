@@ -94,9 +94,9 @@ const fn counts_weights(quantity: &Quantity) -> bool {
     )
 }
 
-/// Fetches a chunk and adds it to those that are there; nothing where it could not be fetched.
+/// Fetches a chunk and adds it to the loaded ones; `None` if it could not be fetched.
 #[cfg(target_arch = "wasm32")]
-pub type Loader = fn(Need, Here) -> std::pin::Pin<Box<dyn Future<Output = Option<Here>>>>;
+pub type Loader = fn(Need, LoadedChunks) -> std::pin::Pin<Box<dyn Future<Output = Option<LoadedChunks>>>>;
 
 #[cfg(target_arch = "wasm32")]
 static LOADER: std::sync::OnceLock<Loader> = std::sync::OnceLock::new();
@@ -109,8 +109,8 @@ pub fn install(loader: Loader) {
 
 /// Fetches a chunk with the loader that `main` installed.
 #[cfg(target_arch = "wasm32")]
-pub async fn fetch(need: Need, here: Here) -> Option<Here> {
-    (LOADER.get()?)(need, here).await
+pub async fn fetch(need: Need, chunks: LoadedChunks) -> Option<LoadedChunks> {
+    (LOADER.get()?)(need, chunks).await
 }
 
 /// A chunk that the host can wait for.
@@ -149,7 +149,7 @@ pub enum Need {
 impl Need {
     /// Returns the chunk that a question needs and that is not loaded. `Ask::Run` checks what its model needs later by
     /// itself, so that it is read only once.
-    pub fn of(ask: &Ask, here: Here) -> Option<Self> {
+    pub fn of(ask: &Ask, chunks: LoadedChunks) -> Option<Self> {
         let own = match ask {
             Ask::Attention(_) => Some(Self::Attention),
             Ask::Sweep(_) => Some(Self::Sweep),
@@ -181,41 +181,41 @@ impl Need {
             Ask::Difference(both) => &both[..],
             _ => &[],
         };
-        own.filter(|need| !here.has(*need))
-            .or_else(|| runs.iter().find_map(|entries| Self::to_run(entries, here)))
+        own.filter(|need| !chunks.has(*need))
+            .or_else(|| runs.iter().find_map(|entries| Self::to_run(entries, chunks)))
     }
 
     /// Chunk that reading the entries' model needs and that is not loaded.
-    pub fn to_read(source: &Source, here: Here) -> Option<Self> {
+    pub fn to_read(source: &Source, chunks: LoadedChunks) -> Option<Self> {
         let group = match source {
             Source::Catalogue(name) => LazyGroup::of_name(name),
             Source::Config(text) => LazyGroup::of_config(text),
         };
-        Self::models(group, here)
+        Self::models(group, chunks)
     }
 
     /// Chunk that running the entries' model needs and that is not loaded.
-    fn to_run(entries: &Draft, here: Here) -> Option<Self> {
+    fn to_run(entries: &Draft, chunks: LoadedChunks) -> Option<Self> {
         let reading = Reading::of(entries, &Draft::default());
-        Self::to_read(&reading.source, here)
-            .or_else(|| Self::to_share(&reading, here))
-            .or_else(|| Self::models(model(&reading).ok()?.lazy_group(), here))
+        Self::to_read(&reading.source, chunks)
+            .or_else(|| Self::to_share(&reading, chunks))
+            .or_else(|| Self::models(model(&reading).ok()?.lazy_group(), chunks))
     }
 
     /// Chunk that running one of several GPUs needs and that is not loaded.
-    pub fn to_share(reading: &Reading, here: Here) -> Option<Self> {
-        (reading.parallel.is_some() && !here.has(Self::Several)).then_some(Self::Several)
+    pub fn to_share(reading: &Reading, chunks: LoadedChunks) -> Option<Self> {
+        (reading.parallel.is_some() && !chunks.has(Self::Several)).then_some(Self::Several)
     }
 
     /// Chunk of a group of models, if it is not loaded.
-    pub fn models(group: Option<LazyGroup>, here: Here) -> Option<Self> {
-        group.map(Self::Models).filter(|need| !here.has(*need))
+    pub fn models(group: Option<LazyGroup>, chunks: LoadedChunks) -> Option<Self> {
+        group.map(Self::Models).filter(|need| !chunks.has(*need))
     }
 }
 
 /// Chunks that are loaded.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Here {
+pub struct LoadedChunks {
     /// [`attention`], once its chunk is loaded.
     pub attention: Option<Begin>,
     /// [`sweep`], once its chunk is loaded.
@@ -244,7 +244,7 @@ pub struct Here {
     pub recorder: Option<Recorder>,
 }
 
-impl Here {
+impl LoadedChunks {
     /// Returns all chunks; native builds load nothing lazily.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn all() -> Self {

@@ -68,7 +68,7 @@ proptest! {
         let Ok(ran) = subject.run() else {
             return Ok(());
         };
-        let shown = subject.told(1, &ran);
+        let shown = subject.run_view(1, &ran);
         let card = shown.card.clone().expect("a card is named");
         // What the command line says of the same case.
         let (setup, parallel) = (&subject.reading.setup, subject.reading.parallel.as_ref());

@@ -31,5 +31,5 @@ impl Parts for PrefetchWork {
 fn run(entries: &Draft) -> Option<RunView> {
     let subject = Subject::read(entries).ok()?;
     let ran = subject.run().ok()?;
-    Some(subject.told(RunView::NOT_KEPT, &ran))
+    Some(subject.run_view(RunView::NOT_KEPT, &ran))
 }

@@ -68,12 +68,12 @@ impl Pump {
         if need == Need::Unpacked {
             return self.unpack().await;
         }
-        let here = self.host.borrow().here();
-        let come = lazy::fetch(need, here).await;
+        let chunks = self.host.borrow().chunks();
+        let fetched = lazy::fetch(need, chunks).await;
         self.fetching.set(false);
-        let gone = match come {
-            Some(here) => {
-                self.host.borrow_mut().receive(here);
+        let gone = match fetched {
+            Some(chunks) => {
+                self.host.borrow_mut().receive(chunks);
                 None
             }
             None => self.host.borrow_mut().give_up(need),
@@ -86,7 +86,7 @@ impl Pump {
     async fn unpack(self: Rc<Self>) {
         let (packed, recorder) = {
             let host = self.host.borrow();
-            (host.packed(), host.here().recorder)
+            (host.packed(), host.chunks().recorder)
         };
         if let Some((packed, recorder)) = packed.zip(recorder) {
             let recording = (recorder.unpack)(packed.bytes).await;

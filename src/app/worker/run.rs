@@ -81,7 +81,7 @@ impl Subject {
     }
 
     /// Prepares a run, compared with the card, for the page.
-    pub fn told(&self, id: u32, ran: &Ran) -> RunView {
+    pub fn run_view(&self, id: u32, ran: &Ran) -> RunView {
         RunView::of(id, ran, self.inputs(&ran.report), self.card(&ran.report))
     }
 

@@ -46,7 +46,7 @@ impl Parts for WhatIfWork {
 fn changed(subject: &mut Subject, tried: &Tried, report: Report) -> RunView {
     let setup = tried.change.apply(&subject.reading.setup);
     let unchanged = std::mem::replace(&mut subject.reading.setup, setup);
-    let run = subject.told(RunView::NOT_KEPT, &Ran { report, pass: None });
+    let run = subject.run_view(RunView::NOT_KEPT, &Ran { report, pass: None });
     subject.reading.setup = unchanged;
     run
 }
@@ -57,7 +57,7 @@ mod tests {
     use crate::state::Key;
     use crate::worker::Ask;
     use crate::worker::host::Host;
-    use crate::worker::lazy::Here;
+    use crate::worker::lazy::LoadedChunks;
     use crate::worker::protocol::{Order, Reply, Slot};
     use vramscope_engine::report::StepBytes;
     use vramscope_engine::setup::Setting;
@@ -65,7 +65,7 @@ mod tests {
 
     fn answer(entries: Draft) -> Option<Answer> {
         let mut host = Host::default();
-        host.receive(Here::all());
+        host.receive(LoadedChunks::all());
         host.take(Order::Ask {
             id: 1,
             slot: Slot::Run,

@@ -15,11 +15,11 @@ use crate::words;
 pub fn CopyText() -> impl IntoView {
     let i18n = use_i18n();
     let (store, simulation) = (Store::get(), Simulation::get());
-    let text = move || untrack(|| told(i18n, store, simulation)).unwrap_or_default();
+    let text = move || untrack(|| copied_text(i18n, store, simulation)).unwrap_or_default();
     view! { <CopyButton testid="copy-text" label=|i18n| t_string!(i18n, export.as_text) text /> }
 }
 
-fn told(i18n: Words, store: Store, simulation: Simulation) -> Option<String> {
+fn copied_text(i18n: Words, store: Store, simulation: Simulation) -> Option<String> {
     let run = simulation.run()?;
     let mut lines = Vec::new();
     if let Ok(card) = &run.card {

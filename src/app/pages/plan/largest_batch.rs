@@ -118,7 +118,12 @@ pub fn LargestBatch(
     let i18n = use_i18n();
     let following = Following::new();
     Effect::new(move || following.ask(ask.get()));
-    let said = part(move || following.news.get().map(|news| told(i18n, &news, (chosen, pick))));
+    let answer = part(move || {
+        following
+            .news
+            .get()
+            .map(|news| answer_view(i18n, &news, (chosen, pick)))
+    });
     let stop = move |_| {
         following.stop();
         following.stopped.set(true);
@@ -147,7 +152,7 @@ pub fn LargestBatch(
     }
 }
 
-fn told(i18n: Words, news: &News, (chosen, pick): (Memo<u64>, Callback<u64>)) -> AnyView {
+fn answer_view(i18n: Words, news: &News, (chosen, pick): (Memo<u64>, Callback<u64>)) -> AnyView {
     match news {
         News::Between([good, bad]) => {
             let is_begun = *good > 0;

@@ -49,7 +49,7 @@ pub fn Ready() -> impl IntoView {
             .iter()
             .map(|model| view! { <th scope="col">{(*model).to_owned()}</th> })
             .collect();
-        let summaries: Vec<Told> = all
+        let summaries: Vec<Summary> = all
             .iter()
             .map(|plan| {
                 plan.recommended
@@ -101,21 +101,21 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// Entries and values that describe a plan.
-type Told = Vec<(String, String)>;
+type Summary = Vec<(String, String)>;
 
 /// Entries that all plans share; plans for which nothing fits are ignored.
-fn common(all: &[Told]) -> Told {
-    let mut plans = all.iter().filter(|told| !told.is_empty());
+fn common(all: &[Summary]) -> Summary {
+    let mut plans = all.iter().filter(|summary| !summary.is_empty());
     let mut common = plans.next().cloned().unwrap_or_default();
-    for told in plans {
-        common.retain(|entry| told.contains(entry));
+    for summary in plans {
+        common.retain(|entry| summary.contains(entry));
     }
     common
 }
 
 /// Entries of a plan that are not shared by all.
-fn own<'a>(told: &'a Told, common: &Told) -> Vec<&'a (String, String)> {
-    told.iter().filter(|entry| !common.contains(entry)).collect()
+fn own<'a>(summary: &'a Summary, common: &Summary) -> Vec<&'a (String, String)> {
+    summary.iter().filter(|entry| !common.contains(entry)).collect()
 }
 
 /// Table cell of a plan: trained parts and samples first, then the other entries, then the memory used.

@@ -23,7 +23,7 @@ fn draft(pairs: &[(Key, &str)]) -> Draft {
 /// A host with all lazily loaded chunks present.
 fn host() -> Host {
     Host {
-        here: Here::all(),
+        chunks: LoadedChunks::all(),
         ..Host::default()
     }
 }
@@ -202,7 +202,7 @@ fn what_comes_later_is_waited_for_while_other_work_goes_on() {
     host.take(ask(2, Slot::Run, Ask::Run(decoder)));
     assert_eq!(progress(host.step()).0, 2);
     assert_eq!(host.step(), None);
-    host.receive(Here::all());
+    host.receive(LoadedChunks::all());
     assert!(host.is_busy() && host.need().is_none());
     assert_eq!(progress(host.step()).0, 1);
 }
@@ -212,7 +212,7 @@ fn a_run_of_a_further_family_waits_for_its_code() {
     let mut host = Host::default();
     host.take(ask(1, Slot::Run, Ask::Run(draft(&[]))));
     assert_eq!((host.step(), host.need()), (None, Some(Need::Models(LazyGroup::Text))));
-    host.receive(Here::all());
+    host.receive(LoadedChunks::all());
     assert_eq!(progress(host.step()).0, 1);
     let mut host = Host::default();
     host.take(ask(2, Slot::Run, Ask::Run(draft(&[(Key::Model, "qwen2.5-0.5b")]))));

@@ -8,7 +8,7 @@ use vramscope_engine::verdict::{Fit, Room};
 use super::*;
 use crate::worker::Ask;
 use crate::worker::host::Host;
-use crate::worker::lazy::{Here, Need, closer};
+use crate::worker::lazy::{LoadedChunks, Need, closer};
 use crate::worker::protocol::{Order, Reply, Slot};
 use crate::worker::slices::Kept;
 
@@ -254,11 +254,11 @@ fn every_reason_has_its_words() {
 fn the_chunk_is_fetched_for_several_alone() {
     let mut host = Host::default();
     let mut ask = |slot, ask| host.take(Order::Ask { id: 1, slot, ask });
-    let mut here = Here::all();
-    here.several = None;
+    let mut chunks = LoadedChunks::all();
+    chunks.several = None;
     ask(Slot::Run, Ask::Run(entries(&[])));
     ask(Slot::Setups, Ask::Setups(vec![entries(&[(Key::World, "2")])]));
-    host.receive(here);
+    host.receive(chunks);
     assert_eq!(host.need(), Some(Need::Several), "of the comparison");
     assert!(matches!(
         host.step(),
@@ -274,7 +274,7 @@ fn the_chunk_is_fetched_for_several_alone() {
         ask: Ask::Run(entries(&[(Key::World, "2")])),
     });
     assert!(host.step().is_none() && !host.is_busy());
-    host.receive(Here::all());
+    host.receive(LoadedChunks::all());
     assert!(matches!(
         host.step(),
         Some(Reply::Answered {

@@ -66,19 +66,19 @@ pub fn ExactnessPanel() -> impl IntoView {
         let (all, family) = (all.get()??, family.get()?);
         Some(of_family(&all, family))
     });
-    let MeasuredSteps(told_above) = expect_context();
+    let MeasuredSteps(badge) = expect_context();
     Effect::new(move || {
         let count = steps.with(|steps| {
             let steps = steps.as_ref()?;
             Some((steps.len(), steps.iter().filter(|step| step.off() < NONE).count()))
         });
-        told_above.set(count);
+        badge.set(count);
     });
     part(move || {
         let view = match (all.get(), steps.get()) {
             (Some(None), _) => view! { <p class="muted small">{t!(i18n, exactness.lost)}</p> }.into_any(),
             (_, None) => view! { <p class="muted small">{t!(i18n, exactness.waiting)}</p> }.into_any(),
-            (_, Some(steps)) => told(i18n, steps),
+            (_, Some(steps)) => summary_and_rows(i18n, steps),
         };
         Some(view)
     })
@@ -101,7 +101,7 @@ fn of_family(all: &[Step], family: &'static str) -> Vec<Step> {
     steps
 }
 
-fn told(i18n: Words, steps: Vec<Step>) -> AnyView {
+fn summary_and_rows(i18n: Words, steps: Vec<Step>) -> AnyView {
     let Some(worst) = steps.first() else {
         return view! { <p class="small" data-testid="exactness-none">{t!(i18n, exactness.none)}</p> }.into_any();
     };

@@ -18,7 +18,7 @@ pub fn OfOne() -> impl IntoView {
     let simulation = Simulation::get();
     let words = Signal::derive(move || {
         let run = simulation.run()?;
-        simulation.entries.with_value(|entries| told(i18n, &run, entries))
+        simulation.entries.with_value(|entries| sentence(i18n, &run, entries))
     });
     view! {
         <p class="muted small" data-testid="of-one">
@@ -28,7 +28,7 @@ pub fn OfOne() -> impl IntoView {
     }
 }
 
-fn told(i18n: Words, run: &RunView, entries: &Draft) -> Option<String> {
+fn sentence(i18n: Words, run: &RunView, entries: &Draft) -> Option<String> {
     if run.pass.is_some() || !entries.has(Key::World) {
         return None;
     }
