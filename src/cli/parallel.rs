@@ -6,8 +6,8 @@ use std::thread;
 use crate::failure::Failure;
 use crate::input::cases::{Cases, Row};
 
-/// Receiver of a row and its answer, once it is known.
-type Promised<A> = Receiver<(Row, A)>;
+/// Receives a row and its answer, once a thread has computed it.
+type Pending<A> = Receiver<(Row, A)>;
 
 /// Answers each row and passes the answers on in order, each as soon as all earlier ones are known. Only a few rows are
 /// read ahead.
@@ -17,32 +17,34 @@ type Promised<A> = Receiver<(Row, A)>;
 pub fn map_ordered<A: Send>(
     rows: Cases,
     answer: impl Fn(&Row) -> A + Sync,
-    mut tell: impl FnMut(&Row, A) -> Result<(), Failure>,
+    mut emit: impl FnMut(&Row, A) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let answer = &answer;
-    let (promise, promised) = sync_channel::<Result<Promised<A>, Failure>>(2 * rayon::current_num_threads());
+    // The channel of pending answers has the order of the rows, so their receiver waits for each in turn. Its bound is what keeps a
+    // file of a million rows from being read into memory ahead of the answers.
+    let (pending_tx, pending_rx) = sync_channel::<Result<Pending<A>, Failure>>(2 * rayon::current_num_threads());
     thread::scope(|threads| {
         threads.spawn(move || {
             rayon::in_place_scope(|answers| {
                 for row in rows {
-                    let (known, told) = channel();
+                    let (answer_tx, answer_rx) = channel();
                     let next = row.map(|row| {
                         answers.spawn(move |_| {
                             let answer = answer(&row);
                             // The receiver is gone if an earlier answer could not be passed on.
-                            let _ = known.send((row, answer));
+                            let _ = answer_tx.send((row, answer));
                         });
-                        told
+                        answer_rx
                     });
-                    if promise.send(next).is_err() {
+                    if pending_tx.send(next).is_err() {
                         break;
                     }
                 }
             });
         });
-        for next in promised {
+        for next in pending_rx {
             let Ok((row, answer)) = next?.recv() else { break };
-            tell(&row, answer)?;
+            emit(&row, answer)?;
         }
         Ok(())
     })

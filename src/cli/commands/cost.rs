@@ -166,7 +166,7 @@ impl Cost {
         };
         rank(&mut rows, by);
         match self.format {
-            Format::Text => output::print(&told(&model.name, &question, by, &rows)),
+            Format::Text => output::print(&render(&model.name, &question, by, &rows)),
             Format::Json => output::print_json(&Document {
                 model: &model.name,
                 currency: prices.currency(),
@@ -217,7 +217,7 @@ impl<'a> Entry<'a> {
 /// Number of rows that do not run of which a text tells each; the others are counted.
 const MOST_THAT_DO_NOT: usize = 8;
 
-fn told(model: &str, question: &CostQuestion<'_>, by: RankBy, rows: &[CostRow]) -> String {
+fn render(model: &str, question: &CostQuestion<'_>, by: RankBy, rows: &[CostRow]) -> String {
     let runs = |row: &&CostRow| matches!(&row.fit, Ok(fit) if fit.verdict != Verdict::Oom);
     let (running, others): (Vec<&CostRow>, Vec<&CostRow>) = rows.iter().partition(runs);
     let currency = question.prices.currency().unwrap_or("price");
@@ -330,7 +330,7 @@ mod tests {
             co2: None,
         };
         let row = question.on(device, 1, clock_of(device, None).expect("it ships").as_ref());
-        let text = anstream::adapter::strip_str(&told("gpt2", &question, RankBy::Cost, &[row])).to_string();
+        let text = anstream::adapter::strip_str(&render("gpt2", &question, RankBy::Cost, &[row])).to_string();
         assert!(text.contains("1 × H100 SXM") && text.contains("samples/s"), "{text}");
         assert!(!text.contains("kWh") && !text.contains("price/h"), "{text}");
     }

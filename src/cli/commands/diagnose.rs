@@ -304,13 +304,13 @@ impl Known {
 impl<'a> WordedFinding<'a> {
     fn of(finding: &'a Finding, english: &words::Phrases) -> Self {
         let numbers = words::evidence(&finding.cause);
-        let advice = finding.advice.iter().map(|(_, said)| english.say(said));
-        let steps = finding.steps.iter().map(|step| english.say(&words::step(*step)));
+        let advice = finding.advice.iter().map(|(_, said)| english.text_of(said));
+        let steps = finding.steps.iter().map(|step| english.text_of(&words::step(*step)));
         Self {
             code: finding.cause.code(),
             row: finding.row(),
-            title: english.say(&words::title(&finding.cause, finding.confidence)),
-            numbers: numbers.iter().map(|said| english.say(said)).collect(),
+            title: english.text_of(&words::title(&finding.cause, finding.confidence)),
+            numbers: numbers.iter().map(|said| english.text_of(said)).collect(),
             steps: advice.chain(steps).collect(),
             finding,
         }

@@ -117,7 +117,7 @@ impl Max {
         let mut sweep = sweep.on_several(parallel);
         let found = guarded(|| Ok(sweep.largest(bounds, card)))?.map_err(Failure::input)?;
         match self.format {
-            Format::Text => output::print(&told(axis, &model.name, card, bounds.0, &found)),
+            Format::Text => output::print(&render(axis, &model.name, card, bounds.0, &found)),
             Format::Json => output::print_json(&document(axis, &model.name, card, &found)),
             Format::Jsonl => output::print_json_line(&document(axis, &model.name, card, &found)),
         }
@@ -141,7 +141,7 @@ fn document<'a>(axis: Axis, model: &'a str, card: (&Device, Room<'_>), found: &L
     }
 }
 
-fn told(axis: Axis, model: &str, (_, room): (&Device, Room<'_>), unit: u64, found: &LargestValue) -> String {
+fn render(axis: Axis, model: &str, (_, room): (&Device, Room<'_>), unit: u64, found: &LargestValue) -> String {
     let (what, name, has) = (word(axis), room.name(), gib(room.bytes()));
     let answer = match found.found {
         Some((value, needed)) => format!(

@@ -37,7 +37,7 @@ pub struct Models {
     modelscope: bool,
     #[command(flatten)]
     hub: HubFlags,
-    /// Form of the list
+    /// Output format of the list
     #[arg(long, value_enum, default_value = "text", conflicts_with = "name")]
     format: Format,
 }

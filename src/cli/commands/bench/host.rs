@@ -12,13 +12,13 @@ use vramscope_benchmark::Host;
 
 use crate::recorder::{self, answer};
 
-/// Longest run of the probes. A loaded host takes several times the usual half a minute.
-const LONGEST: Duration = Duration::from_secs(180);
-/// Longest question for the version of PyTorch, which imports nothing.
-const LONGEST_QUESTION: Duration = Duration::from_secs(20);
+/// Timeout of the probes. A loaded host takes several times the usual half a minute.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(180);
+/// Timeout for asking the version of PyTorch, which imports nothing.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Prints the version of PyTorch without importing it.
 const VERSION: &str = "import importlib.metadata as m; print(m.version('torch'))";
-/// Windows in which the pace is followed at a later moment: about three seconds.
+/// Windows of equal work that are timed again at a later moment, to see if the host has become slower: about three seconds.
 const WINDOWS: u32 = 60;
 /// Runs of the processor's probe, of which the shortest counts.
 const RUNS: usize = 7;
@@ -62,7 +62,7 @@ pub fn find(named: Option<&Path>) -> Result<Found, String> {
     let python = recorder::find(named).map_err(|failure| failure.to_string())?;
     let mut question = Command::new(&python);
     question.args(["-c", VERSION]);
-    match answer(&mut question, LONGEST_QUESTION) {
+    match answer(&mut question, VERSION_TIMEOUT) {
         Ok(version) => Ok(Found {
             python,
             version: version.trim().to_owned(),
@@ -98,7 +98,7 @@ pub fn follow(named: Option<&Path>, host: &mut Host) {
     let windows = || -> Result<Windows, String> {
         let mut run = module(&find(named)?, "vramscope.pace")?;
         run.args(["--windows", &WINDOWS.to_string()]);
-        let text = answer(&mut run, LONGEST)?;
+        let text = answer(&mut run, PROBE_TIMEOUT)?;
         serde_json::from_str(&text).map_err(|error| format!("the windows printed no result: {error}"))
     };
     match windows() {
@@ -121,7 +121,7 @@ fn probes(found: &Found, quick: bool) -> Result<Host, String> {
     if quick {
         run.arg("--quick");
     }
-    let text = answer(&mut run, LONGEST)?;
+    let text = answer(&mut run, PROBE_TIMEOUT)?;
     let printed: Printed =
         serde_json::from_str(&text).map_err(|error| format!("the probes printed no result: {error}"))?;
     for (name, why) in &printed.failed {

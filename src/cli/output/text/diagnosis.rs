@@ -153,7 +153,7 @@ fn render(finding: &Finding, (told, quoted): (&mut Vec<Action>, &mut Vec<String>
     let row = format!("course {}", finding.row());
     let room = width.saturating_sub(STANDING);
     let english = words::Phrases::english();
-    let title = english.say(&words::title(&finding.cause, finding.confidence));
+    let title = english.text_of(&words::title(&finding.cause, finding.confidence));
     let indent = " ".repeat(STANDING);
     let mut out = String::new();
     for (i, line) in wrap(&title, room).iter().enumerate() {
@@ -173,7 +173,7 @@ fn render(finding: &Finding, (told, quoted): (&mut Vec<Action>, &mut Vec<String>
         );
     }
     for line in words::evidence(&finding.cause) {
-        out += &lines(&english.say(&line), &indent, "", room);
+        out += &lines(&english.text_of(&line), &indent, "", room);
     }
     for quote in &finding.quotes {
         // A line that shows several things is quoted once.
@@ -187,10 +187,10 @@ fn render(finding: &Finding, (told, quoted): (&mut Vec<Action>, &mut Vec<String>
     }
     if finding.confidence != Confidence::RuledOut {
         for (_, said) in &finding.advice {
-            out += &lines(&english.say(said), &indent, "→ ", room);
+            out += &lines(&english.text_of(said), &indent, "→ ", room);
         }
         for step in finding.steps.iter().filter(|step| !told.contains(step)) {
-            out += &lines(&english.say(&words::step(*step)), &indent, "→ ", room);
+            out += &lines(&english.text_of(&words::step(*step)), &indent, "→ ", room);
         }
         told.extend(&finding.steps);
     }

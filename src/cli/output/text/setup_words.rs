@@ -17,11 +17,11 @@ pub fn setup_words(setup: &Setup) -> String {
 /// Describes a setup in one line, without one field.
 pub fn setup_words_without(left_out: &str, setup: &Setup) -> String {
     let defaults = fields(&Setup::default());
-    let told = fields(&setup.batched())
+    let shown = fields(&setup.batched())
         .into_iter()
         .filter(|(name, _)| name != left_out)
         .filter(|(name, value)| ALWAYS.contains(&name.as_str()) || defaults.get(name) != Some(value));
-    let words: Vec<String> = told.map(|(name, value)| word(&name, &value)).collect();
+    let words: Vec<String> = shown.map(|(name, value)| word(&name, &value)).collect();
     words.join(" · ")
 }
 
