@@ -3,7 +3,6 @@
 //! the feature all are linked in.
 
 use super::catalogue;
-use super::decoder::causal_lm::CausalLm;
 use super::decoder::{DecoderConfig, DecoderFamily};
 use super::families::llava::LlavaConfig;
 use super::families::{self, Code, decoders};
@@ -148,15 +147,6 @@ impl Model {
             self.takes().parts
         };
         needs_it.then_some(LazyGroup::Blocks)
-    }
-
-    /// Makes the parameters.
-    pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        // A pipeline stage after the first has blocks of the language model only, and receives the merged embeddings.
-        if let (false, Some(text)) = (b.tape().stage().is_first(), self.config.family().support().pipeline) {
-            return Box::new(CausalLm::new(b, text));
-        }
-        self.config.family().build(b)
     }
 }
 
